@@ -1,0 +1,58 @@
+//! SIDs: the 34-character identifiers of the chat, media and flow documents.
+//!
+//! Makes and recognises them; what a prefix means in a representation is the rulebook's business.
+
+use rand::Rng;
+
+/// Characters in a SID: a two-letter prefix and 32 hexadecimal digits (D2, Conventions).
+pub const SID_LENGTH: usize = 34;
+
+/// Draws a fresh SID with the given two-letter prefix; the digits are lower case.
+pub fn new_sid(prefix: &str, rng: &mut impl Rng) -> String {
+    let digits: [u8; 16] = std::array::from_fn(|_| (rng.next_u32() & 0xff) as u8);
+    let mut sid = String::with_capacity(SID_LENGTH);
+    sid.push_str(prefix);
+    for byte in digits {
+        sid.push(char::from_digit(u32::from(byte >> 4), 16).expect("a nibble is a hex digit"));
+        sid.push(char::from_digit(u32::from(byte & 15), 16).expect("a nibble is a hex digit"));
+    }
+    sid
+}
+
+/// True when `text` is a SID with that prefix, digits in either case (D2, Conventions).
+pub fn is_sid(text: &str, prefix: &str) -> bool {
+    text.len() == SID_LENGTH
+        && text
+            .strip_prefix(prefix)
+            .is_some_and(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    #[test]
+    fn a_drawn_sid_is_recognised_and_follows_its_seed() {
+        let draw = |seed| new_sid("FW", &mut rand_chacha::ChaCha8Rng::seed_from_u64(seed));
+        assert!(is_sid(&draw(1), "FW"));
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+    }
+
+    #[test]
+    fn near_misses_are_not_sids() {
+        let sid = format!("FW{}", "0a".repeat(16));
+        assert!(is_sid(&sid, "FW") && is_sid(&sid.to_uppercase(), "FW"));
+        for wrong in [
+            &sid[..33],
+            &format!("{sid}0"),
+            &sid.replace('0', "g"),
+            "FN00",
+            "",
+        ] {
+            assert!(!is_sid(wrong, "FW"), "{wrong}");
+        }
+        assert!(!is_sid(&sid, "FN"));
+    }
+}

@@ -1,0 +1,11 @@
+//! `conformant`: an offline conformance test harness and fixture generator for message events and
+//! second-factor authentication (D1), chat with media (D2) and flow (D3).
+
+pub mod clock;
+pub mod http;
+pub mod ids;
+pub mod source;
+pub mod rulebook;
+pub mod verdict;
+
+pub mod reference;

@@ -1,0 +1,2 @@
+//! The `conformant` command.
+fn main() {}

@@ -1,0 +1,103 @@
+//! One request as the services read it: path segments, query and body parameters, credentials.
+//!
+//! Bodies are read whatever the `Content-Type` says about them where that is unambiguous, because
+//! real clients label GET requests as forms and some send JSON where others send forms.
+
+use crate::clock::Timestamp;
+use crate::http::Request;
+use base64::Engine as _;
+use serde_json::Value;
+
+/// A request on its way into a service.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// The request itself.
+    pub request: &'a Request,
+    /// Decoded path segments behind the service's prefix.
+    pub path: &'a [String],
+    /// Query parameters in order.
+    pub query: Params,
+    /// Body parameters of an `application/x-www-form-urlencoded` body, in order; empty for others.
+    pub form: Params,
+    /// The time of the request.
+    pub now: Timestamp,
+}
+
+impl<'a> Call<'a> {
+    /// Reads a request; `path` holds the segments behind the service's prefix.
+    pub fn new(request: &'a Request, path: &'a [String], now: Timestamp) -> Self {
+        let media_type = request.headers.media_type();
+        let form = match media_type.as_deref() {
+            None | Some("application/x-www-form-urlencoded") => {
+                Params(form_urlencoded::parse(&request.body).into_owned().collect())
+            }
+            Some(_) => Params::default(),
+        };
+        Self {
+            request,
+            path,
+            query: Params(request.query_pairs()),
+            form,
+            now,
+        }
+    }
+
+    /// Method and path segments, for matching: `("GET", ["v1", "Flows", sid])`.
+    pub fn route(&self) -> (&str, Vec<&str>) {
+        (
+            self.request.method.as_str(),
+            self.path.iter().map(String::as_str).collect(),
+        )
+    }
+
+    /// The body as JSON, when it says it is JSON and is.
+    pub fn json(&self) -> Option<Value> {
+        let media_type = self.request.headers.media_type()?;
+        if media_type != "application/json" {
+            return None;
+        }
+        serde_json::from_slice(&self.request.body).ok()
+    }
+
+    /// User name and password of HTTP Basic credentials.
+    pub fn basic(&self) -> Option<(String, String)> {
+        let value = self.request.headers.get("Authorization")?;
+        let (scheme, encoded) = value.split_once(' ')?;
+        if !scheme.eq_ignore_ascii_case("Basic") {
+            return None;
+        }
+        let decoded = base64::engine::general_purpose::STANDARD
+            .decode(encoded.trim())
+            .ok()?;
+        let text = String::from_utf8(decoded).ok()?;
+        let (user, password) = text.split_once(':')?;
+        Some((user.to_owned(), password.to_owned()))
+    }
+}
+
+/// Parameters in order; a name may occur several times (D2, Conventions: array parameters).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Params(pub Vec<(String, String)>);
+
+impl Params {
+    /// The first value of that name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0
+            .iter()
+            .find(|(n, _)| n == name)
+            .map(|(_, v)| v.as_str())
+    }
+
+    /// Every value of that name, in order.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0
+            .iter()
+            .filter(move |(n, _)| n == name)
+            .map(|(_, v)| v.as_str())
+    }
+
+    /// True when the name occurs at all, empty value included.
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+}

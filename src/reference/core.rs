@@ -1,0 +1,224 @@
+//! What all services share: identifiers, credentials, switches, refusals, callbacks.
+
+use super::{Call, Fault, Settings, Variant};
+use crate::http::{Request, Response};
+use crate::ids;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The one account of a reference and the credentials it takes (D2 and D3, Authentication): an API
+/// key with its secret, or for local testing the account SID with the auth token. They are public
+/// on purpose: nothing they open is worth guarding.
+pub mod account {
+    /// SID of the account.
+    pub const SID: &str = "AC00000000000000000000000000c0ffee";
+    /// Password beside the account SID.
+    pub const AUTH_TOKEN: &str = "reference-auth-token";
+    /// API key, the user name in production.
+    pub const API_KEY: &str = "reference-api-key";
+    /// Secret of the API key.
+    pub const API_SECRET: &str = "reference-api-secret";
+}
+
+/// Shared state of the services.
+#[derive(Debug)]
+pub struct Core {
+    /// Source of identifiers.
+    pub rng: ChaCha8Rng,
+    /// Scheme, host, port and prefix that links start with.
+    pub origin: String,
+    settings: Settings,
+    callbacks_made: u64,
+    due: Vec<Callback>,
+    waiting: BTreeMap<u64, Callback>,
+}
+
+/// One HTTP request that the reference wants delivered.
+#[derive(Clone, Debug)]
+pub struct Callback {
+    /// Names this callback; its attempts share it.
+    pub id: u64,
+    /// Absolute URL of the receiver.
+    pub url: String,
+    /// Method, headers and body; `request.target` repeats `url`'s path and query.
+    pub request: Request,
+    /// How long the receiver may take.
+    pub timeout: Duration,
+    /// How many further attempts are allowed.
+    pub retries_left: u32,
+}
+
+/// How one attempt to deliver a callback ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// An answer with this status came in time.
+    Answered(u16),
+    /// No answer within the callback's time-out.
+    TimedOut,
+    /// No connection, or no HTTP.
+    Unreachable,
+}
+
+impl Core {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            rng: ChaCha8Rng::seed_from_u64(settings.seed),
+            origin: settings.origin.clone(),
+            settings,
+            callbacks_made: 0,
+            due: Vec::new(),
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// A fresh SID.
+    pub fn sid(&mut self, prefix: &str) -> String {
+        let sid = ids::new_sid(prefix, &mut self.rng);
+        if self.varies(Variant::UppercaseHex) {
+            let (prefix, digits) = sid.split_at(2);
+            return format!("{prefix}{}", digits.to_uppercase());
+        }
+        sid
+    }
+
+    /// True when that defect is switched on.
+    pub fn fails(&self, fault: Fault) -> bool {
+        self.settings.faults.contains(&fault)
+    }
+
+    /// True when that legal freedom is switched on.
+    pub fn varies(&self, variant: Variant) -> bool {
+        self.settings.variants.contains(&variant)
+    }
+
+    /// Checks HTTP Basic credentials (D2 and D3, Authentication).
+    pub fn authenticate(&self, call: &Call<'_>) -> Result<(), Refusal> {
+        let known = [
+            (account::API_KEY, account::API_SECRET),
+            (account::SID, account::AUTH_TOKEN),
+        ];
+        match call.basic() {
+            Some((user, password)) if known.contains(&(user.as_str(), password.as_str())) => Ok(()),
+            _ => Err(Refusal::new(401, 20003, "Authenticate")),
+        }
+    }
+
+    /// An accepted answer that created something: 201, or 200 under a variant.
+    pub fn created(&self, value: &Value) -> Response {
+        Response::json(
+            if self.varies(Variant::CreatedIs200) {
+                200
+            } else {
+                201
+            },
+            value,
+        )
+    }
+
+    /// An accepted answer.
+    pub fn ok(&self, value: &Value) -> Response {
+        Response::json(200, value)
+    }
+
+    /// Writes an instant as a `date-time` in GMT.
+    pub fn date(&self, at: crate::clock::Timestamp) -> Value {
+        let text = crate::clock::iso_seconds(at);
+        if self.varies(Variant::NumericOffset) {
+            return Value::String(text.replace('Z', "+00:00"));
+        }
+        if self.varies(Variant::FractionalSeconds) {
+            return Value::String(at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string());
+        }
+        Value::String(text)
+    }
+
+    /// Writes a refusal; no document shows a body for it.
+    pub fn refuse(&self, refusal: &Refusal) -> Response {
+        if self.varies(Variant::OtherErrorBody) {
+            return Response::new(refusal.status, "text/plain", refusal.message.clone());
+        }
+        Response::json(
+            refusal.status,
+            &json!({"code": refusal.code, "message": refusal.message, "status": refusal.status}),
+        )
+    }
+
+    /// Queues a callback.
+    pub fn send(&mut self, url: &str, mut request: Request, timeout: Duration, retries: u32) {
+        self.callbacks_made += 1;
+        if let Ok(parsed) = url::Url::parse(url) {
+            request.target =
+                parsed[url::Position::BeforePath..url::Position::AfterQuery].to_owned();
+        }
+        self.due.push(Callback {
+            id: self.callbacks_made,
+            url: url.to_owned(),
+            request,
+            timeout,
+            retries_left: retries,
+        });
+    }
+
+    pub(super) fn take_callbacks(&mut self) -> Vec<Callback> {
+        for callback in &self.due {
+            self.waiting.insert(callback.id, callback.clone());
+        }
+        std::mem::take(&mut self.due)
+    }
+
+    /// D2, Events: retried on a time-out, 429, 503 and 504, up to the configured count.
+    pub(super) fn delivered(&mut self, id: u64, outcome: Delivery) {
+        let Some(mut callback) = self.waiting.remove(&id) else {
+            return;
+        };
+        let again = matches!(
+            outcome,
+            Delivery::TimedOut | Delivery::Answered(429 | 503 | 504)
+        );
+        if again && callback.retries_left > 0 {
+            callback.retries_left -= 1;
+            self.due.push(callback);
+        }
+    }
+}
+
+/// Why a request is refused. No document states status codes or bodies; these are this
+/// implementation's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// HTTP status code.
+    pub status: u16,
+    /// Number in the body.
+    pub code: u32,
+    /// Text in the body.
+    pub message: String,
+}
+
+impl Refusal {
+    /// A refusal.
+    pub fn new(status: u16, code: u32, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+        }
+    }
+
+    /// No such thing.
+    pub fn not_found() -> Self {
+        Self::new(404, 20404, "The requested resource was not found")
+    }
+
+    /// A parameter is missing or not acceptable.
+    pub fn bad_parameter(name: &str, why: &str) -> Self {
+        Self::new(400, 20001, format!("Parameter {name}: {why}"))
+    }
+
+    /// The thing exists already, or a limit is reached.
+    pub fn conflict(why: &str) -> Self {
+        Self::new(409, 20409, why)
+    }
+}

@@ -1,0 +1,144 @@
+//! The reference: a complete, stateful, in-memory implementation of the three documents.
+//!
+//! Sans-IO: requests and the time go in, responses and callbacks come out. It opens no socket, reads
+//! no clock, draws no randomness but from its seed, and **never reads the rulebook**: behaviour is
+//! written twice, here and in `specs/`, so that one mistake cannot be judge and judged at once.
+//!
+//! Paths: `/auth`, `/chat`, `/media`, `/flow`, each followed by the documented path, and
+//! `/_control/HOOK` for what people and devices do.
+
+mod call;
+mod core;
+pub mod faults;
+mod listing;
+pub mod variants;
+
+pub mod auth;
+pub mod chat;
+pub mod events;
+pub mod flow;
+
+pub use self::call::{Call, Params};
+pub use self::core::{Callback, Core, Delivery, Refusal, account};
+pub use self::faults::Fault;
+pub use self::listing::{Listing, Order};
+pub use self::variants::Variant;
+
+use crate::clock::Timestamp;
+use crate::http::{Request, Response};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// What a reference is made with.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Seeds every identifier and token.
+    pub seed: u64,
+    /// Scheme, host, port and path prefix that links start with: `http://127.0.0.1:4010`.
+    pub origin: String,
+    /// Deliberate defects that are switched on.
+    pub faults: BTreeSet<Fault>,
+    /// Deliberate legal freedoms that are switched on.
+    pub variants: BTreeSet<Variant>,
+}
+
+/// The whole implementation: four services over one core.
+#[derive(Debug)]
+pub struct Reference {
+    core: Core,
+    flow: flow::Flow,
+    chat: chat::Chat,
+    auth: auth::Auth,
+    events: events::Events,
+}
+
+/// What a service answers: a response, or why it refuses.
+pub type Answer = Result<Response, Refusal>;
+
+impl Reference {
+    /// An implementation with the state that a fresh account has at `now`: one published and one
+    /// draft flow, and nothing else.
+    pub fn new(settings: Settings, now: Timestamp) -> Self {
+        let mut core = Core::new(settings);
+        Self {
+            flow: flow::Flow::new(&mut core, now),
+            chat: chat::Chat::new(&mut core, now),
+            auth: auth::Auth::new(&mut core, now),
+            events: events::Events::new(&mut core, now),
+            core,
+        }
+    }
+
+    /// Answers one request. Callbacks it causes wait in [`Reference::take_callbacks`].
+    pub fn handle(&mut self, request: &Request, now: Timestamp) -> Response {
+        let segments = request.segments();
+        let (service, path) = match segments.split_first() {
+            Some((service, path)) => (service.as_str(), path),
+            None => return self.core.refuse(&Refusal::not_found()),
+        };
+        let call = Call::new(request, path, now);
+        let core = &mut self.core;
+        let answer = match service {
+            "flow" => self.flow.handle(core, &call),
+            "chat" => self.chat.handle(core, &call),
+            "media" => self.chat.handle_media(core, &call),
+            "auth" => self.auth.handle(core, &call),
+            "_control" => return self.control(&call),
+            _ => Err(Refusal::not_found()),
+        };
+        answer.unwrap_or_else(|refusal| self.core.refuse(&refusal))
+    }
+
+    /// Callbacks that are due, in the order they were caused; each is handed out once and its
+    /// outcome is expected in [`Reference::delivered`].
+    pub fn take_callbacks(&mut self) -> Vec<Callback> {
+        self.core.take_callbacks()
+    }
+
+    /// Tells how a delivery went; a retry, where one is due, waits in [`Reference::take_callbacks`].
+    pub fn delivered(&mut self, id: u64, outcome: Delivery) {
+        self.core.delivered(id, outcome);
+    }
+
+    /// `POST /_control/HOOK` with a JSON object: what a person or a device does.
+    fn control(&mut self, call: &Call<'_>) -> Response {
+        let [hook] = call.path else {
+            return Response::json(
+                404,
+                &json!({"error": "the control plane is POST /_control/HOOK"}),
+            );
+        };
+        let args = if call.request.body.is_empty() {
+            json!({})
+        } else {
+            match serde_json::from_slice::<Value>(&call.request.body) {
+                Ok(args) => args,
+                Err(e) => {
+                    return Response::json(400, &json!({"error": format!("body is not JSON: {e}")}));
+                }
+            }
+        };
+        let core = &mut self.core;
+        let done = self
+            .flow
+            .control(core, hook, &args, call.now)
+            .or_else(|| self.chat.control(core, hook, &args, call.now))
+            .or_else(|| self.auth.control(core, hook, &args, call.now))
+            .or_else(|| self.events.control(core, hook, &args, call.now));
+        match done {
+            Some(Ok(value)) => Response::json(200, &value),
+            Some(Err(why)) => Response::json(422, &json!({"error": why})),
+            None => Response::json(404, &json!({"error": format!("no hook is named {hook}")})),
+        }
+    }
+}
+
+/// What a hook does: `None` when this service does not know it.
+pub type Control = Option<Result<Value, String>>;
+
+/// A text argument of a hook.
+pub(crate) fn text_arg<'a>(args: &'a Value, name: &str) -> Result<&'a str, String> {
+    args.get(name)
+        .and_then(Value::as_str)
+        .ok_or_else(|| format!("argument `{name}` (a string) is missing"))
+}

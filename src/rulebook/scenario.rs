@@ -1,0 +1,233 @@
+//! `scenarios/<topic>.yaml`: stories that produce evidence. Only the shape of the data.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// One file of scenarios.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioFile {
+    /// Named, parameterised groups of steps, usable by every scenario of the service.
+    #[serde(default)]
+    pub groups: BTreeMap<String, Group>,
+    /// The happy path of each operation, by operation id; the derived scenarios start from it.
+    #[serde(default)]
+    pub operations: BTreeMap<String, HappyPath>,
+    /// The stories.
+    #[serde(default)]
+    pub scenarios: Vec<Scenario>,
+}
+
+/// A named group of steps. Its captures are its result.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// One line: what stands after it.
+    pub says: String,
+    /// Parameters with their defaults; `${with.NAME}` reads them.
+    #[serde(default)]
+    pub with: Map<String, Value>,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+/// How to call one operation so that it is accepted.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HappyPath {
+    /// What must exist first; failures there accuse nobody.
+    #[serde(default)]
+    pub setup: Vec<Step>,
+    /// The smallest set of parameters that is accepted: path and required ones.
+    #[serde(default)]
+    pub with: Map<String, Value>,
+    /// Plausible values for the optional parameters, each tried alone and all together.
+    #[serde(default)]
+    pub optional: Map<String, Value>,
+    /// Derived cases that must not be made, by name, each with the reason.
+    #[serde(default)]
+    pub except: BTreeMap<String, String>,
+}
+
+/// A story.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// `SERVICE/TOPIC/NAME` in kebab-case.
+    pub id: String,
+    /// One line: what it shows.
+    pub says: String,
+    /// Runs once for each combination; `${matrix.NAME}` reads the value.
+    #[serde(default)]
+    pub matrix: BTreeMap<String, Vec<Value>>,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+/// One step: exactly one verb (`call`, `get`, `hook`, `listen`, `await`, `token`, `wait`, `use`)
+/// and what is special about it.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Step {
+    /// Verb: send a request of this operation.
+    pub call: Option<String>,
+    /// Verb: GET this absolute URL of the same origin with the service's credentials. The result
+    /// is `{status, content_type, size, sha256, text}`.
+    pub get: Option<String>,
+    /// Verb: have a person or device do something.
+    pub hook: Option<String>,
+    /// Verb: open a callback address of this name; `${NAME.url}` is its URL.
+    pub listen: Option<String>,
+    /// Verb: wait for callbacks at a listening address. The result is `{count, requests: [{method,
+    /// query, form, json, headers}]}`.
+    pub r#await: Option<String>,
+    /// Verb: build a registration token; the result is `{token, qr}`.
+    pub token: Option<TokenSpec>,
+    /// Verb: let time pass, such as `3s`.
+    pub wait: Option<String>,
+    /// Verb: run a group of steps.
+    pub r#use: Option<String>,
+
+    /// Parameters of the call, hook or group, by the document's names. A list repeats the
+    /// parameter; null leaves it out.
+    #[serde(default)]
+    pub with: Map<String, Value>,
+    /// Credentials to send; `default` unless said otherwise.
+    #[serde(default)]
+    pub credentials: Credentials,
+    /// Name under which the result is kept for `${NAME.field}`.
+    pub capture: Option<String>,
+    /// Prefix under which a group's captures are kept; without it they keep their own names.
+    pub r#as: Option<String>,
+    /// Statements about the result, each judging one story rule.
+    #[serde(default)]
+    pub expect: Vec<Expect>,
+    /// The rule that is broken when the call is refused; defaults to the operation's own rule.
+    pub accepted: Option<String>,
+    /// The rule that is broken when the call is accepted.
+    pub rejected: Option<String>,
+    /// Neither acceptance nor refusal is expected; the answer is only observed.
+    #[serde(default)]
+    pub either: bool,
+    /// Repeat the call until the value is there, or the time is up.
+    pub until: Option<Until>,
+    /// Follow `meta.next_page_url` to the end; the result is `{pages, items}`.
+    #[serde(default)]
+    pub walk: bool,
+    /// Do it that many times; `${index}` counts from 0, and the capture is an array.
+    pub repeat: Option<usize>,
+    /// Its failure accuses nobody: the scenario becomes inconclusive.
+    #[serde(default)]
+    pub setup: bool,
+    /// For `listen`: how successive attempts are answered; the last one repeats. Default: 200.
+    #[serde(default)]
+    pub answers: Vec<CallbackAnswer>,
+    /// For `listen`: the kind that each payload is judged as, such as `auth/registration-webhook`.
+    pub judge: Option<String>,
+    /// For `await`: how many callbacks to wait for.
+    pub count: Option<usize>,
+    /// For `await`: how long to wait, default 5 s.
+    pub within: Option<String>,
+    /// For `await`: how long to listen on for further, unwelcome ones, default none.
+    pub quiet: Option<String>,
+}
+
+/// Which credentials a call carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Credentials {
+    /// Those of the configuration.
+    #[default]
+    Default,
+    /// None at all.
+    None,
+    /// The right user name with a wrong password.
+    Wrong,
+    /// The account SID with its auth token, where the configuration has them.
+    Account,
+}
+
+/// One statement about a result; exactly one of the comparisons is given.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Expect {
+    /// The story rule that this judges.
+    pub rule: String,
+    /// JSON Pointer into the result, `*` for every item; empty for the whole.
+    #[serde(default)]
+    pub at: String,
+    /// The same JSON value.
+    pub equals: Option<Value>,
+    /// Another JSON value.
+    pub differs: Option<Value>,
+    /// One of these values.
+    pub one_of: Option<Vec<Value>>,
+    /// True: nothing is there. False: something is there.
+    pub absent: Option<bool>,
+    /// An array, or the values under `*`, holding this value.
+    pub includes: Option<Value>,
+    /// An array, or the values under `*`, not holding this value.
+    pub excludes: Option<Value>,
+    /// A number at least this, or an array or text at least that long.
+    pub at_least: Option<u64>,
+    /// A number at most this, or an array or text at most that long.
+    pub at_most: Option<u64>,
+    /// A text that is JSON of this value.
+    pub same_json: Option<Value>,
+    /// A text that matches this regular expression.
+    pub matches: Option<String>,
+    /// An instant not before this one.
+    pub not_before: Option<String>,
+}
+
+/// When polling ends.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Until {
+    /// JSON Pointer into the body.
+    pub at: String,
+    /// The value waited for.
+    pub equals: Option<Value>,
+    /// Or any of these.
+    pub one_of: Option<Vec<Value>>,
+    /// How long, default 10 s.
+    pub within: Option<String>,
+    /// How often, default 1 s.
+    pub every: Option<String>,
+}
+
+/// How the listener answers one callback.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CallbackAnswer {
+    /// Status code, default 200.
+    pub status: Option<u16>,
+    /// How long it takes first, such as `6s`.
+    pub after: Option<String>,
+}
+
+/// A registration token to build (D1, Registration without personal data); what is left out is as
+/// a conforming application would have it.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TokenSpec {
+    /// `context.custom_user_id`.
+    pub custom_user_id: Option<String>,
+    /// `HS256` unless said otherwise; `HS384`, `HS512`, `none`.
+    pub algorithm: Option<String>,
+    /// Header `typ`, default `JWT`.
+    pub typ: Option<String>,
+    /// `iss`, default the application's name.
+    pub issuer: Option<String>,
+    /// `iat` relative to now, such as `-5m`; default now.
+    pub issued: Option<String>,
+    /// `exp` relative to now, default 10 m.
+    pub expires: Option<String>,
+    /// Sign with another key than the application's.
+    #[serde(default)]
+    pub wrong_key: bool,
+    /// `context.auth_app_id`, default the application's.
+    pub auth_app_id: Option<String>,
+}

@@ -1,0 +1,234 @@
+//! Findings, verdicts and the run record: what a run concluded, as data.
+//!
+//! These are the types of the frozen JSON report (`schema_version` 1) and of the one stream of run
+//! events that every report consumes. Deliberately not errors, and never printed from here.
+
+use crate::source::Source;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the JSON report's shape.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// How binding a rule is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Breaking it fails the run.
+    Must,
+    /// Breaking it is a warning; with `--strict` it fails the run.
+    Should,
+    /// A permission; never judged.
+    May,
+    /// Left open by the documents; observed, never judged.
+    Open,
+}
+
+/// What a rule rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// The document says it.
+    Stated,
+    /// It follows from what the document says.
+    Inferred,
+    /// The document says that it does not show it.
+    NotShown,
+    /// The document says it twice, differently.
+    Contradiction,
+}
+
+/// What was concluded of a rule or a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Judged, and nothing found.
+    Pass,
+    /// At least one finding.
+    Fail,
+    /// Observed only.
+    Open,
+    /// Could not be judged: transport, 429, setup failed, missing state.
+    Inconclusive,
+    /// Does not apply here: hook missing, service not targeted.
+    NotApplicable,
+    /// Failed, and accepted by a waiver.
+    Waived,
+    /// Our own fault.
+    Error,
+    /// No evidence came by that this rule judges.
+    NotJudged,
+}
+
+/// One violated rule at one place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Id of the rule.
+    pub rule: String,
+    /// `must` or `should`.
+    pub level: String,
+    /// `auth`, `chat`, `media`, `flow` or `events`.
+    pub service: String,
+    /// Operation id without the service; empty for a payload judged alone.
+    pub operation: String,
+    /// Scenario id; empty outside a run.
+    pub scenario: String,
+    /// Step in the scenario, counted from 1; 0 outside a run.
+    pub step: usize,
+    /// Exchange in the run, counted from 1; 0 outside a run. For NDJSON and HAR the line or entry.
+    pub exchange: usize,
+    /// JSON Pointer (RFC 6901) into the judged document; empty for the whole.
+    pub pointer: String,
+    /// What kind of difference: `missing-field`, `extra-field`, `type`, `null`, `enum`, `pattern`, …
+    pub kind: String,
+    /// What was expected, for a person.
+    pub expected: String,
+    /// What was there, for a person; excerpted.
+    pub actual: String,
+    /// One sentence that says both.
+    pub message: String,
+    /// A command that repeats the exchange, secrets redacted.
+    pub reproduce: String,
+    /// A unified diff where expected and actual are both documents; not part of the frozen report.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub diff: String,
+}
+
+/// What was concluded of one rule over the whole run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleResult {
+    /// Id of the rule.
+    pub id: String,
+    /// How binding it is.
+    pub level: Level,
+    /// Where it is stated.
+    pub source: Source,
+    /// The conclusion.
+    pub verdict: Verdict,
+    /// How many times it was judged.
+    pub judged: usize,
+    /// How many findings it brought.
+    pub findings: usize,
+    /// Why it was not judged, not applicable or inconclusive; empty otherwise.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// What was concluded of one scenario.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScenarioResult {
+    /// Scenario id.
+    pub id: String,
+    /// The conclusion.
+    pub verdict: Verdict,
+    /// How long it took on the run's clock.
+    pub seconds: f64,
+    /// Why it did not pass; empty when it did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// What was observed of one open point.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenPointResult {
+    /// Id of the open point.
+    pub id: String,
+    /// Distinct value-free observations, sorted.
+    pub observed: Vec<String>,
+}
+
+/// How many rules came to each verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the fields are the verdicts")]
+pub struct RuleCounts {
+    pub pass: usize,
+    pub fail: usize,
+    pub open: usize,
+    pub inconclusive: usize,
+    pub not_applicable: usize,
+    pub waived: usize,
+    pub error: usize,
+    pub not_judged: usize,
+}
+
+/// The counts that a person reads first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Rules by verdict.
+    pub rules: RuleCounts,
+    /// Scenarios by verdict, in kebab-case.
+    pub scenarios: BTreeMap<String, usize>,
+    /// Exchanges judged.
+    pub exchanges: usize,
+    /// Duration on the run's clock.
+    pub seconds: f64,
+}
+
+/// The program that wrote a record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tool {
+    /// `conformant`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The rulebook that was judged by.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RulebookStamp {
+    /// SHA-256 over all files, in hexadecimal.
+    pub digest: String,
+}
+
+/// A whole run: what `--report json=` writes and `judge`, `merge` and `compare` read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// The program.
+    pub tool: Tool,
+    /// The rulebook.
+    pub rulebook: RulebookStamp,
+    /// Base URL by service; `reference` for our own implementation.
+    pub targets: BTreeMap<String, String>,
+    /// Seed of the run.
+    pub seed: u64,
+    /// False when it was interrupted or cut short.
+    pub complete: bool,
+    /// Counts.
+    pub summary: Summary,
+    /// Every selected rule, by id.
+    pub rules: Vec<RuleResult>,
+    /// Every finding, by scenario and step.
+    pub findings: Vec<Finding>,
+    /// Every open point that was observed, by id.
+    pub open_points: Vec<OpenPointResult>,
+    /// Every selected scenario, by id.
+    pub scenarios: Vec<ScenarioResult>,
+}
+
+/// One thing that happened in a run; consoles, progress, JUnit and the record consume the stream.
+#[derive(Clone, Debug)]
+pub enum RunEvent {
+    /// The plan is made: that many scenarios will run.
+    Started {
+        /// How many.
+        scenarios: usize,
+        /// Base URL by service.
+        targets: BTreeMap<String, String>,
+    },
+    /// A scenario ended.
+    ScenarioEnded {
+        /// What was concluded.
+        result: ScenarioResult,
+        /// What was found in it.
+        findings: Vec<Finding>,
+        /// Exchanges it made.
+        exchanges: usize,
+    },
+    /// The run ended; the record is final.
+    Finished {
+        /// The whole run.
+        record: Box<RunRecord>,
+    },
+}
