@@ -4,8 +4,8 @@
 pub mod clock;
 pub mod http;
 pub mod ids;
-pub mod source;
 pub mod rulebook;
+pub mod source;
 pub mod verdict;
 
 pub mod reference;

@@ -114,7 +114,10 @@ impl Reference {
             match serde_json::from_slice::<Value>(&call.request.body) {
                 Ok(args) => args,
                 Err(e) => {
-                    return Response::json(400, &json!({"error": format!("body is not JSON: {e}")}));
+                    return Response::json(
+                        400,
+                        &json!({"error": format!("body is not JSON: {e}")}),
+                    );
                 }
             }
         };

@@ -1,0 +1,220 @@
+//! The validated model that everything above reads: rules with their origin, operations, kinds,
+//! scenarios, open points. Built by `load`, never changed afterwards.
+
+use super::open_points::OpenPoint;
+use super::rules::{Check, Comparison};
+use super::scenario::{Group, HappyPath, Scenario};
+use crate::source::Source;
+use crate::verdict::{Basis, Level};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The whole rulebook.
+#[derive(Debug)]
+pub struct Rulebook {
+    /// SHA-256 over paths and bytes of all its files, in hexadecimal.
+    pub digest: String,
+    /// Every rule, derived and written, by id.
+    pub rules: BTreeMap<String, Rule>,
+    /// `auth`, `chat`, `events`, `flow`, `media`.
+    pub services: BTreeMap<String, Service>,
+    /// Every open point by id.
+    pub open_points: BTreeMap<String, OpenPointEntry>,
+    /// Representations by kind (`flow/execution`, `flow/execution[]`, `events/MessageSent/4`).
+    pub kinds: BTreeMap<String, Kind>,
+    /// Schema version by event type: `com.svc.comms-api.message.sent` -> `events/MessageSent/4`;
+    /// `None` where no schema is shown.
+    pub event_types: BTreeMap<String, Option<String>>,
+}
+
+/// One rule.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Kebab-case path that names what is ruled.
+    pub id: String,
+    /// The folder it belongs to.
+    pub service: String,
+    /// How binding it is.
+    pub level: Level,
+    /// What it rests on.
+    pub basis: Basis,
+    /// Where the document says it.
+    pub source: Source,
+    /// One line in our own words.
+    pub says: String,
+    /// File and line in the rulebook where it stands.
+    pub place: String,
+    /// What makes it a rule.
+    pub origin: Origin,
+}
+
+/// What makes something a rule; decides which evidence it judges.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// A property of a representation, `pointer` as `/links/steps`.
+    Property {
+        /// Resource id such as `flow/execution`, or the operation for a page written inline.
+        kind: String,
+        /// Where, with `*` for array items.
+        pointer: String,
+    },
+    /// Fields that a representation does not list.
+    NoOtherFields {
+        /// Resource id.
+        kind: String,
+    },
+    /// The operation is accepted and brings its representation.
+    Operation {
+        /// Operation id.
+        operation: String,
+    },
+    /// A parameter is required, bounded, honoured.
+    Parameter {
+        /// Operation id.
+        operation: String,
+        /// As the document spells it.
+        parameter: String,
+    },
+    /// The operation needs credentials.
+    Credentials {
+        /// Operation id.
+        operation: String,
+    },
+    /// `meta.key` names the array.
+    ListKey {
+        /// Operation id.
+        operation: String,
+    },
+    /// A walk yields each item once and ends.
+    ListWalk {
+        /// Operation id.
+        operation: String,
+    },
+    /// A predicate from `rules/`.
+    Written(Check),
+    /// One answer of several, kept throughout a run: an open point with `either`.
+    Either,
+}
+
+/// One service folder.
+#[derive(Debug)]
+pub struct Service {
+    /// The folder's name.
+    pub name: String,
+    /// Operations by id, without the service.
+    pub operations: BTreeMap<String, Operation>,
+    /// Groups of steps by name.
+    pub groups: BTreeMap<String, Group>,
+    /// Happy paths by operation id.
+    pub happy: BTreeMap<String, HappyPath>,
+    /// Written scenarios by id, each with file and line.
+    pub scenarios: BTreeMap<String, (Scenario, String)>,
+}
+
+/// One operation of OpenAPI.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// Kebab-case id without the service.
+    pub id: String,
+    /// The service's name.
+    pub service: String,
+    /// `GET`, `POST`, `DELETE`.
+    pub method: String,
+    /// `/v1/Flows/{FlowSid}`; empty when `path_from` is given.
+    pub path: String,
+    /// Configuration key that holds the path because no document shows it.
+    pub path_from: Option<String>,
+    /// One line in our own words.
+    pub summary: String,
+    /// Where the document shows it.
+    pub source: Source,
+    /// True when it needs credentials.
+    pub secured: bool,
+    /// Path, query, header and body parameters in the document's order.
+    pub parameters: Vec<Parameter>,
+    /// Media types a body may be sent as; empty without a body.
+    pub bodies: Vec<String>,
+    /// Kind of the accepted answer; `None` where no body is described.
+    pub response: Option<String>,
+    /// The array's name of a list answer.
+    pub list_key: Option<String>,
+}
+
+/// One parameter.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    /// As the document spells it.
+    pub name: String,
+    /// Where it goes.
+    pub place: Place,
+    /// Whether leaving it out is refused.
+    pub required: bool,
+    /// Its JSON Schema, references resolved one level.
+    pub schema: Value,
+    /// Where and how it comes back.
+    pub echo: Option<Echo>,
+    /// Value that stands when it is left out.
+    pub default: Option<Value>,
+    /// Id of its rule.
+    pub rule: String,
+    /// One line in our own words.
+    pub description: String,
+    /// Where the document shows it.
+    pub source: Source,
+}
+
+/// Where a parameter goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// In the path.
+    Path,
+    /// In the query.
+    Query,
+    /// In a header field.
+    Header,
+    /// In the body.
+    Body,
+}
+
+/// Where a parameter comes back.
+#[derive(Clone, Debug)]
+pub struct Echo {
+    /// JSON Pointer into the accepted answer.
+    pub at: String,
+    /// How the two are compared.
+    pub compare: Comparison,
+    /// Other values that may stand there.
+    pub or: Vec<Value>,
+}
+
+/// One representation.
+#[derive(Debug)]
+pub struct Kind {
+    /// `flow/execution`, `flow/execution[]`, `events/MessageSent/4`.
+    pub name: String,
+    /// Self-contained JSON Schema: every `$ref` leads into its own `$defs`.
+    pub schema: Value,
+    /// For a page: the kind of its items and the array's name; `None` for the name when any array
+    /// under `meta.key` will do.
+    pub page_of: Option<(String, Option<String>)>,
+}
+
+/// An open point with its place.
+#[derive(Clone, Debug)]
+pub struct OpenPointEntry {
+    /// The service's name.
+    pub service: String,
+    /// Resolved source.
+    pub source: Source,
+    /// As written.
+    pub point: OpenPoint,
+    /// File and line.
+    pub place: String,
+}
+
+impl Rulebook {
+    /// The operation `SERVICE/ID`.
+    pub fn operation(&self, service: &str, id: &str) -> Option<&Operation> {
+        self.services.get(service)?.operations.get(id)
+    }
+}
