@@ -136,6 +136,8 @@ pub struct Operation {
     pub bodies: Vec<String>,
     /// Kind of the accepted answer; `None` where no body is described.
     pub response: Option<String>,
+    /// Kind of the refusing answer, where the document shows one (`4XX` in OpenAPI).
+    pub error: Option<String>,
     /// The array's name of a list answer.
     pub list_key: Option<String>,
 }

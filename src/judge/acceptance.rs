@@ -1,0 +1,72 @@
+//! Whether a target accepted a request: a 2xx answer that carries the documented representation.
+//!
+//! Any non-2xx is a refusal, in D1 also a 2xx with `success` false. Redirects, 429 and transport
+//! faults are neither.
+
+use super::evidence::{Body, Exchange, Outcome};
+use crate::rulebook::{Operation, Rulebook};
+use serde_json::Value;
+
+/// Accepted, rejected, or neither.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Acceptance {
+    /// 2xx with the documented representation.
+    Accepted,
+    /// The documented representation did not come back, and why this is thought so.
+    Rejected(String),
+    /// Says nothing about the target, and why.
+    Inconclusive(String),
+}
+
+/// Decides it for one exchange.
+pub fn acceptance(
+    rulebook: &Rulebook,
+    exchange: &Exchange,
+    operation: Option<&Operation>,
+) -> Acceptance {
+    let (response, body) = match &exchange.outcome {
+        Outcome::Fault { cause, detail } => {
+            return Acceptance::Inconclusive(format!("{cause}: {detail}"));
+        }
+        Outcome::Answered { response, body } => (response, body),
+    };
+    match response.status {
+        200..=299 => {}
+        300..=399 => return Acceptance::Inconclusive(format!("redirect {}", response.status)),
+        429 => return Acceptance::Inconclusive("rate limited (429)".to_owned()),
+        status => return Acceptance::Rejected(format!("status {status}")),
+    }
+    let Some(kind) = operation.and_then(|o| o.response.as_deref()) else {
+        return Acceptance::Accepted;
+    };
+    let value = match body {
+        Body::Document { value, .. } => value,
+        Body::Empty => return Acceptance::Rejected(format!("{} without a body", response.status)),
+        Body::Unreadable(why) => return Acceptance::Rejected(format!("{} {why}", response.status)),
+    };
+    if exchange.service == "auth" && denies_success(value) {
+        return Acceptance::Rejected(format!("{} with success false", response.status));
+    }
+    match rulebook.kinds.get(kind) {
+        Some(known) if !carries(value, &known.schema) => {
+            Acceptance::Rejected(format!("{} with another document than {kind}", response.status))
+        }
+        Some(_) | None => Acceptance::Accepted,
+    }
+}
+
+/// D1 says by `success` whether a request was accepted; some clients see it as text.
+fn denies_success(value: &Value) -> bool {
+    matches!(value.get("success"), Some(Value::Bool(false)))
+        || value.get("success").and_then(Value::as_str) == Some("false")
+}
+
+/// A document carries a representation when it is an object with at least half of the required
+/// members: fewer is an error body or another document, not a representation with gaps.
+fn carries(value: &Value, schema: &Value) -> bool {
+    let Some(members) = value.as_object() else { return false };
+    let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let present =
+        required.iter().filter_map(Value::as_str).filter(|name| members.contains_key(*name)).count();
+    2 * present >= required.len()
+}

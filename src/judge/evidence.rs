@@ -1,0 +1,172 @@
+//! Evidence: all that was observed in one story, as it was observed.
+//!
+//! Produced by the engine, a HAR file, a proxy or a payload file alike; holds no conclusion.
+
+use crate::clock::Timestamp;
+use crate::http::{Request, Response};
+use crate::rulebook::scenario::{Credentials, Expect};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What one story left behind, in the order it happened.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// Scenario id; empty outside a run.
+    pub scenario: String,
+    /// Requests with what came of them.
+    pub exchanges: Vec<Exchange>,
+    /// What steps state about results, each with the result.
+    pub statements: Vec<Statement>,
+    /// Payloads that came in other ways: callbacks, collected events, files.
+    pub payloads: Vec<Payload>,
+    /// Walks over list pages.
+    pub walks: Vec<Walk>,
+    /// Rules that this story would have judged had it got that far, each with the reason.
+    pub missed: Vec<(String, String)>,
+}
+
+/// One request and what came of it.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// Step in the scenario, counted from 1.
+    pub step: usize,
+    /// The service.
+    pub service: String,
+    /// Operation id without the service; empty where none fits.
+    pub operation: String,
+    /// Documented parameters as sent; one that was left out is missing, a repeated one is a list.
+    pub sent: BTreeMap<String, Value>,
+    /// Which credentials it carried.
+    pub credentials: Credentials,
+    /// Base URL of the target, without the request's target.
+    pub base: String,
+    /// What was sent.
+    pub request: Request,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Who is accused when it is refused or accepted.
+    pub expectation: Expectation,
+    /// When it was sent, on the target's clock as far as it is known.
+    pub at: Timestamp,
+    /// How a person passes these credentials to curl: `-u "$NAME:$PASSWORD"`; empty: as sent.
+    pub credentials_hint: String,
+    /// Whether a person or step broke the ground for it: its failure accuses nobody.
+    pub setup: bool,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// An answer, with its body as far as it can be read.
+    Answered {
+        /// As received.
+        response: Response,
+        /// The body as a document.
+        body: Body,
+    },
+    /// No answer that HTTP can make sense of.
+    Fault {
+        /// Stable word: `refused`, `timeout(headers)`, …
+        cause: String,
+        /// For a person.
+        detail: String,
+    },
+}
+
+/// A body as a document.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// No bytes.
+    Empty,
+    /// JSON, or XML brought into the same shape, with what was odd about it.
+    Document {
+        /// The document.
+        value: Arc<Value>,
+        /// Oddities that are no failure to read: a duplicate key, a byte-order mark.
+        notes: Vec<String>,
+    },
+    /// Bytes that are not what they should be, and why.
+    Unreadable(String),
+}
+
+/// Who is accused when a request is refused or accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expectation {
+    /// Refusal breaks this rule.
+    Accepted(String),
+    /// Acceptance breaks this rule.
+    Rejected(String),
+    /// Both will do.
+    Either,
+}
+
+/// What a step states about a result.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// The statement, interpolated.
+    pub expect: Expect,
+    /// What it is about.
+    pub result: Arc<Value>,
+    /// The step, counted from 1.
+    pub step: usize,
+    /// Index into `exchanges` of the exchange that brought the result.
+    pub exchange: Option<usize>,
+}
+
+/// A payload that did not come as an answer.
+#[derive(Clone, Debug)]
+pub struct Payload {
+    /// What it is judged as.
+    pub kind: String,
+    /// The document.
+    pub value: Arc<Value>,
+    /// The step, counted from 1; for a file the line.
+    pub step: usize,
+}
+
+/// One walk over the pages of a list.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    /// The service.
+    pub service: String,
+    /// The list operation.
+    pub operation: String,
+    /// Indexes into `exchanges`, page by page.
+    pub pages: Vec<usize>,
+    /// How it ended.
+    pub end: WalkEnd,
+    /// The step, counted from 1.
+    pub step: usize,
+}
+
+/// How a walk ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WalkEnd {
+    /// A page without a further one.
+    Complete,
+    /// A page that was seen before, or too many of them: why it does not end.
+    Endless(String),
+    /// A link that must not be followed, and why.
+    Unfollowable(String),
+    /// A page could not be had; judged as an exchange.
+    Broken,
+}
+
+impl Exchange {
+    /// The answer's document, where there is one.
+    pub fn document(&self) -> Option<&Arc<Value>> {
+        match &self.outcome {
+            Outcome::Answered { body: Body::Document { value, .. }, .. } => Some(value),
+            Outcome::Answered { .. } | Outcome::Fault { .. } => None,
+        }
+    }
+
+    /// The status code, where there is an answer.
+    pub fn status(&self) -> Option<u16> {
+        match &self.outcome {
+            Outcome::Answered { response, .. } => Some(response.status),
+            Outcome::Fault { .. } => None,
+        }
+    }
+}
