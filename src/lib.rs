@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod http;
 pub mod ids;
+pub mod json;
 pub mod rulebook;
 pub mod source;
 pub mod verdict;
