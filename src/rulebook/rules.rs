@@ -144,6 +144,15 @@ pub enum Check {
         /// The bound.
         at_most: u64,
     },
+    /// Exchange: the array at `at` holds no more items than the number at `size` in the same answer.
+    NoLongerThan {
+        /// Operation ids without the service.
+        operations: Vec<String>,
+        /// The array.
+        at: String,
+        /// The number: `/meta/page_size`.
+        size: String,
+    },
     /// History: within one run of a scenario, representations of the same thing (same `key`) agree
     /// in these fields, whichever operation they came from.
     SameResource {

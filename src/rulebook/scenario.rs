@@ -182,7 +182,8 @@ pub struct Expect {
     pub not_before: Option<String>,
 }
 
-/// When polling ends.
+/// When polling ends: at one of the values, or, where none is named, as soon as anything but null
+/// is there.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Until {
