@@ -1,29 +1,128 @@
-//! The auth part of the reference.
+//! The authentication service of the reference (D1, part B): users, registration without personal
+//! data, approval requests, webhooks.
+//!
+//! Routes requests and hooks to their part. The paths are the documented ones, and
+//! `/protected/{FORMAT}/users/{AUTH_ID}/status`, which no document shows.
 
-use super::{Answer, Call, Control, Core, Refusal};
+mod answer;
+pub mod application;
+mod approvals;
+mod callbacks;
+mod input;
+mod users;
+mod xml;
+
+use self::answer::{Done, Failure, Format, render};
+use self::approvals::{Approvals, Reaction};
+use self::callbacks::{Callbacks, Kind};
+use self::users::{Phone, Users};
+use super::{Answer, Call, Control, Core, Refusal, Variant, text_arg};
 use crate::clock::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// State of the auth part.
-#[derive(Debug)]
-pub struct Auth {}
+#[derive(Debug, Default)]
+pub struct Auth {
+    users: Users,
+    approvals: Approvals,
+    callbacks: Callbacks,
+}
 
 impl Auth {
     pub(super) fn new(_core: &mut Core, _now: Timestamp) -> Self {
-        Self {}
+        Self::default()
     }
 
-    pub(super) fn handle(&mut self, _core: &mut Core, _call: &Call<'_>) -> Answer {
-        Err(Refusal::not_found())
+    pub(super) fn handle(&mut self, core: &mut Core, call: &Call<'_>) -> Answer {
+        let format = call.path.get(1).and_then(|segment| Format::from_segment(segment));
+        let format = format.ok_or_else(Refusal::not_found)?;
+        self.approvals.expire(core, &self.callbacks, call.now);
+        let answer = authorise(core, call).and_then(|()| self.route(core, call));
+        Ok(render(core, format, answer))
+    }
+
+    fn route(&mut self, core: &mut Core, call: &Call<'_>) -> Result<Done, Failure> {
+        let (method, path) = call.route();
+        match (method, path.as_slice()) {
+            ("POST", ["protected", _, "users", "new"]) => self.users.create(core, call),
+            ("GET", ["protected", _, "users", auth_id, "status"]) => {
+                self.users.status(core, auth_id)
+            }
+            ("POST", ["onetouch", _, "users", auth_id, "approval_requests"]) => {
+                let user = auth_id.parse().ok().and_then(|auth_id| self.users.find(auth_id));
+                let user = user.cloned().ok_or_else(Failure::not_found)?;
+                self.approvals.create(core, call, user)
+            }
+            ("GET", ["onetouch", _, "approval_requests", uuid]) => self.approvals.fetch(core, uuid),
+            _ => Err(Failure::not_found()),
+        }
     }
 
     pub(super) fn control(
         &mut self,
-        _core: &mut Core,
-        _hook: &str,
-        _args: &Value,
-        _now: Timestamp,
+        core: &mut Core,
+        hook: &str,
+        args: &Value,
+        now: Timestamp,
     ) -> Control {
-        None
+        self.approvals.expire(core, &self.callbacks, now);
+        match hook {
+            "approve_request" | "deny_request" => {
+                let reaction = Reaction::from_hook(hook).expect("both hooks are reactions");
+                Some(self.react(core, args, reaction, now))
+            }
+            "install_app" => Some(self.install_app(core, args)),
+            "set_callback" => {
+                let kind = args.get("kind").and_then(Value::as_str).and_then(Kind::from_name)?;
+                Some(text_arg(args, "url").map(|url| {
+                    self.callbacks.set(kind, url);
+                    json!({})
+                }))
+            }
+            _ => None,
+        }
+    }
+
+    fn react(
+        &mut self,
+        core: &mut Core,
+        args: &Value,
+        reaction: Reaction,
+        now: Timestamp,
+    ) -> Result<Value, String> {
+        let uuid = text_arg(args, "uuid")?;
+        self.approvals.react(core, &self.callbacks, uuid, reaction, now)?;
+        Ok(json!({}))
+    }
+
+    fn install_app(&mut self, core: &Core, args: &Value) -> Result<Value, String> {
+        let phone = phone_arg(core, args)?.ok_or("argument `cellphone` (a string) is missing")?;
+        self.users.install_app(phone);
+        Ok(json!({}))
     }
 }
+
+/// The phone that a hook names, if it names one.
+fn phone_arg(core: &Core, args: &Value) -> Result<Option<Phone>, String> {
+    let text = |name| args.get(name).and_then(input::text);
+    let Some(cellphone) = text("cellphone") else {
+        return Ok(None);
+    };
+    let country_code = text("country_code").unwrap_or_else(|| "1".to_owned());
+    Phone::read(core, &cellphone, &country_code)
+        .map(Some)
+        .ok_or_else(|| format!("`{cellphone}` with country code `{country_code}` is no phone"))
+}
+
+/// How the API key is presented is not shown (D1, Authentication): see [`application`].
+fn authorise(core: &Core, call: &Call<'_>) -> Result<(), Failure> {
+    let header = call.request.headers.get(application::API_KEY_HEADER);
+    match header.or_else(|| call.query.get(application::API_KEY_PARAMETER)) {
+        Some(application::API_KEY) => Ok(()),
+        None if core.varies(Variant::AuthWithoutKey) => Ok(()),
+        Some(_) | None => Err(Failure::new(401, "Invalid API key")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Answers of the authentication service in the format that the path names.
+//!
+//! Knows the two formats and what a failure looks like, and nothing of users or requests.
+
+use super::xml;
+use crate::http::Response;
+use crate::reference::{Core, Fault, Variant};
+use serde_json::{Map, Value, json};
+
+/// The `{FORMAT}` segment of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Json,
+    Xml,
+}
+
+impl Format {
+    pub(super) fn from_segment(segment: &str) -> Option<Self> {
+        match segment {
+            "json" => Some(Self::Json),
+            "xml" => Some(Self::Xml),
+            _ => None,
+        }
+    }
+}
+
+/// An accepted request's answer.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) is_new: bool,
+    pub(super) body: Value,
+}
+
+/// A refused request's answer. Status codes are not shown (D1, Errors).
+#[derive(Debug)]
+pub(super) struct Failure {
+    status: u16,
+    body: Value,
+    /// No document shows this body: it may be anything.
+    is_free: bool,
+}
+
+impl Failure {
+    pub(super) fn new(status: u16, message: &str) -> Self {
+        Self {
+            status,
+            body: json!({"message": message, "success": false}),
+            is_free: true,
+        }
+    }
+
+    pub(super) fn not_found() -> Self {
+        Self::new(404, "Not found")
+    }
+
+    /// What create-user answers to an invalid user (D1, Errors).
+    pub(super) fn invalid_user(core: &Core, field: &str, error_code: &str) -> Self {
+        const MESSAGE: &str = "User was not valid";
+        let mut body = json!({
+            "message": MESSAGE,
+            "success": false,
+            "errors": {field: "is invalid", "message": MESSAGE},
+        });
+        body[field] = json!("is invalid");
+        body["error_code"] = match error_code.parse::<u64>() {
+            Ok(number) if core.fails(Fault::AuthErrorCodeNumber) => json!(number),
+            _ => json!(error_code),
+        };
+        Self {
+            status: 400,
+            body,
+            is_free: false,
+        }
+    }
+}
+
+/// Writes an answer in its format.
+pub(super) fn render(core: &Core, format: Format, answer: Result<Done, Failure>) -> Response {
+    match answer {
+        Ok(Done { is_new, body }) => {
+            let made = if core.varies(Variant::CreatedIs200) { 200 } else { 201 };
+            write(core, format, if is_new { made } else { 200 }, &body)
+        }
+        Err(failure) => {
+            let status = if core.varies(Variant::AuthFailureIs200) { 200 } else { failure.status };
+            if failure.is_free && status != 200 && core.varies(Variant::OtherErrorBody) {
+                return Response::new(status, "text/plain", "refused");
+            }
+            write(core, format, status, &failure.body)
+        }
+    }
+}
+
+fn write(core: &Core, format: Format, status: u16, body: &Value) -> Response {
+    let is_xml = match format {
+        Format::Json => core.fails(Fault::AuthJsonIsXml),
+        Format::Xml => !core.fails(Fault::AuthXmlIsJson),
+    };
+    if !is_xml {
+        return Response::json(status, body);
+    }
+    let style = if core.varies(Variant::AuthXmlPlain) { xml::Style::Plain } else { xml::Style::Typed };
+    let mut text = if core.fails(Fault::AuthXmlDiffers) {
+        xml::document(style, &shifted(body))
+    } else {
+        xml::document(style, body)
+    };
+    if core.fails(Fault::AuthXmlMalformed) {
+        text.truncate(text.rfind("</").unwrap_or_default());
+    }
+    Response::new(status, "application/xml", text)
+}
+
+/// The same body with every number one higher.
+fn shifted(body: &Value) -> Value {
+    match body {
+        Value::Number(number) => number.as_u64().map_or(Value::Null, |n| json!(n + 1)),
+        Value::Array(items) => items.iter().map(shifted).collect(),
+        Value::Object(fields) => Value::Object(
+            fields
+                .iter()
+                .map(|(name, value)| (name.clone(), shifted(value)))
+                .collect::<Map<_, _>>(),
+        ),
+        Value::Null | Value::Bool(_) | Value::String(_) => body.clone(),
+    }
+}

@@ -1,0 +1,252 @@
+//! Users of the authentication service: who has which phone, and which app.
+//!
+//! Registration without personal data ends here too, as an enrolment without an e-mail; how a token
+//! is judged is not known here.
+
+use super::answer::{Done, Failure};
+use super::input::{body, given, text};
+use crate::clock::Timestamp;
+use crate::reference::{Call, Core, Fault, Variant};
+use rand::Rng as _;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// A device, for the service: exactly one phone per `auth_id` (D1, Limits).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Phone {
+    pub(super) country_code: u32,
+    /// Digits without separators.
+    pub(super) digits: String,
+    /// Sets spellings apart under the faults that fail to see one phone in them; else empty.
+    mark: String,
+}
+
+/// A user.
+#[derive(Clone, Debug)]
+pub(super) struct User {
+    pub(super) auth_id: u64,
+    /// In the order they were given; empty after a registration without personal data.
+    pub(super) emails: Vec<String>,
+    pub(super) phone: Phone,
+    pub(super) has_app: bool,
+    /// 24 hexadecimal digits: `user_id` in approval requests.
+    pub(super) record: String,
+    pub(super) since: Timestamp,
+}
+
+/// All users, and the phones on which the app is installed.
+#[derive(Debug, Default)]
+pub(super) struct Users {
+    list: Vec<User>,
+    installed: BTreeSet<Phone>,
+}
+
+impl Phone {
+    /// Reads a phone whose parts dashes, periods, spaces or nothing separate (D1, Resources).
+    pub(super) fn read(core: &Core, cellphone: &str, country_code: &str) -> Option<Self> {
+        const DIGITS: std::ops::RangeInclusive<usize> = 5..=14;
+        let country_code: u32 = country_code.parse().ok().filter(|c| (1..=999).contains(c))?;
+        let mut mark = String::new();
+        for (fault, separator) in [
+            (Fault::AuthDashesChangeUser, '-'),
+            (Fault::AuthPeriodsChangeUser, '.'),
+            (Fault::AuthSpacesChangeUser, ' '),
+        ] {
+            if core.fails(fault) && cellphone.contains(separator) {
+                mark.push(separator);
+            }
+        }
+        let digits: String = cellphone
+            .chars()
+            .filter(|c| !matches!(c, '-' | '.' | ' '))
+            .collect();
+        let is_valid = digits.bytes().all(|b| b.is_ascii_digit()) && DIGITS.contains(&digits.len());
+        if !is_valid && !core.fails(Fault::AuthBadCellphoneAccepted) {
+            return None;
+        }
+        Some(Self {
+            country_code: if core.fails(Fault::AuthCountryCodeIgnored) { 1 } else { country_code },
+            digits,
+            mark,
+        })
+    }
+}
+
+impl User {
+    /// D1, Resources: the phone number in the user-status response is masked.
+    fn masked_phone(&self) -> String {
+        let digits = &self.phone.digits;
+        let shown = digits.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
+        format!("XXX-XXX-{}", &digits[shown..])
+    }
+}
+
+impl Users {
+    /// `POST …/users/new`.
+    pub(super) fn create(&mut self, core: &mut Core, call: &Call<'_>) -> Result<Done, Failure> {
+        let parameters = body(call)?;
+        let nothing = Map::new();
+        let user = given(&parameters, "user").and_then(Value::as_object).unwrap_or(&nothing);
+        let email = read_email(core, user)?;
+        let phone = read_phone(core, user)?;
+        let auth_id = self.enrol(core, phone, Some(email), call.now);
+        let mut answer = json!({
+            "message": "User created successfully.",
+            "user": {"id": auth_id},
+            "success": true,
+        });
+        if core.varies(Variant::AuthQrCodeLink) {
+            answer["qr_code"] = json!(format!("{}/auth/qr/{auth_id}", core.origin));
+        }
+        Ok(Done { is_new: true, body: answer })
+    }
+
+    /// Finds the user of that phone or makes one, and stores the e-mail with it.
+    pub(super) fn enrol(
+        &mut self,
+        core: &mut Core,
+        phone: Phone,
+        email: Option<String>,
+        now: Timestamp,
+    ) -> u64 {
+        const FIRST_AUTH_ID: u64 = 1001;
+        let is_same = |user: &User| {
+            core.fails(Fault::AuthIdSharedByPhones)
+                || (user.phone == phone && !core.fails(Fault::AuthOtherIdForSameDevice))
+        };
+        if let Some(user) = self.list.iter_mut().find(|user| is_same(user)) {
+            user.emails.extend(email.filter(|email| !user.emails.contains(email)));
+            return user.auth_id;
+        }
+        let auth_id = FIRST_AUTH_ID + self.list.len() as u64;
+        // D1, Create user: the phone number already in the user's app adds the application to it.
+        let has_app = self.installed.contains(&phone) && !core.fails(Fault::AuthInstalledAppIgnored);
+        self.list.push(User {
+            auth_id,
+            emails: email.into_iter().collect(),
+            phone,
+            has_app,
+            record: record_id(core),
+            since: now,
+        });
+        auth_id
+    }
+
+    /// Enrols whoever scanned a QR code; without a phone in the story, one that nobody has.
+    pub(super) fn enrol_scanner(
+        &mut self,
+        core: &mut Core,
+        phone: Option<Phone>,
+        now: Timestamp,
+    ) -> &User {
+        let phone = phone.unwrap_or_else(|| Phone {
+            country_code: 1,
+            digits: format!("555{:07}", self.list.len()),
+            mark: String::new(),
+        });
+        self.install_app(phone.clone());
+        let auth_id = self.enrol(core, phone, None, now);
+        self.find(auth_id).expect("an enrolled user is listed")
+    }
+
+    /// The person installs the app, on a phone that may or may not be a user's already.
+    pub(super) fn install_app(&mut self, phone: Phone) {
+        for user in &mut self.list {
+            user.has_app |= user.phone == phone;
+        }
+        self.installed.insert(phone);
+    }
+
+    pub(super) fn find(&self, auth_id: u64) -> Option<&User> {
+        self.list.iter().find(|user| user.auth_id == auth_id)
+    }
+
+    /// `GET …/users/{AUTH_ID}/status`: this implementation's path, for the document shows none.
+    pub(super) fn status(&self, core: &Core, auth_id: &str) -> Result<Done, Failure> {
+        let user = auth_id
+            .parse()
+            .ok()
+            .and_then(|auth_id| self.find(auth_id))
+            .ok_or_else(Failure::not_found)?;
+        let phone_number = if core.fails(Fault::AuthPhoneUnmasked) {
+            user.phone.digits.clone()
+        } else {
+            user.masked_phone()
+        };
+        let country_code = if core.fails(Fault::AuthStatusCountryCodeLost) {
+            0
+        } else {
+            user.phone.country_code
+        };
+        let shown_id = user.auth_id + u64::from(core.fails(Fault::AuthStatusOtherAuthId));
+        Ok(Done {
+            is_new: false,
+            body: json!({
+                "message": "User status.",
+                "status": {
+                    "auth_id": shown_id,
+                    "confirmed": user.has_app,
+                    "registered": user.has_app,
+                    "country_code": country_code,
+                    "phone_number": phone_number,
+                    "email": user.emails.first().map_or("", String::as_str),
+                    "devices": if user.has_app { json!(["iphone"]) } else { json!([]) },
+                },
+                "success": true,
+            }),
+        })
+    }
+}
+
+/// 24 hexadecimal digits.
+pub(super) fn record_id(core: &mut Core) -> String {
+    (0..3).map(|_| format!("{:08x}", core.rng.next_u32())).collect()
+}
+
+fn read_email(core: &Core, user: &Map<String, Value>) -> Result<String, Failure> {
+    let email = given(user, "email").and_then(text);
+    let is_excused = core.fails(if email.is_some() {
+        Fault::AuthBadEmailAccepted
+    } else {
+        Fault::AuthEmailNotRequired
+    });
+    match email {
+        Some(email) if is_email(&email) => Ok(email),
+        email if is_excused => Ok(email.unwrap_or_default()),
+        _ => {
+            let code = if core.fails(Fault::AuthBadEmailOtherCode) { "60001" } else { "60027" };
+            Err(Failure::invalid_user(core, "email", code))
+        }
+    }
+}
+
+fn read_phone(core: &Core, user: &Map<String, Value>) -> Result<Phone, Failure> {
+    let invalid = |field| {
+        if core.varies(Variant::AuthPhoneErrorAsEmail) {
+            Failure::invalid_user(core, "email", "60027")
+        } else {
+            Failure::invalid_user(core, field, "60033")
+        }
+    };
+    let cellphone = match given(user, "cellphone").and_then(text) {
+        None if core.fails(Fault::AuthCellphoneNotRequired) => "5550100".to_owned(),
+        cellphone => cellphone.ok_or_else(|| invalid("cellphone"))?,
+    };
+    let country_code = match given(user, "country_code").and_then(text) {
+        None if core.fails(Fault::AuthCountryCodeNotRequired) => "1".to_owned(),
+        country_code => country_code.ok_or_else(|| invalid("country_code"))?,
+    };
+    Phone::read(core, &cellphone, &country_code).ok_or_else(|| invalid("cellphone"))
+}
+
+/// One `@`, something before it, a dotted name behind it, no blanks.
+fn is_email(text: &str) -> bool {
+    let Some((local, domain)) = text.split_once('@') else {
+        return false;
+    };
+    !local.is_empty()
+        && domain.contains('.')
+        && domain.split('.').all(|label| !label.is_empty())
+        && !domain.contains('@')
+        && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+}
