@@ -78,11 +78,19 @@ impl Failure {
 pub(super) fn render(core: &Core, format: Format, answer: Result<Done, Failure>) -> Response {
     match answer {
         Ok(Done { is_new, body }) => {
-            let made = if core.varies(Variant::CreatedIs200) { 200 } else { 201 };
+            let made = if core.varies(Variant::CreatedIs200) {
+                200
+            } else {
+                201
+            };
             write(core, format, if is_new { made } else { 200 }, &body)
         }
         Err(failure) => {
-            let status = if core.varies(Variant::AuthFailureIs200) { 200 } else { failure.status };
+            let status = if core.varies(Variant::AuthFailureIs200) {
+                200
+            } else {
+                failure.status
+            };
             if failure.is_free && status != 200 && core.varies(Variant::OtherErrorBody) {
                 return Response::new(status, "text/plain", "refused");
             }
@@ -99,7 +107,11 @@ fn write(core: &Core, format: Format, status: u16, body: &Value) -> Response {
     if !is_xml {
         return Response::json(status, body);
     }
-    let style = if core.varies(Variant::AuthXmlPlain) { xml::Style::Plain } else { xml::Style::Typed };
+    let style = if core.varies(Variant::AuthXmlPlain) {
+        xml::Style::Plain
+    } else {
+        xml::Style::Typed
+    };
     let mut text = if core.fails(Fault::AuthXmlDiffers) {
         xml::document(style, &shifted(body))
     } else {

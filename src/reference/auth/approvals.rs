@@ -116,7 +116,10 @@ impl Approvals {
             shown["status"] = json!(approval.status.name());
         }
         self.list.push(approval);
-        Ok(Done { is_new: true, body: json!({"approval_request": shown, "success": true}) })
+        Ok(Done {
+            is_new: true,
+            body: json!({"approval_request": shown, "success": true}),
+        })
     }
 
     /// `GET …/approval_requests/{PUSH_UUID}`.
@@ -192,9 +195,15 @@ impl Approval {
         {
             return None;
         }
-        let early = if core.fails(Fault::AuthApprovalExpiresEarly) { 10 } else { 1 };
+        let early = if core.fails(Fault::AuthApprovalExpiresEarly) {
+            10
+        } else {
+            1
+        };
         let seconds = i64::try_from(self.seconds_to_expire / early).ok()?;
-        self.created_at.checked_add(SignedDuration::from_secs(seconds)).ok()
+        self.created_at
+            .checked_add(SignedDuration::from_secs(seconds))
+            .ok()
     }
 
     /// The fetch response's fields (D1, Resources), with the message and the visible details.
@@ -293,7 +302,11 @@ impl Approval {
                 "uuid": self.uuid,
             },
         });
-        let method = if core.varies(Variant::AuthCallbackIsGet) { "GET" } else { "POST" };
+        let method = if core.varies(Variant::AuthCallbackIsGet) {
+            "GET"
+        } else {
+            "POST"
+        };
         callbacks::send(core, method, url, &body);
     }
 }
@@ -309,7 +322,9 @@ fn datetime(core: &Core, at: Timestamp) -> Value {
 fn new_uuid(core: &mut Core) -> String {
     let mut bytes = [0; 16];
     core.rng.fill_bytes(&mut bytes);
-    uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
+    uuid::Builder::from_random_bytes(bytes)
+        .into_uuid()
+        .to_string()
 }
 
 fn read_message(core: &Core, parameters: &Map<String, Value>) -> Result<String, Failure> {
@@ -329,14 +344,25 @@ fn read_details(
         core,
         parameters,
         "details",
-        bound(core, Fault::AuthDetailsKey21Kept, Fault::AuthDetailsKey20Refused),
+        bound(
+            core,
+            Fault::AuthDetailsKey21Kept,
+            Fault::AuthDetailsKey20Refused,
+        ),
     )?;
     // D1, Resources: a timestamp is added automatically.
     if !core.fails(Fault::AuthDetailsTimestampMissing) {
-        details.entry("timestamp").or_insert_with(|| json!(iso_seconds(now)));
+        details
+            .entry("timestamp")
+            .or_insert_with(|| json!(iso_seconds(now)));
     }
     if core.fails(Fault::AuthHiddenDetailsShown) {
-        details.extend(read_hash(core, parameters, "hidden_details", KEY_LENGTH_MAX)?);
+        details.extend(read_hash(
+            core,
+            parameters,
+            "hidden_details",
+            KEY_LENGTH_MAX,
+        )?);
     }
     Ok(details)
 }
@@ -345,8 +371,11 @@ fn read_hidden_details(
     core: &Core,
     parameters: &Map<String, Value>,
 ) -> Result<Map<String, Value>, Failure> {
-    let key_length_max =
-        bound(core, Fault::AuthHiddenDetailsKey21Kept, Fault::AuthHiddenDetailsKey20Refused);
+    let key_length_max = bound(
+        core,
+        Fault::AuthHiddenDetailsKey21Kept,
+        Fault::AuthHiddenDetailsKey20Refused,
+    );
     read_hash(core, parameters, "hidden_details", key_length_max)
 }
 
@@ -384,7 +413,10 @@ fn read_hash(
     }
     if core.varies(Variant::AuthLongKeyCut) {
         let cut = |key: String| key.chars().take(KEY_LENGTH_MAX).collect::<String>();
-        return Ok(hash.into_iter().map(|(key, value)| (cut(key), value)).collect());
+        return Ok(hash
+            .into_iter()
+            .map(|(key, value)| (cut(key), value))
+            .collect());
     }
     Err(refusal("has a key that is too long"))
 }
@@ -418,7 +450,11 @@ fn read_logos(core: &Core, parameters: &Map<String, Value>) -> Result<Value, Fai
             return Err(refusal("have a url that is not HTTPS"));
         }
     }
-    if has_default { Ok(Value::Array(logos)) } else { Err(refusal("lack a default")) }
+    if has_default {
+        Ok(Value::Array(logos))
+    } else {
+        Err(refusal("lack a default"))
+    }
 }
 
 fn read_seconds_to_expire(core: &Core, parameters: &Map<String, Value>) -> Result<u64, Failure> {

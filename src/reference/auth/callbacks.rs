@@ -72,7 +72,11 @@ pub(super) fn send(core: &mut Core, method: &str, url: &str, body: &Value) {
         request.headers.set("Content-Type", "application/json");
         request.body = body.to_string().into_bytes();
     }
-    let times = if core.varies(Variant::AuthCallbackTwice) { 2 } else { 1 };
+    let times = if core.varies(Variant::AuthCallbackTwice) {
+        2
+    } else {
+        1
+    };
     for _ in 0..times {
         core.send(&url, request.clone(), TIMEOUT, 0);
     }

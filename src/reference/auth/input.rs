@@ -123,13 +123,22 @@ mod tests {
     fn forms_read_as_the_objects_they_spell() {
         for (form, object) in [
             ("a=1&b=2", json!({"a": "1", "b": "2"})),
-            ("user[email]=a%40b.c&user%5Bcellphone%5D=5", json!({"user": {"email": "a@b.c", "cellphone": "5"}})),
-            ("details[Account+Number]=9", json!({"details": {"Account Number": "9"}})),
+            (
+                "user[email]=a%40b.c&user%5Bcellphone%5D=5",
+                json!({"user": {"email": "a@b.c", "cellphone": "5"}}),
+            ),
+            (
+                "details[Account+Number]=9",
+                json!({"details": {"Account Number": "9"}}),
+            ),
             (
                 "logos[][res]=default&logos[][url]=u&logos[][res]=low&logos[][url]=v",
                 json!({"logos": [{"res": "default", "url": "u"}, {"res": "low", "url": "v"}]}),
             ),
-            ("logos[0][res]=default", json!({"logos": {"0": {"res": "default"}}})),
+            (
+                "logos[0][res]=default",
+                json!({"logos": {"0": {"res": "default"}}}),
+            ),
             ("tags[]=a&tags[]=b", json!({"tags": ["a", "b"]})),
             ("a[b=1&c]=2", json!({"a[b": "1", "c]": "2"})),
             ("a=1&a[b]=2", json!({"a": {"b": "2"}})),
@@ -148,7 +157,10 @@ mod tests {
 
     #[test]
     fn only_json_objects_are_bodies() {
-        assert_eq!(read("application/json", r#"{"a":1}"#), Some(json!({"a": 1})));
+        assert_eq!(
+            read("application/json", r#"{"a":1}"#),
+            Some(json!({"a": 1}))
+        );
         for wrong in ["", "[]", "{", "1"] {
             assert_eq!(read("application/json", wrong), None, "{wrong}");
         }

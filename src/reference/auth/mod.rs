@@ -34,7 +34,10 @@ impl Auth {
     }
 
     pub(super) fn handle(&mut self, core: &mut Core, call: &Call<'_>) -> Answer {
-        let format = call.path.get(1).and_then(|segment| Format::from_segment(segment));
+        let format = call
+            .path
+            .get(1)
+            .and_then(|segment| Format::from_segment(segment));
         let format = format.ok_or_else(Refusal::not_found)?;
         self.approvals.expire(core, &self.callbacks, call.now);
         let answer = authorise(core, call).and_then(|()| self.route(core, call));
@@ -49,7 +52,10 @@ impl Auth {
                 self.users.status(core, auth_id)
             }
             ("POST", ["onetouch", _, "users", auth_id, "approval_requests"]) => {
-                let user = auth_id.parse().ok().and_then(|auth_id| self.users.find(auth_id));
+                let user = auth_id
+                    .parse()
+                    .ok()
+                    .and_then(|auth_id| self.users.find(auth_id));
                 let user = user.cloned().ok_or_else(Failure::not_found)?;
                 self.approvals.create(core, call, user)
             }
@@ -73,7 +79,10 @@ impl Auth {
             }
             "install_app" => Some(self.install_app(core, args)),
             "set_callback" => {
-                let kind = args.get("kind").and_then(Value::as_str).and_then(Kind::from_name)?;
+                let kind = args
+                    .get("kind")
+                    .and_then(Value::as_str)
+                    .and_then(Kind::from_name)?;
                 Some(text_arg(args, "url").map(|url| {
                     self.callbacks.set(kind, url);
                     json!({})
@@ -91,7 +100,8 @@ impl Auth {
         now: Timestamp,
     ) -> Result<Value, String> {
         let uuid = text_arg(args, "uuid")?;
-        self.approvals.react(core, &self.callbacks, uuid, reaction, now)?;
+        self.approvals
+            .react(core, &self.callbacks, uuid, reaction, now)?;
         Ok(json!({}))
     }
 

@@ -21,7 +21,10 @@ impl World {
             variants: variants.iter().copied().collect(),
             ..Settings::default()
         };
-        Self { reference: Reference::new(settings, clock.now()), clock }
+        Self {
+            reference: Reference::new(settings, clock.now()),
+            clock,
+        }
     }
 
     fn now(&self) -> Timestamp {
@@ -34,7 +37,9 @@ impl World {
 
     fn send(&mut self, method: &str, target: &str, body: Option<&Value>) -> Response {
         let mut request = Request::new(method, format!("/auth/{target}"));
-        request.headers.set(application::API_KEY_HEADER, application::API_KEY);
+        request
+            .headers
+            .set(application::API_KEY_HEADER, application::API_KEY);
         if let Some(body) = body {
             request.headers.set("Content-Type", "application/json");
             request.body = body.to_string().into_bytes();
@@ -65,9 +70,14 @@ impl World {
     }
 
     fn user(&mut self, email: &str, cellphone: &str) -> u64 {
-        let response = self.post("protected/json/users/new", &user(email, cellphone, json!("1")));
+        let response = self.post(
+            "protected/json/users/new",
+            &user(email, cellphone, json!("1")),
+        );
         assert!(response.is_success(), "{email} {cellphone}");
-        parsed(&response)["user"]["id"].as_u64().expect("an integer")
+        parsed(&response)["user"]["id"]
+            .as_u64()
+            .expect("an integer")
     }
 
     fn approval(&mut self, parameters: &Value) -> Result<String, Response> {
@@ -104,7 +114,12 @@ fn keyed(length: usize) -> Value {
 fn one_device_is_one_user_however_its_phone_is_spelled() {
     let mut world = World::new(&[], &[]);
     let first = world.user("a@b.example", "555-010-0001");
-    for spelling in ["5550100001", "555.010.0001", "555 010 0001", "555-010.00 01"] {
+    for spelling in [
+        "5550100001",
+        "555.010.0001",
+        "555 010 0001",
+        "555-010.00 01",
+    ] {
         assert_eq!(world.user("other@b.example", spelling), first, "{spelling}");
     }
     assert_ne!(world.user("a@b.example", "555-010-0002"), first);
@@ -133,9 +148,15 @@ fn each_user_fault_shows() {
 #[test]
 fn forms_json_and_either_country_code_are_read_alike() {
     let mut world = World::new(&[], &[]);
-    let mut request = Request::new("POST", "/auth/protected/json/users/new?api_key=reference-production-api-key");
-    request.headers.set("Content-Type", "application/x-www-form-urlencoded");
-    request.body = b"user[email]=a%40b.example&user[cellphone]=5550100001&user[country_code]=1".into();
+    let mut request = Request::new(
+        "POST",
+        "/auth/protected/json/users/new?api_key=reference-production-api-key",
+    );
+    request
+        .headers
+        .set("Content-Type", "application/x-www-form-urlencoded");
+    request.body =
+        b"user[email]=a%40b.example&user[cellphone]=5550100001&user[country_code]=1".into();
     let now = world.now();
     let by_form = parsed(&world.reference.handle(&request, now));
     for country_code in [json!(1), json!("1")] {
@@ -154,20 +175,52 @@ fn invalid_users_are_refused_in_the_documented_shape() {
         "email": "is invalid",
         "error_code": "60027",
     });
-    for email in ["", "plain", "a@", "@b.example", "a@b", "a b@c.example", "a@b@c.example"] {
+    for email in [
+        "",
+        "plain",
+        "a@",
+        "@b.example",
+        "a@b",
+        "a b@c.example",
+        "a@b@c.example",
+    ] {
         let mut world = World::new(&[], &[]);
-        let response = world.post("protected/json/users/new", &user(email, "5550100001", json!(1)));
-        assert_eq!((response.status, parsed(&response)), (400, bad_email.clone()), "{email}");
+        let response = world.post(
+            "protected/json/users/new",
+            &user(email, "5550100001", json!(1)),
+        );
+        assert_eq!(
+            (response.status, parsed(&response)),
+            (400, bad_email.clone()),
+            "{email}"
+        );
         let mut world = World::new(&[], &[Variant::AuthFailureIs200, Variant::OtherErrorBody]);
-        let response = world.post("protected/json/users/new", &user(email, "5550100001", json!(1)));
-        assert_eq!((response.status, parsed(&response)), (200, bad_email.clone()), "{email}");
+        let response = world.post(
+            "protected/json/users/new",
+            &user(email, "5550100001", json!(1)),
+        );
+        assert_eq!(
+            (response.status, parsed(&response)),
+            (200, bad_email.clone()),
+            "{email}"
+        );
     }
-    for (cellphone, country_code) in [("", "1"), ("abc", "1"), ("123", "1"), ("5550100001", ""), ("5550100001", "US"), ("5550100001", "0")] {
+    for (cellphone, country_code) in [
+        ("", "1"),
+        ("abc", "1"),
+        ("123", "1"),
+        ("5550100001", ""),
+        ("5550100001", "US"),
+        ("5550100001", "0"),
+    ] {
         let mut world = World::new(&[], &[]);
         let body = user("a@b.example", cellphone, json!(country_code));
         let body = parsed(&world.post("protected/json/users/new", &body));
         assert_eq!(body["success"], json!(false), "{cellphone} {country_code}");
-        assert!(body["errors"].is_object() && body["error_code"].is_string(), "{body}");
+        assert!(
+            body["errors"].is_object() && body["error_code"].is_string(),
+            "{body}"
+        );
     }
 }
 
@@ -179,7 +232,10 @@ fn required_parameters_are_required_but_under_their_faults() {
         (Fault::AuthCountryCodeNotRequired, "country_code"),
     ] {
         let mut body = user("a@b.example", "5550100001", json!("1"));
-        body["user"].as_object_mut().expect("an object").remove(field);
+        body["user"]
+            .as_object_mut()
+            .expect("an object")
+            .remove(field);
         for (faults, is_accepted) in [(&[][..], false), (&[fault][..], true)] {
             let response = World::new(faults, &[]).post("protected/json/users/new", &body);
             assert_eq!(response.is_success(), is_accepted, "{field} {faults:?}");
@@ -193,9 +249,17 @@ fn requests_need_the_api_key() {
     let auth_id = world.user("a@b.example", "5550100001");
     let path = format!("/auth/protected/json/users/{auth_id}/status");
     let now = world.now();
-    for (query, status) in [("", 401), ("?api_key=wrong", 401), ("?api_key=reference-production-api-key", 200)] {
+    for (query, status) in [
+        ("", 401),
+        ("?api_key=wrong", 401),
+        ("?api_key=reference-production-api-key", 200),
+    ] {
         let request = Request::new("GET", format!("{path}{query}"));
-        assert_eq!(world.reference.handle(&request, now).status, status, "{query}");
+        assert_eq!(
+            world.reference.handle(&request, now).status,
+            status,
+            "{query}"
+        );
     }
     let mut open = World::new(&[], &[Variant::AuthWithoutKey]);
     let request = Request::new("GET", "/auth/protected/json/users/1/status");
@@ -212,7 +276,10 @@ fn a_user_status_masks_the_phone_and_follows_the_app() {
         "phone_number": "XXX-XXX-4321", "email": "a@b.example", "devices": [],
     });
     assert_eq!(world.get(&path)["status"], expected);
-    world.hook("install_app", &json!({"cellphone": "555.010.4321", "country_code": "1"}));
+    world.hook(
+        "install_app",
+        &json!({"cellphone": "555.010.4321", "country_code": "1"}),
+    );
     expected["confirmed"] = json!(true);
     expected["registered"] = json!(true);
     expected["devices"] = json!(["iphone"]);
@@ -221,9 +288,15 @@ fn a_user_status_masks_the_phone_and_follows_the_app() {
 
 #[test]
 fn enrolling_a_phone_with_the_app_adds_the_application() {
-    for (faults, registered) in [(&[][..], true), (&[Fault::AuthInstalledAppIgnored][..], false)] {
+    for (faults, registered) in [
+        (&[][..], true),
+        (&[Fault::AuthInstalledAppIgnored][..], false),
+    ] {
         let mut world = World::new(faults, &[]);
-        world.hook("install_app", &json!({"cellphone": "5550104321", "country_code": 1}));
+        world.hook(
+            "install_app",
+            &json!({"cellphone": "5550104321", "country_code": 1}),
+        );
         let auth_id = world.user("a@b.example", "555-010-4321");
         let status = world.get(&format!("protected/json/users/{auth_id}/status"));
         assert_eq!(status["status"]["registered"], json!(registered));
@@ -239,7 +312,8 @@ fn approval_requests_end_as_the_user_or_time_decides() {
         (None, 60, "expired", false),
     ] {
         let mut world = World::new(&[], &[]);
-        let parameters = json!({"message": "m", "seconds_to_expire": 60, "details": null, "logos": []});
+        let parameters =
+            json!({"message": "m", "seconds_to_expire": 60, "details": null, "logos": []});
         let uuid = world.approval(&parameters).expect("accepted");
         assert_eq!(world.fetch(&uuid)["status"], json!("pending"));
         world.wait(seconds);
@@ -263,14 +337,30 @@ fn the_default_expiry_is_a_day_and_zero_is_never() {
     for (parameters, seconds, status) in [
         (json!({"message": "m"}), 86_399, "pending"),
         (json!({"message": "m"}), 86_400, "expired"),
-        (json!({"message": "m", "seconds_to_expire": 0}), 86_400_000, "pending"),
-        (json!({"message": "m", "seconds_to_expire": "0"}), 86_400_000, "pending"),
-        (json!({"message": "m", "seconds_to_expire": u64::MAX}), 86_400_000, "pending"),
+        (
+            json!({"message": "m", "seconds_to_expire": 0}),
+            86_400_000,
+            "pending",
+        ),
+        (
+            json!({"message": "m", "seconds_to_expire": "0"}),
+            86_400_000,
+            "pending",
+        ),
+        (
+            json!({"message": "m", "seconds_to_expire": u64::MAX}),
+            86_400_000,
+            "pending",
+        ),
     ] {
         let mut world = World::new(&[], &[]);
         let uuid = world.approval(&parameters).expect("accepted");
         world.wait(seconds);
-        assert_eq!(world.fetch(&uuid)["status"], json!(status), "{parameters} {seconds}");
+        assert_eq!(
+            world.fetch(&uuid)["status"],
+            json!(status),
+            "{parameters} {seconds}"
+        );
     }
 }
 
@@ -280,10 +370,22 @@ fn parameters_of_approval_requests_have_their_bounds() {
     for (fault, refused) in [
         (Some(Fault::AuthMessageNotRequired), json!({})),
         (Some(Fault::AuthMessageNotRequired), json!({"message": ""})),
-        (Some(Fault::AuthDetailsKey21Kept), json!({"message": "m", "details": keyed(21)})),
-        (Some(Fault::AuthHiddenDetailsKey21Kept), json!({"message": "m", "hidden_details": keyed(21)})),
-        (Some(Fault::AuthLogosWithoutDefaultAccepted), logo("low", "https://l.example")),
-        (Some(Fault::AuthLogoHttpAccepted), logo("default", "http://l.example")),
+        (
+            Some(Fault::AuthDetailsKey21Kept),
+            json!({"message": "m", "details": keyed(21)}),
+        ),
+        (
+            Some(Fault::AuthHiddenDetailsKey21Kept),
+            json!({"message": "m", "hidden_details": keyed(21)}),
+        ),
+        (
+            Some(Fault::AuthLogosWithoutDefaultAccepted),
+            logo("low", "https://l.example"),
+        ),
+        (
+            Some(Fault::AuthLogoHttpAccepted),
+            logo("default", "http://l.example"),
+        ),
         (
             Some(Fault::AuthLogoForeignResAccepted),
             json!({"message": "m", "logos": [
@@ -295,50 +397,189 @@ fn parameters_of_approval_requests_have_their_bounds() {
         (None, json!({"message": "m", "seconds_to_expire": -1})),
         (None, json!({"message": "m", "seconds_to_expire": "soon"})),
     ] {
-        assert!(World::new(&[], &[]).approval(&refused).is_err(), "{refused}");
+        assert!(
+            World::new(&[], &[]).approval(&refused).is_err(),
+            "{refused}"
+        );
         if let Some(fault) = fault {
-            assert!(World::new(&[fault], &[]).approval(&refused).is_ok(), "{fault:?}");
+            assert!(
+                World::new(&[fault], &[]).approval(&refused).is_ok(),
+                "{fault:?}"
+            );
         }
     }
     for (fault, accepted) in [
-        (Fault::AuthDetailsKey20Refused, json!({"message": "m", "details": keyed(20)})),
-        (Fault::AuthHiddenDetailsKey20Refused, json!({"message": "m", "hidden_details": keyed(20)})),
+        (
+            Fault::AuthDetailsKey20Refused,
+            json!({"message": "m", "details": keyed(20)}),
+        ),
+        (
+            Fault::AuthHiddenDetailsKey20Refused,
+            json!({"message": "m", "hidden_details": keyed(20)}),
+        ),
     ] {
-        assert!(World::new(&[], &[]).approval(&accepted).is_ok(), "{accepted}");
-        assert!(World::new(&[fault], &[]).approval(&accepted).is_err(), "{fault:?}");
+        assert!(
+            World::new(&[], &[]).approval(&accepted).is_ok(),
+            "{accepted}"
+        );
+        assert!(
+            World::new(&[fault], &[]).approval(&accepted).is_err(),
+            "{fault:?}"
+        );
     }
-    assert!(World::new(&[], &[]).approval(&logo("default", "https://l.example")).is_ok());
+    assert!(
+        World::new(&[], &[])
+            .approval(&logo("default", "https://l.example"))
+            .is_ok()
+    );
 }
 
 #[test]
 fn each_approval_fault_shows() {
     for (fault, seconds, hooks, pointer, right, wrong) in [
-        (Fault::AuthApprovalNeverExpires, 60, &[][..], "/status", json!("expired"), json!("pending")),
-        (Fault::AuthApprovalExpiresEarly, 30, &[], "/status", json!("pending"), json!("expired")),
-        (Fault::AuthApprovalNotTaken, 0, &["approve_request"], "/status", json!("approved"), json!("pending")),
-        (Fault::AuthDenialNotTaken, 0, &["deny_request"], "/status", json!("denied"), json!("pending")),
-        (Fault::AuthDenialApproves, 0, &["deny_request"], "/status", json!("denied"), json!("approved")),
-        (Fault::AuthFinalStatusChanges, 0, &["deny_request", "approve_request"], "/status", json!("denied"), json!("approved")),
-        (Fault::AuthExpiredCanBeApproved, 60, &["approve_request"], "/status", json!("expired"), json!("approved")),
-        (Fault::AuthSecondsToExpireNotKept, 0, &[], "/seconds_to_expire", json!(60), json!(120)),
-        (Fault::AuthHiddenDetailsLost, 0, &[], "/hidden_details", json!({"ip": "h"}), json!({})),
-        (Fault::AuthHiddenDetailsShown, 0, &[], "/details/ip", Value::Null, json!("h")),
-        (Fault::AuthDetailsTimestampMissing, 0, &[], "/details/timestamp", json!("2026-01-01T00:00:00Z"), Value::Null),
-        (Fault::AuthDeviceWhilePending, 0, &[], "/device/id", Value::Null, json!(71_001)),
-        (Fault::AuthDeviceAfterExpiry, 60, &[], "/device/id", Value::Null, json!(71_001)),
-        (Fault::AuthDeviceMissingWhenApproved, 0, &["approve_request"], "/device/id", json!(71_001), Value::Null),
-        (Fault::AuthDeviceMissingWhenDenied, 0, &["deny_request"], "/device/id", json!(71_001), Value::Null),
-        (Fault::AuthApprovalOtherAuthId, 0, &[], "/_auth_id", json!(1001), json!(1002)),
+        (
+            Fault::AuthApprovalNeverExpires,
+            60,
+            &[][..],
+            "/status",
+            json!("expired"),
+            json!("pending"),
+        ),
+        (
+            Fault::AuthApprovalExpiresEarly,
+            30,
+            &[],
+            "/status",
+            json!("pending"),
+            json!("expired"),
+        ),
+        (
+            Fault::AuthApprovalNotTaken,
+            0,
+            &["approve_request"],
+            "/status",
+            json!("approved"),
+            json!("pending"),
+        ),
+        (
+            Fault::AuthDenialNotTaken,
+            0,
+            &["deny_request"],
+            "/status",
+            json!("denied"),
+            json!("pending"),
+        ),
+        (
+            Fault::AuthDenialApproves,
+            0,
+            &["deny_request"],
+            "/status",
+            json!("denied"),
+            json!("approved"),
+        ),
+        (
+            Fault::AuthFinalStatusChanges,
+            0,
+            &["deny_request", "approve_request"],
+            "/status",
+            json!("denied"),
+            json!("approved"),
+        ),
+        (
+            Fault::AuthExpiredCanBeApproved,
+            60,
+            &["approve_request"],
+            "/status",
+            json!("expired"),
+            json!("approved"),
+        ),
+        (
+            Fault::AuthSecondsToExpireNotKept,
+            0,
+            &[],
+            "/seconds_to_expire",
+            json!(60),
+            json!(120),
+        ),
+        (
+            Fault::AuthHiddenDetailsLost,
+            0,
+            &[],
+            "/hidden_details",
+            json!({"ip": "h"}),
+            json!({}),
+        ),
+        (
+            Fault::AuthHiddenDetailsShown,
+            0,
+            &[],
+            "/details/ip",
+            Value::Null,
+            json!("h"),
+        ),
+        (
+            Fault::AuthDetailsTimestampMissing,
+            0,
+            &[],
+            "/details/timestamp",
+            json!("2026-01-01T00:00:00Z"),
+            Value::Null,
+        ),
+        (
+            Fault::AuthDeviceWhilePending,
+            0,
+            &[],
+            "/device/id",
+            Value::Null,
+            json!(71_001),
+        ),
+        (
+            Fault::AuthDeviceAfterExpiry,
+            60,
+            &[],
+            "/device/id",
+            Value::Null,
+            json!(71_001),
+        ),
+        (
+            Fault::AuthDeviceMissingWhenApproved,
+            0,
+            &["approve_request"],
+            "/device/id",
+            json!(71_001),
+            Value::Null,
+        ),
+        (
+            Fault::AuthDeviceMissingWhenDenied,
+            0,
+            &["deny_request"],
+            "/device/id",
+            json!(71_001),
+            Value::Null,
+        ),
+        (
+            Fault::AuthApprovalOtherAuthId,
+            0,
+            &[],
+            "/_auth_id",
+            json!(1001),
+            json!(1002),
+        ),
     ] {
         let seen = |faults: &[Fault]| {
             let mut world = World::new(faults, &[]);
-            let parameters = json!({"message": "m", "seconds_to_expire": 60, "hidden_details": {"ip": "h"}});
+            let parameters =
+                json!({"message": "m", "seconds_to_expire": 60, "hidden_details": {"ip": "h"}});
             let uuid = world.approval(&parameters).expect("accepted");
             world.wait(seconds);
             for hook in hooks {
                 world.hook(hook, &json!({ "uuid": uuid }));
             }
-            world.fetch(&uuid).pointer(pointer).cloned().unwrap_or_default()
+            world
+                .fetch(&uuid)
+                .pointer(pointer)
+                .cloned()
+                .unwrap_or_default()
         };
         assert_eq!((seen(&[]), seen(&[fault])), (right, wrong), "{fault:?}");
     }
@@ -352,13 +593,33 @@ fn a_reaction_is_called_back_once_and_expiry_is_not() {
         (&[], &[], None, 0),
         (&[], &[Variant::AuthExpiryCallback], None, 1),
         (&[], &[Variant::AuthCallbackTwice], Some("deny_request"), 2),
-        (&[Fault::AuthApproveCallbackMissing], &[], Some("approve_request"), 0),
-        (&[Fault::AuthDenyCallbackMissing], &[], Some("deny_request"), 0),
-        (&[Fault::AuthDenyCallbackMissing], &[], Some("approve_request"), 1),
+        (
+            &[Fault::AuthApproveCallbackMissing],
+            &[],
+            Some("approve_request"),
+            0,
+        ),
+        (
+            &[Fault::AuthDenyCallbackMissing],
+            &[],
+            Some("deny_request"),
+            0,
+        ),
+        (
+            &[Fault::AuthDenyCallbackMissing],
+            &[],
+            Some("approve_request"),
+            1,
+        ),
     ] {
         let mut world = World::new(faults, variants);
-        world.hook("set_callback", &json!({"kind": "approval", "url": "http://127.0.0.1:9/x?y=1"}));
-        let uuid = world.approval(&json!({"message": "m", "seconds_to_expire": 60})).expect("accepted");
+        world.hook(
+            "set_callback",
+            &json!({"kind": "approval", "url": "http://127.0.0.1:9/x?y=1"}),
+        );
+        let uuid = world
+            .approval(&json!({"message": "m", "seconds_to_expire": 60}))
+            .expect("accepted");
         if let Some(hook) = hook {
             world.hook(hook, &json!({ "uuid": uuid }));
         }
@@ -368,7 +629,13 @@ fn a_reaction_is_called_back_once_and_expiry_is_not() {
         let callbacks = world.callbacks();
         assert_eq!(callbacks.len(), count, "{faults:?} {variants:?} {hook:?}");
         for callback in callbacks {
-            assert_eq!((callback.request.method.as_str(), callback.request.target.as_str()), ("POST", "/x?y=1"));
+            assert_eq!(
+                (
+                    callback.request.method.as_str(),
+                    callback.request.target.as_str()
+                ),
+                ("POST", "/x?y=1")
+            );
             let body: Value = serde_json::from_slice(&callback.request.body).expect("JSON");
             assert_eq!(body["uuid"], json!(uuid));
         }
@@ -380,7 +647,11 @@ fn xml_states_the_same_facts() {
     let xml = |faults: &[Fault]| {
         let mut world = World::new(faults, &[]);
         let auth_id = world.user("a@b.example", "5550104321");
-        let response = world.send("GET", &format!("protected/xml/users/{auth_id}/status"), None);
+        let response = world.send(
+            "GET",
+            &format!("protected/xml/users/{auth_id}/status"),
+            None,
+        );
         String::from_utf8(response.body).expect("UTF-8")
     };
     assert_eq!(
@@ -410,6 +681,9 @@ fn unknown_places_are_not_found() {
     ] {
         assert_eq!(world.send("GET", target, None).status, 404, "{target}");
     }
-    let create = world.post("onetouch/json/users/99/approval_requests", &json!({"message": "m"}));
+    let create = world.post(
+        "onetouch/json/users/99/approval_requests",
+        &json!({"message": "m"}),
+    );
     assert_eq!(create.status, 404);
 }

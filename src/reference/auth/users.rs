@@ -45,7 +45,10 @@ impl Phone {
     /// Reads a phone whose parts dashes, periods, spaces or nothing separate (D1, Resources).
     pub(super) fn read(core: &Core, cellphone: &str, country_code: &str) -> Option<Self> {
         const DIGITS: std::ops::RangeInclusive<usize> = 5..=14;
-        let country_code: u32 = country_code.parse().ok().filter(|c| (1..=999).contains(c))?;
+        let country_code: u32 = country_code
+            .parse()
+            .ok()
+            .filter(|c| (1..=999).contains(c))?;
         let mut mark = String::new();
         for (fault, separator) in [
             (Fault::AuthDashesChangeUser, '-'),
@@ -65,7 +68,11 @@ impl Phone {
             return None;
         }
         Some(Self {
-            country_code: if core.fails(Fault::AuthCountryCodeIgnored) { 1 } else { country_code },
+            country_code: if core.fails(Fault::AuthCountryCodeIgnored) {
+                1
+            } else {
+                country_code
+            },
             digits,
             mark,
         })
@@ -86,7 +93,9 @@ impl Users {
     pub(super) fn create(&mut self, core: &mut Core, call: &Call<'_>) -> Result<Done, Failure> {
         let parameters = body(call)?;
         let nothing = Map::new();
-        let user = given(&parameters, "user").and_then(Value::as_object).unwrap_or(&nothing);
+        let user = given(&parameters, "user")
+            .and_then(Value::as_object)
+            .unwrap_or(&nothing);
         let email = read_email(core, user)?;
         let phone = read_phone(core, user)?;
         let auth_id = self.enrol(core, phone, Some(email), call.now);
@@ -98,7 +107,10 @@ impl Users {
         if core.varies(Variant::AuthQrCodeLink) {
             answer["qr_code"] = json!(format!("{}/auth/qr/{auth_id}", core.origin));
         }
-        Ok(Done { is_new: true, body: answer })
+        Ok(Done {
+            is_new: true,
+            body: answer,
+        })
     }
 
     /// Finds the user of that phone or makes one, and stores the e-mail with it.
@@ -115,12 +127,14 @@ impl Users {
                 || (user.phone == phone && !core.fails(Fault::AuthOtherIdForSameDevice))
         };
         if let Some(user) = self.list.iter_mut().find(|user| is_same(user)) {
-            user.emails.extend(email.filter(|email| !user.emails.contains(email)));
+            user.emails
+                .extend(email.filter(|email| !user.emails.contains(email)));
             return user.auth_id;
         }
         let auth_id = FIRST_AUTH_ID + self.list.len() as u64;
         // D1, Create user: the phone number already in the user's app adds the application to it.
-        let has_app = self.installed.contains(&phone) && !core.fails(Fault::AuthInstalledAppIgnored);
+        let has_app =
+            self.installed.contains(&phone) && !core.fails(Fault::AuthInstalledAppIgnored);
         self.list.push(User {
             auth_id,
             emails: email.into_iter().collect(),
@@ -200,7 +214,9 @@ impl Users {
 
 /// 24 hexadecimal digits.
 pub(super) fn record_id(core: &mut Core) -> String {
-    (0..3).map(|_| format!("{:08x}", core.rng.next_u32())).collect()
+    (0..3)
+        .map(|_| format!("{:08x}", core.rng.next_u32()))
+        .collect()
 }
 
 fn read_email(core: &Core, user: &Map<String, Value>) -> Result<String, Failure> {
@@ -214,7 +230,11 @@ fn read_email(core: &Core, user: &Map<String, Value>) -> Result<String, Failure>
         Some(email) if is_email(&email) => Ok(email),
         email if is_excused => Ok(email.unwrap_or_default()),
         _ => {
-            let code = if core.fails(Fault::AuthBadEmailOtherCode) { "60001" } else { "60027" };
+            let code = if core.fails(Fault::AuthBadEmailOtherCode) {
+                "60001"
+            } else {
+                "60027"
+            };
             Err(Failure::invalid_user(core, "email", code))
         }
     }

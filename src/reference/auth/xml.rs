@@ -80,16 +80,22 @@ fn text(writer: &mut Writer<Vec<u8>>, content: &str) -> io::Result<()> {
 /// True for the plain ASCII subset of XML names.
 fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
 }
 
 /// Replaces the characters that XML 1.0 cannot carry.
 fn legible(text: &str) -> String {
-    let is_legal = |c: char| {
-        matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..)
-    };
+    let is_legal = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..);
     text.chars()
-        .map(|c| if is_legal(c) { c } else { char::REPLACEMENT_CHARACTER })
+        .map(|c| {
+            if is_legal(c) {
+                c
+            } else {
+                char::REPLACEMENT_CHARACTER
+            }
+        })
         .collect()
 }
 
@@ -106,23 +112,35 @@ mod tests {
             (json!({}), "<hash></hash>"),
             (json!({"a": "x<&>"}), "<hash><a>x&lt;&amp;&gt;</a></hash>"),
             (json!({"a": 1}), r#"<hash><a type="integer">1</a></hash>"#),
-            (json!({"a": true}), r#"<hash><a type="boolean">true</a></hash>"#),
+            (
+                json!({"a": true}),
+                r#"<hash><a type="boolean">true</a></hash>"#,
+            ),
             (json!({"a": null}), r#"<hash><a nil="true"></a></hash>"#),
             (
                 json!({"devices": ["i"]}),
                 r#"<hash><devices type="array"><device>i</device></devices></hash>"#,
             ),
-            (json!({"a b": "1"}), r#"<hash><entry key="a b">1</entry></hash>"#),
+            (
+                json!({"a b": "1"}),
+                r#"<hash><entry key="a b">1</entry></hash>"#,
+            ),
             (json!({"a": "\u{1}"}), "<hash><a>\u{fffd}</a></hash>"),
         ] {
-            assert_eq!(document(Style::Typed, &value), format!("{DECLARATION}{typed}"));
+            assert_eq!(
+                document(Style::Typed, &value),
+                format!("{DECLARATION}{typed}")
+            );
         }
     }
 
     #[test]
     fn the_plain_style_has_text_only() {
         let plain = document(Style::Plain, &json!({"a": 1, "b": null}));
-        assert_eq!(plain, format!("{DECLARATION}<response><a>1</a><b></b></response>"));
+        assert_eq!(
+            plain,
+            format!("{DECLARATION}<response><a>1</a><b></b></response>")
+        );
     }
 
     #[test]
