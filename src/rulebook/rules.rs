@@ -219,7 +219,8 @@ pub enum Check {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Comparison {
-    /// The text sent equals the value, numbers and booleans by their JSON spelling.
+    /// The text sent equals the value, numbers and booleans by their JSON spelling; a form cannot
+    /// tell an empty text from null, so null agrees with an empty text.
     #[default]
     Text,
     /// Both are JSON texts of the same value.

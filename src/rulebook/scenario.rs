@@ -71,7 +71,7 @@ pub struct Scenario {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Step {
-    /// Verb: send a request of this operation.
+    /// Verb: send a request of this operation; one of another service is written `media/upload-media`.
     pub call: Option<String>,
     /// Verb: GET this absolute URL of the same origin with the service's credentials. The result
     /// is `{status, content_type, size, sha256, text}`.
@@ -87,7 +87,7 @@ pub struct Step {
     pub token: Option<TokenSpec>,
     /// Verb: let time pass, such as `3s`.
     pub wait: Option<String>,
-    /// Verb: run a group of steps.
+    /// Verb: run a group of steps; one of another service is written `chat/a-channel`.
     pub r#use: Option<String>,
 
     /// Parameters of the call, hook or group, by the document's names. A list repeats the
@@ -116,6 +116,10 @@ pub struct Step {
     /// Follow `meta.next_page_url` to the end; the result is `{pages, items}`.
     #[serde(default)]
     pub walk: bool,
+    /// For `walk`: steps to take after the first page. Such a walk is judged by its `expect` alone,
+    /// for no document says what a list that changes meanwhile looks like.
+    #[serde(default)]
+    pub between: Vec<Step>,
     /// Do it that many times; `${index}` counts from 0, and the capture is an array.
     pub repeat: Option<usize>,
     /// Its failure accuses nobody: the scenario becomes inconclusive.
