@@ -108,19 +108,36 @@ impl Core {
 
     /// An accepted answer that created something: 201, or 200 under a variant.
     pub fn created(&self, value: &Value) -> Response {
-        Response::json(
-            if self.varies(Variant::CreatedIs200) {
-                200
-            } else {
-                201
-            },
-            value,
-        )
+        let status = if self.varies(Variant::CreatedIs200) {
+            200
+        } else {
+            201
+        };
+        self.json(status, value)
     }
 
     /// An accepted answer.
     pub fn ok(&self, value: &Value) -> Response {
-        Response::json(200, value)
+        self.json(200, value)
+    }
+
+    /// A JSON answer, spelled as the variants want it.
+    fn json(&self, status: u16, value: &Value) -> Response {
+        let reversed = self
+            .varies(Variant::ReversedKeys)
+            .then(|| with_keys_reversed(value));
+        let value = reversed.as_ref().unwrap_or(value);
+        let text = if self.varies(Variant::PrettyJson) {
+            format!("{value:#}")
+        } else {
+            value.to_string()
+        };
+        let content_type = if self.varies(Variant::CharsetParameter) {
+            "application/json; charset=utf-8"
+        } else {
+            "application/json"
+        };
+        Response::new(status, content_type, text)
     }
 
     /// Writes an instant as a `date-time` in GMT.
@@ -137,12 +154,23 @@ impl Core {
 
     /// Writes a refusal; no document shows a body for it.
     pub fn refuse(&self, refusal: &Refusal) -> Response {
-        if self.varies(Variant::OtherErrorBody) {
-            return Response::new(refusal.status, "text/plain", refusal.message.clone());
+        let status = match refusal.status {
+            status if !self.varies(Variant::OtherErrorStatus) => status,
+            400 => 422,
+            401 => 403,
+            404 => 410,
+            409 => 400,
+            status => status,
+        };
+        if self.varies(Variant::EmptyErrorBody) {
+            return Response::empty(status);
         }
-        Response::json(
-            refusal.status,
-            &json!({"code": refusal.code, "message": refusal.message, "status": refusal.status}),
+        if self.varies(Variant::OtherErrorBody) {
+            return Response::new(status, "text/plain", refusal.message.clone());
+        }
+        self.json(
+            status,
+            &json!({"code": refusal.code, "message": refusal.message, "status": status}),
         )
     }
 
@@ -182,6 +210,18 @@ impl Core {
             callback.retries_left -= 1;
             self.due.push(callback);
         }
+    }
+}
+
+fn with_keys_reversed(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .rev()
+            .map(|(key, value)| (key.clone(), with_keys_reversed(value)))
+            .collect(),
+        Value::Array(items) => items.iter().map(with_keys_reversed).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }
 

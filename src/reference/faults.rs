@@ -6,6 +6,7 @@
 macro_rules! switches {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $id:literal: $says:literal,)* }) => {
         $(#[$doc])*
+        #[expect(clippy::doc_markdown, reason = "the texts are printed as they stand, without markup")]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $name {
             $(#[doc = $says] $variant,)*
@@ -37,8 +38,92 @@ pub(super) use switches;
 switches! {
     /// A deliberate defect; its id begins with the service it is in.
     Fault {
-        // flow
-        FlowExecutionStartsEnded = "flow/execution-starts-ended": "A created execution never becomes active: it is ended from the start.",
+        // flow: credentials
+        FlowCredentialsNotNeeded = "flow/credentials-not-needed": "Requests without credentials are served.",
+        FlowPasswordNotChecked = "flow/password-not-checked": "A known user name is served with any password.",
+        FlowUserNotChecked = "flow/user-not-checked": "Unknown user names are served.",
+        FlowApiKeyRefused = "flow/api-key-refused": "An API key with its secret is refused.",
+        FlowAccountSidRefused = "flow/account-sid-refused": "The account SID with the auth token is refused.",
+        // flow: flows
+        FlowVersionStartsAtOne = "flow/version-starts-at-one": "A draft nobody has published shows version 1.",
+        FlowVersionFalls = "flow/version-falls": "Publishing a flow lowers its version.",
+        FlowFlowSidChanges = "flow/flow-sid-changes": "A fetched flow shows another SID than it is fetched by.",
+        FlowListedFlowDiffers = "flow/listed-flow-differs": "A flow's name in the list is not the one that a fetch shows.",
+        FlowFlowUrlWrong = "flow/flow-url-wrong": "A flow's url leads to no flow.",
+        FlowExecutionsLinkWrong = "flow/executions-link-wrong": "A flow's link to its executions leads nowhere.",
+        FlowAccountSidDiffers = "flow/account-sid-differs": "Listed resources name another account than fetched ones.",
+        FlowDateCreatedMoves = "flow/date-created-moves": "A fetch shows a later creation than the list and the create answer.",
+        FlowDeleteDoesNothing = "flow/delete-does-nothing": "A deleted flow is still served.",
+        FlowDeletedStaysListed = "flow/deleted-stays-listed": "A deleted flow stays in the list.",
+        FlowDeleteKeepsExecutions = "flow/delete-keeps-executions": "Executions of a deleted flow are still served.",
+        FlowDeleteTakesAll = "flow/delete-takes-all": "Deleting one flow deletes every flow.",
+        // flow: executions
+        FlowToNotRequired = "flow/to-not-required": "An execution is created without To.",
+        FlowFromNotRequired = "flow/from-not-required": "An execution is created without From.",
+        FlowParametersRequired = "flow/parameters-required": "An execution without Parameters is refused.",
+        FlowParametersNotParsed = "flow/parameters-not-parsed": "Parameters that are no JSON are taken as they stand.",
+        FlowParametersLost = "flow/parameters-lost": "Parameters do not reach the context.",
+        FlowParametersStayText = "flow/parameters-stay-text": "Parameters stand in the context as one text.",
+        FlowMessagingServiceRefused = "flow/messaging-service-refused": "A messaging service SID is refused as From.",
+        FlowContactAddressIsFrom = "flow/contact-address-is-from": "contact_channel_address holds From in place of To.",
+        FlowContextLosesTo = "flow/context-loses-to": "The context does not hold To as contact.channel.address.",
+        FlowContextLosesFrom = "flow/context-loses-from": "The context does not hold From as flow.channel.address.",
+        FlowAddressMaskedOnFetch = "flow/address-masked-on-fetch": "A fetched execution hides the address that the create answer shows.",
+        FlowListedExecutionDiffers = "flow/listed-execution-differs": "A listed execution hides the address that a fetch shows.",
+        FlowExecutionNotStored = "flow/execution-not-stored": "A created execution can neither be fetched nor listed.",
+        FlowNewestNotListed = "flow/newest-not-listed": "The newest execution is missing from the list.",
+        FlowExecutionSidReused = "flow/execution-sid-reused": "Every execution has the SID of the first one.",
+        FlowExecutionSidChanges = "flow/execution-sid-changes": "A fetched execution shows another SID than it is fetched by.",
+        FlowExecutionFlowSidWrong = "flow/execution-flow-sid-wrong": "An execution names another flow than its own.",
+        FlowExecutionUrlWrong = "flow/execution-url-wrong": "An execution's url leads to no execution.",
+        FlowStepsLinkWrong = "flow/steps-link-wrong": "An execution's link to its steps leads nowhere.",
+        FlowUpdatedBeforeCreated = "flow/updated-before-created": "An execution was updated before it was created.",
+        FlowExecutionNeverEnds = "flow/execution-never-ends": "An execution stays active after its person was removed.",
+        FlowEndedBecomesActive = "flow/ended-becomes-active": "An ended execution is active again when fetched a second time.",
+        FlowExecutionsOldestFirst = "flow/executions-oldest-first": "Executions are listed oldest first.",
+        FlowExecutionsOfAllListed = "flow/executions-of-all-listed": "A flow's list holds executions of all flows.",
+        FlowFromFilterIgnored = "flow/from-filter-ignored": "DateCreatedFrom has no effect.",
+        FlowFromFilterExclusive = "flow/from-filter-exclusive": "DateCreatedFrom leaves out what was created at that very second.",
+        FlowToFilterIgnored = "flow/to-filter-ignored": "DateCreatedTo has no effect.",
+        FlowToFilterInclusive = "flow/to-filter-inclusive": "DateCreatedTo lets in what was created at that very second.",
+        FlowFiltersNotCombined = "flow/filters-not-combined": "With both date filters an execution needs to pass only one.",
+        FlowFilterOffsetIgnored = "flow/filter-offset-ignored": "The offset of a date filter has no effect.",
+        // flow: steps
+        FlowStepsMissing = "flow/steps-missing": "An execution has no steps.",
+        FlowVariablesNeverSet = "flow/variables-never-set": "The end of a step sets no variables.",
+        FlowStepSidChanges = "flow/step-sid-changes": "A fetched step shows another SID than it is fetched by.",
+        FlowListedStepDiffers = "flow/listed-step-differs": "A step's name in the list is not the one that a fetch shows.",
+        FlowStepFlowSidWrong = "flow/step-flow-sid-wrong": "A step names another flow than its own.",
+        FlowStepExecutionSidWrong = "flow/step-execution-sid-wrong": "A step names another execution than its own.",
+        FlowStepUrlWrong = "flow/step-url-wrong": "A step's url leads to no step.",
+        FlowStepsOldestFirst = "flow/steps-oldest-first": "Steps are listed oldest first.",
+        FlowStepsOfAllListed = "flow/steps-of-all-listed": "An execution's list holds steps of other executions.",
+        // flow: paging
+        FlowPageRepeats = "flow/page-repeats": "The next page begins with the last item of the page before.",
+        FlowPageSkips = "flow/page-skips": "The next page leaves out its first item.",
+        FlowPageNeverEnds = "flow/page-never-ends": "The last page leads to the first one.",
+        FlowPageStopsEarly = "flow/page-stops-early": "The first page leads nowhere although more follows.",
+        FlowPageForgetsFilters = "flow/page-forgets-filters": "Page links leave out the filters of the list.",
+        FlowPageSizeIgnored = "flow/page-size-ignored": "PageSize has no effect.",
+        FlowPageSizeDefault = "flow/page-size-default": "A page holds 20 items where PageSize is left out.",
+        FlowPageSizeUnbounded = "flow/page-size-unbounded": "PageSize above 1000 is honoured.",
+        FlowPageSizeZero = "flow/page-size-zero": "PageSize 0 is honoured.",
+        FlowPageOverfull = "flow/page-overfull": "A page holds one item more than its size.",
+        FlowMetaKeyWrong = "flow/meta-key-wrong": "meta.key names no array of the answer.",
+        FlowMetaPageSizeWrong = "flow/meta-page-size-wrong": "meta.page_size is not the size of the page.",
+        // chat: paging, in listing.rs
+        ChatPageRepeats = "chat/page-repeats": "The next page begins with the last item of the page before.",
+        ChatPageSkips = "chat/page-skips": "The next page leaves out its first item.",
+        ChatPageNeverEnds = "chat/page-never-ends": "The last page leads to the first one.",
+        ChatPageStopsEarly = "chat/page-stops-early": "The first page leads nowhere although more follows.",
+        ChatPageForgetsFilters = "chat/page-forgets-filters": "Page links leave out the filters of the list.",
+        ChatPageSizeIgnored = "chat/page-size-ignored": "PageSize has no effect.",
+        ChatPageSizeDefault = "chat/page-size-default": "A page holds 20 items where PageSize is left out.",
+        ChatPageSizeUnbounded = "chat/page-size-unbounded": "PageSize above 1000 is honoured.",
+        ChatPageSizeZero = "chat/page-size-zero": "PageSize 0 is honoured.",
+        ChatPageOverfull = "chat/page-overfull": "A page holds one item more than its size.",
+        ChatMetaKeyWrong = "chat/meta-key-wrong": "meta.key names no array of the answer.",
+        ChatMetaPageSizeWrong = "chat/meta-page-size-wrong": "meta.page_size is not the size of the page.",
         // chat
         // media
         // auth

@@ -1,11 +1,12 @@
 //! List pages: `PageSize`, `PageToken`, the `meta` object (D2 Paging; D3 Endpoints).
 //!
-//! A token names the last item of the page before, not an offset, so that a walk yields each item
-//! once also while items are added.
+//! A token names an item, not an offset, so that a walk yields each item once also while items are
+//! added or go. `Page` is client state: it is counted in the links and moves nothing.
 
-use super::{Answer, Call, Core, Refusal};
+use super::{Answer, Call, Core, Fault, Refusal, Variant};
 use crate::http;
 use serde_json::{Map, Value, json};
+use std::ops::Range;
 
 /// Which way a list runs along its sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,22 +32,14 @@ pub struct Listing<'a> {
     pub page_size_max: u64,
 }
 
+/// D2 and D3, Paging.
+const PAGE_SIZE_DEFAULT: u64 = 50;
+
 impl Listing<'_> {
     /// Answers the page that the call asks for; each item has its sequence number.
     pub fn page(&self, core: &Core, call: &Call<'_>, mut items: Vec<(u64, Value)>) -> Answer {
-        const PAGE_SIZE_DEFAULT: u64 = 50;
-        let page_size = match call.query.get("PageSize") {
-            None => PAGE_SIZE_DEFAULT,
-            Some(text) => {
-                let size: u64 = text
-                    .parse()
-                    .map_err(|_| Refusal::bad_parameter("PageSize", "not a number"))?;
-                if size == 0 {
-                    return Err(Refusal::bad_parameter("PageSize", "at least 1"));
-                }
-                size.min(self.page_size_max)
-            }
-        };
+        let defects = Defects::of(core, call);
+        let page_size = self.page_size(core, call, defects)?;
         let number: u64 = match call.query.get("Page") {
             None => 0,
             Some(text) => text
@@ -57,81 +50,446 @@ impl Listing<'_> {
         if self.order == Order::Descending {
             items.reverse();
         }
-        let start = match call.query.get("PageToken") {
-            None => 0,
-            Some(token) => self.start(token, &items)?,
-        };
-        let end = items
-            .len()
-            .min(start + usize::try_from(page_size).unwrap_or(usize::MAX));
-        let link = |number: u64, token: Option<String>| {
+        let token = call.query.get("PageToken");
+        let span = self.span(core, defects, token, page_size, &items)?;
+        let (before, after) = self.neighbours(core, defects, &span, page_size, &items);
+        let link = |number: u64, token: Option<&str>| {
             let mut query = form_urlencoded::Serializer::new(String::new());
-            query.extend_pairs(&self.filters);
+            if !defects.forgets_filters {
+                query.extend_pairs(&self.filters);
+            }
             query.append_pair("PageSize", &page_size.to_string());
             query.append_pair("Page", &number.to_string());
             if let Some(token) = token {
-                query.append_pair("PageToken", &token);
+                query.append_pair("PageToken", token);
             }
-            Value::String(format!("{}?{}", self.url, query.finish()))
+            format!("{}?{}", self.url, query.finish())
         };
-        // "After" tokens lead on, "before" tokens lead back; both name an item.
-        let next = (end < items.len() && end > 0)
-            .then(|| link(number + 1, Some(format!("PA{}", items[end - 1].0))));
-        let previous = (start > 0 && start < items.len() && number > 0).then(|| {
-            link(
-                number - 1,
-                Some(format!("PB{}.{page_size}", items[start].0)),
-            )
-        });
-        let meta = json!({
-            "page": number,
-            "page_size": page_size,
-            "first_page_url": link(0, None),
-            "previous_page_url": previous,
-            "url": link(number, call.query.get("PageToken").map(str::to_owned)),
-            "next_page_url": next,
-            "key": self.key,
-        });
-        let shown: Vec<Value> = items.drain(start..end).map(|(_, item)| item).collect();
+        let next = match after {
+            None if defects.never_ends => Some(link(0, None)),
+            after => after.map(|token| link(number + 1, Some(&token))),
+        };
+        let previous = before.map(|token| link(number.saturating_sub(1), Some(&token)));
+        let mut meta = Map::new();
+        meta.insert("page".to_owned(), json!(number));
+        let shown_size = page_size + u64::from(defects.meta_page_size);
+        meta.insert("page_size".to_owned(), json!(shown_size));
+        meta.insert("first_page_url".to_owned(), json!(link(0, None)));
+        insert_url(core, &mut meta, "previous_page_url", previous);
+        meta.insert("url".to_owned(), json!(link(number, token)));
+        insert_url(core, &mut meta, "next_page_url", next);
+        let key = if defects.meta_key { "items" } else { self.key };
+        meta.insert("key".to_owned(), json!(key));
+        let shown: Vec<Value> = items.drain(span).map(|(_, item)| item).collect();
         let mut body = Map::new();
-        body.insert("meta".to_owned(), meta);
+        body.insert("meta".to_owned(), Value::Object(meta));
         body.insert(self.key.to_owned(), Value::Array(shown));
         Ok(core.ok(&Value::Object(body)))
     }
 
-    fn start(&self, token: &str, items: &[(u64, Value)]) -> Result<usize, Refusal> {
-        let bad = || Refusal::bad_parameter("PageToken", "not a token of this list");
-        let is_past = |sequence: u64, mark: u64| match self.order {
-            Order::Ascending => sequence > mark,
-            Order::Descending => sequence < mark,
+    fn page_size(&self, core: &Core, call: &Call<'_>, defects: Defects) -> Result<u64, Refusal> {
+        let asked = call.query.get("PageSize").filter(|_| !defects.size_ignored);
+        let Some(text) = asked else {
+            return Ok(if defects.size_default {
+                20
+            } else {
+                PAGE_SIZE_DEFAULT
+            });
         };
-        if let Some(mark) = token.strip_prefix("PA") {
-            let mark: u64 = mark.parse().map_err(|_| bad())?;
-            return Ok(items
-                .iter()
-                .position(|(s, _)| is_past(*s, mark))
-                .unwrap_or(items.len()));
+        let size: u64 = text
+            .parse()
+            .map_err(|_| Refusal::bad_parameter("PageSize", "not a number"))?;
+        // Beyond the bounds nothing is stated but that it is not honoured.
+        if size == 0 && !defects.size_zero {
+            return if core.varies(Variant::PageSizeRaised) {
+                Ok(1)
+            } else {
+                Err(Refusal::bad_parameter("PageSize", "at least 1"))
+            };
         }
-        let (mark, size) = token
-            .strip_prefix("PB")
-            .and_then(|t| t.split_once('.'))
-            .ok_or_else(bad)?;
-        let mark: u64 = mark.parse().map_err(|_| bad())?;
-        let size: usize = size.parse().map_err(|_| bad())?;
-        let at = items
-            .iter()
-            .position(|(s, _)| *s == mark || is_past(*s, mark))
-            .unwrap_or(items.len());
-        Ok(at.saturating_sub(size))
+        if size > self.page_size_max && !defects.size_unbounded {
+            return if core.varies(Variant::PageSizeRefused) {
+                Err(Refusal::bad_parameter("PageSize", "too large"))
+            } else {
+                Ok(self.page_size_max)
+            };
+        }
+        Ok(size)
+    }
+
+    /// Which of the items the page shows.
+    fn span(
+        &self,
+        core: &Core,
+        defects: Defects,
+        token: Option<&str>,
+        page_size: u64,
+        items: &[(u64, Value)],
+    ) -> Result<Range<usize>, Refusal> {
+        let size = usize::try_from(page_size).unwrap_or(usize::MAX);
+        let short = usize::from(core.varies(Variant::ShortPages) && size > 1);
+        let full = size - short + usize::from(defects.overfull);
+        let Some(token) = token else {
+            return Ok(0..items.len().min(full));
+        };
+        match Token::read(token) {
+            Some(Token::After(mark)) => {
+                let start = self.first_past(mark, items);
+                let start = if defects.repeats {
+                    start.saturating_sub(1)
+                } else if defects.skips {
+                    items.len().min(start + 1)
+                } else {
+                    start
+                };
+                Ok(start..items.len().min(start.saturating_add(full)))
+            }
+            Some(Token::Before(mark)) => {
+                let past = self.first_past(mark, items);
+                let is_there = past > 0 && items[past - 1].0 == mark;
+                let end = past - usize::from(is_there);
+                Ok(end.saturating_sub(full)..end)
+            }
+            None => Err(Refusal::bad_parameter(
+                "PageToken",
+                "not a token of this list",
+            )),
+        }
+    }
+
+    /// The first item that stands behind the place of `mark`, itself there or not.
+    fn first_past(&self, mark: u64, items: &[(u64, Value)]) -> usize {
+        items.partition_point(|(sequence, _)| match self.order {
+            Order::Ascending => *sequence <= mark,
+            Order::Descending => *sequence >= mark,
+        })
+    }
+
+    /// Tokens of the page before and of the page after.
+    fn neighbours(
+        &self,
+        core: &Core,
+        defects: Defects,
+        span: &Range<usize>,
+        page_size: u64,
+        items: &[(u64, Value)],
+    ) -> (Option<String>, Option<String>) {
+        let write = |token: Token| token.write(core.varies(Variant::OpaqueTokens));
+        let before =
+            (span.start > 0 && !span.is_empty()).then(|| write(Token::Before(items[span.start].0)));
+        let more = span.end < items.len()
+            || (core.varies(Variant::EmptyLastPage) && span.len() as u64 == page_size);
+        let after = (more && !span.is_empty() && !defects.stops_early)
+            .then(|| write(Token::After(items[span.end - 1].0)));
+        (before, after)
+    }
+}
+
+/// D2 and D3 name the url but not what stands there when there is no such page.
+fn insert_url(core: &Core, meta: &mut Map<String, Value>, name: &str, url: Option<String>) {
+    let value = match url {
+        Some(url) => Value::String(url),
+        None if core.varies(Variant::AbsentPageUrls) => return,
+        None if core.varies(Variant::EmptyPageUrls) => json!(""),
+        None => Value::Null,
+    };
+    meta.insert(name.to_owned(), value);
+}
+
+/// Where a page lies: behind an item, or before one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    After(u64),
+    Before(u64),
+}
+
+impl Token {
+    fn write(self, opaque: bool) -> String {
+        let (letters, mark) = match self {
+            Self::After(mark) => ("PA", mark),
+            Self::Before(mark) => ("PB", mark),
+        };
+        if opaque {
+            format!("{letters}+{mark}/&?=%")
+        } else {
+            format!("{letters}{mark}")
+        }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let number = |digits: &str| {
+            digits
+                .trim_start_matches('+')
+                .trim_end_matches("/&?=%")
+                .parse()
+        };
+        if let Some(digits) = text.strip_prefix("PA") {
+            return number(digits).ok().map(Self::After);
+        }
+        number(text.strip_prefix("PB")?).ok().map(Self::Before)
+    }
+}
+
+/// The defects of paging that are switched on for the service that lists.
+#[derive(Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent switches, any of which may be on"
+)]
+struct Defects {
+    repeats: bool,
+    skips: bool,
+    never_ends: bool,
+    stops_early: bool,
+    forgets_filters: bool,
+    size_ignored: bool,
+    size_default: bool,
+    size_unbounded: bool,
+    size_zero: bool,
+    overfull: bool,
+    meta_key: bool,
+    meta_page_size: bool,
+}
+
+impl Defects {
+    fn of(core: &Core, call: &Call<'_>) -> Self {
+        let in_flow = call.request.path().starts_with("/flow/");
+        let fails = |flow: Fault, chat: Fault| core.fails(if in_flow { flow } else { chat });
+        Self {
+            repeats: fails(Fault::FlowPageRepeats, Fault::ChatPageRepeats),
+            skips: fails(Fault::FlowPageSkips, Fault::ChatPageSkips),
+            never_ends: fails(Fault::FlowPageNeverEnds, Fault::ChatPageNeverEnds),
+            stops_early: fails(Fault::FlowPageStopsEarly, Fault::ChatPageStopsEarly),
+            forgets_filters: fails(Fault::FlowPageForgetsFilters, Fault::ChatPageForgetsFilters),
+            size_ignored: fails(Fault::FlowPageSizeIgnored, Fault::ChatPageSizeIgnored),
+            size_default: fails(Fault::FlowPageSizeDefault, Fault::ChatPageSizeDefault),
+            size_unbounded: fails(Fault::FlowPageSizeUnbounded, Fault::ChatPageSizeUnbounded),
+            size_zero: fails(Fault::FlowPageSizeZero, Fault::ChatPageSizeZero),
+            overfull: fails(Fault::FlowPageOverfull, Fault::ChatPageOverfull),
+            meta_key: fails(Fault::FlowMetaKeyWrong, Fault::ChatMetaKeyWrong),
+            meta_page_size: fails(Fault::FlowMetaPageSizeWrong, Fault::ChatMetaPageSizeWrong),
+        }
     }
 }
 
 /// Joins an origin and decoded path segments into an absolute URL.
-pub fn url_of(origin: &str, segments: &[&str]) -> String {
+pub(super) fn url_of(origin: &str, segments: &[&str]) -> String {
     let mut url = origin.to_owned();
     for segment in segments {
         url.push('/');
         url.push_str(&http::percent_encode(segment));
     }
     url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::http::{Request, Response};
+    use crate::reference::Settings;
+
+    /// Reads one page of a list that holds `sequences`, as a flow list.
+    fn read(core: &Core, order: Order, sequences: &[u64], target: &str) -> Result<Value, Refusal> {
+        let request = Request::new("GET", target);
+        let call = Call::new(&request, &[], Timestamp::UNIX_EPOCH);
+        let listing = Listing {
+            key: "items",
+            url: "http://x/flow/items".to_owned(),
+            filters: vec![("Kind".to_owned(), "a b".to_owned())],
+            order,
+            page_size_max: 1000,
+        };
+        let items = sequences.iter().map(|n| (*n, json!(n))).collect();
+        let Response { body, .. } = listing.page(core, &call, items)?;
+        Ok(serde_json::from_slice(&body).unwrap())
+    }
+
+    fn core_with(faults: &[Fault], variants: &[Variant]) -> Core {
+        Core::new(Settings {
+            faults: faults.iter().copied().collect(),
+            variants: variants.iter().copied().collect(),
+            ..Settings::default()
+        })
+    }
+
+    /// Where a link leads, as the request target of the next read.
+    fn target(link: &Value) -> Option<String> {
+        let link = link.as_str().filter(|link| !link.is_empty())?;
+        Some(link.strip_prefix("http://x").unwrap().to_owned())
+    }
+
+    /// Follows `name` from `start`; the list gains an item after the first page.
+    fn walk(core: &Core, order: Order, count: u64, start: &str, name: &str) -> Vec<Vec<u64>> {
+        let mut sequences: Vec<u64> = (1..=count).collect();
+        let mut next = Some(start.to_owned());
+        let mut pages = Vec::new();
+        while let Some(at) = next {
+            let page = read(core, order, &sequences, &at).unwrap();
+            pages.push(serde_json::from_value(page["items"].clone()).unwrap());
+            if order == Order::Descending && pages.len() == 1 {
+                sequences.push(count + 1);
+            }
+            next = target(&page["meta"][name]);
+            assert!(pages.len() < 50, "the walk does not end");
+        }
+        pages
+    }
+
+    #[test]
+    fn walks_yield_each_item_once_under_every_freedom() {
+        let freedoms: [&[Variant]; 5] = [
+            &[],
+            &[Variant::EmptyPageUrls, Variant::OpaqueTokens],
+            &[Variant::AbsentPageUrls],
+            &[Variant::EmptyLastPage],
+            &[Variant::ShortPages],
+        ];
+        for variants in freedoms {
+            let core = core_with(&[], variants);
+            for size in [1, 2, 3, 7, 1000] {
+                let start = format!("/flow/items?PageSize={size}");
+                let up = walk(&core, Order::Ascending, 7, &start, "next_page_url").concat();
+                assert_eq!(up, [1, 2, 3, 4, 5, 6, 7], "{variants:?} {size}");
+                let down = walk(&core, Order::Descending, 7, &start, "next_page_url").concat();
+                assert_eq!(down, [7, 6, 5, 4, 3, 2, 1], "{variants:?} {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn previous_links_lead_back_the_same_pages() {
+        let core = core_with(&[], &[]);
+        let there = walk(
+            &core,
+            Order::Ascending,
+            7,
+            "/flow/items?PageSize=3",
+            "next_page_url",
+        );
+        assert_eq!(there, [vec![1, 2, 3], vec![4, 5, 6], vec![7]]);
+        let last = "/flow/items?PageSize=3&Page=2&PageToken=PA6";
+        let back = walk(&core, Order::Ascending, 7, last, "previous_page_url");
+        assert_eq!(back, [vec![7], vec![4, 5, 6], vec![1, 2, 3]]);
+        // The item that a token names may have gone in the meantime.
+        let page = read(
+            &core,
+            Order::Ascending,
+            &[1, 2, 4],
+            "/flow/items?PageToken=PA3",
+        )
+        .unwrap();
+        assert_eq!(page["items"], json!([4]));
+    }
+
+    #[test]
+    fn meta_has_its_seven_keys_and_links_keep_the_filters() {
+        let core = core_with(&[], &[]);
+        let page = read(
+            &core,
+            Order::Ascending,
+            &[1, 2, 3],
+            "/flow/items?PageSize=2&Page=4",
+        )
+        .unwrap();
+        let base = "http://x/flow/items?Kind=a+b&PageSize=2";
+        let expected = json!({
+            "page": 4,
+            "page_size": 2,
+            "first_page_url": format!("{base}&Page=0"),
+            "previous_page_url": null,
+            "url": format!("{base}&Page=4"),
+            "next_page_url": format!("{base}&Page=5&PageToken=PA2"),
+            "key": "items",
+        });
+        assert_eq!(page["meta"], expected);
+    }
+
+    #[test]
+    fn page_sizes_are_bounded() {
+        let many: Vec<u64> = (1..=1100).collect();
+        let check = |core: &Core, query: &str, shown: Option<usize>| {
+            let page = read(
+                core,
+                Order::Ascending,
+                &many,
+                &format!("/flow/items{query}"),
+            );
+            let count = page
+                .ok()
+                .map(|page| page["items"].as_array().unwrap().len());
+            assert_eq!(count, shown, "{query}");
+        };
+        let core = core_with(&[], &[]);
+        for (query, shown) in [
+            ("", Some(50)),
+            ("?PageSize=1", Some(1)),
+            ("?PageSize=1000", Some(1000)),
+            ("?PageSize=1001", Some(1000)),
+            ("?PageSize=0", None),
+            ("?PageSize=-1", None),
+            ("?PageSize=x", None),
+            ("?Page=-1", None),
+            ("?Page=7", Some(50)),
+            ("?PageToken=elsewhere", None),
+        ] {
+            check(&core, query, shown);
+        }
+        let core = core_with(&[], &[Variant::PageSizeRefused, Variant::PageSizeRaised]);
+        check(&core, "?PageSize=1001", None);
+        check(&core, "?PageSize=0", Some(1));
+        check(
+            &core_with(&[Fault::FlowPageSizeUnbounded], &[]),
+            "?PageSize=1001",
+            Some(1001),
+        );
+        check(
+            &core_with(&[Fault::FlowPageSizeZero], &[]),
+            "?PageSize=0",
+            Some(0),
+        );
+        check(
+            &core_with(&[Fault::FlowPageSizeIgnored], &[]),
+            "?PageSize=2",
+            Some(50),
+        );
+        check(&core_with(&[Fault::FlowPageSizeDefault], &[]), "", Some(20));
+        check(
+            &core_with(&[Fault::FlowPageOverfull], &[]),
+            "?PageSize=2",
+            Some(3),
+        );
+        // The chat service's defects leave flow lists alone.
+        check(
+            &core_with(&[Fault::ChatPageSizeIgnored], &[]),
+            "?PageSize=2",
+            Some(2),
+        );
+    }
+
+    #[test]
+    fn defects_show() {
+        let check = |fault: Fault, pages: &[&[u64]]| {
+            let core = core_with(&[fault], &[]);
+            let sequences = [1, 2, 3, 4, 5];
+            let mut at = "/flow/items?PageSize=2".to_owned();
+            for expected in pages {
+                let page = read(&core, Order::Ascending, &sequences, &at).unwrap();
+                assert_eq!(page["items"], json!(expected), "{fault:?} {at}");
+                at = target(&page["meta"]["next_page_url"]).unwrap_or_default();
+            }
+        };
+        check(Fault::FlowPageRepeats, &[&[1, 2], &[2, 3], &[3, 4]]);
+        check(Fault::FlowPageSkips, &[&[1, 2], &[4, 5]]);
+        check(Fault::FlowPageNeverEnds, &[&[1, 2], &[3, 4], &[5], &[1, 2]]);
+        let core = core_with(&[Fault::FlowPageStopsEarly], &[]);
+        let page = read(
+            &core,
+            Order::Ascending,
+            &[1, 2, 3],
+            "/flow/items?PageSize=2",
+        )
+        .unwrap();
+        assert_eq!(page["meta"]["next_page_url"], Value::Null);
+    }
 }

@@ -1,29 +1,239 @@
-//! The flow part of the reference.
+//! The flow part of the reference: flows, executions and steps (D3).
+//!
+//! Decides who may ask and which operation is meant; `resources` holds the state and its
+//! representations, `executions` creates and lists executions, `hooks` is what people do.
 
-use super::{Answer, Call, Control, Core, Refusal};
+mod executions;
+mod hooks;
+mod resources;
+
+use self::resources::{FlowResource, View};
+use super::{Answer, Call, Control, Core, Fault, Listing, Order, Refusal, Variant, account};
 use crate::clock::Timestamp;
-use serde_json::Value;
+use crate::http::Response;
+use crate::reference::listing::url_of;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// State of the flow part.
 #[derive(Debug)]
-pub struct Flow {}
+pub struct Flow {
+    flows: Vec<FlowResource>,
+    /// The contact's SID by address: one person keeps one through all executions.
+    contacts: BTreeMap<String, String>,
+    /// Counts everything that is listed; what comes later has the greater number.
+    sequence: u64,
+}
 
 impl Flow {
-    pub(super) fn new(_core: &mut Core, _now: Timestamp) -> Self {
-        Self {}
+    /// The state of a fresh account: one published and one draft flow.
+    pub(super) fn new(core: &mut Core, now: Timestamp) -> Self {
+        let mut flow = Self {
+            flows: Vec::new(),
+            contacts: BTreeMap::new(),
+            sequence: 0,
+        };
+        flow.add_flow(core, "Appointment reminder", now);
+        flow.flows[0].publish(core, now);
+        flow.add_flow(core, "Survey", now);
+        flow
     }
 
-    pub(super) fn handle(&mut self, _core: &mut Core, _call: &Call<'_>) -> Answer {
-        Err(Refusal::not_found())
+    pub(super) fn handle(&mut self, core: &mut Core, call: &Call<'_>) -> Answer {
+        authenticate(core, call)?;
+        let (method, path) = call.route();
+        match (method, path.as_slice()) {
+            ("GET", ["v1", "Flows"]) => self.read_flows(core, call),
+            ("GET", ["v1", "Flows", flow]) => {
+                let flow = self.flow(flow)?;
+                Ok(core.ok(&flow.represent(core, View::Fetched)))
+            }
+            ("DELETE", ["v1", "Flows", flow]) => self.delete_flow(core, flow),
+            ("GET", ["v1", "Flows", flow, "Engagements"]) => {
+                let flow = self.flow(flow)?;
+                Ok(core.ok(&json!({"flow_sid": flow.sid, "engagements": []})))
+            }
+            ("POST", ["v1", "Flows", flow, "Executions"]) => {
+                self.create_execution(core, call, flow)
+            }
+            ("GET", ["v1", "Flows", flow, "Executions"]) => self.read_executions(core, call, flow),
+            ("GET", ["v1", "Flows", flow, "Executions", execution]) => {
+                self.fetch_execution(core, flow, execution)
+            }
+            ("GET", ["v1", "Flows", flow, "Executions", execution, "Context"]) => {
+                let execution = self.flow(flow)?.execution(execution)?;
+                Ok(core.ok(&json!({
+                    "flow_sid": execution.flow_sid,
+                    "execution_sid": execution.sid,
+                    "context": execution.context(core),
+                })))
+            }
+            ("GET", ["v1", "Flows", flow, "Executions", execution, "Steps"]) => {
+                self.read_steps(core, call, flow, execution)
+            }
+            ("GET", ["v1", "Flows", flow, "Executions", execution, "Steps", step]) => {
+                let step = self.flow(flow)?.execution(execution)?.step(step)?;
+                Ok(core.ok(&step.represent(core, View::Fetched)))
+            }
+            (
+                "GET",
+                [
+                    "v1",
+                    "Flows",
+                    flow,
+                    "Executions",
+                    execution,
+                    "Steps",
+                    step,
+                    "Context",
+                ],
+            ) => {
+                let step = self.flow(flow)?.execution(execution)?.step(step)?;
+                Ok(core.ok(&json!({"step_sid": step.sid, "context": step.context})))
+            }
+            _ => Err(Refusal::not_found()),
+        }
     }
 
+    fn flow(&self, sid: &str) -> Result<&FlowResource, Refusal> {
+        self.flows
+            .iter()
+            .find(|flow| flow.sid == sid)
+            .filter(|flow| !flow.deleted)
+            .ok_or_else(Refusal::not_found)
+    }
+
+    fn flow_mut(&mut self, sid: &str) -> Result<&mut FlowResource, Refusal> {
+        self.flows
+            .iter_mut()
+            .find(|flow| flow.sid == sid)
+            .filter(|flow| !flow.deleted)
+            .ok_or_else(Refusal::not_found)
+    }
+
+    fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    fn add_flow(&mut self, core: &mut Core, friendly_name: &str, now: Timestamp) -> String {
+        let sequence = self.next_sequence();
+        let flow = FlowResource::draft(core, sequence, friendly_name, now);
+        let sid = flow.sid.clone();
+        self.flows.push(flow);
+        sid
+    }
+
+    fn read_flows(&self, core: &Core, call: &Call<'_>) -> Answer {
+        let items = self
+            .flows
+            .iter()
+            .filter(|flow| !flow.deleted || core.fails(Fault::FlowDeletedStaysListed))
+            .map(|flow| (flow.sequence, flow.represent(core, View::Listed)))
+            .collect();
+        let newest_first = core.varies(Variant::FlowFlowsNewestFirst);
+        let listing = Listing {
+            key: "flows",
+            url: url_of(&core.origin, &["flow", "v1", "Flows"]),
+            filters: Vec::new(),
+            order: if newest_first {
+                Order::Descending
+            } else {
+                Order::Ascending
+            },
+            page_size_max: PAGE_SIZE_MAX,
+        };
+        listing.page(core, call, items)
+    }
+
+    /// The flow goes, and with it every address below it.
+    fn delete_flow(&mut self, core: &mut Core, sid: &str) -> Answer {
+        let last = self.flow(sid)?.represent(core, View::Fetched);
+        if core.fails(Fault::FlowDeleteTakesAll) {
+            self.flows.iter_mut().for_each(|flow| flow.deleted = true);
+        } else if !core.fails(Fault::FlowDeleteDoesNothing) {
+            self.flow_mut(sid)?.deleted = true;
+        }
+        // D3, Endpoints: the body of this answer is not shown.
+        Ok(if core.varies(Variant::FlowDeleteAnswersBody) {
+            core.ok(&last)
+        } else {
+            Response::empty(204)
+        })
+    }
+
+    fn read_steps(&self, core: &Core, call: &Call<'_>, flow: &str, execution: &str) -> Answer {
+        let flow = self.flow(flow)?;
+        let execution = flow.execution(execution)?;
+        let of_others = flow
+            .executions
+            .iter()
+            .filter(|other| other.sid != execution.sid && core.fails(Fault::FlowStepsOfAllListed));
+        let items = std::iter::once(execution)
+            .chain(of_others)
+            .flat_map(|execution| &execution.steps)
+            .map(|step| (step.sequence, step.represent(core, View::Listed)))
+            .collect();
+        let listing = Listing {
+            key: "steps",
+            url: execution.url(core) + "/Steps",
+            filters: Vec::new(),
+            order: most_recent_first(core, Fault::FlowStepsOldestFirst),
+            page_size_max: PAGE_SIZE_MAX,
+        };
+        listing.page(core, call, items)
+    }
+
+    /// What people and devices do to flows and executions; `None` for hooks of other services.
     pub(super) fn control(
         &mut self,
-        _core: &mut Core,
-        _hook: &str,
-        _args: &Value,
-        _now: Timestamp,
+        core: &mut Core,
+        hook: &str,
+        args: &Value,
+        now: Timestamp,
     ) -> Control {
-        None
+        match hook {
+            "create_flow" => Some(self.create_flow(core, args, now)),
+            "publish_flow" => Some(self.publish_flow(core, args, now)),
+            "end_execution" => Some(self.end_execution(core, args, now)),
+            "advance_step" => Some(self.advance_step(core, args, now)),
+            _ => None,
+        }
     }
 }
+
+/// D3, Limits.
+const PAGE_SIZE_MAX: u64 = 1000;
+
+/// D3, Endpoints: executions and steps are listed most recent first.
+fn most_recent_first(core: &Core, turned: Fault) -> Order {
+    if core.fails(turned) {
+        Order::Ascending
+    } else {
+        Order::Descending
+    }
+}
+
+/// D3, Authentication: an API key with its secret, or the account SID with the auth token.
+fn authenticate(core: &Core, call: &Call<'_>) -> Result<(), Refusal> {
+    let refused = core.authenticate(call);
+    match call.basic() {
+        None if core.fails(Fault::FlowCredentialsNotNeeded) => Ok(()),
+        None => refused,
+        Some((user, _)) => match user.as_str() {
+            account::API_KEY if core.fails(Fault::FlowApiKeyRefused) => Err(unauthorised()),
+            account::SID if core.fails(Fault::FlowAccountSidRefused) => Err(unauthorised()),
+            account::API_KEY | account::SID if core.fails(Fault::FlowPasswordNotChecked) => Ok(()),
+            account::API_KEY | account::SID => refused,
+            _ if core.fails(Fault::FlowUserNotChecked) => Ok(()),
+            _ => refused,
+        },
+    }
+}
+
+fn unauthorised() -> Refusal {
+    Refusal::new(401, 20003, "Authenticate")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! Creating, fetching and listing executions (D3, Endpoints).
+
+use super::resources::{Execution, View};
+use super::{
+    Answer, Call, Core, Fault, Flow, Listing, PAGE_SIZE_MAX, Refusal, Variant, most_recent_first,
+};
+use crate::clock::Timestamp;
+use crate::ids;
+use serde_json::{Map, Value, json};
+
+impl Flow {
+    /// D3, States: an accepted create makes an active execution.
+    pub(super) fn create_execution(
+        &mut self,
+        core: &mut Core,
+        call: &Call<'_>,
+        flow_sid: &str,
+    ) -> Answer {
+        let flow = self.flow(flow_sid)?;
+        if !flow.published && core.varies(Variant::FlowDraftRefusesExecutions) {
+            return Err(Refusal::conflict("the flow is not published"));
+        }
+        let flow_sid = flow.sid.clone();
+        let to = to_address(core, call)?;
+        let from = from_address(core, call)?;
+        let data = parameters(core, call)?;
+        let sid = match self.any_execution() {
+            Some(earlier) if core.fails(Fault::FlowExecutionSidReused) => earlier.sid.clone(),
+            _ => core.sid("FN"),
+        };
+        let contact_sid = self
+            .contacts
+            .entry(to.clone())
+            .or_insert_with(|| core.sid("FC"))
+            .clone();
+        let sequence = self.execution_sequence(core, call.now);
+        let mut execution = Execution {
+            sid,
+            flow_sid: flow_sid.clone(),
+            contact_sid,
+            sequence,
+            to,
+            from,
+            data,
+            variables: Map::new(),
+            ended: false,
+            fetches_when_ended: 0,
+            created: call.now,
+            updated: call.now,
+            steps: Vec::new(),
+        };
+        self.first_steps(core, &mut execution, call.now);
+        if core.varies(Variant::FlowExecutionEndsAtOnce) {
+            execution.end(call.now);
+        }
+        let answer = core.created(&execution.represent(core, View::Created));
+        if !core.fails(Fault::FlowExecutionNotStored) {
+            self.flow_mut(&flow_sid)?.executions.push(execution);
+        }
+        Ok(answer)
+    }
+
+    pub(super) fn fetch_execution(&mut self, core: &Core, flow: &str, sid: &str) -> Answer {
+        let outlives = core.fails(Fault::FlowDeleteKeepsExecutions);
+        let execution = self
+            .flows
+            .iter_mut()
+            .find(|known| known.sid == flow && (!known.deleted || outlives))
+            .ok_or_else(Refusal::not_found)?
+            .execution_mut(sid)?;
+        if execution.ended {
+            execution.fetches_when_ended += 1;
+        }
+        Ok(core.ok(&execution.represent(core, View::Fetched)))
+    }
+
+    pub(super) fn read_executions(&self, core: &Core, call: &Call<'_>, flow: &str) -> Answer {
+        let flow = self.flow(flow)?;
+        let window = Window::of(core, call)?;
+        let newest = flow.executions.last().map(|execution| &execution.sid);
+        let mut items: Vec<(u64, Value)> = self
+            .flows
+            .iter()
+            .filter(|other| other.sid == flow.sid || core.fails(Fault::FlowExecutionsOfAllListed))
+            .flat_map(|flow| &flow.executions)
+            .filter(|execution| window.holds(core, execution.created))
+            .filter(|execution| {
+                Some(&execution.sid) != newest || !core.fails(Fault::FlowNewestNotListed)
+            })
+            .map(|execution| (execution.sequence, execution.represent(core, View::Listed)))
+            .collect();
+        items.sort_by_key(|(sequence, _)| *sequence);
+        let listing = Listing {
+            key: "executions",
+            url: flow.url(core) + "/Executions",
+            filters: window.given,
+            order: most_recent_first(core, Fault::FlowExecutionsOldestFirst),
+            page_size_max: PAGE_SIZE_MAX,
+        };
+        listing.page(core, call, items)
+    }
+
+    fn any_execution(&self) -> Option<&Execution> {
+        self.flows.iter().flat_map(|flow| &flow.executions).next()
+    }
+
+    /// Later executions have greater numbers. D3 does not say what comes first within one second:
+    /// under the variant it is the one created first.
+    fn execution_sequence(&mut self, core: &Core, now: Timestamp) -> u64 {
+        const PER_SECOND: u64 = 1 << 24;
+        let sequence = self.next_sequence() % PER_SECOND;
+        if !core.varies(Variant::FlowTiesOldestFirst) {
+            return self.sequence;
+        }
+        let second = u64::try_from(now.as_second()).unwrap_or_default();
+        second * PER_SECOND + (PER_SECOND - 1 - sequence)
+    }
+}
+
+impl Execution {
+    /// The person stops or is removed; the running step, if any, ends with it.
+    pub(super) fn end(&mut self, now: Timestamp) {
+        self.ended = true;
+        self.updated = now;
+        if let Some(step) = self.steps.last_mut() {
+            step.updated.get_or_insert(now);
+        }
+    }
+}
+
+/// `To`: a phone number, or one of the other two forms of a contact's address (D3, Execution).
+fn to_address(core: &Core, call: &Call<'_>) -> Result<String, Refusal> {
+    match call.form.get("To").filter(|to| !to.is_empty()) {
+        Some(to) if is_phone(to) || is_sip(to) || is_client(to) => Ok(to.to_owned()),
+        Some(_) => Err(Refusal::bad_parameter("To", "not an address")),
+        None if core.fails(Fault::FlowToNotRequired) => Ok("+15550000000".to_owned()),
+        None => Err(Refusal::bad_parameter("To", "is required")),
+    }
+}
+
+/// `From`: a phone number or, for SMS, a messaging service (D3, Endpoints).
+fn from_address(core: &Core, call: &Call<'_>) -> Result<String, Refusal> {
+    match call.form.get("From").filter(|from| !from.is_empty()) {
+        Some(from) if is_phone(from) => Ok(from.to_owned()),
+        Some(from)
+            if ids::is_sid(from, "MG") && !core.fails(Fault::FlowMessagingServiceRefused) =>
+        {
+            Ok(from.to_owned())
+        }
+        Some(_) => Err(Refusal::bad_parameter("From", "not an address")),
+        None if core.fails(Fault::FlowFromNotRequired) => Ok("+15550000001".to_owned()),
+        None => Err(Refusal::bad_parameter("From", "is required")),
+    }
+}
+
+/// `Parameters`: a JSON object sent as a string; its names become `flow.data.<name>`.
+fn parameters(core: &Core, call: &Call<'_>) -> Result<Value, Refusal> {
+    let Some(text) = call.form.get("Parameters") else {
+        return if core.fails(Fault::FlowParametersRequired) {
+            Err(Refusal::bad_parameter("Parameters", "is required"))
+        } else {
+            Ok(json!({}))
+        };
+    };
+    match serde_json::from_str::<Value>(text) {
+        Ok(data) if data.is_object() => Ok(data),
+        _ if core.fails(Fault::FlowParametersNotParsed) => Ok(json!(text)),
+        _ => Err(Refusal::bad_parameter("Parameters", "not a JSON object")),
+    }
+}
+
+/// E.164: a plus sign and up to fifteen digits, the first not zero.
+fn is_phone(text: &str) -> bool {
+    text.strip_prefix('+').is_some_and(|digits| {
+        (2..=15).contains(&digits.len())
+            && !digits.starts_with('0')
+            && digits.bytes().all(|b| b.is_ascii_digit())
+    })
+}
+
+/// `name@company`.
+fn is_sip(text: &str) -> bool {
+    text.split_once('@').is_some_and(|(name, company)| {
+        !name.is_empty() && !company.is_empty() && !text.contains(char::is_whitespace)
+    })
+}
+
+/// `client:name`.
+fn is_client(text: &str) -> bool {
+    text.strip_prefix("client:")
+        .is_some_and(|name| !name.is_empty())
+}
+
+/// The span of creation that a listing is asked for: `from` on or after, `to` before.
+struct Window {
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+    /// The parameters as given, for the page links.
+    given: Vec<(String, String)>,
+}
+
+impl Window {
+    fn of(core: &Core, call: &Call<'_>) -> Result<Self, Refusal> {
+        let mut given = Vec::new();
+        let mut bound = |name: &str| -> Result<Option<Timestamp>, Refusal> {
+            let Some(text) = call.query.get(name) else {
+                return Ok(None);
+            };
+            given.push((name.to_owned(), text.to_owned()));
+            let text = match text.get(..19) {
+                Some(local) if core.fails(Fault::FlowFilterOffsetIgnored) => format!("{local}Z"),
+                _ => text.to_owned(),
+            };
+            let instant = text
+                .parse()
+                .map_err(|_| Refusal::bad_parameter(name, "not a date-time with an offset"))?;
+            Ok(Some(instant))
+        };
+        let from = bound("DateCreatedFrom")?;
+        let to = bound("DateCreatedTo")?;
+        Ok(Self { from, to, given })
+    }
+
+    fn holds(&self, core: &Core, created: Timestamp) -> bool {
+        // Representations show whole seconds, so a bound is compared with the whole second.
+        let created = Timestamp::from_second(created.as_second()).unwrap_or(created);
+        let on_or_after = self.from.is_none_or(|from| {
+            core.fails(Fault::FlowFromFilterIgnored)
+                || created > from
+                || (created == from && !core.fails(Fault::FlowFromFilterExclusive))
+        });
+        let before = self.to.is_none_or(|to| {
+            core.fails(Fault::FlowToFilterIgnored)
+                || created < to
+                || (created == to && core.fails(Fault::FlowToFilterInclusive))
+        });
+        if self.from.is_some() && self.to.is_some() && core.fails(Fault::FlowFiltersNotCombined) {
+            return on_or_after || before;
+        }
+        on_or_after && before
+    }
+}

@@ -1,0 +1,189 @@
+//! What people do to flows: build and publish them, answer a widget, leave.
+//!
+//! Every flow runs the same few widgets, one of which starts a subflow; documents show no
+//! definitions, so there is none to interpret.
+
+use super::resources::{Execution, Step};
+use super::{Core, Fault, Flow, Refusal, Variant};
+use crate::clock::Timestamp;
+use crate::reference::text_arg;
+use serde_json::{Value, json};
+
+/// A widget and the event that leads to it.
+struct Widget {
+    name: &'static str,
+    entered_by: &'static str,
+    /// It belongs to the subflow that the widget before it started.
+    in_subflow: bool,
+}
+
+/// The widgets in the order a person meets them, from the second on again and again.
+const WIDGETS: [Widget; 5] = [
+    Widget {
+        name: "welcome",
+        entered_by: "incomingRequest",
+        in_subflow: false,
+    },
+    Widget {
+        name: "ask",
+        entered_by: "sent",
+        in_subflow: false,
+    },
+    Widget {
+        name: "run_survey",
+        entered_by: "incomingMessage",
+        in_subflow: false,
+    },
+    Widget {
+        name: "survey_question",
+        entered_by: "subflowStarted",
+        in_subflow: true,
+    },
+    Widget {
+        name: "thanks",
+        entered_by: "completed",
+        in_subflow: false,
+    },
+];
+
+/// The widget met at that point of an execution.
+fn widget_at(index: usize) -> &'static Widget {
+    if index == 0 {
+        &WIDGETS[0]
+    } else {
+        &WIDGETS[1 + (index - 1) % (WIDGETS.len() - 1)]
+    }
+}
+
+impl Flow {
+    pub(super) fn create_flow(
+        &mut self,
+        core: &mut Core,
+        args: &Value,
+        now: Timestamp,
+    ) -> Result<Value, String> {
+        let name = match args.get("friendly_name") {
+            None => "A flow",
+            Some(_) => text_arg(args, "friendly_name")?,
+        };
+        let sid = self.add_flow(core, name, now);
+        Ok(json!({"flow_sid": sid}))
+    }
+
+    pub(super) fn publish_flow(
+        &mut self,
+        core: &Core,
+        args: &Value,
+        now: Timestamp,
+    ) -> Result<Value, String> {
+        let flow = self
+            .flow_mut(text_arg(args, "flow_sid")?)
+            .map_err(unknown)?;
+        flow.publish(core, now);
+        Ok(json!({"version": flow.version}))
+    }
+
+    pub(super) fn end_execution(
+        &mut self,
+        _core: &Core,
+        args: &Value,
+        now: Timestamp,
+    ) -> Result<Value, String> {
+        let execution = self.named_execution(args)?;
+        if !execution.ended {
+            execution.end(now);
+        }
+        Ok(json!({}))
+    }
+
+    /// The person answers: variables are set, the running step ends, the next begins.
+    pub(super) fn advance_step(
+        &mut self,
+        core: &mut Core,
+        args: &Value,
+        now: Timestamp,
+    ) -> Result<Value, String> {
+        let sequence = self.next_sequence();
+        let execution = self.named_execution(args)?;
+        if execution.ended {
+            return Err("the execution has ended".to_owned());
+        }
+        execution.advance(core, sequence, now);
+        let running = execution.steps.last().map(|step| step.sid.as_str());
+        Ok(json!({"step_sid": running}))
+    }
+
+    /// The person has entered the flow: one step is over, the next waits for an answer.
+    pub(super) fn first_steps(
+        &mut self,
+        core: &mut Core,
+        execution: &mut Execution,
+        now: Timestamp,
+    ) {
+        if core.fails(Fault::FlowStepsMissing) {
+            return;
+        }
+        let sequence = self.next_sequence();
+        execution.begin(core, sequence, now);
+        if !core.varies(Variant::FlowOneStepAtFirst) {
+            let sequence = self.next_sequence();
+            execution.advance(core, sequence, now);
+        }
+    }
+
+    fn named_execution(&mut self, args: &Value) -> Result<&mut Execution, String> {
+        let flow = text_arg(args, "flow_sid")?;
+        let execution = text_arg(args, "execution_sid")?;
+        self.flow_mut(flow)
+            .and_then(|flow| flow.execution_mut(execution))
+            .map_err(unknown)
+    }
+}
+
+impl Execution {
+    fn begin(&mut self, core: &mut Core, sequence: u64, now: Timestamp) {
+        let widget = widget_at(self.steps.len());
+        let before = self.steps.last();
+        let step = Step {
+            sid: core.sid("FT"),
+            flow_sid: self.flow_sid.clone(),
+            execution_sid: self.sid.clone(),
+            // D3, Step: the step of the widget that started the subflow; null otherwise.
+            parent_step_sid: before
+                .filter(|_| widget.in_subflow)
+                .map(|step| step.sid.clone()),
+            sequence,
+            name: widget.entered_by.to_owned(),
+            widget: widget.name.to_owned(),
+            context: self.context(core),
+            transitioned_from: before.map(|step| step.widget.clone()),
+            transitioned_to: None,
+            created: now,
+            updated: None,
+        };
+        self.steps.push(step);
+        self.updated = now;
+    }
+
+    fn advance(&mut self, core: &mut Core, sequence: u64, now: Timestamp) {
+        let next = widget_at(self.steps.len()).name;
+        if let Some(step) = self.steps.last_mut() {
+            step.transitioned_to = Some(next.to_owned());
+            step.updated = Some(now);
+            // D3, What the service does: variables are set at the end of a step.
+            if !core.fails(Fault::FlowVariablesNeverSet) {
+                let answer = json!({"inbound": {"Body": format!("answer {}", sequence)}});
+                self.variables.insert(step.widget.clone(), answer);
+            }
+        }
+        let context = self.context(core);
+        if let Some(step) = self.steps.last_mut() {
+            step.context = context;
+        }
+        self.begin(core, sequence, now);
+    }
+}
+
+fn unknown(_: Refusal) -> String {
+    "no such flow or execution".to_owned()
+}

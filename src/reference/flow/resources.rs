@@ -1,0 +1,345 @@
+//! Flow, execution and step: what is kept of each, and how each is represented (D3, Resources).
+
+use super::{Core, Fault, Refusal, Variant, account, url_of};
+use crate::clock::Timestamp;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// Which answer a representation is made for; a conforming service shows the same in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum View {
+    /// The answer of the operation that created the resource.
+    Created,
+    /// The answer of a fetch.
+    Fetched,
+    /// An item of a list.
+    Listed,
+}
+
+/// A flow (D3, Flow).
+#[derive(Debug)]
+pub(super) struct FlowResource {
+    pub(super) sid: String,
+    pub(super) sequence: u64,
+    pub(super) friendly_name: String,
+    pub(super) published: bool,
+    pub(super) version: i64,
+    pub(super) created: Timestamp,
+    pub(super) updated: Option<Timestamp>,
+    pub(super) deleted: bool,
+    pub(super) executions: Vec<Execution>,
+}
+
+/// One person's run through a flow (D3, Execution).
+#[derive(Debug)]
+pub(super) struct Execution {
+    pub(super) sid: String,
+    pub(super) flow_sid: String,
+    pub(super) contact_sid: String,
+    pub(super) sequence: u64,
+    pub(super) to: String,
+    pub(super) from: String,
+    /// `Parameters`, readable as `flow.data` (D3, Resources).
+    pub(super) data: Value,
+    /// What the widgets have set so far, by widget.
+    pub(super) variables: Map<String, Value>,
+    pub(super) ended: bool,
+    /// How often it was fetched since it ended.
+    pub(super) fetches_when_ended: u32,
+    pub(super) created: Timestamp,
+    pub(super) updated: Timestamp,
+    pub(super) steps: Vec<Step>,
+}
+
+/// The processing of one widget (D3, Step).
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) sid: String,
+    pub(super) flow_sid: String,
+    pub(super) execution_sid: String,
+    pub(super) parent_step_sid: Option<String>,
+    pub(super) sequence: u64,
+    pub(super) name: String,
+    pub(super) widget: String,
+    pub(super) context: Value,
+    pub(super) transitioned_from: Option<String>,
+    pub(super) transitioned_to: Option<String>,
+    pub(super) created: Timestamp,
+    pub(super) updated: Option<Timestamp>,
+}
+
+impl FlowResource {
+    pub(super) fn draft(
+        core: &mut Core,
+        sequence: u64,
+        friendly_name: &str,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            sid: core.sid("FW"),
+            sequence,
+            friendly_name: friendly_name.to_owned(),
+            published: false,
+            // D3, Flow: default 0.
+            version: i64::from(core.fails(Fault::FlowVersionStartsAtOne)),
+            created: now,
+            updated: None,
+            deleted: false,
+            executions: Vec::new(),
+        }
+    }
+
+    /// Makes the draft the published definition, one version on.
+    pub(super) fn publish(&mut self, core: &Core, now: Timestamp) {
+        self.published = true;
+        self.version += if core.fails(Fault::FlowVersionFalls) {
+            -1
+        } else {
+            1
+        };
+        self.updated = Some(now);
+    }
+
+    pub(super) fn execution(&self, sid: &str) -> Result<&Execution, Refusal> {
+        self.executions
+            .iter()
+            .find(|execution| execution.sid == sid)
+            .ok_or_else(Refusal::not_found)
+    }
+
+    pub(super) fn execution_mut(&mut self, sid: &str) -> Result<&mut Execution, Refusal> {
+        self.executions
+            .iter_mut()
+            .find(|execution| execution.sid == sid)
+            .ok_or_else(Refusal::not_found)
+    }
+
+    pub(super) fn url(&self, core: &Core) -> String {
+        url_of(&core.origin, &["flow", "v1", "Flows", &self.sid])
+    }
+
+    pub(super) fn represent(&self, core: &Core, view: View) -> Value {
+        let url = self.url(core);
+        let differs = view == View::Listed && core.fails(Fault::FlowListedFlowDiffers);
+        let mut links = json!({
+            "engagements": format!("{url}/Engagements"),
+            "executions": if core.fails(Fault::FlowExecutionsLinkWrong) {
+                format!("{url}/Runs")
+            } else {
+                format!("{url}/Executions")
+            },
+        });
+        if core.varies(Variant::FlowMoreLinks) {
+            links["test_users"] = json!(format!("{url}/TestUsers"));
+        }
+        json!({
+            "sid": shown_sid(core, &self.sid, view, Fault::FlowFlowSidChanges),
+            "account_sid": account_sid(core, view),
+            "friendly_name": if differs { "Untitled" } else { self.friendly_name.as_str() },
+            "status": if self.published { "published" } else { "draft" },
+            "version": self.version,
+            "date_created": shown_created(core, self.created, view),
+            "date_updated": nullable_updated(core, self.created, self.updated),
+            "url": shown_url(core, url, Fault::FlowFlowUrlWrong),
+            "links": links,
+        })
+    }
+}
+
+impl Execution {
+    pub(super) fn step(&self, sid: &str) -> Result<&Step, Refusal> {
+        self.steps
+            .iter()
+            .find(|step| step.sid == sid)
+            .ok_or_else(Refusal::not_found)
+    }
+
+    pub(super) fn url(&self, core: &Core) -> String {
+        let path = [
+            "flow",
+            "v1",
+            "Flows",
+            &self.flow_sid,
+            "Executions",
+            &self.sid,
+        ];
+        url_of(&core.origin, &path)
+    }
+
+    /// The state that widgets read as variables (D3, Resources: variables available in flows).
+    pub(super) fn context(&self, core: &Core) -> Value {
+        let to = (!core.fails(Fault::FlowContextLosesTo)).then_some(&self.to);
+        let from = (!core.fails(Fault::FlowContextLosesFrom)).then_some(&self.from);
+        let data = if core.fails(Fault::FlowParametersLost) {
+            json!({})
+        } else if core.fails(Fault::FlowParametersStayText) {
+            json!(self.data.to_string())
+        } else {
+            self.data.clone()
+        };
+        let mut context = json!({
+            "contact": {"channel": {"address": to}},
+            "flow": {"channel": {"address": from}, "data": data},
+            "widgets": self.variables,
+        });
+        if core.varies(Variant::FlowMoreContext) {
+            context["trigger"] = json!({"request": {"to": self.to, "from": self.from}});
+        }
+        context
+    }
+
+    fn status(&self, core: &Core) -> &'static str {
+        let revived = self.fetches_when_ended > 1 && core.fails(Fault::FlowEndedBecomesActive);
+        if self.ended && !revived && !core.fails(Fault::FlowExecutionNeverEnds) {
+            "ended"
+        } else {
+            "active"
+        }
+    }
+
+    pub(super) fn represent(&self, core: &Core, view: View) -> Value {
+        let url = self.url(core);
+        let masked = (view == View::Fetched && core.fails(Fault::FlowAddressMaskedOnFetch))
+            || (view == View::Listed && core.fails(Fault::FlowListedExecutionDiffers));
+        let address = if core.fails(Fault::FlowContactAddressIsFrom) {
+            self.from.clone()
+        } else if masked {
+            "+*********".to_owned()
+        } else {
+            self.to.clone()
+        };
+        let steps = if core.fails(Fault::FlowStepsLinkWrong) {
+            format!("{url}/Widgets")
+        } else {
+            format!("{url}/Steps")
+        };
+        let mut links = json!({"steps": steps, "execution_context": format!("{url}/Context")});
+        if core.varies(Variant::FlowMoreLinks) {
+            links["flow"] = json!(url_of(
+                &core.origin,
+                &["flow", "v1", "Flows", &self.flow_sid]
+            ));
+        }
+        let updated = if core.fails(Fault::FlowUpdatedBeforeCreated) {
+            self.created - Duration::from_secs(60)
+        } else {
+            self.updated
+        };
+        json!({
+            "sid": shown_sid(core, &self.sid, view, Fault::FlowExecutionSidChanges),
+            "account_sid": account_sid(core, view),
+            "flow_sid": parent_sid(core, &self.flow_sid, Fault::FlowExecutionFlowSidWrong),
+            "contact_sid": if core.varies(Variant::FlowContactPlaceholder) {
+                "placeholder"
+            } else {
+                self.contact_sid.as_str()
+            },
+            "contact_channel_address": address,
+            "context": self.context(core),
+            "status": self.status(core),
+            "date_created": shown_created(core, self.created, view),
+            "date_updated": core.date(updated),
+            "url": shown_url(core, url, Fault::FlowExecutionUrlWrong),
+            "links": links,
+        })
+    }
+}
+
+impl Step {
+    pub(super) fn represent(&self, core: &Core, view: View) -> Value {
+        let execution = [
+            "flow",
+            "v1",
+            "Flows",
+            &self.flow_sid,
+            "Executions",
+            &self.execution_sid,
+        ];
+        let url = format!("{}/Steps/{}", url_of(&core.origin, &execution), self.sid);
+        let differs = view == View::Listed && core.fails(Fault::FlowListedStepDiffers);
+        let mut links = json!({"step_context": format!("{url}/Context")});
+        if core.varies(Variant::FlowMoreLinks) {
+            links["execution"] = json!(url_of(&core.origin, &execution));
+        }
+        json!({
+            "sid": shown_sid(core, &self.sid, view, Fault::FlowStepSidChanges),
+            "account_sid": account_sid(core, view),
+            "flow_sid": parent_sid(core, &self.flow_sid, Fault::FlowStepFlowSidWrong),
+            "execution_sid": parent_sid(core, &self.execution_sid, Fault::FlowStepExecutionSidWrong),
+            "parent_step_sid": self.parent_step_sid,
+            "name": if differs { "unknown" } else { self.name.as_str() },
+            "context": self.context,
+            "transitioned_from": transition(core, self.transitioned_from.as_ref()),
+            "transitioned_to": transition(core, self.transitioned_to.as_ref()),
+            "date_created": shown_created(core, self.created, view),
+            "date_updated": nullable_updated(core, self.created, self.updated),
+            "url": shown_url(core, url, Fault::FlowStepUrlWrong),
+            "links": links,
+        })
+    }
+}
+
+/// Where nothing came before or nothing follows yet; D3 does not say what stands there.
+fn transition(core: &Core, widget: Option<&String>) -> Value {
+    match widget {
+        Some(widget) => json!(widget),
+        None if core.varies(Variant::FlowEmptyTransitions) => json!(""),
+        None => Value::Null,
+    }
+}
+
+/// D3, Flow and Step: `date_updated` may be null.
+fn nullable_updated(core: &Core, created: Timestamp, updated: Option<Timestamp>) -> Value {
+    if core.varies(Variant::FlowNeverUpdated) {
+        return Value::Null;
+    }
+    match updated {
+        Some(updated) => core.date(updated),
+        None if core.varies(Variant::FlowAlwaysUpdated) => core.date(created),
+        None => Value::Null,
+    }
+}
+
+fn shown_created(core: &Core, created: Timestamp, view: View) -> Value {
+    let moved = view == View::Fetched && core.fails(Fault::FlowDateCreatedMoves);
+    core.date(if moved {
+        created + Duration::from_secs(2)
+    } else {
+        created
+    })
+}
+
+fn account_sid(core: &Core, view: View) -> String {
+    let other = view == View::Listed && core.fails(Fault::FlowAccountSidDiffers);
+    if other {
+        turned(account::SID)
+    } else {
+        account::SID.to_owned()
+    }
+}
+
+fn shown_sid(core: &Core, sid: &str, view: View, changes: Fault) -> String {
+    if view == View::Fetched && core.fails(changes) {
+        turned(sid)
+    } else {
+        sid.to_owned()
+    }
+}
+
+fn parent_sid(core: &Core, sid: &str, wrong: Fault) -> String {
+    if core.fails(wrong) {
+        turned(sid)
+    } else {
+        sid.to_owned()
+    }
+}
+
+fn shown_url(core: &Core, url: String, wrong: Fault) -> String {
+    if core.fails(wrong) { turned(&url) } else { url }
+}
+
+/// The same text with another last hexadecimal digit: well formed, and nobody's.
+fn turned(text: &str) -> String {
+    let (head, last) = text.split_at(text.len() - 1);
+    format!("{head}{}", if last == "0" { "1" } else { "0" })
+}
