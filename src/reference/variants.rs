@@ -49,6 +49,10 @@ super::faults::switches! {
         AuthExpiryCallback = "auth/expiry-callback": "A callback is sent on expiry too.",
         AuthCallbackTwice = "auth/callback-twice": "Every callback and webhook is delivered twice.",
         AuthCallbackIsGet = "auth/callback-is-get": "The approval callback is a GET request with the facts in its query.",
+        AuthUnknownRegistrationPending = "auth/unknown-registration-pending": "An id that was never announced nor scanned is pending in place of not found.",
+        AuthUnknownRegistrationExpired = "auth/unknown-registration-expired": "An id that was never announced nor scanned is expired in place of not found.",
+        AuthWebhookExtraKeys = "auth/webhook-extra-keys": "Webhook payloads carry keys that no document names.",
+        AuthWebhookNullablesSet = "auth/webhook-nullables-set": "The nullable fields of a webhook's app object are set.",
         // events
     }
 }

@@ -9,13 +9,19 @@ pub mod application;
 mod approvals;
 mod callbacks;
 mod input;
+mod registrations;
+mod token;
 mod users;
+mod webhooks;
 mod xml;
 
 use self::answer::{Done, Failure, Format, render};
 use self::approvals::{Approvals, Reaction};
 use self::callbacks::{Callbacks, Kind};
+use self::registrations::Registrations;
+use self::token::Refused;
 use self::users::{Phone, Users};
+use self::webhooks::Outcome;
 use super::{Answer, Call, Control, Core, Refusal, Variant, text_arg};
 use crate::clock::Timestamp;
 use serde_json::{Value, json};
@@ -24,6 +30,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Default)]
 pub struct Auth {
     users: Users,
+    registrations: Registrations,
     approvals: Approvals,
     callbacks: Callbacks,
 }
@@ -51,6 +58,9 @@ impl Auth {
             ("GET", ["protected", _, "users", auth_id, "status"]) => {
                 self.users.status(core, auth_id)
             }
+            ("GET", ["protected", _, "registrations", "status"]) => {
+                self.registrations.status(core, call)
+            }
             ("POST", ["onetouch", _, "users", auth_id, "approval_requests"]) => {
                 let user = auth_id
                     .parse()
@@ -77,6 +87,13 @@ impl Auth {
                 let reaction = Reaction::from_hook(hook).expect("both hooks are reactions");
                 Some(self.react(core, args, reaction, now))
             }
+            "announce_registration" => {
+                Some(text_arg(args, "custom_user_id").map(|custom_user_id| {
+                    self.registrations.announce(custom_user_id, now);
+                    json!({})
+                }))
+            }
+            "scan_registration" => Some(self.scan(core, args, now)),
             "install_app" => Some(self.install_app(core, args)),
             "set_callback" => {
                 let kind = args
@@ -103,6 +120,30 @@ impl Auth {
         self.approvals
             .react(core, &self.callbacks, uuid, reaction, now)?;
         Ok(json!({}))
+    }
+
+    fn scan(&mut self, core: &mut Core, args: &Value, now: Timestamp) -> Result<Value, String> {
+        let qr = text_arg(args, "qr")?;
+        let phone = phone_arg(core, args)?;
+        let refused = match token::accept(core, qr, now) {
+            Ok(custom_user_id) => {
+                let user = self.users.enrol_scanner(core, phone, now);
+                self.registrations
+                    .complete(core, &custom_user_id, user.auth_id);
+                let outcome = Outcome::Completed {
+                    user,
+                    custom_user_id: &custom_user_id,
+                };
+                webhooks::send(core, &self.callbacks, outcome, now);
+                return Ok(json!({"registered": true}));
+            }
+            Err(refused) => refused,
+        };
+        if let Refused::Expired(custom_user_id) = refused {
+            self.registrations.expire(custom_user_id);
+        }
+        webhooks::send(core, &self.callbacks, Outcome::Failed, now);
+        Ok(json!({"registered": false}))
     }
 
     fn install_app(&mut self, core: &Core, args: &Value) -> Result<Value, String> {

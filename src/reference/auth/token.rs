@@ -1,0 +1,286 @@
+//! What a scanned QR string is worth: the registration token and its checks (D1, Registration
+//! without personal data).
+//!
+//! Only judges; who is enrolled and what is reported stands in `registrations`. The token is taken
+//! apart by hand, since the faults must be able to skip any single check.
+
+use super::{application, input};
+use crate::clock::Timestamp;
+use crate::reference::{Core, Fault};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, DecodingKey, crypto};
+use serde_json::Value;
+
+/// D1, Limits: registration token lifetime.
+pub(super) const LIFETIME_MAX_SECONDS: u32 = 15 * 60;
+
+/// Why a scan does not register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// A genuine token of this custom user id, scanned too late.
+    Expired(String),
+    /// Anything else.
+    Invalid,
+}
+
+/// The custom user id that a QR string registers at `now`.
+pub(super) fn accept(core: &Core, qr: &str, now: Timestamp) -> Result<String, Refused> {
+    let claims = token_of(qr)
+        .and_then(|token| verified(core, &token))
+        .filter(|claims| is_ours(core, claims))
+        .ok_or(Refused::Invalid)?;
+    let custom_user_id = claims
+        .pointer("/context/custom_user_id")
+        .and_then(input::text)
+        .filter(|id| !id.is_empty())
+        .ok_or(Refused::Invalid)?;
+    match timeliness(core, &claims, now) {
+        Some(Timeliness::Valid) => Ok(custom_user_id),
+        Some(Timeliness::Expired) => Err(Refused::Expired(custom_user_id)),
+        Some(Timeliness::TooLong) | None => Err(Refused::Invalid),
+    }
+}
+
+/// `<app_scheme>://account?token=<JWT>`
+fn token_of(qr: &str) -> Option<String> {
+    let qr = url::Url::parse(qr).ok()?;
+    let is_ours = qr.scheme() == application::SCHEME && qr.host_str() == Some("account");
+    let (_, token) = qr.query_pairs().find(|(name, _)| name == "token")?;
+    is_ours.then(|| token.into_owned())
+}
+
+/// The claims of a token whose header and signature are right.
+fn verified(core: &Core, token: &str) -> Option<Value> {
+    let (message, signature) = token.rsplit_once('.')?;
+    let (header, claims) = message.split_once('.')?;
+    let (header, claims) = (decoded(header)?, decoded(claims)?);
+    let typ = header.get("typ").and_then(Value::as_str);
+    if typ != Some("JWT") && !core.fails(Fault::AuthTokenTypUnchecked) {
+        return None;
+    }
+    let algorithm = match header.get("alg").and_then(Value::as_str)? {
+        "HS256" => Algorithm::HS256,
+        "HS384" if core.fails(Fault::AuthTokenAlgUnchecked) => Algorithm::HS384,
+        "HS512" if core.fails(Fault::AuthTokenAlgUnchecked) => Algorithm::HS512,
+        "none" if core.fails(Fault::AuthTokenNoneAccepted) => return Some(claims),
+        _ => return None,
+    };
+    let key = DecodingKey::from_secret(application::API_KEY.as_bytes());
+    let is_signed = crypto::verify(signature, message.as_bytes(), &key, algorithm).unwrap_or(false);
+    (is_signed || core.fails(Fault::AuthTokenSignatureUnchecked)).then_some(claims)
+}
+
+fn decoded(part: &str) -> Option<Value> {
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).ok()?).ok()
+}
+
+/// Issued for this application, under its name.
+fn is_ours(core: &Core, claims: &Value) -> bool {
+    let names_us = claims.get("iss").and_then(Value::as_str) == Some(application::NAME);
+    let app_id = claims.pointer("/context/auth_app_id").and_then(input::text);
+    (names_us || core.fails(Fault::AuthTokenIssUnchecked))
+        && app_id == Some(application::ID.to_string())
+}
+
+enum Timeliness {
+    Valid,
+    Expired,
+    TooLong,
+}
+
+/// Both bounds of the lifetime: against `iat` and against the time of the scan. A `NumericDate` may
+/// have a fraction (RFC 7519).
+fn timeliness(core: &Core, claims: &Value, now: Timestamp) -> Option<Timeliness> {
+    let lifetime_max = if core.fails(Fault::AuthTokenFifteenMinutesRefused) {
+        f64::from(LIFETIME_MAX_SECONDS) - 1.0
+    } else {
+        f64::from(LIFETIME_MAX_SECONDS)
+    };
+    let exp = claims.get("exp")?.as_f64()?;
+    let remaining = exp - now.as_duration().as_secs_f64();
+    if !core.fails(Fault::AuthTokenLifetimeUnchecked) {
+        let iat = claims.get("iat")?.as_f64()?;
+        if exp - iat > lifetime_max {
+            return Some(Timeliness::TooLong);
+        }
+    }
+    if remaining > lifetime_max && !core.fails(Fault::AuthTokenFarExpiryAccepted) {
+        return Some(Timeliness::TooLong);
+    }
+    if remaining <= 0.0 && !core.fails(Fault::AuthTokenExpiredAccepted) {
+        return Some(Timeliness::Expired);
+    }
+    Some(Timeliness::Valid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::VirtualClock;
+    use crate::reference::Settings;
+    use jsonwebtoken::EncodingKey;
+    use serde_json::json;
+
+    const NOW: i64 = crate::clock::VIRTUAL_START_MS / 1000;
+
+    /// A QR string whose header and claims differ from right ones as `changes` say, by pointer.
+    fn qr(algorithm: Algorithm, key: &str, changes: &[(&str, Value)]) -> String {
+        let mut parts = json!({
+            "header": {"alg": "HS256", "typ": "JWT"},
+            "claims": {
+                "iss": application::NAME,
+                "iat": NOW,
+                "exp": NOW + 900,
+                "context": {"custom_user_id": "u-1", "auth_app_id": application::ID},
+            },
+        });
+        for (pointer, value) in changes {
+            *parts.pointer_mut(pointer).expect("a part of the token") = value.clone();
+        }
+        let encode = |part: &Value| URL_SAFE_NO_PAD.encode(part.to_string());
+        let message = format!("{}.{}", encode(&parts["header"]), encode(&parts["claims"]));
+        let key = EncodingKey::from_secret(key.as_bytes());
+        let signature = crypto::sign(message.as_bytes(), &key, algorithm).expect("an HMAC");
+        format!(
+            "{}://account?token={message}.{signature}",
+            application::SCHEME
+        )
+    }
+
+    fn scan(faults: &[Fault], qr: &str) -> Result<String, Refused> {
+        let settings = Settings {
+            faults: faults.iter().copied().collect(),
+            ..Settings::default()
+        };
+        accept(&Core::new(settings), qr, VirtualClock::default().now())
+    }
+
+    #[test]
+    fn right_tokens_register() {
+        for changes in [
+            vec![],
+            vec![(
+                "/claims/context/auth_app_id",
+                json!(application::ID.to_string()),
+            )],
+            vec![("/claims/exp", json!(NOW + 1))],
+            vec![
+                ("/claims/exp", json!(1_767_226_499.75)),
+                ("/claims/iat", json!(1_767_225_599.75)),
+            ],
+        ] {
+            let scanned = scan(&[], &qr(Algorithm::HS256, application::API_KEY, &changes));
+            assert_eq!(scanned, Ok("u-1".to_owned()), "{changes:?}");
+        }
+        let longest = qr(Algorithm::HS256, application::API_KEY, &[]);
+        assert!(scan(&[Fault::AuthTokenFifteenMinutesRefused], &longest).is_err());
+    }
+
+    #[test]
+    fn each_wrong_token_registers_only_under_its_fault() {
+        let (own, hs256) = (application::API_KEY, Algorithm::HS256);
+        for (fault, algorithm, key, changes) in [
+            (
+                Fault::AuthTokenAlgUnchecked,
+                Algorithm::HS384,
+                own,
+                vec![("/header/alg", json!("HS384"))],
+            ),
+            (
+                Fault::AuthTokenAlgUnchecked,
+                Algorithm::HS512,
+                own,
+                vec![("/header/alg", json!("HS512"))],
+            ),
+            (
+                Fault::AuthTokenNoneAccepted,
+                hs256,
+                "",
+                vec![("/header/alg", json!("none"))],
+            ),
+            (
+                Fault::AuthTokenTypUnchecked,
+                hs256,
+                own,
+                vec![("/header/typ", json!("JWS"))],
+            ),
+            (
+                Fault::AuthTokenTypUnchecked,
+                hs256,
+                own,
+                vec![("/header/typ", json!(null))],
+            ),
+            (
+                Fault::AuthTokenSignatureUnchecked,
+                hs256,
+                "another key",
+                vec![],
+            ),
+            (
+                Fault::AuthTokenIssUnchecked,
+                hs256,
+                own,
+                vec![("/claims/iss", json!("Another"))],
+            ),
+            (
+                Fault::AuthTokenLifetimeUnchecked,
+                hs256,
+                own,
+                vec![("/claims/iat", json!(NOW - 1))],
+            ),
+            (
+                Fault::AuthTokenLifetimeUnchecked,
+                hs256,
+                own,
+                vec![("/claims/iat", json!(null))],
+            ),
+            (
+                Fault::AuthTokenFarExpiryAccepted,
+                hs256,
+                own,
+                vec![
+                    ("/claims/iat", json!(NOW + 1)),
+                    ("/claims/exp", json!(NOW + 901)),
+                ],
+            ),
+            (
+                Fault::AuthTokenExpiredAccepted,
+                hs256,
+                own,
+                vec![("/claims/exp", json!(NOW))],
+            ),
+        ] {
+            let qr = qr(algorithm, key, &changes);
+            assert!(scan(&[], &qr).is_err(), "{changes:?}");
+            assert!(scan(&[fault], &qr).is_ok(), "{fault:?} {changes:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_token_of_ours_never_registers() {
+        let right = qr(Algorithm::HS256, application::API_KEY, &[]);
+        let foreign_app = [("/claims/context/auth_app_id", json!(1))];
+        let nameless = [("/claims/context/custom_user_id", json!(""))];
+        for qr in [
+            String::new(),
+            "refauth://account".to_owned(),
+            "refauth://account?token=".to_owned(),
+            "refauth://account?token=a.b.c".to_owned(),
+            right.replace("refauth:", "otherapp:"),
+            right.replace("account", "login"),
+            format!("{right}x"),
+            format!("{right}.x"),
+            qr(Algorithm::HS256, application::API_KEY, &foreign_app),
+            qr(Algorithm::HS256, application::API_KEY, &nameless),
+        ] {
+            assert_eq!(scan(&[], &qr), Err(Refused::Invalid), "{qr}");
+        }
+        let late = qr(
+            Algorithm::HS256,
+            application::API_KEY,
+            &[("/claims/exp", json!(NOW - 5))],
+        );
+        assert_eq!(scan(&[], &late), Err(Refused::Expired("u-1".to_owned())));
+    }
+}

@@ -1,0 +1,229 @@
+//! Registration webhooks: `user_registration_completed` and `user_registration_failed` (D1,
+//! Registration webhook payload shape).
+//!
+//! Delivery is `callbacks`' business.
+
+use super::application;
+use super::callbacks::{self, Callbacks, Kind};
+use super::users::{User, record_id};
+use crate::clock::Timestamp;
+use crate::reference::{Core, Fault, Variant, account};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+/// Address of whoever scans; only its hash is sent.
+const SCANNER_IP: &str = "192.0.2.17";
+/// Code of every failed registration; the document's sample value, for it lists no others.
+const FAILED_CODE: &str = "60000";
+
+/// How a registration ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Outcome<'a> {
+    Completed {
+        user: &'a User,
+        custom_user_id: &'a str,
+    },
+    Failed,
+}
+
+/// Faults that leave an object without its fields.
+const EMPTIED: &[(Fault, &str)] = &[
+    (Fault::AuthWebhookEmpty, ""),
+    (Fault::AuthWebhookParamsEmpty, "/params"),
+    (Fault::AuthWebhookEventEmpty, "/params/events/0"),
+    (Fault::AuthWebhookAppEmpty, "/params/events/0/objects/app"),
+    (
+        Fault::AuthWebhookRegistrationEmpty,
+        "/params/events/0/objects/registration",
+    ),
+    (Fault::AuthWebhookUserEmpty, "/params/events/0/objects/user"),
+    (
+        Fault::AuthWebhookErrorEmpty,
+        "/params/events/0/objects/error",
+    ),
+    (Fault::AuthWebhookRequestEmpty, "/params/events/0/request"),
+];
+
+/// Faults that give an object's fields values of other types.
+const MISTYPED: &[(Fault, &str)] = &[
+    (Fault::AuthWebhookMistyped, ""),
+    (Fault::AuthWebhookParamsMistyped, "/params"),
+    (Fault::AuthWebhookEventMistyped, "/params/events/0"),
+    (
+        Fault::AuthWebhookAppMistyped,
+        "/params/events/0/objects/app",
+    ),
+    (
+        Fault::AuthWebhookRegistrationMistyped,
+        "/params/events/0/objects/registration",
+    ),
+    (
+        Fault::AuthWebhookUserMistyped,
+        "/params/events/0/objects/user",
+    ),
+    (
+        Fault::AuthWebhookErrorMistyped,
+        "/params/events/0/objects/error",
+    ),
+    (
+        Fault::AuthWebhookRequestMistyped,
+        "/params/events/0/request",
+    ),
+];
+
+/// Reports how a registration ended to the subscribed URL, if there is one.
+pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>, now: Timestamp) {
+    let is_lost = core.fails(match outcome {
+        Outcome::Completed { .. } => Fault::AuthCompletedWebhookMissing,
+        Outcome::Failed => Fault::AuthFailedWebhookMissing,
+    });
+    let Some(url) = callbacks.url(Kind::Registration).filter(|_| !is_lost) else {
+        return;
+    };
+    let event = event(core, outcome, now);
+    let mut body = json!({
+        "method": "POST",
+        "url": url,
+        "params": {"webhook_id": format!("WH_{}", hashed(url)), "events": [event]},
+    });
+    for (_, pointer) in EMPTIED.iter().filter(|(fault, _)| core.fails(*fault)) {
+        if let Some(object) = body.pointer_mut(pointer) {
+            *object = json!({});
+        }
+    }
+    for (_, pointer) in MISTYPED.iter().filter(|(fault, _)| core.fails(*fault)) {
+        if let Some(Value::Object(fields)) = body.pointer_mut(pointer) {
+            fields.values_mut().for_each(mistype);
+        }
+    }
+    let method = if core.fails(Fault::AuthWebhookIsGet) {
+        "GET"
+    } else {
+        "POST"
+    };
+    callbacks::send(core, method, url, &body);
+}
+
+fn event(core: &mut Core, outcome: Outcome<'_>, now: Timestamp) -> Value {
+    let (completed, failed) = if core.fails(Fault::AuthWebhookEventsSwapped) {
+        ("user_registration_failed", "user_registration_completed")
+    } else {
+        ("user_registration_completed", "user_registration_failed")
+    };
+    let mut objects = Map::new();
+    objects.insert("app".to_owned(), app(core));
+    let name = match outcome {
+        Outcome::Completed {
+            user,
+            custom_user_id,
+        } => {
+            objects.insert(
+                "registration".to_owned(),
+                registration(core, user, custom_user_id),
+            );
+            objects.insert("user".to_owned(), person(core, user));
+            if core.fails(Fault::AuthCompletedWithError) {
+                objects.insert("error".to_owned(), json!({"s_code": FAILED_CODE}));
+            }
+            completed
+        }
+        Outcome::Failed => {
+            objects.insert("error".to_owned(), json!({"s_code": FAILED_CODE}));
+            if core.fails(Fault::AuthFailedWithRegistration) {
+                let registration =
+                    json!({"s_app_id": application::ID, "s_auth_id": 1, "s_custom_id": "u"});
+                objects.insert("registration".to_owned(), registration);
+            }
+            failed
+        }
+    };
+    let time = if core.fails(Fault::AuthWebhookTimeNotIso) {
+        json!(now.as_second().to_string())
+    } else {
+        core.date(now)
+    };
+    let ip = if core.fails(Fault::AuthWebhookIpInClear) {
+        SCANNER_IP.to_owned()
+    } else {
+        hashed(SCANNER_IP)
+    };
+    let mut event = json!({
+        "event": name,
+        "time": time,
+        "objects": objects,
+        "request": {"id": record_id(core), "ip": ip},
+        "public": true,
+    });
+    if core.varies(Variant::AuthWebhookExtraKeys) {
+        event["id"] = json!(record_id(core));
+        event["objects"]["device"] = json!({"s_os_type": "ios"});
+        event["objects"]["app"]["b_archived"] = json!(false);
+    }
+    event
+}
+
+fn app(core: &Core) -> Value {
+    let is_set = core.varies(Variant::AuthWebhookNullablesSet);
+    json!({
+        "b_custom_code_allowed": false,
+        "b_custom_message_allowed": true,
+        "s_account_sid": account::SID,
+        "s_device_app": is_set.then_some("device-app"),
+        "s_errors": "{}",
+        "s_id": application::RECORD,
+        "s_name": application::NAME,
+        "s_type": is_set.then_some("app"),
+    })
+}
+
+fn registration(core: &Core, user: &User, custom_user_id: &str) -> Value {
+    let other = u64::from(core.fails(Fault::AuthWebhookOtherAuthId));
+    let custom_id = if core.fails(Fault::AuthWebhookOtherCustomId) {
+        hashed(custom_user_id)
+    } else {
+        custom_user_id.to_owned()
+    };
+    json!({
+        "s_app_id": application::ID,
+        "s_auth_id": user.auth_id + other,
+        "s_custom_id": custom_id,
+    })
+}
+
+fn person(core: &Core, user: &User) -> Value {
+    let phone_number = if core.fails(Fault::AuthWebhookPhoneInClear) {
+        user.phone.digits.clone()
+    } else {
+        hashed(&user.phone.digits)
+    };
+    json!({
+        "as_auth_ids": [user.auth_id.to_string()],
+        "b_banned": false,
+        "s_auth_id": user.auth_id.to_string(),
+        "s_country_code": user.phone.country_code.to_string(),
+        "s_errors": "{}",
+        "s_locale": "en",
+        "s_phone_number": phone_number,
+    })
+}
+
+/// Replaces a value by one of another type; objects are left alone, for their fields have their own
+/// fault.
+fn mistype(value: &mut Value) {
+    match value {
+        Value::String(_) => *value = json!(1),
+        Value::Number(_) | Value::Bool(_) => *value = json!(value.to_string()),
+        Value::Array(items) if items.iter().all(Value::is_string) => *value = json!([1]),
+        Value::Array(_) => *value = json!("none"),
+        Value::Null => *value = json!({}),
+        Value::Object(_) => {}
+    }
+}
+
+/// SHA-256 in hexadecimal.
+fn hashed(text: &str) -> String {
+    Sha256::digest(text)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
