@@ -54,5 +54,10 @@ super::faults::switches! {
         AuthWebhookExtraKeys = "auth/webhook-extra-keys": "Webhook payloads carry keys that no document names.",
         AuthWebhookNullablesSet = "auth/webhook-nullables-set": "The nullable fields of a webhook's app object are set.",
         // events
+        EventsSchemaAddress = "events/schema-address": "Schemas are announced by their whole address.",
+        EventsErrorCodeAbsent = "events/error-code-absent": "Failed and undelivered events carry no error_code.",
+        EventsSparse = "events/sparse": "Payloads carry identifiers only.",
+        EventsReordered = "events/reordered": "Events are collected in another order.",
+        EventsRepeated = "events/repeated": "Each event is delivered twice.",
     }
 }

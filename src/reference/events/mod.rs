@@ -1,25 +1,249 @@
-//! The events part of the reference.
+//! Message and operation events of the reference (D1, part A): bulk sends and what they emit.
+//!
+//! How events are subscribed to and delivered is not shown, so the hooks stand in for both; a URL set
+//! for `events` receives each event as it is emitted. What an event looks like is `kinds`' business.
 
-use super::{Control, Core};
+mod kinds;
+
+use self::kinds::{Kind, Message};
+use super::{Control, Core, Fault, Variant, account, text_arg};
 use crate::clock::Timestamp;
-use serde_json::Value;
+use crate::http::Request;
+use rand::Rng as _;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// State of the events part.
+#[derive(Debug, Default)]
+pub struct Events {
+    emitted: Vec<Emitted>,
+    url: Option<String>,
+}
+
+/// One event, as `collect_events` lists it.
 #[derive(Debug)]
-pub struct Events {}
+struct Emitted {
+    operation_id: String,
+    event: Value,
+}
 
 impl Events {
     pub(super) fn new(_core: &mut Core, _now: Timestamp) -> Self {
-        Self {}
+        Self::default()
     }
 
     pub(super) fn control(
         &mut self,
-        _core: &mut Core,
-        _hook: &str,
-        _args: &Value,
+        core: &mut Core,
+        hook: &str,
+        args: &Value,
         _now: Timestamp,
     ) -> Control {
-        None
+        match hook {
+            "send_bulk_message" => Some(self.send(core, args)),
+            "collect_events" => Some(Ok(self.collect(core, args))),
+            "set_callback" => Some(self.set_callback(args)),
+            _ => None,
+        }
+    }
+
+    fn set_callback(&mut self, args: &Value) -> Result<Value, String> {
+        let (kind, url) = (text_arg(args, "kind")?, text_arg(args, "url")?);
+        if kind != "events" {
+            return Err(format!("no callback is of kind `{kind}`"));
+        }
+        self.url = Some(url.to_owned()).filter(|url| !url.is_empty());
+        Ok(json!({}))
+    }
+
+    /// One bulk send: its operation events, and the events of each message between them.
+    fn send(&mut self, core: &mut Core, args: &Value) -> Result<Value, String> {
+        let send = BulkSend::read(args)?;
+        let operation_id = identifier(core, "comms_operation");
+        if send.is_scheduled && !core.fails(Fault::EventsScheduledMissing) {
+            self.emit(
+                core,
+                &operation_id,
+                Kind::OperationScheduled,
+                &Message::default(),
+            );
+        }
+        if !core.fails(Fault::EventsProcessingMissing) {
+            self.emit(
+                core,
+                &operation_id,
+                Kind::OperationProcessing,
+                &Message::default(),
+            );
+        }
+        for to in &send.to {
+            let message = send.message(core, to);
+            for kind in send.course(core) {
+                self.emit(core, &operation_id, kind, &message);
+            }
+        }
+        if !core.fails(Fault::EventsCompletedMissing) {
+            self.emit(
+                core,
+                &operation_id,
+                Kind::OperationCompleted,
+                &Message::default(),
+            );
+        }
+        Ok(json!({"operation_id": operation_id}))
+    }
+
+    fn emit(&mut self, core: &mut Core, operation_id: &str, kind: Kind, message: &Message) {
+        const TIMEOUT: Duration = Duration::from_secs(10);
+        let event = kinds::event(core, kind, operation_id, message);
+        if let Some(url) = &self.url {
+            let mut request = Request::new("POST", "");
+            request.headers.set("Content-Type", "application/json");
+            request.body = event.to_string().into_bytes();
+            core.send(url, request, TIMEOUT, 0);
+        }
+        self.emitted.push(Emitted {
+            operation_id: operation_id.to_owned(),
+            event,
+        });
+    }
+
+    /// The events of one operation, or all. In what order they come, and how often, is not shown.
+    fn collect(&self, core: &Core, args: &Value) -> Value {
+        let operation_id = args.get("operation_id").and_then(Value::as_str);
+        let mut events: Vec<Value> = self
+            .emitted
+            .iter()
+            .filter(|emitted| operation_id.is_none_or(|id| emitted.operation_id == id))
+            .map(|emitted| emitted.event.clone())
+            .collect();
+        if core.varies(Variant::EventsReordered) {
+            events.reverse();
+        }
+        if core.varies(Variant::EventsRepeated) {
+            events = events
+                .into_iter()
+                .flat_map(|event| [event.clone(), event])
+                .collect();
+        }
+        json!({ "events": events })
     }
 }
+
+/// How the messages of a bulk send end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Delivered,
+    Failed,
+    Undelivered,
+    Read,
+}
+
+/// The arguments of `send_bulk_message`.
+#[derive(Debug)]
+struct BulkSend {
+    channel: String,
+    to: Vec<String>,
+    tags: Map<String, Value>,
+    is_scheduled: bool,
+    outcome: Outcome,
+}
+
+impl BulkSend {
+    fn read(args: &Value) -> Result<Self, String> {
+        let channel = text_arg(args, "channel")?;
+        if !matches!(channel, "sms" | "whatsapp" | "rcs") {
+            return Err(format!("`{channel}` is no channel: sms, whatsapp or rcs"));
+        }
+        let to: Option<Vec<String>> = args
+            .get("to")
+            .and_then(Value::as_array)
+            .and_then(|to| to.iter().map(|to| to.as_str().map(str::to_owned)).collect());
+        let to = to.filter(|to| !to.is_empty());
+        let outcome = match args
+            .get("outcome")
+            .and_then(Value::as_str)
+            .unwrap_or("delivered")
+        {
+            "delivered" => Outcome::Delivered,
+            "failed" => Outcome::Failed,
+            "undelivered" => Outcome::Undelivered,
+            "read" => Outcome::Read,
+            other => return Err(format!("`{other}` is no outcome")),
+        };
+        let tags = match args.get("tags") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(tags)) if tags.values().all(Value::is_string) => tags.clone(),
+            Some(_) => return Err("argument `tags` is not an object of strings".to_owned()),
+        };
+        Ok(Self {
+            channel: channel.to_owned(),
+            to: to.ok_or("argument `to` (a list of strings) is missing")?,
+            tags,
+            is_scheduled: args
+                .get("scheduled")
+                .and_then(Value::as_bool)
+                .unwrap_or(false),
+            outcome,
+        })
+    }
+
+    fn message(&self, core: &mut Core, to: &str) -> Message {
+        let mut party = |address: &str| {
+            json!({
+                "id": identifier(core, "comms_address"),
+                "address": address,
+                "channel": self.channel,
+            })
+        };
+        let (from, to) = (party("+15550100000"), party(to));
+        Message {
+            account_sid: account::SID.to_owned(),
+            message_id: identifier(core, "comms_message"),
+            attempt: "1".to_owned(),
+            downstream_id: core.sid("SM"),
+            error_code: "30003".to_owned(),
+            from,
+            to,
+            tags: self.tags.clone(),
+        }
+    }
+
+    /// The events of one message. Transitions between them are not shown; this is one course.
+    fn course(&self, core: &Core) -> Vec<Kind> {
+        let end: &[Kind] = match self.outcome {
+            Outcome::Delivered => &[Kind::MessageSent, Kind::MessageDelivered],
+            Outcome::Failed => &[Kind::MessageFailed],
+            Outcome::Undelivered => &[Kind::MessageSent, Kind::MessageUndelivered],
+            Outcome::Read => &[Kind::MessageSent, Kind::MessageDelivered, Kind::MessageRead],
+        };
+        let mut course = vec![Kind::MessageQueued];
+        course.extend_from_slice(end);
+        course.retain(|kind| {
+            !core.fails(match kind {
+                Kind::MessageQueued => Fault::EventsQueuedMissing,
+                Kind::MessageSent => Fault::EventsSentMissing,
+                Kind::MessageFailed
+                | Kind::MessageDelivered
+                | Kind::MessageUndelivered
+                | Kind::MessageRead
+                | Kind::OperationProcessing
+                | Kind::OperationCompleted
+                | Kind::OperationScheduled => Fault::EventsOutcomeMissing,
+            })
+        });
+        course
+    }
+}
+
+/// An identifier with the word that says of what.
+fn identifier(core: &mut Core, word: &str) -> String {
+    format!(
+        "{word}_{:016x}{:016x}",
+        core.rng.next_u64(),
+        core.rng.next_u64()
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,325 @@
+//! Event kinds: their type, their schema with its version, their fields (D1, Events and Resources).
+//!
+//! When which event is emitted is not decided here.
+
+use crate::reference::{Core, Fault, Variant};
+use serde_json::{Map, Value, json};
+
+/// Every kind of event that the document names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    OperationProcessing,
+    OperationCompleted,
+    OperationScheduled,
+    MessageQueued,
+    MessageSent,
+    MessageFailed,
+    MessageDelivered,
+    MessageUndelivered,
+    MessageRead,
+}
+
+/// What is known of one message; each event shows the fields of its kind.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Message {
+    pub(super) account_sid: String,
+    pub(super) message_id: String,
+    pub(super) attempt: String,
+    pub(super) downstream_id: String,
+    pub(super) error_code: String,
+    pub(super) from: Value,
+    pub(super) to: Value,
+    pub(super) tags: Map<String, Value>,
+}
+
+impl Kind {
+    /// Behind `com.svc.comms-api.`.
+    const fn type_name(self) -> &'static str {
+        match self {
+            Self::OperationProcessing => "operation.processing",
+            Self::OperationCompleted => "operation.completed",
+            Self::OperationScheduled => "operation.scheduled",
+            Self::MessageQueued => "message.queued",
+            Self::MessageSent => "message.sent",
+            Self::MessageFailed => "message.failed",
+            Self::MessageDelivered => "message.delivered",
+            Self::MessageUndelivered => "message.undelivered",
+            Self::MessageRead => "message.read",
+        }
+    }
+
+    /// Schema name and version; those of the read event are not shown.
+    const fn schema(self) -> Option<(&'static str, u32)> {
+        match self {
+            Self::OperationProcessing => Some(("OperationProcessing", 2)),
+            Self::OperationCompleted => Some(("OperationCompleted", 2)),
+            Self::OperationScheduled => Some(("OperationScheduled", 2)),
+            Self::MessageQueued => Some(("MessageQueued", 3)),
+            Self::MessageSent => Some(("MessageSent", 4)),
+            Self::MessageFailed => Some(("MessageFailed", 4)),
+            Self::MessageDelivered => Some(("MessageDelivered", 4)),
+            Self::MessageUndelivered => Some(("MessageUndelivered", 4)),
+            Self::MessageRead => None,
+        }
+    }
+
+    /// D1, Resources: fields per event kind. Those of the read event are not shown; here it has what
+    /// a delivered one has.
+    const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::OperationProcessing | Self::OperationCompleted | Self::OperationScheduled => {
+                &["operation_id"]
+            }
+            Self::MessageQueued => &[
+                "account_sid",
+                "operation_id",
+                "message_id",
+                "downstream_id",
+                "attempt",
+                "from",
+                "to",
+                "tags",
+            ],
+            Self::MessageSent | Self::MessageDelivered | Self::MessageRead => &[
+                "operation_id",
+                "message_id",
+                "attempt",
+                "downstream_id",
+                "from",
+                "to",
+                "tags",
+            ],
+            Self::MessageFailed | Self::MessageUndelivered => &[
+                "operation_id",
+                "message_id",
+                "attempt",
+                "downstream_id",
+                "error_code",
+                "from",
+                "to",
+                "tags",
+            ],
+        }
+    }
+}
+
+/// Faults that announce an event with another version of its schema.
+const OTHER_VERSIONS: &[(Fault, Kind)] = &[
+    (
+        Fault::EventsProcessingOtherVersion,
+        Kind::OperationProcessing,
+    ),
+    (Fault::EventsCompletedOtherVersion, Kind::OperationCompleted),
+    (Fault::EventsScheduledOtherVersion, Kind::OperationScheduled),
+    (Fault::EventsQueuedOtherVersion, Kind::MessageQueued),
+    (Fault::EventsSentOtherVersion, Kind::MessageSent),
+    (Fault::EventsFailedOtherVersion, Kind::MessageFailed),
+    (Fault::EventsDeliveredOtherVersion, Kind::MessageDelivered),
+    (
+        Fault::EventsUndeliveredOtherVersion,
+        Kind::MessageUndelivered,
+    ),
+];
+
+/// Faults that give some kinds a field which belongs to others.
+const FOREIGN_FIELDS: &[(Fault, &[Kind], &str)] = &[
+    (
+        Fault::EventsOperationWithMessageId,
+        &[
+            Kind::OperationProcessing,
+            Kind::OperationCompleted,
+            Kind::OperationScheduled,
+        ],
+        "message_id",
+    ),
+    (
+        Fault::EventsAccountSidOutsideQueued,
+        &[
+            Kind::MessageSent,
+            Kind::MessageFailed,
+            Kind::MessageDelivered,
+            Kind::MessageUndelivered,
+        ],
+        "account_sid",
+    ),
+    (
+        Fault::EventsErrorCodeInQueued,
+        &[Kind::MessageQueued],
+        "error_code",
+    ),
+    (
+        Fault::EventsErrorCodeInSent,
+        &[Kind::MessageSent],
+        "error_code",
+    ),
+    (
+        Fault::EventsErrorCodeInDelivered,
+        &[Kind::MessageDelivered],
+        "error_code",
+    ),
+];
+
+/// What stands where another thing should.
+#[derive(Clone, Copy, Debug)]
+enum Wrong {
+    Number,
+    Null,
+    Text(&'static str),
+    List,
+}
+
+impl Wrong {
+    fn value(self) -> Value {
+        match self {
+            Self::Number => json!(1),
+            Self::Null => Value::Null,
+            Self::Text(text) => json!(text),
+            Self::List => json!([]),
+        }
+    }
+}
+
+/// Faults that put a wrong value at a pointer, in every payload that has something there.
+const WRONG_VALUES: &[(Fault, &str, Wrong)] = &[
+    (
+        Fault::EventsOperationIdNumber,
+        "/operation_id",
+        Wrong::Number,
+    ),
+    (Fault::EventsMessageIdNumber, "/message_id", Wrong::Number),
+    (Fault::EventsAccountSidNumber, "/account_sid", Wrong::Number),
+    (Fault::EventsAttemptNumber, "/attempt", Wrong::Number),
+    (
+        Fault::EventsDownstreamIdNumber,
+        "/downstream_id",
+        Wrong::Number,
+    ),
+    (Fault::EventsDownstreamIdNull, "/downstream_id", Wrong::Null),
+    (Fault::EventsErrorCodeNumber, "/error_code", Wrong::Number),
+    (Fault::EventsErrorCodeNull, "/error_code", Wrong::Null),
+    (Fault::EventsFromText, "/from", Wrong::Text("+15550100000")),
+    (Fault::EventsToText, "/to", Wrong::Text("+15550100001")),
+    (Fault::EventsFromIdNumber, "/from/id", Wrong::Number),
+    (Fault::EventsToIdNumber, "/to/id", Wrong::Number),
+    (
+        Fault::EventsFromAddressNumber,
+        "/from/address",
+        Wrong::Number,
+    ),
+    (Fault::EventsToAddressNumber, "/to/address", Wrong::Number),
+    (
+        Fault::EventsFromChannelForeign,
+        "/from/channel",
+        Wrong::Text("voice"),
+    ),
+    (
+        Fault::EventsToChannelForeign,
+        "/to/channel",
+        Wrong::Text("voice"),
+    ),
+    (
+        Fault::EventsFromChannelNumber,
+        "/from/channel",
+        Wrong::Number,
+    ),
+    (Fault::EventsToChannelNumber, "/to/channel", Wrong::Number),
+    (Fault::EventsTagsList, "/tags", Wrong::List),
+];
+
+/// Faults that add something to the object at a pointer.
+const EXTRAS: &[(Fault, &str, &str)] = &[
+    (Fault::EventsExtraField, "", "priority"),
+    (Fault::EventsFromExtraField, "/from", "country"),
+    (Fault::EventsToExtraField, "/to", "country"),
+];
+
+/// `{type, schema, payload}`, without `schema` where none is shown.
+pub(super) fn event(core: &Core, kind: Kind, operation_id: &str, message: &Message) -> Value {
+    let prefix = if core.fails(Fault::EventsTypeForeign) {
+        "com.svc.messages"
+    } else {
+        "com.svc.comms-api"
+    };
+    let mut event = Map::new();
+    event.insert(
+        "type".to_owned(),
+        json!(format!("{prefix}.{}", kind.type_name())),
+    );
+    if let Some((name, version)) = kind.schema() {
+        let is_other = OTHER_VERSIONS
+            .iter()
+            .any(|(fault, of)| *of == kind && core.fails(*fault));
+        let version = if is_other { version - 1 } else { version };
+        // D1, Events: the address of a schema is a prefix, then name and version.
+        let prefix = if core.varies(Variant::EventsSchemaAddress) {
+            "https://events.example/schemas/"
+        } else {
+            ""
+        };
+        event.insert(
+            "schema".to_owned(),
+            json!(format!("{prefix}CommsApi.{name}/{version}")),
+        );
+    }
+    event.insert(
+        "payload".to_owned(),
+        payload(core, kind, operation_id, message),
+    );
+    Value::Object(event)
+}
+
+fn payload(core: &Core, kind: Kind, operation_id: &str, message: &Message) -> Value {
+    let mut payload = Map::new();
+    for field in kind.fields() {
+        payload.insert((*field).to_owned(), message.field(field, operation_id));
+    }
+    if core.varies(Variant::EventsErrorCodeAbsent) {
+        payload.remove("error_code");
+    }
+    if core.varies(Variant::EventsSparse) {
+        payload.retain(|field, _| matches!(field.as_str(), "operation_id" | "message_id"));
+    }
+    for (fault, kinds, field) in FOREIGN_FIELDS {
+        if core.fails(*fault) && kinds.contains(&kind) {
+            payload.insert((*field).to_owned(), message.field(field, operation_id));
+        }
+    }
+    if core.fails(Fault::EventsOtherOperationId) && payload.contains_key("message_id") {
+        payload.insert("operation_id".to_owned(), json!(format!("{operation_id}0")));
+    }
+    let mut payload = Value::Object(payload);
+    for (fault, pointer, wrong) in WRONG_VALUES {
+        if let Some(value) = payload.pointer_mut(pointer).filter(|_| core.fails(*fault)) {
+            *value = wrong.value();
+        }
+    }
+    for (fault, pointer, extra) in EXTRAS {
+        if let Some(object) = payload.pointer_mut(pointer).filter(|_| core.fails(*fault)) {
+            object[*extra] = json!("1");
+        }
+    }
+    if let Some(tags) = payload
+        .get_mut("tags")
+        .filter(|_| core.fails(Fault::EventsTagNumber))
+    {
+        tags["number"] = json!(1);
+    }
+    payload
+}
+
+impl Message {
+    fn field(&self, name: &str, operation_id: &str) -> Value {
+        match name {
+            "account_sid" => json!(self.account_sid),
+            "operation_id" => json!(operation_id),
+            "message_id" => json!(self.message_id),
+            "attempt" => json!(self.attempt),
+            "downstream_id" => json!(self.downstream_id),
+            "error_code" => json!(self.error_code),
+            "from" => self.from.clone(),
+            "to" => self.to.clone(),
+            "tags" => json!(self.tags),
+            other => unreachable!("no kind has a field {other}"),
+        }
+    }
+}
