@@ -10,3 +10,4 @@ pub mod source;
 pub mod verdict;
 
 pub mod reference;
+pub mod transport;

@@ -1,0 +1,282 @@
+//! The client: connections kept per origin, one deadline per exchange, and no second tries that
+//! could do harm.
+//!
+//! Deliberately follows no redirect, keeps no cookie, reads no proxy from anywhere and never asks
+//! for a compressed body.
+
+use super::connection::{Connection, Exchange, resolve};
+use super::encode;
+use super::fault::{Cause, Fault};
+use super::origin::{BaseUrl, Origin};
+use super::pace::Pace;
+use super::reading::{self, Answer, Note};
+use super::writing;
+use crate::clock;
+use crate::http::{Request, Response};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::{Duration, Instant};
+
+/// Failed connections in a row after which a target is given up.
+const GIVE_UP_AFTER: u32 = 3;
+/// Most idle connections kept for one origin; more workers than that gain nothing.
+const KEPT: usize = 64;
+
+/// What the client never exceeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Time for a connection to be made.
+    pub connect: Duration,
+    /// Time for a whole exchange, connection included, unless a call says otherwise.
+    pub timeout: Duration,
+    /// Bytes of one body.
+    pub body: usize,
+    /// Exchanges a second over all workers; `None` for no limit.
+    pub rate: Option<u32>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(1),
+            timeout: Duration::from_secs(10),
+            body: 8 * 1024 * 1024,
+            rate: None,
+        }
+    }
+}
+
+/// Sends requests to targets; shared by all workers, each of which blocks until its answer is there.
+#[derive(Debug)]
+pub struct Client {
+    limits: Limits,
+    pace: Option<Pace>,
+    targets: RwLock<Vec<Arc<Target>>>,
+    interrupted: AtomicBool,
+}
+
+/// What is known of one origin.
+#[derive(Debug)]
+struct Target {
+    origin: Arc<Origin>,
+    addresses: Mutex<Option<Arc<[SocketAddr]>>>,
+    idle: Mutex<Vec<Connection>>,
+    failures: Mutex<Failures>,
+}
+
+/// Connections to one origin that failed in a row.
+#[derive(Debug, Default)]
+struct Failures {
+    in_a_row: u32,
+    last: Option<Cause>,
+}
+
+impl Client {
+    /// A client without connections.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            pace: limits.rate.map(Pace::new),
+            targets: RwLock::default(),
+            interrupted: AtomicBool::new(false),
+        }
+    }
+
+    /// What it was made with.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Sends a request and waits for the whole response, for at most `within` from the moment that
+    /// the rate limit lets it go.
+    pub fn send(
+        &self,
+        base: &BaseUrl,
+        request: &Request,
+        within: Duration,
+    ) -> Result<Response, Fault> {
+        self.exchange(base, request, within).map(|answer| answer.response)
+    }
+
+    /// Like [`Client::send`], and tells what was odd about the answer.
+    pub fn exchange(
+        &self,
+        base: &BaseUrl,
+        request: &Request,
+        within: Duration,
+    ) -> Result<Answer, Fault> {
+        encode::request(request).map_err(|e| Fault::new(Cause::Unsendable, e.to_string()))?;
+        if let Some(pace) = &self.pace {
+            pace.wait(&self.interrupted)?;
+        }
+        let deadline = clock::monotonic() + within;
+        let target = self.target(base.origin());
+        let mut resent = false;
+        if let Some(connection) = target.take_idle() {
+            match self.attempt(&target, connection, base, request, deadline) {
+                Err(fault) if may_resend(request, &fault) => resent = true,
+                outcome => return outcome,
+            }
+        }
+        let connection = self.connect(&target, deadline)?;
+        let mut answer = self.attempt(&target, connection, base, request, deadline)?;
+        if resent {
+            answer.notes.push(Note::Resent);
+        }
+        Ok(answer)
+    }
+
+    /// True when nothing further is tried at that origin.
+    pub fn gave_up(&self, origin: &Arc<Origin>) -> bool {
+        self.target(origin).given_up().is_some()
+    }
+
+    /// Ends every exchange under way within a moment, and refuses every further one.
+    pub fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::Relaxed);
+    }
+
+    /// True when no kept connection to that origin can be used any more.
+    #[cfg(test)]
+    pub(super) fn kept_are_closed(&self, origin: &Arc<Origin>) -> bool {
+        let target = self.target(origin);
+        let mut idle = target.idle.lock().expect("no holder of this lock panics");
+        idle.iter_mut().all(|connection| !connection.is_quiet())
+    }
+
+    fn target(&self, origin: &Arc<Origin>) -> Arc<Target> {
+        let find = |targets: &[Arc<Target>]| {
+            targets
+                .iter()
+                .find(|t| Arc::ptr_eq(&t.origin, origin) || t.origin == *origin)
+                .cloned()
+        };
+        let known = find(&self.targets.read().expect("no holder of this lock panics"));
+        known.unwrap_or_else(|| {
+            let mut targets = self.targets.write().expect("no holder of this lock panics");
+            find(&targets).unwrap_or_else(|| {
+                let target = Arc::new(Target::new(origin));
+                targets.push(Arc::clone(&target));
+                target
+            })
+        })
+    }
+
+    fn connect(&self, target: &Target, deadline: Instant) -> Result<Connection, Fault> {
+        if let Some(cause) = target.given_up() {
+            let detail = format!(
+                "no connection to {} {GIVE_UP_AFTER} times in a row; not tried again",
+                target.origin
+            );
+            let mut fault = Fault::new(cause, detail);
+            fault.fatal = true;
+            return Err(fault);
+        }
+        let outcome = target.addresses(self.limits.connect).and_then(|addresses| {
+            Connection::open(
+                &target.origin,
+                &addresses,
+                self.limits.connect,
+                deadline,
+                &self.interrupted,
+            )
+        });
+        match outcome {
+            Ok(connection) => {
+                target.connected();
+                Ok(connection)
+            }
+            Err(mut fault) => {
+                if fault.cause != Cause::Interrupted {
+                    target.failed(fault.cause);
+                }
+                fault.fatal = target.given_up().is_some();
+                Err(fault)
+            }
+        }
+    }
+
+    fn attempt(
+        &self,
+        target: &Target,
+        mut connection: Connection,
+        base: &BaseUrl,
+        request: &Request,
+        deadline: Instant,
+    ) -> Result<Answer, Fault> {
+        let body = writing::render(&mut connection.output, base, request);
+        let mut exchange = Exchange::new(&mut connection, body, deadline, &self.interrupted);
+        let answer = reading::read(&mut exchange, &request.method, self.limits.body)?;
+        let asked_to_close = request
+            .headers
+            .get("Connection")
+            .is_some_and(|value| value.eq_ignore_ascii_case("close"));
+        if answer.reusable && !asked_to_close {
+            target.keep(connection);
+        }
+        Ok(answer)
+    }
+}
+
+impl Target {
+    fn new(origin: &Arc<Origin>) -> Self {
+        Self {
+            origin: Arc::clone(origin),
+            addresses: Mutex::default(),
+            idle: Mutex::default(),
+            failures: Mutex::default(),
+        }
+    }
+
+    /// Why nothing further is tried here, when that is so.
+    fn given_up(&self) -> Option<Cause> {
+        let failures = self.failures.lock().expect("no holder of this lock panics");
+        failures.last.filter(|_| failures.in_a_row >= GIVE_UP_AFTER)
+    }
+
+    fn failed(&self, cause: Cause) {
+        let mut failures = self.failures.lock().expect("no holder of this lock panics");
+        failures.in_a_row += 1;
+        failures.last = Some(cause);
+    }
+
+    fn connected(&self) {
+        *self.failures.lock().expect("no holder of this lock panics") = Failures::default();
+    }
+
+    /// The addresses of the host, looked up once.
+    fn addresses(&self, within: Duration) -> Result<Arc<[SocketAddr]>, Fault> {
+        let mut known = self.addresses.lock().expect("no holder of this lock panics");
+        if let Some(addresses) = &*known {
+            return Ok(Arc::clone(addresses));
+        }
+        let found: Arc<[SocketAddr]> = resolve(&self.origin, within)?.into();
+        *known = Some(Arc::clone(&found));
+        Ok(found)
+    }
+
+    /// The connection that was used last and is still good.
+    fn take_idle(&self) -> Option<Connection> {
+        loop {
+            let mut connection = self.idle.lock().expect("no holder of this lock panics").pop()?;
+            if connection.is_quiet() {
+                return Some(connection);
+            }
+        }
+    }
+
+    fn keep(&self, connection: Connection) {
+        let mut idle = self.idle.lock().expect("no holder of this lock panics");
+        if idle.len() < KEPT {
+            idle.push(connection);
+        }
+    }
+}
+
+/// A request that changes nothing may be sent once more when its kept connection turned out to be
+/// dead: no byte of an answer came. Anything else may have been carried out.
+fn may_resend(request: &Request, fault: &Fault) -> bool {
+    matches!(request.method.as_str(), "GET" | "HEAD")
+        && matches!(fault.cause, Cause::Reset | Cause::EmptyResponse)
+}

@@ -1,0 +1,392 @@
+//! One connection to a target, and the bytes of one exchange on it under one deadline.
+//!
+//! Deliberately no idea of HTTP: it moves bytes, keeps writing while an answer already comes in, and
+//! says why no more bytes come. Both directions share one thread: the socket blocks for a short
+//! slice at most, then deadline and interruption are looked at.
+
+use super::fault::{Cause, Fault};
+use super::origin::Origin;
+use crate::clock;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// Longest time that a read or a write blocks.
+const SLICE: Duration = Duration::from_millis(100);
+/// How much is offered to the socket in one write.
+const WRITE_BYTES: usize = 64 * 1024;
+/// Size of the receive buffer unless a head needs more.
+const READ_BYTES: usize = 16 * 1024;
+
+/// The addresses of an origin's host. A name is looked up on a thread of its own, because the system's
+/// resolver knows no deadline.
+pub(super) fn resolve(origin: &Origin, within: Duration) -> Result<Vec<SocketAddr>, Fault> {
+    let host = origin.host().trim_matches(['[', ']']);
+    let port = origin.port();
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(address, port)]);
+    }
+    let unresolved = |why: String| {
+        Fault::new(Cause::Unresolved, format!("host name {host}: {why}"))
+    };
+    let (found, answer) = mpsc::channel();
+    let name = host.to_owned();
+    std::thread::Builder::new()
+        .name("resolve".into())
+        .spawn(move || {
+            let addresses = (name.as_str(), port).to_socket_addrs().map(Vec::from_iter);
+            // Nobody listens any more when the deadline has passed.
+            drop(found.send(addresses));
+        })
+        .map_err(|e| unresolved(e.to_string()))?;
+    match answer.recv_timeout(within) {
+        Ok(Ok(addresses)) if !addresses.is_empty() => Ok(addresses),
+        Ok(Ok(_)) => Err(unresolved("no address".into())),
+        Ok(Err(e)) => Err(unresolved(e.to_string())),
+        Err(_) => Err(unresolved(format!("no answer within {within:?}"))),
+    }
+}
+
+/// An open connection with its buffers, which live as long as it does.
+#[derive(Debug)]
+pub(super) struct Connection {
+    wire: Wire,
+    /// Bytes received; those from `start` to `end` are not consumed yet.
+    input: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Head and small body of the request under way.
+    pub(super) output: Vec<u8>,
+    /// The read time-out that the socket has now.
+    armed: Duration,
+}
+
+#[derive(Debug)]
+enum Wire {
+    Plain(TcpStream),
+    #[cfg(feature = "tls")]
+    Tls(Box<super::tls::Stream>),
+}
+
+impl Connection {
+    /// Connects to the first address that answers.
+    pub(super) fn open(
+        origin: &Origin,
+        addresses: &[SocketAddr],
+        within: Duration,
+        deadline: Instant,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Fault> {
+        let limit = clock::monotonic() + within;
+        let connect_by = limit.min(deadline);
+        let mut last = None;
+        for address in addresses {
+            match connect(*address, connect_by, within) {
+                Ok(socket) => return Self::over(origin, socket, deadline, interrupted),
+                Err(fault) => last = Some(fault),
+            }
+        }
+        Err(last.unwrap_or_else(|| Fault::new(Cause::Unresolved, "no address")))
+    }
+
+    fn over(
+        origin: &Origin,
+        socket: TcpStream,
+        deadline: Instant,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Fault> {
+        socket
+            .set_nodelay(true)
+            .and_then(|()| socket.set_read_timeout(Some(SLICE)))
+            .and_then(|()| socket.set_write_timeout(Some(SLICE)))
+            .map_err(|e| Fault::new(Cause::Unreachable, format!("socket options: {e}")))?;
+        let wire = if origin.is_tls() {
+            Wire::encrypted(origin, socket, deadline, interrupted)?
+        } else {
+            Wire::Plain(socket)
+        };
+        Ok(Self {
+            wire,
+            input: vec![0; READ_BYTES],
+            start: 0,
+            end: 0,
+            output: Vec::with_capacity(1024),
+            armed: SLICE,
+        })
+    }
+
+    /// True when the connection is open and holds no byte that nobody asked for. What arrives
+    /// between two exchanges belongs to neither, so such a connection is not used again.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        self.start == self.end
+            && matches!(self.read_now(&mut [0]), Err(e) if is_would_block(&e))
+    }
+
+    fn read_now(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.wire.socket().set_nonblocking(true)?;
+        let read = self.wire.read(into);
+        self.wire.socket().set_nonblocking(false)?;
+        read
+    }
+
+    /// Room for at least one more byte behind the unconsumed ones.
+    fn make_room(&mut self) {
+        if self.start == self.end {
+            self.start = 0;
+            self.end = 0;
+        }
+        if self.end < self.input.len() {
+            return;
+        }
+        if self.start > 0 {
+            self.input.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        } else {
+            self.input.resize(self.input.len() * 2, 0);
+        }
+    }
+}
+
+fn connect(address: SocketAddr, by: Instant, within: Duration) -> Result<TcpStream, Fault> {
+    let left = by.saturating_duration_since(clock::monotonic());
+    let late = || {
+        let detail = format!("connect to {address}: no answer within {within:?}");
+        Fault::new(Cause::ConnectTimeout, detail)
+    };
+    if left.is_zero() {
+        return Err(late());
+    }
+    let socket = TcpStream::connect_timeout(&address, left).map_err(|e| match e.kind() {
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => late(),
+        ErrorKind::ConnectionRefused => {
+            Fault::new(Cause::Refused, format!("connect to {address}: {e}"))
+        }
+        _ => Fault::new(Cause::Unreachable, format!("connect to {address}: {e}")),
+    })?;
+    // A free port of this machine may be given to our own end, which then talks to itself.
+    if socket.local_addr().ok() == Some(address) {
+        let detail = format!("connect to {address}: nothing listens there");
+        return Err(Fault::new(Cause::Refused, detail));
+    }
+    Ok(socket)
+}
+
+impl Wire {
+    #[cfg(feature = "tls")]
+    fn encrypted(
+        origin: &Origin,
+        socket: TcpStream,
+        deadline: Instant,
+        interrupted: &AtomicBool,
+    ) -> Result<Self, Fault> {
+        super::tls::Stream::open(origin, socket, deadline, interrupted)
+            .map(|stream| Self::Tls(Box::new(stream)))
+    }
+
+    #[cfg(not(feature = "tls"))]
+    fn encrypted(
+        _: &Origin,
+        _: TcpStream,
+        _: Instant,
+        _: &AtomicBool,
+    ) -> Result<Self, Fault> {
+        Err(Fault::new(Cause::Tls, "this program was built without TLS"))
+    }
+
+    fn socket(&self) -> &TcpStream {
+        match self {
+            Self::Plain(socket) => socket,
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => stream.socket(),
+        }
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.read(into),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => stream.read(into),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.write(bytes),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    /// True while bytes that were written have not left this program.
+    fn holds_back(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => stream.holds_back(),
+        }
+    }
+}
+
+/// What became of waiting for more bytes.
+#[derive(Debug)]
+pub(super) enum More {
+    /// At least one more byte is there.
+    Bytes,
+    /// The target closed its side in good order.
+    Closed,
+    /// The connection broke.
+    Broken(io::Error),
+    /// The deadline passed.
+    Late,
+    /// The run was interrupted.
+    Interrupted,
+}
+
+/// One exchange on a connection: the request going out, the answer coming in.
+#[derive(Debug)]
+pub(super) struct Exchange<'a> {
+    connection: &'a mut Connection,
+    body: &'a [u8],
+    sent: usize,
+    received: usize,
+    /// Why the target takes no more of the request, once it does not.
+    refused: Option<io::Error>,
+    deadline: Instant,
+    interrupted: &'a AtomicBool,
+}
+
+impl<'a> Exchange<'a> {
+    /// Begins to send the connection's output followed by `body`.
+    pub(super) fn new(
+        connection: &'a mut Connection,
+        body: &'a [u8],
+        deadline: Instant,
+        interrupted: &'a AtomicBool,
+    ) -> Self {
+        Self {
+            connection,
+            body,
+            sent: 0,
+            received: 0,
+            refused: None,
+            deadline,
+            interrupted,
+        }
+    }
+
+    /// Bytes received and not consumed.
+    pub(super) fn available(&self) -> &[u8] {
+        &self.connection.input[self.connection.start..self.connection.end]
+    }
+
+    /// Takes bytes away from the front of [`Exchange::available`].
+    pub(super) fn consume(&mut self, bytes: usize) {
+        self.connection.start += bytes;
+        debug_assert!(self.connection.start <= self.connection.end);
+    }
+
+    /// How much of the request the target took, and how much there is.
+    pub(super) fn progress(&self) -> (usize, usize) {
+        (self.sent, self.total())
+    }
+
+    /// How many bytes came in this exchange.
+    pub(super) fn received(&self) -> usize {
+        self.received
+    }
+
+    /// True when the whole request has left.
+    pub(super) fn is_sent(&self) -> bool {
+        self.sent == self.total() && !self.connection.wire.holds_back()
+    }
+
+    /// Why the target stopped taking the request.
+    pub(super) fn refused(&self) -> Option<&io::Error> {
+        self.refused.as_ref()
+    }
+
+    /// Waits until there is at least one more byte, sending what is left of the request meanwhile.
+    pub(super) fn more(&mut self) -> More {
+        loop {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return More::Interrupted;
+            }
+            let left = self.deadline.saturating_duration_since(clock::monotonic());
+            if left.is_zero() {
+                return More::Late;
+            }
+            let read = if self.is_sent() || self.refused.is_some() {
+                self.read_within(left)
+            } else {
+                self.send_some();
+                // The last bytes out: now wait for the answer instead of looking for an early one.
+                if self.is_sent() || self.refused.is_some() {
+                    continue;
+                }
+                self.read_early()
+            };
+            match read {
+                Ok(0) => return More::Closed,
+                Ok(bytes) => {
+                    self.connection.end += bytes;
+                    self.received += bytes;
+                    return More::Bytes;
+                }
+                Err(e) if is_would_block(&e) => {}
+                Err(e) => return More::Broken(e),
+            }
+        }
+    }
+
+    fn total(&self) -> usize {
+        self.connection.output.len() + self.body.len()
+    }
+
+    fn send_some(&mut self) {
+        let head = self.connection.output.len();
+        let written = if self.sent < head {
+            self.connection.wire.write(&self.connection.output[self.sent..])
+        } else {
+            let rest = &self.body[self.sent - head..];
+            self.connection.wire.write(&rest[..rest.len().min(WRITE_BYTES)])
+        };
+        match written {
+            Ok(bytes) => self.sent += bytes,
+            Err(e) if is_would_block(&e) => {}
+            // What the target said before it stopped reading may still be read.
+            Err(e) => self.refused = Some(e),
+        }
+    }
+
+    fn read_within(&mut self, left: Duration) -> io::Result<usize> {
+        let connection = &mut *self.connection;
+        // Arming costs a system call, so it is done near the deadline only.
+        let slice = SLICE.min(left).max(Duration::from_millis(1));
+        if slice != connection.armed {
+            connection.wire.socket().set_read_timeout(Some(slice))?;
+            connection.armed = slice;
+        }
+        connection.make_room();
+        connection.wire.read(&mut connection.input[connection.end..])
+    }
+
+    fn read_early(&mut self) -> io::Result<usize> {
+        let connection = &mut *self.connection;
+        connection.make_room();
+        connection.wire.socket().set_nonblocking(true)?;
+        let read = connection.wire.read(&mut connection.input[connection.end..]);
+        connection.wire.socket().set_nonblocking(false)?;
+        read
+    }
+}
+
+/// True for errors after which the same call may succeed later.
+pub(super) fn is_would_block(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+    )
+}

@@ -1,0 +1,211 @@
+//! Values as they may stand in a request: encoded where the place has an encoding, refused where it
+//! has none.
+//!
+//! Deliberately no knowledge of operations; who builds a request says which value goes where.
+
+use crate::http::{Request, percent_encode};
+use base64::Engine as _;
+use std::fmt;
+
+/// A value that has no form in the place it was meant for; completes "failed to build the request: …".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {reason} at byte {at}")]
+pub struct EncodeError {
+    /// The part of the request.
+    pub place: Place,
+    /// What is wrong there.
+    pub reason: String,
+    /// Where in the value, counted in bytes from 0.
+    pub at: usize,
+}
+
+/// A part of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The method on the request line.
+    Method,
+    /// Path and query on the request line.
+    Target,
+    /// One segment of the path.
+    PathSegment,
+    /// A header field's name.
+    HeaderName,
+    /// The value of the header field of that name.
+    HeaderValue(String),
+    /// The user name of Basic credentials.
+    Username,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Method => f.write_str("method"),
+            Self::Target => f.write_str("request target"),
+            Self::PathSegment => f.write_str("path segment"),
+            Self::HeaderName => f.write_str("header name"),
+            Self::HeaderValue(name) => write!(f, "value of header {}", name.escape_default()),
+            Self::Username => f.write_str("username"),
+        }
+    }
+}
+
+/// One path segment. Empty and dot segments are refused: they would name another resource.
+pub fn path_segment(value: &str) -> Result<String, EncodeError> {
+    if matches!(value, "" | "." | "..") {
+        return Err(EncodeError {
+            place: Place::PathSegment,
+            reason: format!("{value:?} would change the path"),
+            at: 0,
+        });
+    }
+    Ok(percent_encode(value))
+}
+
+/// A query without its `?`; a blank becomes `%20`, so that no reader takes it for a plus sign.
+pub fn query<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut text = String::new();
+    for (name, value) in pairs {
+        if !text.is_empty() {
+            text.push('&');
+        }
+        text.push_str(&percent_encode(name));
+        text.push('=');
+        text.push_str(&percent_encode(value));
+    }
+    text
+}
+
+/// An `application/x-www-form-urlencoded` body.
+pub fn form<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(pairs)
+        .finish()
+}
+
+/// The value of an `Authorization` header with Basic credentials (RFC 7617).
+pub fn basic(username: &str, password: &str) -> Result<String, EncodeError> {
+    if let Some(at) = username.find(':') {
+        return Err(EncodeError {
+            place: Place::Username,
+            reason: "a colon would end it".into(),
+            at,
+        });
+    }
+    let pair = base64::engine::general_purpose::STANDARD.encode(format!("{username}:{password}"));
+    Ok(format!("Basic {pair}"))
+}
+
+/// Checks a header field: visible ASCII, blanks and tabs in the value, a token as name.
+pub fn header(name: &str, value: &str) -> Result<(), EncodeError> {
+    token(Place::HeaderName, name)?;
+    let good = |b: u8| b == b'\t' || (b' '..=b'~').contains(&b);
+    match value.bytes().position(|b| !good(b)) {
+        None => Ok(()),
+        Some(at) => Err(refuse(Place::HeaderValue(name.to_owned()), value, at)),
+    }
+}
+
+/// Checks that a request can stand on a wire as it is.
+pub fn request(request: &Request) -> Result<(), EncodeError> {
+    token(Place::Method, &request.method)?;
+    let target = &request.target;
+    if !target.starts_with('/') {
+        return Err(EncodeError {
+            place: Place::Target,
+            reason: "it does not start with a slash".into(),
+            at: 0,
+        });
+    }
+    let foreign = |b: u8| !b.is_ascii_graphic() || b == b'#';
+    if let Some(at) = target.bytes().position(foreign) {
+        return Err(refuse(Place::Target, target, at));
+    }
+    request.headers.iter().try_for_each(|(n, v)| header(n, v))
+}
+
+fn token(place: Place, text: &str) -> Result<(), EncodeError> {
+    let good = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if text.is_empty() {
+        return Err(EncodeError {
+            place,
+            reason: "it is empty".into(),
+            at: 0,
+        });
+    }
+    match text.bytes().position(|b| !good(b)) {
+        None => Ok(()),
+        Some(at) => Err(refuse(place, text, at)),
+    }
+}
+
+fn refuse(place: Place, text: &str, at: usize) -> EncodeError {
+    let character = text[at..].chars().next().expect("a position in the text");
+    EncodeError {
+        place,
+        reason: format!("U+{:04X} cannot stand there", u32::from(character)),
+        at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOSTILE: &str = "a\r\nX: y\0ü&=+/?#%\u{202e}";
+
+    #[test]
+    fn hostile_values_are_encoded_where_there_is_an_encoding() {
+        let segment = path_segment(HOSTILE).expect("encodable");
+        assert_eq!(crate::http::percent_decode(&segment), HOSTILE);
+        assert!(segment.bytes().all(|b| b.is_ascii_graphic() && b != b'/'));
+
+        let request = Request::new("GET", format!("/x?{}", query([(HOSTILE, HOSTILE)])));
+        assert_eq!(request.query_pairs(), [(HOSTILE.into(), HOSTILE.into())]);
+        super::request(&request).expect("sendable");
+
+        let body = form([("Body", HOSTILE), ("Body", "2")]);
+        let read: Vec<_> = form_urlencoded::parse(body.as_bytes()).into_owned().collect();
+        assert_eq!(read, [("Body".into(), HOSTILE.into()), ("Body".into(), "2".into())]);
+
+        assert_eq!(query([("DateCreated>", "2026-01-01T00:00:00-00:00")]),
+            "DateCreated%3E=2026-01-01T00%3A00%3A00-00%3A00");
+    }
+
+    #[test]
+    fn values_without_a_form_are_refused_with_their_position() {
+        fn with(header: (&str, &str)) -> Request {
+            let mut request = Request::new("GET", "/");
+            request.headers.add(header.0, header.1);
+            request
+        }
+        for (request, expect) in [
+            (with(("X-A", "tab\tis fine")), "sendable"),
+            (with(("X-A", "a\r\nX-B: c")), "value of header X-A: U+000D cannot stand there at byte 1"),
+            (with(("X-A", "a\0")), "value of header X-A: U+0000 cannot stand there at byte 1"),
+            (with(("X-A", "aü")), "value of header X-A: U+00FC cannot stand there at byte 1"),
+            (with(("X A", "")), "header name: U+0020 cannot stand there at byte 1"),
+            (with(("", "x")), "header name: it is empty at byte 0"),
+            (Request::new("GE T", "/"), "method: U+0020 cannot stand there at byte 2"),
+            (Request::new("", "/"), "method: it is empty at byte 0"),
+            (Request::new("GET", "x"), "request target: it does not start with a slash at byte 0"),
+            (Request::new("GET", "/a b"), "request target: U+0020 cannot stand there at byte 2"),
+            (Request::new("GET", "/a\r\nX: y"), "request target: U+000D cannot stand there at byte 2"),
+            (Request::new("GET", "/#x"), "request target: U+0023 cannot stand there at byte 1"),
+            (Request::new("GET", "/ü"), "request target: U+00FC cannot stand there at byte 1"),
+        ] {
+            let found = super::request(&request)
+                .map_or_else(|e| e.to_string(), |()| "sendable".into());
+            assert_eq!(found, expect);
+        }
+        for dots in ["", ".", ".."] {
+            assert!(path_segment(dots).is_err(), "{dots:?}");
+        }
+        assert_eq!(path_segment("a.b").as_deref(), Ok("a.b"));
+    }
+
+    #[test]
+    fn basic_credentials_are_encoded() {
+        assert_eq!(basic("AC1", "s:ü").as_deref(), Ok("Basic QUMxOnM6w7w="));
+        assert_eq!(basic("a:b", "").expect_err("a colon").at, 1);
+    }
+}

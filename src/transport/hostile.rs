@@ -1,0 +1,644 @@
+//! Targets that misbehave, on loopback, and what the client makes of each: the tables of what must
+//! hold, one row a line.
+//!
+//! Deliberately bounded: a target serves as many connections as it has scripts and gives up on its
+//! own after a few seconds.
+
+use super::*;
+use crate::clock;
+use crate::http::Request;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Deadline of an exchange that must run into it.
+const SOON: Duration = Duration::from_millis(150);
+/// Deadline of an exchange that must not.
+const AMPLE: Duration = Duration::from_secs(5);
+
+/// What a target does on one connection, in order; then it closes.
+#[derive(Clone, Debug)]
+enum Act {
+    /// Reads one request: its head, and its body by `Content-Length`.
+    Request,
+    /// Waits for the first byte and takes none: closing then resets the connection.
+    Glance,
+    /// Sends bytes.
+    Send(Vec<u8>),
+    /// Sends bytes one at a time, a pause after each.
+    Drip(Vec<u8>, Duration),
+    /// Sends the same bytes until the client is gone, at most this many times.
+    Flood(Vec<u8>, usize),
+    /// Waits until the client is gone.
+    Hold,
+}
+
+fn send(bytes: impl AsRef<[u8]>) -> Act {
+    Act::Send(bytes.as_ref().to_vec())
+}
+
+fn perform(socket: &mut TcpStream, acts: &[Act]) -> std::io::Result<()> {
+    socket.set_read_timeout(Some(AMPLE))?;
+    socket.set_write_timeout(Some(AMPLE))?;
+    for act in acts {
+        match act {
+            Act::Request => read_request(socket)?,
+            Act::Glance => drop(socket.peek(&mut [0])?),
+            Act::Send(bytes) => socket.write_all(bytes)?,
+            Act::Drip(bytes, pause) => {
+                for byte in bytes {
+                    socket.write_all(&[*byte])?;
+                    clock::sleep(*pause);
+                }
+            }
+            Act::Flood(bytes, times) => {
+                for _ in 0..*times {
+                    socket.write_all(bytes)?;
+                }
+            }
+            Act::Hold => while socket.read(&mut [0; 4096])? > 0 {},
+        }
+    }
+    Ok(())
+}
+
+fn read_request(socket: &mut TcpStream) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        socket.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
+    let length = head
+        .split_once("content-length: ")
+        .and_then(|(_, rest)| rest.split("\r\n").next()?.parse().ok())
+        .unwrap_or(0);
+    socket.read_exact(&mut vec![0; length])
+}
+
+/// A target that plays one script per connection; joined, it says how many it played.
+fn target(scripts: Vec<Vec<Act>>) -> (BaseUrl, JoinHandle<usize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("a bound socket");
+    let thread = std::thread::spawn(move || {
+        let mut played = 0;
+        for acts in scripts {
+            let Ok((mut socket, _)) = listener.accept() else {
+                break;
+            };
+            // Clients that leave early are part of the play.
+            drop(perform(&mut socket, &acts));
+            played += 1;
+        }
+        played
+    });
+    let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
+    (base, thread)
+}
+
+fn get() -> Request {
+    Request::new("GET", "/x")
+}
+
+fn post(bytes: usize) -> Request {
+    let mut request = Request::new("POST", "/x");
+    request.body = vec![b'x'; bytes];
+    request
+}
+
+/// `200 body`, or the cause.
+fn outcome(result: &Result<Answer, Fault>) -> String {
+    match result {
+        Ok(answer) => {
+            let body = String::from_utf8_lossy(&answer.response.body);
+            let notes: Vec<_> = answer.notes.iter().map(|n| format!(" [{n}]")).collect();
+            format!("{} {body}{}", answer.response.status, notes.concat())
+        }
+        Err(fault) => fault.cause.to_string(),
+    }
+}
+
+/// Plays one script against one request.
+fn play(acts: Vec<Act>, request: &Request, within: Duration) -> Result<Answer, Fault> {
+    let (base, thread) = target(vec![acts]);
+    let client = Client::new(Limits::default());
+    let begun = clock::monotonic();
+    let result = client.exchange(&base, request, within);
+    let took = clock::monotonic() - begun;
+    assert!(took < within + Duration::from_secs(2), "bounded: {took:?}");
+    drop(client);
+    thread.join().expect("the target does not panic");
+    result
+}
+
+/// Each answer, sent whole and then closed, and what it must be taken for.
+fn check(rows: &[(&str, &str)]) {
+    for (answer, expect) in rows {
+        let result = play(vec![Act::Request, send(answer)], &get(), AMPLE);
+        assert_eq!(outcome(&result), *expect, "{answer:?}: {result:?}");
+    }
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+// Connection and time.
+
+#[test]
+fn refused_connections_name_address_and_system_error_and_end_further_tries() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("a bound socket");
+    drop(listener);
+    let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
+    let client = Client::new(Limits::default());
+    for attempt in 1..=4 {
+        let begun = clock::monotonic();
+        let fault = client.send(&base, &get(), AMPLE).expect_err("nothing listens");
+        assert!(clock::monotonic() - begun < Duration::from_millis(100));
+        assert_eq!(fault.cause, Cause::Refused);
+        assert_eq!(fault.fatal, attempt >= 3, "attempt {attempt}");
+        assert!(fault.detail.contains(&address.to_string()), "{fault}");
+        assert_eq!(fault.detail.contains("os error"), attempt <= 3, "{fault}");
+    }
+    assert!(client.gave_up(base.origin()));
+}
+
+#[test]
+fn a_target_that_drops_connection_attempts_meets_the_connect_deadline() {
+    // A full backlog drops further attempts: nobody accepts here.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("a bound socket");
+    let brief = Duration::from_millis(20);
+    let fill = |_| TcpStream::connect_timeout(&address, brief);
+    let attempts: Vec<_> = (0..5_000).map(fill).take_while(Result::is_ok).collect();
+    let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
+    let client = Client::new(Limits {
+        connect: SOON,
+        ..Limits::default()
+    });
+    let fault = client.send(&base, &get(), AMPLE).expect_err("nobody accepts");
+    assert_eq!(fault.cause, Cause::ConnectTimeout, "{fault}");
+    assert!(fault.detail.contains(&address.to_string()), "{fault}");
+    drop(attempts);
+}
+
+#[test]
+fn silence_and_drips_meet_the_total_deadline_and_say_where() {
+    let drip = |text: &str| Act::Drip(text.as_bytes().to_vec(), Duration::from_millis(20));
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n";
+    let endless = "HTTP/1.1 200 OK\r\n\r\n";
+    for (acts, expect) in [
+        (vec![Act::Hold], "timeout(first-byte)"),
+        (vec![drip("HTTP/1.1 200 OK\r\nX: "), Act::Hold], "timeout(headers)"),
+        (vec![send("HTTP/1.1 200 OK\r\n"), Act::Hold], "timeout(headers)"),
+        (vec![send(head), send("12345"), Act::Hold], "timeout(body, 5/10)"),
+        (vec![send(head), Act::Hold], "timeout(body, 0/10)"),
+        (vec![send(endless), send("123"), Act::Hold], "timeout(body, 3/unknown)"),
+        (
+            vec![send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"), Act::Hold],
+            "timeout(body, 2/unknown)",
+        ),
+        (vec![send("HTTP/1.1 100 Continue\r\n\r\n"), Act::Hold], "timeout(headers)"),
+    ] {
+        let result = play([vec![Act::Request], acts.clone()].concat(), &get(), SOON);
+        assert_eq!(outcome(&result), expect, "{acts:?}: {result:?}");
+    }
+    let drips = vec![Act::Request, send(head), drip("123456789")];
+    let fault = play(drips, &get(), Duration::from_millis(100)).expect_err("too slow");
+    assert!(matches!(fault.cause, Cause::BodyTimeout { expected: Some(10), .. }), "{fault}");
+    assert!(b"123456789".starts_with(&fault.partial) && !fault.partial.is_empty());
+    assert_eq!(fault.status, Some(200));
+}
+
+#[test]
+fn a_target_that_reads_no_body_meets_the_deadline_too() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("a bound socket");
+    let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
+    let client = Client::new(Limits::default());
+    let fault = client.send(&base, &post(64 << 20), SOON).expect_err("nobody reads");
+    let Cause::WriteTimeout { sent, total } = fault.cause else {
+        panic!("{fault}");
+    };
+    assert!(sent < total && total > 64 << 20, "{fault}");
+}
+
+#[test]
+fn an_early_answer_is_judged_although_the_upload_is_not_over() {
+    let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig";
+    // The target answers and keeps the connection open without reading …
+    let held = play(vec![Act::Glance, send(refusal), Act::Glance], &post(64 << 20), AMPLE);
+    // … or closes it, which resets the upload.
+    let reset = play(vec![Act::Glance, send(refusal)], &post(64 << 20), AMPLE);
+    for result in [held, reset] {
+        let answer = result.expect("the 413 is an answer");
+        assert_eq!(answer.response.status, 413);
+        assert_eq!(answer.response.body, b"big");
+        assert!(matches!(answer.notes[..], [Note::Early { .. }]), "{:?}", answer.notes);
+    }
+}
+
+#[test]
+fn both_directions_flow_at_once() {
+    // The answer is larger than any socket buffer and sent before the upload is read.
+    let size = 7 << 20;
+    let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n").into_bytes();
+    answer.resize(answer.len() + size, b'y');
+    let acts = vec![Act::Glance, Act::Send(answer), Act::Request];
+    let answer = play(acts, &post(32 << 20), Duration::from_secs(20)).expect("no dead-lock");
+    assert_eq!(answer.response.body.len(), size);
+}
+
+#[test]
+fn closed_and_reset_connections_are_told_apart() {
+    for (acts, expect) in [
+        (vec![], "empty-response or reset"),
+        (vec![Act::Request], "empty-response"),
+        (vec![Act::Glance], "reset"),
+        (vec![Act::Request, send("HTTP/1.1 200 OK\r\nContent-")], "truncated"),
+        (vec![Act::Glance, send("HTTP/1.1 200 OK\r\nContent-")], "truncated"),
+        (vec![Act::Request, send("HTTP/1.1 100 Continue\r\n\r\n")], "truncated"),
+    ] {
+        let result = play(acts.clone(), &get(), AMPLE);
+        let found = outcome(&result);
+        assert!(expect.split(" or ").any(|e| e == found), "{acts:?}: {result:?}");
+    }
+}
+
+#[test]
+fn connections_are_kept_and_dead_ones_replaced() {
+    let once = || vec![Act::Request, send(OK)];
+    // Two exchanges on one connection.
+    let (base, thread) = target(vec![[once(), once()].concat()]);
+    let client = Client::new(Limits::default());
+    for _ in 0..2 {
+        assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok");
+    }
+    assert_eq!(thread.join().expect("no panic"), 1);
+
+    // The target closes after its answer: the next exchange uses another connection, silently.
+    let (base, thread) = target(vec![once(), once()]);
+    assert_eq!(outcome(&client.exchange(&base, &post(1), AMPLE)), "200 ok");
+    wait_until_closed(&client, &base);
+    assert_eq!(outcome(&client.exchange(&base, &post(1), AMPLE)), "200 ok");
+    assert_eq!(thread.join().expect("no panic"), 2);
+}
+
+/// Waits for the close of the kept connection to arrive, so that what follows has one outcome.
+fn wait_until_closed(client: &Client, base: &BaseUrl) {
+    let by = clock::monotonic() + AMPLE;
+    while !client.kept_are_closed(base.origin()) {
+        assert!(clock::monotonic() < by, "the target closes");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn only_a_get_is_sent_once_more_when_a_kept_connection_dies() {
+    // The second request reaches the target, which closes instead of answering.
+    let dies = || vec![Act::Request, send(OK), Act::Request];
+    let answers = vec![Act::Request, send(OK)];
+    let (base, thread) = target(vec![dies(), answers.clone()]);
+    let client = Client::new(Limits::default());
+    assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok");
+    let again = client.exchange(&base, &get(), AMPLE).expect("sent once more");
+    assert_eq!(again.notes, [Note::Resent]);
+    assert_eq!(thread.join().expect("no panic"), 2);
+
+    let (base, thread) = target(vec![dies(), answers]);
+    assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok");
+    assert_eq!(outcome(&client.exchange(&base, &post(1), AMPLE)), "empty-response");
+    assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok", "a new connection");
+    assert_eq!(thread.join().expect("no panic"), 2);
+
+    // A fresh connection that dies is the target's answer to the first try: no second one.
+    let (base, thread) = target(vec![vec![Act::Request]]);
+    assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "empty-response");
+    assert_eq!(thread.join().expect("no panic"), 1);
+}
+
+#[test]
+fn a_forged_second_answer_is_never_matched_to_a_later_request() {
+    let forged = format!("{OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged");
+    let (base, thread) = target(vec![
+        vec![Act::Request, send(forged), Act::Hold],
+        vec![Act::Request, send(OK)],
+    ]);
+    let client = Client::new(Limits::default());
+    let first = outcome(&client.exchange(&base, &get(), AMPLE));
+    assert!(first.starts_with("200 ok"), "{first}");
+    assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok");
+    assert_eq!(thread.join().expect("no panic"), 2);
+}
+
+#[test]
+fn other_protocols_are_recognised() {
+    for (bytes, hint, hex) in [
+        (&b"\x15\x03\x01\x00\x02\x02\x0a"[..], "looks like TLS", "15 03 01 00 02 02 0a"),
+        (b"SSH-2.0-x\r\n", "looks like SSH", "53 53 48 2d 32 2e 30 2d 78 0d 0a"),
+        (b"220 mail ESMTP\r\n", "looks like SMTP", "32 32 30 20 6d 61 69 6c 20 45 53 4d 54 50 0d 0a"),
+        (b"\0\0\x12\x04\0\0\0\0\0", "looks like HTTP/2", "00 00 12 04 00 00 00 00 00"),
+        (b"<html>hello</html> and more", "HTTP/0.9", "3c 68 74 6d 6c 3e 68 65 6c 6c 6f 3c 2f 68 74 6d"),
+        (b"\xff\xfe\x01noise", "no known protocol", "ff fe 01 6e 6f 69 73 65"),
+    ] {
+        let fault = play(vec![Act::Request, send(bytes)], &get(), AMPLE).expect_err(hint);
+        assert_eq!(fault.cause, Cause::NotHttp);
+        assert!(fault.detail.contains(hint), "{fault}");
+        assert!(fault.detail.ends_with(hex), "{fault}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_leaves_its_exchanges() {
+    let (base, thread) = target(vec![vec![Act::Request, send("HTTP/1.1 "), Act::Hold]]);
+    let client = Client::new(Limits::default());
+    let result = std::thread::scope(|scope| {
+        let exchange = scope.spawn(|| client.exchange(&base, &get(), AMPLE));
+        client.interrupt();
+        exchange.join().expect("no panic")
+    });
+    assert_eq!(outcome(&result), "interrupted");
+    drop(client);
+    drop(TcpStream::connect(base.origin().authority()));
+    thread.join().expect("no panic");
+}
+
+// Head and framing.
+
+#[test]
+fn heads_that_are_not_http_1_1_are_never_judged() {
+    check(&[
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "200 ok"),
+        ("HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok", "200 ok"),
+        ("HTTP/1.0 200 OK\r\n\r\nold", "200 old"),
+        ("HTTP/1.1 599 Odd\r\nContent-Length: 0\r\n\r\n", "599 "),
+        ("HTTP/9.9 200 OK\r\n\r\n", "malformed-head"),
+        ("HTTP/2 200\r\n\r\n", "malformed-head"),
+        ("HTTP/1.1 0 OK\r\n\r\n", "malformed-head"),
+        ("HTTP/1.1 000 OK\r\n\r\n", "malformed-head"),
+        ("HTTP/1.1 -1 OK\r\n\r\n", "malformed-head"),
+        ("HTTP/1.1 999 OK\r\n\r\n", "malformed-head"),
+        ("HTTP/1.1 2x0 OK\r\n\r\n", "malformed-head"),
+        ("HTTP/1.1 200 O\0K\r\n\r\n", "malformed-head"),
+        ("HTTP/1.1\r\n\r\n", "malformed-head"),
+        ("HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n", "malformed-head"),
+        ("HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n", "malformed-head"),
+        ("HTTP/1.1 200 OK\r\nX Y: a\r\n\r\n", "malformed-head"),
+        ("HTTP/1.1 200 OK\r\nX : a\r\n\r\n", "malformed-head"),
+        ("HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "malformed-head"),
+        ("HTTP/1.1 200 OK\r\nX: a\r\n folded\r\n\r\n", "malformed-head"),
+        // Wrong already when the target goes away.
+        ("HTTP/1.1 abc", "malformed-head"),
+    ]);
+    let odd = "HTTP/1.1 200 OK\r\nX: \u{fc}\u{202e}\r\nContent-Length: 0\r\n\r\n".as_bytes();
+    let answer = play(vec![Act::Request, send(odd)], &get(), AMPLE).expect("judged");
+    assert_eq!(answer.response.headers.get("x"), Some("\u{fc}\u{202e}"));
+    let raw = b"HTTP/1.1 200 OK\r\nX: \xfc\r\nContent-Length: 0\r\n\r\n";
+    let answer = play(vec![Act::Request, send(raw)], &get(), AMPLE).expect("judged");
+    assert_eq!(answer.response.headers.get("x"), Some("\u{fc}"));
+    let fault = play(vec![Act::Request, send("HTTP/1.1 \x1b[31m\r\n\r\n")], &get(), AMPLE)
+        .expect_err("no status");
+    assert!(fault.detail.contains("\\x1b[31m"), "escaped: {fault}");
+}
+
+#[test]
+fn heads_are_capped() {
+    let lines = |n: usize| {
+        let lines: String = (0..n).map(|i| format!("X-{i}: y\r\n")).collect();
+        format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{lines}\r\n")
+    };
+    let value = |n: usize| {
+        format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: {}\r\n\r\n", "y".repeat(n))
+    };
+    check(&[
+        (&lines(255), "200 "),
+        (&lines(256), "head-over-limit"),
+        (&lines(5_000), "head-over-limit"),
+        (&value(60_000), "200 "),
+        (&value(70_000), "head-over-limit"),
+    ]);
+    let flood = |bytes: &[u8]| Act::Flood(bytes.to_vec(), 1 << 20);
+    for endless in [&b"Set-Cookie: a=b; Domain=com\r\n"[..], b"endless header "] {
+        let acts = vec![Act::Request, send("HTTP/1.1 200 OK\r\n"), flood(endless)];
+        assert_eq!(outcome(&play(acts, &get(), AMPLE)), "head-over-limit");
+    }
+    let acts = vec![Act::Request, flood(b"HTTP/1.1 103 Early Hints\r\n\r\n")];
+    assert_eq!(outcome(&play(acts, &get(), AMPLE)), "interim-over-limit");
+    check(&[(&format!("{}{OK}", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(16)), "200 ok")]);
+}
+
+#[test]
+fn bodies_that_a_status_forbids_are_noted() {
+    check(&[
+        ("HTTP/1.1 204 No Content\r\n\r\n", "204 "),
+        ("HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nok", "204  [status 204 with a body]"),
+        ("HTTP/1.1 204 No Content\r\n\r\nok", "204  [status 204 with a body]"),
+        ("HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n", "304 "),
+        ("HTTP/1.1 304 Not Modified\r\n\r\nok", "304  [status 304 with a body]"),
+        ("HTTP/1.1 101 Switching Protocols\r\n\r\n\x01\x02", "101  [status 101 that nobody asked for]"),
+    ]);
+}
+
+#[test]
+fn lengths_must_be_certain() {
+    let with = |length: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nok");
+    for (length, expect) in [
+        ("2", "200 ok"),
+        ("2, 2", "200 ok"),
+        ("2\r\nContent-Length: 2", "200 ok"),
+        ("2\r\nContent-Length: 3", "framing"),
+        ("2, 3", "framing"),
+        ("1", "framing"),
+        ("9", "truncated"),
+        ("-2", "framing"),
+        ("+2", "framing"),
+        ("0x2", "framing"),
+        ("2.0", "framing"),
+        ("", "framing"),
+        ("18446744073709551616", "framing"),
+        ("18446744073709551615", "body-over-limit(8 MiB)"),
+        ("8388609", "body-over-limit(8 MiB)"),
+        ("2\r\nTransfer-Encoding: gzip", "framing"),
+        ("2\r\nTransfer-Encoding: identity", "framing"),
+        ("2\r\nTransfer-Encoding: ", "framing"),
+        ("2\r\nTransfer-Encoding: gzip, chunked", "framing"),
+        ("2\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "framing"),
+        ("2\r\nTransfer-Encoding: xchunked", "framing"),
+    ] {
+        check(&[(&with(length), expect)]);
+    }
+    let detail = |answer: &str| {
+        play(vec![Act::Request, send(answer)], &get(), AMPLE).expect_err("a fault").detail
+    };
+    assert_eq!(detail(&with("2, 3")), "Content-Length states both 2 and 3");
+    assert_eq!(detail(&with("1")), "Content-Length states 1 bytes, but at least 2 came");
+    assert!(detail(&with("9")).ends_with("after 2 of 9 bytes of the body"));
+}
+
+#[test]
+fn chunks_must_be_certain() {
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n";
+    let ones = "1\r\n{\r\n1\r\n}\r\n";
+    for (chunks, expect) in [
+        ("2\r\nok\r\n0\r\n\r\n", "200 ok"),
+        ("02 ; ext=1\r\nok\r\n0\r\nX: trailer\r\n\r\n", "200 ok"),
+        (&format!("{}0\r\n\r\n", ones), "200 {}"),
+        ("2\r\nok\r\n", "framing"),
+        ("2\r\nok", "framing"),
+        ("2\r\no", "truncated"),
+        ("2\r\nok\r\n0\r\n", "framing"),
+        ("2\r\nokay\r\n0\r\n\r\n", "framing"),
+        ("-2\r\nok\r\n0\r\n\r\n", "framing"),
+        ("+2\r\nok\r\n0\r\n\r\n", "framing"),
+        ("0x2\r\nok\r\n0\r\n\r\n", "framing"),
+        ("\r\nok\r\n0\r\n\r\n", "framing"),
+        ("zz\r\nok\r\n0\r\n\r\n", "framing"),
+        ("2\nok\n0\n\n", "framing"),
+        ("10000000000000002\r\nok\r\n0\r\n\r\n", "framing"),
+        ("ffffffffffffffff\r\nok\r\n0\r\n\r\n", "body-over-limit(8 MiB)"),
+        ("2\r\nok\r\n0\r\nno trailer\r\n\r\n", "framing"),
+    ] {
+        check(&[(&format!("{head}\r\n{chunks}"), expect)]);
+    }
+    let both = format!("{head}Content-Length: 99\r\n\r\n2\r\nok\r\n0\r\n\r\n");
+    check(&[(
+        &both,
+        "200 ok [both Content-Length and Transfer-Encoding; read as chunked]",
+    )]);
+    let many = format!("{head}\r\n{}0\r\n\r\n", "1\r\nx\r\n".repeat(20_000));
+    let answer = play(vec![Act::Request, send(many)], &get(), AMPLE).expect("benign");
+    assert_eq!(answer.response.body.len(), 20_000);
+
+    let flood = |bytes: &str| Act::Flood(bytes.as_bytes().to_vec(), 1 << 20);
+    for (endless, expect) in [
+        (flood("1;x=yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\nz\r\n"), "framing"),
+        (flood("0;ext"), "framing"),
+        (flood("0\r\nX: y\r\n"), "framing"),
+        (flood(&format!("10000\r\n{}\r\n", "x".repeat(65_536))), "body-over-limit(8 MiB)"),
+    ] {
+        let acts = vec![Act::Request, send(head), send("\r\n"), endless];
+        assert_eq!(outcome(&play(acts, &get(), AMPLE)), expect);
+    }
+}
+
+#[test]
+fn bodies_are_capped_whatever_they_claim() {
+    let limits = Limits {
+        body: 1000,
+        ..Limits::default()
+    };
+    for (answer, expect) in [
+        (format!("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{}", "x".repeat(1000)), "200 "),
+        (format!("HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n{}", "x".repeat(1001)), "body-over-limit(1000 B)"),
+        (format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(1000)), "200 "),
+        (format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(1001)), "body-over-limit(1000 B)"),
+    ] {
+        let (base, thread) = target(vec![vec![Act::Request, send(&answer)]]);
+        let client = Client::new(limits.clone());
+        let result = client.exchange(&base, &get(), AMPLE);
+        assert!(outcome(&result).starts_with(expect), "{}", outcome(&result));
+        if let Err(fault) = result {
+            assert!(fault.partial.starts_with(b"xxx") && fault.partial.len() <= 4096);
+        }
+        drop(client);
+        thread.join().expect("no panic");
+    }
+}
+
+#[test]
+fn a_reset_after_the_whole_body_does_not_matter_and_one_within_does() {
+    let acts = |answer: &str| vec![Act::Glance, send(answer)];
+    assert_eq!(outcome(&play(acts(OK), &get(), AMPLE)), "200 ok");
+    let half = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf";
+    let fault = play(acts(half), &get(), AMPLE).expect_err("cut");
+    assert_eq!(fault.cause, Cause::Truncated);
+    assert_eq!(fault.partial, b"half");
+    let endless = "HTTP/1.1 200 OK\r\n\r\nhalf";
+    assert_eq!(outcome(&play(acts(endless), &get(), AMPLE)), "truncated");
+}
+
+// URLs, redirects, what is sent.
+
+#[test]
+fn redirects_are_answers_and_nothing_else_is_contacted() {
+    let witness = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let elsewhere = witness.local_addr().expect("a bound socket");
+    for location in [
+        format!("http://{elsewhere}/"),
+        "file:///etc/passwd".into(),
+        "data:text/plain,x".into(),
+        "x".repeat(30_000),
+        "\u{fc}".into(),
+    ] {
+        let redirect = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
+        let answer = play(vec![Act::Request, send(redirect)], &get(), AMPLE).expect("judged as text");
+        assert_eq!(answer.response.status, 302);
+        assert_eq!(answer.response.headers.get("Location"), Some(location.as_str()));
+    }
+    witness.set_nonblocking(true).expect("a socket option");
+    assert!(witness.accept().is_err(), "nobody came");
+}
+
+#[test]
+fn no_compression_is_asked_for_and_none_is_undone() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("a bound socket");
+    let thread = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("a client");
+        let mut seen = vec![0; 4096];
+        let read = socket.read(&mut seen).expect("a request");
+        let gzip = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x01\x02";
+        socket.write_all(gzip.as_bytes()).expect("a client");
+        seen.truncate(read);
+        String::from_utf8(seen).expect("ASCII")
+    });
+    let base = BaseUrl::parse(&format!("http://{address}/base")).expect("a base");
+    let response = Client::new(Limits::default()).send(&base, &get(), AMPLE).expect("an answer");
+    assert_eq!(response.body, b"\x1f\x01\x02");
+    let seen = thread.join().expect("no panic");
+    let agent = concat!("conformant/", env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        seen,
+        format!("GET /base/x HTTP/1.1\r\nHost: {address}\r\nUser-Agent: {agent}\r\n\r\n")
+    );
+}
+
+#[test]
+fn requests_that_no_wire_can_carry_are_refused_before_a_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("a bound socket");
+    let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
+    let mut request = get();
+    request.headers.add("X-A", "a\r\nX-Forged: b");
+    let fault = Client::new(Limits::default()).send(&base, &request, AMPLE).expect_err("refused");
+    assert_eq!(fault.cause, Cause::Unsendable);
+    assert_eq!(fault.detail, "value of header X-A: U+000D cannot stand there at byte 1");
+    listener.set_nonblocking(true).expect("a socket option");
+    assert!(listener.accept().is_err(), "nobody came");
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn a_target_without_tls_is_told_from_a_silent_one() {
+    let (base, thread) = target(vec![vec![Act::Glance, send("HTTP/1.1 400 Bad Request\r\n\r\n")]]);
+    let base = BaseUrl::parse(&format!("https://{}", base.origin().authority())).expect("a base");
+    let client = Client::new(Limits::default());
+    let fault = client.send(&base, &get(), AMPLE).expect_err("no TLS");
+    assert_eq!(fault.cause, Cause::Tls, "{fault}");
+    assert!(thread.join().is_ok());
+
+    let (base, thread) = target(vec![vec![Act::Hold]]);
+    let base = BaseUrl::parse(&format!("https://{}", base.origin().authority())).expect("a base");
+    let fault = client.send(&base, &get(), SOON).expect_err("silence");
+    assert_eq!(fault.cause, Cause::Tls, "{fault}");
+    assert!(fault.detail.contains("within the deadline"), "{fault}");
+    assert!(thread.join().is_ok());
+}
+
+#[test]
+fn names_that_lead_nowhere_are_unresolved() {
+    let base = BaseUrl::parse("http://nowhere.invalid:1").expect("a base");
+    let fault = Client::new(Limits::default()).send(&base, &get(), AMPLE).expect_err("no such name");
+    assert_eq!(fault.cause, Cause::Unresolved, "{fault}");
+}

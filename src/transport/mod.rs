@@ -1,0 +1,41 @@
+//! Requests to a live target and callbacks from it, over real sockets.
+//!
+//! Deliberately judges nothing: what the target answers is a [`Response`](crate::http::Response),
+//! what keeps it from answering is a [`Fault`] with a stable cause word, and whether either breaks a
+//! rule is for `judge` to say.
+//!
+//! The client is our own: blocking HTTP/1.1 over [`std::net::TcpStream`], one connection per worker
+//! kept between requests, `httparse` for heads and `rustls` for TLS. A library was weighed first
+//! and did not meet the table of what must hold: `ureq` reports a dripping head, a silent body and
+//! an unread upload as the same time-out, hides the bytes that were not HTTP, follows its own idea
+//! of conflicting lengths, and reached 25,000 exchanges a second where a bare socket loop reaches
+//! 45,000. A conformance verdict stands on exactly these distinctions, so each of them is a
+//! [`Cause`] here, and the exchange as a whole has one deadline.
+//!
+//! - [`Client`] sends and receives; [`BaseUrl`] and [`Origin`] say where to, and where never.
+//! - [`encode`] and [`Multipart`] turn values into what may stand in a request.
+//! - [`Sink`] records callbacks and plans their answers without a socket; [`Listener`] puts it
+//!   behind one.
+
+mod client;
+mod connection;
+pub mod encode;
+mod fault;
+mod multipart;
+mod origin;
+mod pace;
+mod reading;
+mod writing;
+
+#[cfg(feature = "tls")]
+mod tls;
+
+#[cfg(test)]
+mod hostile;
+
+pub use self::client::{Client, Limits};
+pub use self::encode::{EncodeError, Place};
+pub use self::fault::{Cause, Fault};
+pub use self::multipart::Multipart;
+pub use self::origin::{BaseUrl, Origin, UrlError};
+pub use self::reading::{Answer, Note};

@@ -1,0 +1,300 @@
+//! Where requests may go: base URLs from the configuration, and links in answers that stay there.
+//!
+//! Deliberately resolves and contacts nothing. A link's own host is never connected to: a link that
+//! is of the same origin is requested at the configured one.
+
+use std::fmt;
+use std::sync::Arc;
+use url::{Host, Url};
+
+/// Longest URL that is considered at all.
+const URL_BYTES: usize = 8 * 1024;
+
+/// Why a text is no URL that we would request; completes "refused the URL: …".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UrlError {
+    /// It is longer than 8 KiB.
+    #[error("it has {0} bytes, more than 8 KiB")]
+    TooLong(usize),
+    /// It holds a character that no URL may hold as it stands: control, blank, backslash, non-ASCII.
+    #[error("it holds {character} at byte {at}, which must be percent-encoded")]
+    Character {
+        /// The character as an escape or in its code point notation.
+        character: String,
+        /// Its position, counted from 0.
+        at: usize,
+    },
+    /// It is not an absolute URL.
+    #[error("it is not an absolute URL ({0})")]
+    NotAbsolute(String),
+    /// Neither `http` nor `https`.
+    #[error("its scheme is {0}, neither http nor https")]
+    Scheme(String),
+    /// It names a user or a password.
+    #[error("it holds credentials; give them as username and password instead")]
+    Credentials,
+    /// A base URL with a query or a fragment.
+    #[error("a base address has no query and no fragment")]
+    NotABase,
+    /// It leads to another scheme, host or port.
+    #[error("it leads to {found}, not to {expected}")]
+    OtherOrigin {
+        /// The origin of the target.
+        expected: String,
+        /// The origin of the link.
+        found: String,
+    },
+}
+
+/// Scheme, host and port.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    tls: bool,
+    host: String,
+    port: u16,
+    /// `host:port` as a `Host` header says it: without the port where it is the scheme's own.
+    authority: String,
+}
+
+impl Origin {
+    /// The origin of an absolute URL.
+    pub fn parse(url: &str) -> Result<Self, UrlError> {
+        Self::of(&parse(url)?)
+    }
+
+    fn of(url: &Url) -> Result<Self, UrlError> {
+        let host = match url.host() {
+            Some(Host::Domain(name)) => name.to_owned(),
+            Some(Host::Ipv4(address)) => address.to_string(),
+            Some(Host::Ipv6(address)) => format!("[{address}]"),
+            None => return Err(UrlError::NotAbsolute("no host".into())),
+        };
+        let port = url
+            .port_or_known_default()
+            .expect("http and https have a port of their own");
+        let authority = match url.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.clone(),
+        };
+        Ok(Self {
+            tls: url.scheme() == "https",
+            host,
+            port,
+            authority,
+        })
+    }
+
+    /// True for `https`.
+    pub fn is_tls(&self) -> bool {
+        self.tls
+    }
+
+    /// The host; an IPv6 address stands in brackets.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port, the scheme's own where the URL names none.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What a `Host` header says.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// True when an absolute URL leads to the same scheme, host and port.
+    pub fn same_origin(&self, url: &str) -> Result<bool, UrlError> {
+        Ok(Self::parse(url)? == *self)
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { "https" } else { "http" };
+        write!(f, "{scheme}://{}", self.authority)
+    }
+}
+
+/// An origin and the path prefix that a service lives under: `http://127.0.0.1:4010/chat`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseUrl {
+    origin: Arc<Origin>,
+    prefix: String,
+}
+
+impl BaseUrl {
+    /// Reads a base address; slashes at its end do not matter.
+    pub fn parse(url: &str) -> Result<Self, UrlError> {
+        let parsed = parse(url)?;
+        if parsed.query().is_some() || parsed.fragment().is_some() {
+            return Err(UrlError::NotABase);
+        }
+        Ok(Self {
+            origin: Arc::new(Origin::of(&parsed)?),
+            prefix: parsed.path().trim_end_matches('/').to_owned(),
+        })
+    }
+
+    /// Where it is.
+    pub fn origin(&self) -> &Arc<Origin> {
+        &self.origin
+    }
+
+    /// The path in front of every request's own; empty or `/…` without a slash at its end.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The same base with one more path in front of every request: `base.under("/chat")`.
+    pub fn under(&self, path: &str) -> Result<Self, UrlError> {
+        Self::parse(&self.url_of(path))
+    }
+
+    /// The absolute URL of a request's target.
+    pub fn url_of(&self, target: &str) -> String {
+        format!("{self}{target}")
+    }
+
+    /// What to request in order to follow a link of the target's, `next_page_url` for example: the
+    /// base to send to and the request's target behind it. A link outside the prefix, which one
+    /// origin may well have, comes with a base without prefix; one of another origin is an error.
+    pub fn locate(&self, link: &str) -> Result<(Self, String), UrlError> {
+        let parsed = parse(link)?;
+        let found = Origin::of(&parsed)?;
+        if found != *self.origin {
+            return Err(UrlError::OtherOrigin {
+                expected: self.origin.to_string(),
+                found: found.to_string(),
+            });
+        }
+        let mut target = parsed.path().to_owned();
+        if let Some(query) = parsed.query() {
+            target.push('?');
+            target.push_str(query);
+        }
+        let behind = target.strip_prefix(&self.prefix);
+        if let Some(behind) = behind.filter(|behind| behind.starts_with('/')) {
+            return Ok((self.clone(), behind.to_owned()));
+        }
+        let root = Self {
+            origin: Arc::clone(&self.origin),
+            prefix: String::new(),
+        };
+        Ok((root, target))
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.origin, self.prefix)
+    }
+}
+
+/// Parses an absolute http or https URL without credentials. Characters that the parser would
+/// silently drop or turn (tab, line break, backslash) are refused first.
+fn parse(text: &str) -> Result<Url, UrlError> {
+    if text.len() > URL_BYTES {
+        return Err(UrlError::TooLong(text.len()));
+    }
+    let foreign = |c: &char| !c.is_ascii_graphic() || *c == '\\';
+    if let Some((at, c)) = text.char_indices().find(|(_, c)| foreign(c)) {
+        return Err(UrlError::Character {
+            character: format!("U+{:04X}", u32::from(c)),
+            at,
+        });
+    }
+    let url = Url::parse(text).map_err(|e| UrlError::NotAbsolute(e.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(UrlError::Scheme(url.scheme().to_owned()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(UrlError::Credentials);
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_addresses_are_read_or_refused_with_a_reason() {
+        for (text, expect) in [
+            ("http://127.0.0.1:4010", "http://127.0.0.1:4010"),
+            ("http://127.0.0.1:4010/", "http://127.0.0.1:4010"),
+            ("http://h:80/chat//", "http://h/chat"),
+            ("https://H.Example:443/a/../b", "https://h.example/b"),
+            ("http://[::1]:8080/x", "http://[::1]:8080/x"),
+            ("http://0x7f.1/", "http://127.0.0.1"),
+            ("", "it is not an absolute URL (relative URL without a base)"),
+            ("//h/x", "it is not an absolute URL (relative URL without a base)"),
+            ("/v2", "it is not an absolute URL (relative URL without a base)"),
+            ("http://", "it is not an absolute URL (empty host)"),
+            ("http://h:99999/", "it is not an absolute URL (invalid port number)"),
+            ("file:///etc/passwd", "its scheme is file, neither http nor https"),
+            ("javascript:x", "its scheme is javascript, neither http nor https"),
+            ("ftp://h/", "its scheme is ftp, neither http nor https"),
+            ("http://u@h/", "it holds credentials; give them as username and password instead"),
+            ("http://u:p@h/", "it holds credentials; give them as username and password instead"),
+            ("http://h/?a=b", "a base address has no query and no fragment"),
+            ("http://h/#x", "a base address has no query and no fragment"),
+            ("http://h/\r\nX: y", "it holds U+000D at byte 9, which must be percent-encoded"),
+            ("http://h/\0", "it holds U+0000 at byte 9, which must be percent-encoded"),
+            ("http://h/a b", "it holds U+0020 at byte 10, which must be percent-encoded"),
+            ("http:\\\\h", "it holds U+005C at byte 5, which must be percent-encoded"),
+            ("http://ü/", "it holds U+00FC at byte 7, which must be percent-encoded"),
+        ] {
+            let read = BaseUrl::parse(text).map_or_else(|e| e.to_string(), |b| b.to_string());
+            assert_eq!(read, expect, "{text:?}");
+        }
+        let long = format!("http://h/{}", "a".repeat(URL_BYTES));
+        assert_eq!(
+            BaseUrl::parse(&long),
+            Err(UrlError::TooLong(long.len())),
+            "longest URL"
+        );
+    }
+
+    #[test]
+    fn links_are_followed_within_the_origin_only() {
+        let base = BaseUrl::parse("http://h:81/chat").expect("a base");
+        for (link, expect) in [
+            ("http://h:81/chat/v2/x?Page=1&t=%20", "http://h:81/chat + /v2/x?Page=1&t=%20"),
+            ("http://H:81/chat/v2/x", "http://h:81/chat + /v2/x"),
+            ("http://h:81/chat/v2/x#part", "http://h:81/chat + /v2/x"),
+            ("http://h:81/chatter/x", "http://h:81 + /chatter/x"),
+            ("http://h:81/v2/x", "http://h:81 + /v2/x"),
+            ("http://h:81/chat/../v2", "http://h:81 + /v2"),
+            ("http://h:81/chat?x", "http://h:81 + /chat?x"),
+            ("http://h:82/chat/x", "it leads to http://h:82, not to http://h:81"),
+            ("https://h:81/chat/x", "it leads to https://h:81, not to http://h:81"),
+            ("http://h/chat/x", "it leads to http://h, not to http://h:81"),
+            ("http://h.evil:81/chat", "it leads to http://h.evil:81, not to http://h:81"),
+            ("http://h:81@evil/chat", "it holds credentials; give them as username and password instead"),
+            ("//h:81/chat/x", "it is not an absolute URL (relative URL without a base)"),
+            ("/chat/x", "it is not an absolute URL (relative URL without a base)"),
+            ("http:\\\\h:81\\chat", "it holds U+005C at byte 5, which must be percent-encoded"),
+            ("ht\ntp://h:81/chat", "it holds U+000A at byte 2, which must be percent-encoded"),
+            ("file:///chat", "its scheme is file, neither http nor https"),
+        ] {
+            let found = match base.locate(link) {
+                Ok((base, target)) => format!("{base} + {target}"),
+                Err(e) => e.to_string(),
+            };
+            assert_eq!(found, expect, "{link:?}");
+        }
+        assert_eq!(base.origin().same_origin("http://h:81/other"), Ok(true));
+        assert_eq!(base.origin().same_origin("http://h/other"), Ok(false));
+    }
+
+    #[test]
+    fn bases_grow_by_a_path() {
+        let all = BaseUrl::parse("http://127.0.0.1:4010/").expect("a base");
+        let chat = all.under("/chat").expect("a base");
+        assert_eq!(chat.prefix(), "/chat");
+        assert_eq!(chat.url_of("/v2/x"), "http://127.0.0.1:4010/chat/v2/x");
+        assert_eq!(chat.origin().authority(), "127.0.0.1:4010");
+    }
+}

@@ -1,0 +1,653 @@
+//! An answer as bytes on the wire, read without trusting any of them.
+//!
+//! Deliberately strict where leniency would let two readers see two different answers (lengths,
+//! codings, chunks), and bounded everywhere: head, interim answers, body, chunk decorations. Nothing
+//! is allocated because the target announced it, and bodies are not decoded.
+
+use super::connection::{Exchange, More};
+use super::fault::{Cause, Fault, Size};
+use crate::http::{Headers, Response};
+use std::fmt;
+use std::mem::MaybeUninit;
+
+/// Longest head: status line and header fields.
+const HEAD_BYTES: usize = 64 * 1024;
+/// Most header fields in one head.
+const HEAD_LINES: usize = 256;
+/// Most interim (1xx) answers before the real one.
+const INTERIM_ANSWERS: usize = 16;
+/// Longest line that carries a chunk's size.
+const CHUNK_LINE_BYTES: usize = 4 * 1024;
+/// Most bytes of chunk extensions and trailers in one body.
+const DECORATION_BYTES: usize = 64 * 1024;
+/// How many bytes of an unknown protocol are shown.
+const SHOWN_BYTES: usize = 16;
+
+/// An answer and what was odd about the way it came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The response itself.
+    pub response: Response,
+    /// Oddities that do not keep it from being judged.
+    pub notes: Vec<Note>,
+    /// True when the connection may carry another exchange.
+    pub(super) reusable: bool,
+}
+
+/// Something odd about an answer that can still be judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// Both `Content-Length` and `Transfer-Encoding` were there; read as chunked.
+    LengthAndChunked,
+    /// The status allows no body, and one was sent or announced.
+    BodyNotAllowed {
+        /// The status.
+        status: u16,
+    },
+    /// 101: the target changed to another protocol, which nobody asked for.
+    SwitchedProtocols,
+    /// A second answer followed that nobody asked for; it was thrown away.
+    SecondAnswer,
+    /// The target answered before it had taken the whole request.
+    Early {
+        /// Bytes it took.
+        sent: usize,
+        /// Bytes of the whole request.
+        total: usize,
+    },
+    /// A kept connection turned out to be dead, and the request was sent once more.
+    Resent,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LengthAndChunked => {
+                f.write_str("both Content-Length and Transfer-Encoding; read as chunked")
+            }
+            Self::BodyNotAllowed { status } => write!(f, "status {status} with a body"),
+            Self::SwitchedProtocols => f.write_str("status 101 that nobody asked for"),
+            Self::SecondAnswer => f.write_str("a second answer followed; it was thrown away"),
+            Self::Early { sent, total } => {
+                write!(f, "answered after {sent} of {total} bytes of the request")
+            }
+            Self::Resent => f.write_str("sent once more, because the kept connection was dead"),
+        }
+    }
+}
+
+/// Reads the answer to a request with that method.
+pub(super) fn read(
+    exchange: &mut Exchange<'_>,
+    method: &str,
+    body_limit: usize,
+) -> Result<Answer, Fault> {
+    let mut interim = 0;
+    let head = loop {
+        let head = read_head(exchange)?;
+        if !(100..200).contains(&head.status) || head.status == 101 {
+            break head;
+        }
+        interim += 1;
+        if interim > INTERIM_ANSWERS {
+            let detail = format!("more than {INTERIM_ANSWERS} interim answers");
+            return Err(Fault::new(Cause::InterimOverLimit, detail));
+        }
+    };
+    Body::new(exchange, &head, body_limit).read(head, method)
+}
+
+/// A parsed head.
+#[derive(Debug)]
+struct Head {
+    status: u16,
+    /// False for HTTP/1.0.
+    is_1_1: bool,
+    headers: Headers,
+}
+
+fn read_head(exchange: &mut Exchange<'_>) -> Result<Head, Fault> {
+    let mut scanned = 0;
+    loop {
+        let bytes = exchange.available();
+        if !looks_like_http(bytes) {
+            return Err(not_http(bytes));
+        }
+        if let Some(length) = head_length(bytes, &mut scanned) {
+            if length > HEAD_BYTES {
+                return Err(head_over_limit());
+            }
+            let head = parse_head(&bytes[..length])?.ok_or_else(|| malformed(bytes))?;
+            exchange.consume(length);
+            return Ok(head);
+        }
+        if bytes.len() > HEAD_BYTES {
+            return Err(head_over_limit());
+        }
+        match exchange.more() {
+            More::Bytes => {}
+            end @ (More::Closed | More::Broken(_) | More::Late | More::Interrupted) => {
+                return Err(within_head(exchange, &end));
+            }
+        }
+    }
+}
+
+/// How long the head is, once its empty line is there; looks at each byte once.
+fn head_length(bytes: &[u8], scanned: &mut usize) -> Option<usize> {
+    while let Some(found) = bytes[*scanned..].iter().position(|b| *b == b'\n') {
+        let line_end = *scanned + found;
+        match &bytes[line_end + 1..] {
+            [b'\n', ..] => return Some(line_end + 2),
+            [b'\r', b'\n', ..] => return Some(line_end + 3),
+            // The next line may still turn out to be the empty one.
+            [] | [b'\r'] => {
+                *scanned = line_end;
+                return None;
+            }
+            _ => *scanned = line_end + 1,
+        }
+    }
+    *scanned = bytes.len();
+    None
+}
+
+/// Parses a whole head; `None` when its end is missing.
+fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Fault> {
+    let mut fields = [const { MaybeUninit::uninit() }; HEAD_LINES];
+    let mut parsed = httparse::Response::new(&mut []);
+    let outcome = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+        &mut parsed,
+        bytes,
+        &mut fields,
+    );
+    match outcome {
+        Ok(httparse::Status::Complete(_)) => {}
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(head_over_limit()),
+        Err(_) => return Err(malformed(bytes)),
+    }
+    let status = parsed.code.expect("a complete head has a status");
+    if !(100..=599).contains(&status) {
+        return Err(malformed(bytes));
+    }
+    let headers = parsed
+        .headers
+        .iter()
+        .map(|field| (field.name.to_owned(), text(field.value)))
+        .collect();
+    Ok(Some(Head {
+        status,
+        is_1_1: parsed.version == Some(1),
+        headers,
+    }))
+}
+
+/// A field's value: UTF-8 where it is, each byte one character where it is not.
+fn text(value: &[u8]) -> String {
+    std::str::from_utf8(value).map_or_else(
+        |_| value.iter().map(|b| char::from(*b)).collect(),
+        ToOwned::to_owned,
+    )
+}
+
+fn looks_like_http(bytes: &[u8]) -> bool {
+    const START: &[u8] = b"HTTP/";
+    let length = bytes.len().min(START.len());
+    bytes[..length] == START[..length]
+}
+
+fn not_http(bytes: &[u8]) -> Fault {
+    let hint = match bytes {
+        [0x14..=0x17, 3, ..] => "looks like TLS",
+        [b'S', b'S', b'H', b'-', ..] => "looks like SSH",
+        [b'2', b'2', b'0', b' ' | b'-', ..] => "looks like SMTP or FTP",
+        [0, 0, _, 4, ..] | [b'P', b'R', b'I', b' ', ..] => "looks like HTTP/2",
+        [b'<' | b'{' | b'[', ..] => "looks like HTTP/0.9: a body without a head",
+        _ => "no known protocol",
+    };
+    let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
+    let hex: Vec<String> = shown.iter().map(|b| format!("{b:02x}")).collect();
+    let detail = format!("{hint}; it begins with {}", hex.join(" "));
+    Fault::new(Cause::NotHttp, detail)
+}
+
+fn malformed(bytes: &[u8]) -> Fault {
+    let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
+    let shown = &line[..line.len().min(120)];
+    let detail = format!(
+        "the head is not HTTP/1.1; it begins with \"{}\"",
+        shown.escape_ascii()
+    );
+    Fault::new(Cause::MalformedHead, detail)
+}
+
+fn head_over_limit() -> Fault {
+    let limit = Size(HEAD_BYTES as u64);
+    let detail = format!("the head has more than {limit} or {HEAD_LINES} lines");
+    Fault::new(Cause::HeadOverLimit, detail)
+}
+
+/// Why there is no complete head.
+fn within_head(exchange: &Exchange<'_>, end: &More) -> Fault {
+    let bytes = exchange.available();
+    // What is wrong already is said first: a head that could never have become one.
+    if !bytes.is_empty()
+        && let Err(fault) = parse_head(bytes)
+    {
+        return fault;
+    }
+    let (sent, total) = exchange.progress();
+    // Interim answers count: whatever came shows that the target had the request.
+    let got = exchange.received();
+    match end {
+        More::Bytes => unreachable!("bytes end no head"),
+        More::Interrupted => Fault::new(Cause::Interrupted, "waiting for the answer's head"),
+        More::Late if got > 0 => {
+            let detail = format!("the deadline passed after {got} bytes, within the head");
+            Fault::new(Cause::HeadersTimeout, detail)
+        }
+        More::Late if !exchange.is_sent() => {
+            let (sent, total) = (sent as u64, total as u64);
+            let detail = format!("deadline passed when {sent} of {total} bytes were sent");
+            Fault::new(Cause::WriteTimeout { sent, total }, detail)
+        }
+        More::Late => {
+            let detail = "deadline passed without a byte of an answer";
+            Fault::new(Cause::FirstByteTimeout, detail)
+        }
+        More::Closed | More::Broken(_) if got > 0 => {
+            let detail = format!("{} after {got} bytes, within the head", Ending(end));
+            Fault::new(Cause::Truncated, detail)
+        }
+        More::Closed | More::Broken(_) => match (end, exchange.refused()) {
+            (More::Closed, None) => {
+                let detail = "the connection was closed without an answer";
+                Fault::new(Cause::EmptyResponse, detail)
+            }
+            (More::Broken(e), _) | (_, Some(e)) => {
+                let detail = format!("{e}, after {sent} of {total} bytes were sent");
+                Fault::new(Cause::Reset, detail)
+            }
+            (More::Bytes | More::Late | More::Interrupted, None) => {
+                unreachable!("only an end of the connection comes here")
+            }
+        },
+    }
+}
+
+/// How a connection ended, in words.
+struct Ending<'a>(&'a More);
+
+impl fmt::Display for Ending<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            More::Closed => f.write_str("the connection was closed"),
+            More::Broken(e) => write!(f, "the connection broke ({e})"),
+            More::Bytes => f.write_str("more bytes came"),
+            More::Late => f.write_str("the deadline passed"),
+            More::Interrupted => f.write_str("the run was interrupted"),
+        }
+    }
+}
+
+/// How the end of a body is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framing {
+    None,
+    Length(u64),
+    Chunked,
+    ToTheEnd,
+}
+
+/// A body as it is being read.
+struct Body<'e, 'c> {
+    exchange: &'e mut Exchange<'c>,
+    status: u16,
+    limit: usize,
+    bytes: Vec<u8>,
+    /// What of the announced length is missing, for messages.
+    expected: Option<u64>,
+    notes: Vec<Note>,
+}
+
+impl<'e, 'c> Body<'e, 'c> {
+    fn new(exchange: &'e mut Exchange<'c>, head: &Head, limit: usize) -> Self {
+        Self {
+            exchange,
+            status: head.status,
+            limit,
+            bytes: Vec::new(),
+            expected: None,
+            notes: Vec::new(),
+        }
+    }
+
+    fn read(mut self, head: Head, method: &str) -> Result<Answer, Fault> {
+        let framing = self.framing(&head, method)?;
+        match framing {
+            Framing::None => {}
+            Framing::Length(length) => self.read_length(length)?,
+            Framing::Chunked => self.read_chunks()?,
+            Framing::ToTheEnd => self.read_to_the_end()?,
+        }
+        let mut reusable = head.is_1_1 && framing != Framing::ToTheEnd && !closes(&head.headers);
+        reusable &= self.check_surplus(framing)?;
+        if !self.exchange.is_sent() {
+            let (sent, total) = self.exchange.progress();
+            self.notes.push(Note::Early { sent, total });
+        }
+        Ok(Answer {
+            reusable: reusable && self.exchange.is_sent() && self.notes.is_empty(),
+            notes: self.notes,
+            response: Response {
+                status: head.status,
+                headers: head.headers,
+                body: self.bytes,
+            },
+        })
+    }
+
+    /// Decides by RFC 9112, section 6.3, and refuses what that section calls an error or an attack.
+    fn framing(&mut self, head: &Head, method: &str) -> Result<Framing, Fault> {
+        let length = content_length(&head.headers).map_err(|why| self.framing_fault(why))?;
+        let codings = transfer_codings(&head.headers);
+        let chunked = match codings.as_slice() {
+            [] => false,
+            [one] if one == "chunked" && head.is_1_1 => true,
+            _ => {
+                let codings = codings.join(", ");
+                let version = if head.is_1_1 { "1.1" } else { "1.0" };
+                return Err(self.framing_fault(format!(
+                    "Transfer-Encoding \"{}\" in an HTTP/{version} answer",
+                    codings.escape_default()
+                )));
+            }
+        };
+        if head.status == 101 {
+            self.notes.push(Note::SwitchedProtocols);
+            return Ok(Framing::None);
+        }
+        if matches!(head.status, 204 | 304) {
+            // A 304 and an answer to HEAD may announce the length that a 200 would have had.
+            if chunked || (head.status == 204 && length.is_some_and(|n| n > 0)) {
+                self.notes.push(Note::BodyNotAllowed { status: head.status });
+            }
+            return Ok(Framing::None);
+        }
+        if method == "HEAD" {
+            return Ok(Framing::None);
+        }
+        if chunked {
+            if length.is_some() {
+                self.notes.push(Note::LengthAndChunked);
+            }
+            return Ok(Framing::Chunked);
+        }
+        Ok(length.map_or(Framing::ToTheEnd, Framing::Length))
+    }
+
+    fn read_length(&mut self, length: u64) -> Result<(), Fault> {
+        let Some(length) = usize::try_from(length).ok().filter(|n| *n <= self.limit) else {
+            let available = self.exchange.available();
+            let kept = available.len().min(super::fault::PARTIAL_BYTES);
+            self.bytes.extend_from_slice(&available[..kept]);
+            return Err(self.over_limit(format!("Content-Length states {length} bytes")));
+        };
+        self.expected = Some(length as u64);
+        self.take(length)
+    }
+
+    fn read_to_the_end(&mut self) -> Result<(), Fault> {
+        loop {
+            self.take_available(usize::MAX)?;
+            match self.exchange.more() {
+                More::Bytes => {}
+                More::Closed => return Ok(()),
+                end @ (More::Broken(_) | More::Late | More::Interrupted) => {
+                    return Err(self.ended(&end));
+                }
+            }
+        }
+    }
+
+    fn read_chunks(&mut self) -> Result<(), Fault> {
+        let mut decorations = 0;
+        loop {
+            let line = self.line(&mut decorations)?;
+            let size = chunk_size(&line).map_err(|why| self.framing_fault(why))?;
+            if size == 0 {
+                return self.trailers(&mut decorations);
+            }
+            let room = self.limit - self.bytes.len();
+            let Some(size) = usize::try_from(size).ok().filter(|n| *n <= room) else {
+                // Announced beyond the limit: keep what fits as evidence, then give up.
+                self.take_available(room)?;
+                return Err(self.over_limit(format!("a chunk of {size} bytes")));
+            };
+            self.take(size)?;
+            self.expect_line_end()?;
+        }
+    }
+
+    /// Reads trailer fields up to the empty line, and drops them.
+    fn trailers(&mut self, decorations: &mut usize) -> Result<(), Fault> {
+        for _ in 0..=HEAD_LINES {
+            let line = self.line(decorations)?;
+            if line.is_empty() {
+                return Ok(());
+            }
+            *decorations += line.len();
+            let name = line.split(|b| *b == b':').next().unwrap_or_default();
+            let is_field = name.len() < line.len() && !name.is_empty();
+            if !is_field || !name.iter().all(u8::is_ascii_graphic) {
+                let shown = line[..line.len().min(60)].escape_ascii().to_string();
+                return Err(self.framing_fault(format!("\"{shown}\" as a trailer")));
+            }
+        }
+        Err(self.framing_fault(format!("more than {HEAD_LINES} trailers")))
+    }
+
+    /// Takes exactly that many bytes, which fit the limit.
+    fn take(&mut self, bytes: usize) -> Result<(), Fault> {
+        let end = self.bytes.len() + bytes;
+        // Never more at once than has come or will soon: the announced length is only a claim.
+        self.bytes.reserve(bytes.min(64 * 1024));
+        loop {
+            let missing = end - self.bytes.len();
+            let available = self.exchange.available();
+            let taken = available.len().min(missing);
+            self.bytes.extend_from_slice(&available[..taken]);
+            self.exchange.consume(taken);
+            if taken == missing {
+                return Ok(());
+            }
+            self.wait()?;
+        }
+    }
+
+    /// Takes what is there, up to `most` bytes and within the limit.
+    fn take_available(&mut self, most: usize) -> Result<(), Fault> {
+        let available = self.exchange.available();
+        let taken = available.len().min(most);
+        let room = self.limit - self.bytes.len();
+        self.bytes.extend_from_slice(&available[..taken.min(room)]);
+        self.exchange.consume(taken);
+        if taken > room {
+            return Err(self.over_limit("no announced length".into()));
+        }
+        Ok(())
+    }
+
+    /// One line without its end, which must be CR LF; extensions count as decorations.
+    fn line(&mut self, decorations: &mut usize) -> Result<Vec<u8>, Fault> {
+        loop {
+            let available = self.exchange.available();
+            if let Some(end) = available.iter().position(|b| *b == b'\n') {
+                let Some(line) = available[..end].strip_suffix(b"\r") else {
+                    return Err(self.framing_fault("a chunk line that ends without CR".into()));
+                };
+                let line = line.to_vec();
+                self.exchange.consume(end + 1);
+                let extension = line.iter().position(|b| *b == b';').unwrap_or(line.len());
+                *decorations += line.len() - extension;
+                if *decorations > DECORATION_BYTES {
+                    let limit = Size(DECORATION_BYTES as u64);
+                    let why = format!("more than {limit} of chunk extensions and trailers");
+                    return Err(self.framing_fault(why));
+                }
+                return Ok(line);
+            }
+            if available.len() > CHUNK_LINE_BYTES {
+                let limit = Size(CHUNK_LINE_BYTES as u64);
+                return Err(self.framing_fault(format!("a chunk line of more than {limit}")));
+            }
+            self.wait_for_line()?;
+        }
+    }
+
+    /// Waits for more of a line; a body that ends in good order here lacks its last chunk.
+    fn wait_for_line(&mut self) -> Result<(), Fault> {
+        match self.exchange.more() {
+            More::Bytes => Ok(()),
+            More::Closed => Err(self.framing_fault("the last chunk is missing".into())),
+            end @ (More::Broken(_) | More::Late | More::Interrupted) => Err(self.ended(&end)),
+        }
+    }
+
+    fn expect_line_end(&mut self) -> Result<(), Fault> {
+        loop {
+            match self.exchange.available() {
+                [b'\r', b'\n', ..] => {
+                    self.exchange.consume(2);
+                    return Ok(());
+                }
+                [] | [b'\r'] => self.wait_for_line()?,
+                _ => {
+                    return Err(self.framing_fault("a chunk longer than its size says".into()));
+                }
+            }
+        }
+    }
+
+    fn wait(&mut self) -> Result<(), Fault> {
+        match self.exchange.more() {
+            More::Bytes => Ok(()),
+            end @ (More::Closed | More::Broken(_) | More::Late | More::Interrupted) => {
+                Err(self.ended(&end))
+            }
+        }
+    }
+
+    /// Looks at what follows the answer although nothing may; true when nothing does.
+    fn check_surplus(&mut self, framing: Framing) -> Result<bool, Fault> {
+        let surplus = self.exchange.available();
+        if surplus.is_empty() {
+            return Ok(true);
+        }
+        if self.status == 101 {
+            return Ok(false);
+        }
+        if looks_like_http(surplus) {
+            self.notes.push(Note::SecondAnswer);
+            return Ok(false);
+        }
+        if let Framing::Length(length) = framing {
+            let got = length + surplus.len() as u64;
+            let why = format!("Content-Length states {length} bytes, but at least {got} came");
+            return Err(self.framing_fault(why));
+        }
+        if framing == Framing::None {
+            let note = Note::BodyNotAllowed { status: self.status };
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Why the body is incomplete.
+    fn ended(&self, end: &More) -> Fault {
+        let got = self.bytes.len() as u64;
+        let so_far = match self.expected {
+            Some(expected) => format!("after {got} of {expected} bytes of the body"),
+            None => format!("after {got} bytes of the body"),
+        };
+        let cause = match end {
+            More::Late => Cause::BodyTimeout {
+                got,
+                expected: self.expected,
+            },
+            More::Interrupted => Cause::Interrupted,
+            More::Bytes | More::Closed | More::Broken(_) => Cause::Truncated,
+        };
+        Fault::new(cause, format!("{} {so_far}", Ending(end)))
+            .within_body(self.status, &self.bytes)
+    }
+
+    fn over_limit(&self, what: String) -> Fault {
+        let limit = self.limit as u64;
+        let detail = format!("{what}; at most {} are read", Size(limit));
+        Fault::new(Cause::BodyOverLimit(limit), detail).within_body(self.status, &self.bytes)
+    }
+
+    fn framing_fault(&self, why: String) -> Fault {
+        Fault::new(Cause::Framing, why).within_body(self.status, &self.bytes)
+    }
+}
+
+/// The one length that all `Content-Length` fields agree on.
+fn content_length(headers: &Headers) -> Result<Option<u64>, String> {
+    let mut found: Option<(&str, u64)> = None;
+    for value in values(headers, "Content-Length") {
+        let shown = value.escape_default();
+        if value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(format!("Content-Length \"{shown}\" is not a number of bytes"));
+        }
+        let length = value
+            .parse()
+            .map_err(|_| format!("Content-Length {shown} is beyond any number of bytes"))?;
+        match found {
+            Some((first, other)) if other != length => {
+                return Err(format!("Content-Length states both {first} and {shown}"));
+            }
+            _ => found = Some((value, length)),
+        }
+    }
+    Ok(found.map(|(_, length)| length))
+}
+
+fn transfer_codings(headers: &Headers) -> Vec<String> {
+    values(headers, "Transfer-Encoding")
+        .map(str::to_ascii_lowercase)
+        .collect()
+}
+
+fn closes(headers: &Headers) -> bool {
+    values(headers, "Connection").any(|token| token.eq_ignore_ascii_case("close"))
+}
+
+/// The comma-separated elements of all fields of that name.
+fn values<'h>(headers: &'h Headers, name: &'static str) -> impl Iterator<Item = &'h str> {
+    headers
+        .iter()
+        .filter(move |(n, _)| n.eq_ignore_ascii_case(name))
+        .flat_map(|(_, value)| value.split(',').map(str::trim))
+}
+
+/// The size on a chunk's line: hexadecimal digits, then nothing or an extension.
+fn chunk_size(line: &[u8]) -> Result<u64, String> {
+    let digits = line.split(|b| *b == b';').next().unwrap_or_default();
+    let digits = digits.trim_ascii_end();
+    let wrong = || {
+        let shown = line[..line.len().min(60)].escape_ascii();
+        format!("\"{shown}\" as the size of a chunk")
+    };
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return Err(wrong());
+    }
+    std::str::from_utf8(digits)
+        .ok()
+        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+        .ok_or_else(wrong)
+}

@@ -1,0 +1,100 @@
+//! A request as bytes on the wire.
+//!
+//! Deliberately adds as little as HTTP/1.1 demands: `Host`, a length where there is or could be a
+//! body, and who is calling. No `Accept-Encoding`: a body is judged as the target wrote it.
+
+use super::origin::BaseUrl;
+use crate::http::Request;
+use std::io::Write as _;
+
+/// A body up to this size travels in one write with its head.
+pub(super) const INLINE_BODY: usize = 64 * 1024;
+
+const USER_AGENT: &str = concat!("conformant/", env!("CARGO_PKG_VERSION"));
+
+/// Writes the head, and the body where it is small, over what the buffer held; returns the part of
+/// the body that is still to be sent.
+///
+/// The request must have passed [`encode::request`](super::encode::request). Its own
+/// `Content-Length` and `Transfer-Encoding` are left out: the framing is decided here.
+pub(super) fn render<'r>(out: &mut Vec<u8>, base: &BaseUrl, request: &'r Request) -> &'r [u8] {
+    out.clear();
+    for piece in [
+        request.method.as_str(),
+        " ",
+        base.prefix(),
+        request.target.as_str(),
+        " HTTP/1.1\r\n",
+    ] {
+        out.extend_from_slice(piece.as_bytes());
+    }
+    if request.headers.get("Host").is_none() {
+        field(out, "Host", base.origin().authority());
+    }
+    if request.headers.get("User-Agent").is_none() {
+        field(out, "User-Agent", USER_AGENT);
+    }
+    for (name, value) in request.headers.iter() {
+        if !is_framing(name) {
+            field(out, name, value);
+        }
+    }
+    let needs_length = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
+    if needs_length || !request.body.is_empty() {
+        write!(out, "Content-Length: {}\r\n", request.body.len())
+            .expect("writing to a Vec succeeds");
+    }
+    out.extend_from_slice(b"\r\n");
+    if request.body.len() > INLINE_BODY {
+        return &request.body;
+    }
+    out.extend_from_slice(&request.body);
+    &[]
+}
+
+fn field(out: &mut Vec<u8>, name: &str, value: &str) {
+    for piece in [name, ": ", value, "\r\n"] {
+        out.extend_from_slice(piece.as_bytes());
+    }
+}
+
+fn is_framing(name: &str) -> bool {
+    name.eq_ignore_ascii_case("Content-Length") || name.eq_ignore_ascii_case("Transfer-Encoding")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_written_as_http_1_1() {
+        let base = BaseUrl::parse("http://h:81/chat").expect("a base");
+        let mut post = Request::new("POST", "/v2/x?a=b");
+        post.headers.add("content-length", "999");
+        post.headers.add("X-A", "1");
+        post.body = b"Body=x".to_vec();
+        let mut out = b"left over".to_vec();
+        assert!(render(&mut out, &base, &post).is_empty());
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            format!(
+                "POST /chat/v2/x?a=b HTTP/1.1\r\nHost: h:81\r\nUser-Agent: {USER_AGENT}\r\n\
+                 X-A: 1\r\nContent-Length: 6\r\n\r\nBody=x"
+            )
+        );
+
+        let mut get = Request::new("GET", "/");
+        get.headers.add("Host", "other");
+        get.headers.add("User-Agent", "me");
+        render(&mut out, &base, &get);
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            "GET /chat/ HTTP/1.1\r\nHost: other\r\nUser-Agent: me\r\n\r\n"
+        );
+
+        let mut large = Request::new("POST", "/");
+        large.body = vec![b'x'; INLINE_BODY + 1];
+        assert_eq!(render(&mut out, &base, &large).len(), INLINE_BODY + 1);
+        assert!(out.ends_with(b"\r\n\r\n"));
+    }
+}
