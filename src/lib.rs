@@ -5,9 +5,12 @@ pub mod clock;
 pub mod http;
 pub mod ids;
 pub mod json;
+pub mod redact;
 pub mod rulebook;
 pub mod source;
+pub mod text;
 pub mod verdict;
 
 pub mod reference;
+pub mod report;
 pub mod transport;

@@ -1,0 +1,171 @@
+//! Common Test Report Format: one test per rule.
+//!
+//! The format asks when a run began; a record does not know it, since the same seed must give the
+//! same bytes. The run begins at 0 and ends after its duration.
+
+use super::Settings;
+use super::view::{self, Outcome};
+use crate::text;
+use crate::verdict::{RunRecord, Verdict};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// The version of the format that is written.
+const SPEC_VERSION: &str = "0.0.0";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    report_format: &'static str,
+    spec_version: &'static str,
+    results: Results,
+}
+
+#[derive(Serialize)]
+struct Results {
+    tool: Value,
+    summary: Summary,
+    tests: Vec<Test>,
+    extra: Value,
+}
+
+#[derive(Default, Serialize)]
+struct Summary {
+    tests: usize,
+    passed: usize,
+    failed: usize,
+    pending: usize,
+    skipped: usize,
+    other: usize,
+    start: u64,
+    stop: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Test {
+    name: String,
+    status: &'static str,
+    duration: u64,
+    suite: Vec<String>,
+    raw_status: &'static str,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    trace: String,
+    extra: Value,
+}
+
+pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
+    let tests = tests(record, settings);
+    let with = |status| tests.iter().filter(|test| test.status == status).count();
+    let summary = Summary {
+        tests: tests.len(),
+        passed: with("passed"),
+        failed: with("failed"),
+        pending: with("pending"),
+        skipped: with("skipped"),
+        other: with("other"),
+        start: 0,
+        stop: milliseconds(record.summary.seconds),
+    };
+    let document = Document {
+        report_format: "CTRF",
+        spec_version: SPEC_VERSION,
+        results: Results {
+            tool: json!({"name": record.tool.name, "version": record.tool.version}),
+            summary,
+            tests,
+            extra: json!({
+                "rulebook": record.rulebook.digest,
+                "seed": record.seed,
+                "complete": record.complete,
+            }),
+        },
+    };
+    text::safe_json(&document).expect("a report's map keys are texts")
+}
+
+fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
+    let findings = view::by_rule(record);
+    let mut tests = Vec::with_capacity(record.rules.len());
+    for rule in &record.rules {
+        let findings = findings
+            .get(rule.id.as_str())
+            .map_or(&[][..], Vec::as_slice);
+        let first = findings.first();
+        let (status, message) = match view::of_rule(rule, settings) {
+            Outcome::Passed => ("passed", String::new()),
+            Outcome::Failed => ("failed", first.map_or(String::new(), |f| f.message.clone())),
+            Outcome::Warned => ("other", first.map_or(String::new(), |f| f.message.clone())),
+            Outcome::Skipped(reason) if rule.verdict == Verdict::Open => ("other", reason),
+            Outcome::Skipped(reason) => ("skipped", reason),
+            Outcome::Errored(reason) => ("failed", reason),
+        };
+        tests.push(Test {
+            name: rule.id.clone(),
+            status,
+            duration: 0,
+            suite: vec![view::service(&rule.id).to_owned()],
+            raw_status: view::name(rule.verdict),
+            message,
+            trace: first.map_or(String::new(), |finding| view::describe(finding)),
+            extra: json!({
+                "level": view::level(rule.level),
+                "source": rule.source.to_string(),
+                "judged": rule.judged,
+                "findings": rule.findings,
+            }),
+        });
+    }
+    tests
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts from floats saturate, and a negative duration is none"
+)]
+fn milliseconds(seconds: f64) -> u64 {
+    (seconds * 1_000.0).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Format;
+    use crate::report::sample::{HOSTILE, every_text_is, sample};
+
+    fn rendered(record: &RunRecord) -> Value {
+        let text = Format::Ctrf.render(record, Settings::default());
+        assert!(!text.contains(text::is_deceptive));
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_run_reads_like_this() {
+        let report = rendered(&sample());
+        assert_eq!(report["reportFormat"], "CTRF");
+        assert_eq!(
+            report["results"]["summary"],
+            json!({
+                "tests": 10, "passed": 1, "failed": 2, "pending": 0, "skipped": 5, "other": 2,
+                "start": 0, "stop": 1250,
+            })
+        );
+        let test = &report["results"]["tests"][3];
+        assert_eq!(test["name"], "flow/execution/status");
+        assert_eq!(test["status"], "failed");
+        assert_eq!(test["suite"], json!(["flow"]));
+        assert_eq!(test["message"], sample().findings[0].message);
+        assert_eq!(report["results"]["tests"][1]["status"], "other");
+    }
+
+    #[test]
+    fn hostile_texts_are_kept_as_data() {
+        for text in HOSTILE {
+            let report = rendered(&every_text_is(text));
+            assert_eq!(report["results"]["tests"][0]["name"], *text);
+        }
+    }
+}

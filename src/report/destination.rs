@@ -1,0 +1,297 @@
+//! `FORMAT=PATH`: which report goes where, and writing it there in one piece.
+//!
+//! A report is absent, the old one, or complete, at any time and whatever is killed when; it is
+//! never appended to. Standard output is written by the caller.
+
+use super::{Format, Settings};
+use crate::text;
+use crate::verdict::RunRecord;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Marks our unfinished files, so that a later run can clear away what a killed one left.
+const UNFINISHED: &str = ".conformant-unfinished";
+
+/// Where a report goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// `-`.
+    Stdout,
+    /// A file, made or replaced; its folder is made where it is missing.
+    File(PathBuf),
+}
+
+/// One `--report FORMAT=PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// What is written.
+    pub format: Format,
+    /// Where to.
+    pub destination: Destination,
+}
+
+/// What is wrong with a `FORMAT=PATH`.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReportError {
+    /// No `=`, or nothing on one side of it.
+    #[error("expected FORMAT=PATH such as junit=report.xml (`-` is standard output), got `{0}`")]
+    Shape(String),
+    /// A format that does not exist.
+    #[error("unknown report format `{given}`{}; there are {}", hint(.given), names().join(", "))]
+    Format {
+        /// What was given.
+        given: String,
+    },
+}
+
+/// Why a report could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to write the {} report to {}: {reason}", .format.name(), .path.display())]
+pub struct WriteError {
+    /// The format.
+    pub format: Format,
+    /// The file.
+    pub path: PathBuf,
+    /// What the system said.
+    #[source]
+    pub reason: io::Error,
+}
+
+fn names() -> [&'static str; Format::ALL.len()] {
+    Format::ALL.map(Format::name)
+}
+
+fn hint(given: &str) -> String {
+    text::did_you_mean(&given.to_ascii_lowercase(), &names())
+        .map(|name| format!(", did you mean `{name}`?"))
+        .unwrap_or_default()
+}
+
+impl FromStr for Report {
+    type Err = ReportError;
+
+    fn from_str(text: &str) -> Result<Self, ReportError> {
+        let shape = || ReportError::Shape(text.to_owned());
+        let (name, path) = text.split_once('=').ok_or_else(shape)?;
+        if name.is_empty() || path.is_empty() {
+            return Err(shape());
+        }
+        let format = Format::ALL.into_iter().find(|format| format.name() == name);
+        let format = format.ok_or_else(|| ReportError::Format {
+            given: name.to_owned(),
+        })?;
+        let destination = if path == "-" {
+            Destination::Stdout
+        } else {
+            Destination::File(path.into())
+        };
+        Ok(Self {
+            format,
+            destination,
+        })
+    }
+}
+
+impl Report {
+    /// Renders the record and writes it, to `stdout` where that is the destination.
+    ///
+    /// # Errors
+    /// Where the file cannot be written. A closed standard output is no error: nobody reads.
+    pub fn write(
+        &self,
+        record: &RunRecord,
+        settings: Settings,
+        stdout: &mut dyn io::Write,
+    ) -> Result<(), WriteError> {
+        let content = self.format.render(record, settings);
+        let (path, written) = match &self.destination {
+            Destination::Stdout => {
+                let written = stdout
+                    .write_all(content.as_bytes())
+                    .and_then(|()| stdout.flush());
+                (Path::new("standard output"), unless_closed(written))
+            }
+            Destination::File(path) => (path.as_path(), write_whole(path, content.as_bytes())),
+        };
+        written.map_err(|reason| WriteError {
+            format: self.format,
+            path: path.to_owned(),
+            reason,
+        })
+    }
+}
+
+/// A reader that has gone away is no failure.
+pub(super) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Writes a file so that it is never seen half written.
+pub(super) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    // A device or a pipe is written to; replacing /dev/null by a file would be a surprise.
+    if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+        return OpenOptions::new()
+            .write(true)
+            .open(path)?
+            .write_all(content);
+    }
+    let name = path
+        .file_name()
+        .ok_or(io::ErrorKind::IsADirectory)?
+        .to_string_lossy();
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(folder)?;
+    let prefix = format!(".{name}.");
+    clear_unfinished(folder, &prefix);
+    let mut file = unfinished(&prefix).tempfile_in(folder)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    sync_folder(folder);
+    Ok(())
+}
+
+/// Readable by all like any build result: secrets are redacted before.
+#[cfg(unix)]
+fn unfinished(prefix: &str) -> tempfile::Builder<'_, 'static> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut builder = tempfile::Builder::new();
+    builder.permissions(fs::Permissions::from_mode(0o644));
+    builder.prefix(prefix).suffix(UNFINISHED);
+    builder
+}
+
+#[cfg(not(unix))]
+fn unfinished(prefix: &str) -> tempfile::Builder<'_, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix).suffix(UNFINISHED);
+    builder
+}
+
+/// Removes what a killed run left of this report; where that fails it only stays longer.
+fn clear_unfinished(folder: &Path, prefix: &str) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(prefix) && name.ends_with(UNFINISHED) {
+            fs::remove_file(entry.path()).unwrap_or_default();
+        }
+    }
+}
+
+/// Makes the rename itself last, where the file system can; not every one opens folders.
+fn sync_folder(folder: &Path) {
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample::sample;
+
+    fn parse(text: &str) -> Result<Report, String> {
+        text.parse().map_err(|error: ReportError| error.to_string())
+    }
+
+    #[test]
+    fn formats_and_paths_are_read() {
+        for format in Format::ALL {
+            let report = parse(&format!("{}=a=b.out", format.name())).unwrap();
+            assert_eq!(report.format, format);
+            assert_eq!(report.destination, Destination::File("a=b.out".into()));
+        }
+        assert_eq!(parse("github=-").unwrap().destination, Destination::Stdout);
+    }
+
+    #[test]
+    fn a_wrong_format_is_answered_with_the_likely_one() {
+        let error = parse("juint=x").unwrap_err();
+        assert!(
+            error.contains("`juint`, did you mean `junit`?; there are json, junit"),
+            "{error}"
+        );
+        assert!(!parse("pdf=x").unwrap_err().contains("did you mean"));
+        for text in ["json", "=x", "json=", ""] {
+            assert!(parse(text).unwrap_err().starts_with("expected FORMAT=PATH"));
+        }
+    }
+
+    #[test]
+    fn files_are_replaced_whole_and_leave_nothing_beside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/run.json");
+        fs::create_dir(folder.path().join("new")).unwrap();
+        let stray = folder.path().join(format!("new/.run.json.abc{UNFINISHED}"));
+        fs::write(&stray, "half").unwrap();
+        fs::write(&path, "x".repeat(1_000_000)).unwrap();
+        let report = parse(&format!("json={}", path.display())).unwrap();
+        report
+            .write(&sample(), Settings::default(), &mut io::sink())
+            .unwrap();
+        assert!(fs::read_to_string(&path).unwrap().ends_with("}\n"));
+        let beside = fs::read_dir(path.parent().unwrap()).unwrap().count();
+        assert_eq!(beside, 1, "only the report itself");
+    }
+
+    #[test]
+    fn failures_name_the_path_and_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let report = parse(&format!("tap={}", folder.path().display())).unwrap();
+        let error = report
+            .write(&sample(), Settings::default(), &mut io::sink())
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("the tap report to"), "{text}");
+        assert!(
+            text.contains(&folder.path().display().to_string()),
+            "{text}"
+        );
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_are_written_to_and_not_replaced() {
+        use std::os::unix::fs::FileTypeExt as _;
+        write_whole(Path::new("/dev/null"), b"x").unwrap();
+        assert!(
+            fs::metadata("/dev/null")
+                .unwrap()
+                .file_type()
+                .is_char_device()
+        );
+    }
+
+    #[test]
+    fn a_closed_standard_output_is_no_error() {
+        let report = parse("json=-").unwrap();
+        report
+            .write(&sample(), Settings::default(), &mut Closed)
+            .unwrap();
+    }
+
+    struct Closed;
+
+    impl io::Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Workflow commands that put annotations on a GitHub run: one per broken rule.
+//!
+//! One per rule and not per finding, since a run shows only the first few annotations of a step.
+
+use super::Settings;
+use super::view::{self, Broken};
+use crate::verdict::RunRecord;
+use std::fmt::Write as _;
+
+pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
+    let mut out = String::new();
+    for broken in view::broken(record, settings) {
+        let command = if broken.fails { "error" } else { "warning" };
+        annotate(&mut out, command, broken.id, &message(&broken));
+    }
+    let errors = view::not_judged(record);
+    for (reason, ids) in errors
+        .iter()
+        .filter(|(reason, _)| reason.starts_with("error"))
+    {
+        annotate(&mut out, "error", reason, &ids.join("\n"));
+    }
+    let headline = view::headline(record, settings);
+    annotate(&mut out, "notice", "conformant", &headline);
+    out
+}
+
+fn annotate(out: &mut String, command: &str, title: &str, message: &str) {
+    writeln!(
+        out,
+        "::{command} title={}::{}",
+        property(title),
+        data(message)
+    )
+    .expect("writing to a String succeeds");
+}
+
+fn message(broken: &Broken) -> String {
+    let Some(first) = broken.findings.first() else {
+        return broken.origin();
+    };
+    let more = match broken.findings.len() - 1 {
+        0 => String::new(),
+        more => format!("{} of this rule\n", view::count(more, "more finding")),
+    };
+    let origin = broken.origin();
+    format!(
+        "{}\n{origin}\n{}{more}",
+        first.message,
+        view::describe(first)
+    )
+}
+
+/// What stands behind the second `::`. The runner decodes exactly these.
+fn data(text: &str) -> String {
+    text.trim_end()
+        .replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Format;
+    use crate::report::sample::{HOSTILE, every_text_is, sample};
+
+    #[test]
+    fn a_run_reads_like_this() {
+        let text = Format::Github.render(&sample(), Settings::default());
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        assert!(lines[0].starts_with(
+            "::error title=flow/execution/status::/status is \"running\", expected one of active, \
+             ended%0Amust, D3 \"Execution (FN)\", line 37%0A  where     flow/create-execution"
+        ));
+        assert!(lines[0].ends_with("1 more finding of this rule"));
+        assert!(lines[1].starts_with("::warning title=flow/execution/no-other-fields::"));
+        assert_eq!(
+            lines[2],
+            "::error title=error%3A predicate panicked::flow/execution/steps"
+        );
+        assert_eq!(
+            lines[3],
+            "::notice title=conformant::not conformant: 1 rule broken, 1 warning"
+        );
+    }
+
+    #[test]
+    fn hostile_texts_make_no_command_of_their_own() {
+        for text in HOSTILE {
+            let rendered = Format::Github.render(&every_text_is(text), Settings::default());
+            for line in rendered.lines() {
+                let rest = line.strip_prefix("::").expect("only commands of ours");
+                let (head, _) = rest.split_once("::").expect("a head and a message");
+                let (command, title) = head.split_once(" title=").expect("a title");
+                assert!(["error", "warning", "notice"].contains(&command), "{line}");
+                assert!(!title.contains([':', ',']), "{line}");
+                assert!(!line.contains("##[") && !line.contains("##vso["), "{line}");
+            }
+        }
+    }
+}

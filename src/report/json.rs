@@ -1,0 +1,111 @@
+//! The frozen JSON report: the record itself, written and read back.
+//!
+//! Adds nothing to the record and leaves nothing out, so that a stored run can be judged, merged,
+//! compared and rendered by a later version.
+
+use crate::text;
+use crate::verdict::{RunRecord, SCHEMA_VERSION};
+use serde::Deserialize;
+
+/// Why a stored run cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Not JSON, or not of the report's shape.
+    #[error("failed to read the stored run: {0}")]
+    Shape(#[from] serde_json::Error),
+    /// Written by a version whose shape is not known here.
+    #[error(
+        "failed to read the stored run: its schema_version is {found}, this version reads \
+         {SCHEMA_VERSION}; use the version of conformant that wrote it"
+    )]
+    Version {
+        /// What stood there.
+        found: u64,
+    },
+}
+
+/// Only what every version of the shape has.
+#[derive(Deserialize)]
+struct Versioned {
+    schema_version: u64,
+}
+
+pub(super) fn render(record: &RunRecord) -> String {
+    text::safe_json(record).expect("a record's map keys are texts")
+}
+
+/// Reads what `--report json=` wrote.
+pub fn read(json: &[u8]) -> Result<RunRecord, ReadError> {
+    // The version first: another shape should be called so and not "missing field".
+    let Versioned { schema_version } = serde_json::from_slice(json)?;
+    if schema_version != u64::from(SCHEMA_VERSION) {
+        return Err(ReadError::Version {
+            found: schema_version,
+        });
+    }
+    Ok(serde_json::from_slice(json)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample::{HOSTILE, every_text_is, sample};
+
+    #[test]
+    fn the_shape_is_frozen_and_the_version_comes_first() {
+        let json = render(&sample());
+        assert!(
+            json.starts_with("{\n  \"schema_version\": 1,\n  \"tool\": {"),
+            "{json}"
+        );
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let keys = |value: &serde_json::Value| -> String {
+            let fields = value.as_object().unwrap();
+            fields
+                .keys()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert_eq!(
+            keys(&value),
+            "schema_version tool rulebook targets seed complete summary rules findings \
+             open_points scenarios"
+        );
+        assert_eq!(keys(&value["summary"]), "rules scenarios exchanges seconds");
+        assert_eq!(
+            keys(&value["summary"]["rules"]),
+            "pass fail open inconclusive not_applicable waived error not_judged"
+        );
+        assert_eq!(
+            keys(&value["rules"][2]),
+            "id level source verdict judged findings"
+        );
+        assert_eq!(
+            keys(&value["findings"][1]),
+            "rule level service operation scenario step exchange pointer kind expected actual \
+             message reproduce"
+        );
+        assert_eq!(keys(&value["scenarios"][2]), "id verdict seconds");
+    }
+
+    #[test]
+    fn records_read_back_equal_whatever_they_hold() {
+        assert_eq!(read(render(&sample()).as_bytes()).unwrap(), sample());
+        for text in HOSTILE {
+            let record = every_text_is(text);
+            let json = render(&record);
+            assert!(!json.contains(text::is_deceptive), "{json}");
+            assert!(!json.contains("##vso["), "{json}");
+            assert_eq!(read(json.as_bytes()).unwrap(), record);
+        }
+    }
+
+    #[test]
+    fn other_versions_and_other_files_are_refused_by_name() {
+        let error = |json: &str| read(json.as_bytes()).unwrap_err().to_string();
+        assert!(error(r#"{"schema_version": 2}"#).contains("is 2, this version reads 1"));
+        assert!(error(r#"{"log": {}}"#).contains("schema_version"));
+        assert!(error("<html>").contains("line 1 column 1"));
+    }
+}

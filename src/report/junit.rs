@@ -1,0 +1,223 @@
+//! JUnit XML: one suite per service, one test case per rule and per scenario.
+//!
+//! Rules are the test cases that CI dashboards follow over time: an id is stable and a broken rule
+//! is one red case with all its findings, however many scenarios it shows in. Scenarios stand
+//! beside them with their duration, and name the rules they saw broken instead of repeating the
+//! findings. The class name tells both apart: `flow.rules`, `flow.scenarios`. A case is red only
+//! where the exit code is; broken should-rules are green with their findings as output.
+
+use super::Settings;
+use super::view::{self, Outcome};
+use crate::verdict::{Finding, RunRecord};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// How many findings of one rule are written out.
+const FINDINGS_MAX: usize = 20;
+
+pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
+    let mut report = Report::new("conformant");
+    report.set_time(duration(record.summary.seconds));
+    for (_, suite) in suites(record, settings) {
+        report.add_test_suite(suite);
+    }
+    report
+        .to_string()
+        .expect("writing XML into memory succeeds")
+}
+
+fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, TestSuite> {
+    let mut suites = BTreeMap::new();
+    let rules = view::by_rule(record);
+    for rule in &record.rules {
+        let findings = rules.get(rule.id.as_str()).map_or(&[][..], Vec::as_slice);
+        let outcome = view::of_rule(rule, settings);
+        let summary = findings.first().map_or("", |finding| &finding.message);
+        let mut case = case(&rule.id, "rules", &outcome, summary, &details(findings));
+        case.set_assertions(rule.judged);
+        case.add_property(property("level", view::level(rule.level)));
+        case.add_property(property("source", &rule.source.to_string()));
+        suite(&mut suites, &rule.id, record).add_test_case(case);
+    }
+    let scenarios = view::by_scenario(record);
+    for result in &record.scenarios {
+        let findings = scenarios
+            .get(result.id.as_str())
+            .map_or(&[][..], Vec::as_slice);
+        let outcome = view::of_scenario(result, findings, settings);
+        let broken = breaks(findings, &result.reason);
+        let mut case = case(&result.id, "scenarios", &outcome, &broken, "");
+        case.set_time(duration(result.seconds));
+        let suite = suite(&mut suites, &result.id, record);
+        suite.set_time(suite.time.unwrap_or_default() + duration(result.seconds));
+        suite.add_test_case(case);
+    }
+    suites
+}
+
+fn suite<'a, 'r>(
+    suites: &'a mut BTreeMap<&'r str, TestSuite>,
+    id: &'r str,
+    record: &RunRecord,
+) -> &'a mut TestSuite {
+    let service = view::service(id);
+    suites.entry(service).or_insert_with(|| {
+        let mut suite = TestSuite::new(xml_text(service));
+        if let Some(target) = record.targets.get(service) {
+            suite.add_property(property("target", target));
+        }
+        suite.add_property(property("seed", &record.seed.to_string()));
+        suite.add_property(property("rulebook", &record.rulebook.digest));
+        suite.add_property(property("complete", &record.complete.to_string()));
+        suite
+    })
+}
+
+fn property(name: &str, value: &str) -> (String, String) {
+    (name.to_owned(), xml_text(value))
+}
+
+fn case(id: &str, kind: &str, outcome: &Outcome, message: &str, details: &str) -> TestCase {
+    let non_success = |kind, ty: &str, message: &str| {
+        let mut status = TestCaseStatus::non_success(kind);
+        status.set_type(xml_text(ty));
+        status.set_message(xml_text(message));
+        if !details.is_empty() {
+            status.set_description(xml_text(details));
+        }
+        status
+    };
+    let (status, output) = match outcome {
+        Outcome::Passed => (TestCaseStatus::success(), None),
+        Outcome::Failed => (
+            non_success(NonSuccessKind::Failure, "broken", message),
+            None,
+        ),
+        Outcome::Warned => {
+            let output = format!("warning: {message}\n{details}");
+            (TestCaseStatus::success(), Some(output))
+        }
+        Outcome::Skipped(reason) => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(xml_text(reason));
+            let output = (!details.is_empty()).then(|| details.to_owned());
+            (status, output)
+        }
+        Outcome::Errored(reason) => (non_success(NonSuccessKind::Error, "error", reason), None),
+    };
+    let mut case = TestCase::new(xml_text(id), status);
+    case.set_classname(xml_text(&format!("{}.{kind}", view::service(id))));
+    if let Some(output) = output {
+        case.set_system_out(xml_text(&output));
+    }
+    case
+}
+
+fn details(findings: &[&Finding]) -> String {
+    let mut out = String::new();
+    for finding in findings.iter().take(FINDINGS_MAX) {
+        out += &format!("{}\n{}\n", finding.message, view::describe(finding));
+    }
+    if findings.len() > FINDINGS_MAX {
+        out += &view::count(findings.len() - FINDINGS_MAX, "more finding");
+    }
+    out
+}
+
+fn breaks(findings: &[&Finding], reason: &str) -> String {
+    let rules: BTreeSet<&str> = findings
+        .iter()
+        .map(|finding| finding.rule.as_str())
+        .collect();
+    if rules.is_empty() {
+        return reason.to_owned();
+    }
+    format!(
+        "breaks {}",
+        rules.into_iter().collect::<Vec<_>>().join(", ")
+    )
+}
+
+fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+/// Leaves out what XML 1.0 cannot hold; `quick-junit` alone would let U+FFFE and U+FFFF through.
+fn xml_text(text: &str) -> String {
+    text.chars().filter(|&c| is_xml_char(c)).collect()
+}
+
+/// The production `Char` of XML 1.0.
+fn is_xml_char(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Format;
+    use crate::report::sample::{HOSTILE, every_text_is, sample};
+    use quick_xml::Reader;
+    use quick_xml::events::Event;
+
+    fn rendered(record: &RunRecord) -> String {
+        Format::Junit.render(record, Settings::default())
+    }
+
+    #[test]
+    fn a_run_reads_like_this() {
+        let xml = rendered(&sample());
+        for line in [
+            r#"<testsuites name="conformant" tests="14" skipped="8" failures="2" errors="1" time="1.250">"#,
+            r#"<testsuite name="flow" tests="14" skipped="8" errors="1" failures="2" time="1.250">"#,
+            r#"<property name="target" value="http://127.0.0.1:4010/flow"/>"#,
+            r#"<testcase name="flow/execution/sid" classname="flow.rules" assertions="3">"#,
+            r#"<property name="source" value="D3 &quot;Execution (FN)&quot;, line 37"/>"#,
+            r#"<failure message="/status is &quot;running&quot;, expected one of active, ended" type="broken">"#,
+            r#"<failure message="breaks flow/execution/no-other-fields, flow/execution/status" type="broken"/>"#,
+            r#"<skipped message="not-applicable: hook missing: end_execution"/>"#,
+            r#"<skipped message="waived: known until 2.4"/>"#,
+            r#"<error message="error: predicate panicked" type="error"/>"#,
+            r"<system-out>warning: /shape is not a documented field",
+            r#"<testcase name="flow/fetch-execution/happy" classname="flow.scenarios" time="0.250"/>"#,
+        ] {
+            assert!(xml.contains(line), "{line}\nis missing in\n{xml}");
+        }
+    }
+
+    #[test]
+    fn hostile_texts_leave_the_file_well_formed() {
+        for text in HOSTILE {
+            let xml = rendered(&every_text_is(text));
+            assert!(xml.chars().all(is_xml_char), "{text:?}");
+            let mut reader = Reader::from_str(&xml);
+            reader.config_mut().check_end_names = true;
+            let mut cases = 0;
+            loop {
+                match reader
+                    .read_event()
+                    .unwrap_or_else(|e| panic!("{text:?}: {e}\n{xml}"))
+                {
+                    Event::Start(tag) | Event::Empty(tag) => {
+                        for attribute in tag.attributes() {
+                            attribute.unwrap_or_else(|e| panic!("{text:?}: {e}\n{xml}"));
+                        }
+                        cases += usize::from(tag.name().as_ref() == "testcase");
+                    }
+                    Event::Eof => break,
+                    _ => {}
+                }
+            }
+            assert_eq!(cases, 14, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_xml_filter_follows_the_char_production() {
+        assert_eq!(
+            xml_text("a\0\u{1f}\u{7f}\u{fffe}\u{ffff}\u{fffd}\u{10ffff}\t"),
+            "a\u{7f}\u{fffd}\u{10ffff}\t"
+        );
+    }
+}

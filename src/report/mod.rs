@@ -1,0 +1,94 @@
+//! Reports: what a run concluded, written down in the formats that people, CI services and tools
+//! read.
+//!
+//! One file per format, each a pure function from a finished [`RunRecord`] to text; the console
+//! alone also follows the stream of events. Knows neither the engine nor the environment: width,
+//! colour and destination are handed in. Every text passes two choke points on its way out:
+//! [`Stream`] redacts before any consumer sees an event, [`Format::render`] escapes before any
+//! format that people read sees a record.
+
+pub mod console;
+mod ctrf;
+mod destination;
+mod github;
+mod json;
+mod junit;
+mod sarif;
+mod stream;
+mod tap;
+mod texts;
+mod view;
+
+#[cfg(test)]
+mod sample;
+
+pub use self::console::Console;
+pub use self::destination::{Destination, Report, ReportError, WriteError};
+pub use self::json::{ReadError, read};
+pub use self::stream::{Consumer, Keep, Stream};
+pub use self::texts::{escaped, redact_event, redact_record};
+
+use crate::verdict::RunRecord;
+
+/// The formats a report can be written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The frozen record itself.
+    Json,
+    /// JUnit XML, for CI dashboards.
+    Junit,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// TAP 14.
+    Tap,
+    /// Common Test Report Format.
+    Ctrf,
+    /// Workflow commands that annotate a GitHub run.
+    Github,
+}
+
+/// What the formats must know beyond the record.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    /// `--strict`: a broken should-rule fails the run like a must-rule.
+    pub strict: bool,
+}
+
+impl Format {
+    /// Every format, in the order in which help lists them.
+    pub const ALL: [Self; 6] = [
+        Self::Json,
+        Self::Junit,
+        Self::Sarif,
+        Self::Tap,
+        Self::Ctrf,
+        Self::Github,
+    ];
+
+    /// The name that `--report FORMAT=PATH` takes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Junit => "junit",
+            Self::Sarif => "sarif",
+            Self::Tap => "tap",
+            Self::Ctrf => "ctrf",
+            Self::Github => "github",
+        }
+    }
+
+    /// The whole report as text. The record must have been redacted ([`redact_record`]).
+    ///
+    /// The formats that are data keep every text exactly, spelled harmlessly; the others show
+    /// texts escaped.
+    pub fn render(self, record: &RunRecord, settings: Settings) -> String {
+        match self {
+            Self::Json => json::render(record),
+            Self::Sarif => sarif::render(record, settings),
+            Self::Ctrf => ctrf::render(record, settings),
+            Self::Junit => junit::render(&escaped(record), settings),
+            Self::Tap => tap::render(&escaped(record), settings),
+            Self::Github => github::render(&escaped(record), settings),
+        }
+    }
+}

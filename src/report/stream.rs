@@ -1,0 +1,73 @@
+//! The one stream of run events, redacted once and handed to every consumer.
+//!
+//! Consumers see events only through [`Stream`]; none is given a way around the redactor.
+
+use super::texts::redact_event;
+use crate::redact::Redactor;
+use crate::verdict::{RunEvent, RunRecord};
+
+/// Something that follows a run. Reports never fail a run: a consumer keeps its own errors.
+pub trait Consumer {
+    /// Takes notice of what happened; secrets are already out.
+    fn event(&mut self, event: &RunEvent);
+}
+
+/// Redacts each event, then hands it to every consumer in order.
+pub struct Stream<'a> {
+    redactor: &'a Redactor,
+    consumers: Vec<&'a mut dyn Consumer>,
+}
+
+impl<'a> Stream<'a> {
+    /// A stream to these consumers.
+    pub fn new(redactor: &'a Redactor, consumers: Vec<&'a mut dyn Consumer>) -> Self {
+        Self {
+            redactor,
+            consumers,
+        }
+    }
+
+    /// Passes one event on.
+    pub fn send(&mut self, mut event: RunEvent) {
+        redact_event(&mut event, self.redactor);
+        for consumer in &mut self.consumers {
+            consumer.event(&event);
+        }
+    }
+}
+
+/// Keeps the final record, for the formats that are written at the end.
+#[derive(Debug, Default)]
+pub struct Keep {
+    /// The record, once the run has ended.
+    pub record: Option<RunRecord>,
+}
+
+impl Consumer for Keep {
+    fn event(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Started { .. } | RunEvent::ScenarioEnded { .. } => {}
+            RunEvent::Finished { record } => self.record = Some((**record).clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample::every_text_is;
+
+    #[test]
+    fn no_consumer_sees_a_secret() {
+        let redactor = Redactor::new(["hunter2-hunter2"]);
+        let (mut first, mut second) = (Keep::default(), Keep::default());
+        let mut stream = Stream::new(&redactor, vec![&mut first, &mut second]);
+        stream.send(RunEvent::Finished {
+            record: Box::new(every_text_is("x hunter2-hunter2")),
+        });
+        for kept in [first, second] {
+            assert!(!format!("{kept:?}").contains("hunter2"));
+            assert_eq!(kept.record.unwrap().rules[0].id, "x [redacted]");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! TAP 14: one test point per rule.
+//!
+//! Broken should-rules and waived rules are `not ok` with the directive `TODO`, which harnesses do
+//! not count as failures; what was not judged is `ok` with `SKIP`. Scenarios stand in no test point.
+
+use super::Settings;
+use super::view::{self, Outcome};
+use crate::text;
+use crate::verdict::{Finding, RunRecord, Verdict};
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// How many findings of one rule are written out.
+const FINDINGS_MAX: usize = 20;
+
+pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
+    let findings = view::by_rule(record);
+    let mut out = format!("TAP version 14\n1..{}\n", record.rules.len());
+    for (at, rule) in record.rules.iter().enumerate() {
+        let (word, directive) = match view::of_rule(rule, settings) {
+            Outcome::Passed => ("ok", String::new()),
+            Outcome::Failed => ("not ok", String::new()),
+            Outcome::Warned => ("not ok", " # TODO warning".to_owned()),
+            Outcome::Skipped(reason) if rule.verdict == Verdict::Waived => {
+                ("not ok", format!(" # TODO {}", plain(&reason)))
+            }
+            Outcome::Skipped(reason) => ("ok", format!(" # SKIP {}", plain(&reason))),
+            // A comment behind the description, and not a directive: it counts as a failure.
+            Outcome::Errored(reason) => ("not ok", format!(" - {}", plain(&reason))),
+        };
+        let line = format!("{word} {} - {}{directive}", at + 1, plain(&rule.id));
+        out.push_str(&line);
+        out.push('\n');
+        for finding in findings
+            .get(rule.id.as_str())
+            .into_iter()
+            .flatten()
+            .take(FINDINGS_MAX)
+        {
+            diagnose(finding, &rule.source.to_string(), &mut out);
+        }
+    }
+    if !record.complete {
+        out.push_str("Bail out! the run was cut short\n");
+    }
+    out
+}
+
+/// A YAML block whose values are JSON strings, which YAML reads alike.
+fn diagnose(finding: &Finding, source: &str, out: &mut String) {
+    let place = view::place(finding);
+    let fields = [
+        ("message", finding.message.as_str()),
+        ("severity", &finding.level),
+        ("source", source),
+        ("where", &place),
+        ("expected", &finding.expected),
+        ("actual", &finding.actual),
+        ("diff", &finding.diff),
+        ("repeat", &finding.reproduce),
+    ];
+    out.push_str("  ---\n");
+    for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
+        writeln!(out, "  {name}: {}", Value::from(value)).expect("writing to a String succeeds");
+    }
+    out.push_str("  ...\n");
+}
+
+/// One line in which `#` starts no directive.
+fn plain(text: &str) -> String {
+    text::escape_line(text)
+        .replace('\\', "\\\\")
+        .replace('#', "\\#")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Format;
+    use crate::report::sample::{HOSTILE, every_text_is, sample};
+
+    #[test]
+    fn a_run_reads_like_this() {
+        let tap = Format::Tap.render(&sample(), Settings::default());
+        let points: Vec<_> = tap.lines().filter(|line| !line.starts_with(' ')).collect();
+        assert_eq!(
+            points,
+            [
+                "TAP version 14",
+                "1..10",
+                "not ok 1 - flow/execution/context # TODO waived: known until 2.4",
+                "not ok 2 - flow/execution/no-other-fields # TODO warning",
+                "ok 3 - flow/execution/sid",
+                "not ok 4 - flow/execution/status",
+                "not ok 5 - flow/execution/steps - error: predicate panicked",
+                "ok 6 - flow/execution/unset # SKIP open",
+                "ok 7 - flow/executions/ends # SKIP not-applicable: hook missing: end_execution",
+                "ok 8 - flow/executions/order # SKIP inconclusive: timeout",
+                "ok 9 - flow/executions/steps # SKIP not-applicable: hook missing: end_execution",
+                "ok 10 - flow/executions/walk # SKIP not-judged: one page only",
+            ]
+        );
+        assert!(
+            tap.contains("\n  ---\n  message: \"/status is \\\"running\\\", expected"),
+            "{tap}"
+        );
+    }
+
+    #[test]
+    fn a_run_that_was_cut_short_bails_out() {
+        let mut record = sample();
+        record.complete = false;
+        let tap = Format::Tap.render(&record, Settings::default());
+        assert!(tap.ends_with("Bail out! the run was cut short\n"));
+    }
+
+    #[test]
+    fn hostile_texts_make_no_test_point_and_no_directive() {
+        for text in HOSTILE {
+            let tap = Format::Tap.render(&every_text_is(text), Settings::default());
+            let points = tap.lines().filter(|line| !line.starts_with("  "));
+            for (at, line) in points.skip(2).enumerate() {
+                assert!(
+                    line.starts_with(&format!("ok {} - ", at + 1))
+                        || line.starts_with(&format!("not ok {} - ", at + 1)),
+                    "{line}"
+                );
+                assert!(line.matches(" # ").count() <= 1, "{line}");
+            }
+            let yaml: Vec<_> = tap.lines().filter_map(|l| l.strip_prefix("  ")).collect();
+            for line in yaml.iter().filter(|line| !["---", "..."].contains(*line)) {
+                let (_, value) = line.split_once(": ").expect("a mapping");
+                serde_json::from_str::<String>(value).unwrap();
+            }
+        }
+    }
+}

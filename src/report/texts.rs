@@ -1,0 +1,235 @@
+//! Every text in a record or an event, visited once: what redaction and escaping have in common.
+//!
+//! The visitors take the types apart field by field, so that a new field cannot be forgotten.
+
+use crate::redact::Redactor;
+use crate::source::Source;
+use crate::text;
+use crate::verdict::{
+    Finding, OpenPointResult, RuleResult, RulebookStamp, RunEvent, RunRecord, ScenarioResult,
+    Summary, Tool,
+};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Whether a text may hold several lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Line,
+    Block,
+}
+
+type Visit<'a> = &'a mut dyn FnMut(&mut String, Shape);
+
+/// Takes secrets out of every text of a record; before anything is written or shown.
+pub fn redact_record(record: &mut RunRecord, redactor: &Redactor) {
+    visit_record(record, &mut |text, _| redactor.redact_in_place(text));
+}
+
+/// Takes secrets out of every text of an event.
+pub fn redact_event(event: &mut RunEvent, redactor: &Redactor) {
+    let visit: Visit = &mut |text, _| redactor.redact_in_place(text);
+    match event {
+        RunEvent::Started {
+            scenarios: _,
+            targets,
+        } => visit_map(targets, visit),
+        RunEvent::ScenarioEnded {
+            result,
+            findings,
+            exchanges: _,
+        } => {
+            visit_scenario(result, visit);
+            for finding in findings {
+                visit_finding(finding, visit);
+            }
+        }
+        RunEvent::Finished { record } => visit_record(record, visit),
+    }
+}
+
+/// The record with every text as it may be shown to people; what is one line stays one line.
+#[must_use]
+pub fn escaped(record: &RunRecord) -> RunRecord {
+    let mut shown = record.clone();
+    visit_record(&mut shown, &mut escape);
+    shown
+}
+
+/// The findings of one scenario as they may be shown to people.
+pub(super) fn escaped_scenario(result: &ScenarioResult) -> ScenarioResult {
+    let mut shown = result.clone();
+    visit_scenario(&mut shown, &mut escape);
+    shown
+}
+
+fn escape(text: &mut String, shape: Shape) {
+    let escaped = match shape {
+        Shape::Line => text::escape_line(text),
+        Shape::Block => text::escape(text),
+    };
+    if let Cow::Owned(escaped) = escaped {
+        *text = escaped;
+    }
+}
+
+fn visit_record(record: &mut RunRecord, visit: Visit) {
+    let RunRecord {
+        schema_version: _,
+        tool: Tool { name, version },
+        rulebook: RulebookStamp { digest },
+        targets,
+        seed: _,
+        complete: _,
+        summary:
+            Summary {
+                rules: _,
+                scenarios: scenario_counts,
+                exchanges: _,
+                seconds: _,
+            },
+        rules,
+        findings,
+        open_points,
+        scenarios,
+    } = record;
+    for text in [name, version, digest] {
+        visit(text, Shape::Line);
+    }
+    visit_map(targets, visit);
+    visit_keys(scenario_counts, visit);
+    rules.iter_mut().for_each(|rule| visit_rule(rule, visit));
+    findings
+        .iter_mut()
+        .for_each(|finding| visit_finding(finding, visit));
+    for OpenPointResult { id, observed } in open_points {
+        visit(id, Shape::Line);
+        observed
+            .iter_mut()
+            .for_each(|text| visit(text, Shape::Line));
+    }
+    scenarios
+        .iter_mut()
+        .for_each(|result| visit_scenario(result, visit));
+}
+
+fn visit_rule(rule: &mut RuleResult, visit: Visit) {
+    let RuleResult {
+        id,
+        level: _,
+        source:
+            Source {
+                document: _,
+                section,
+                lines: _,
+            },
+        verdict: _,
+        judged: _,
+        findings: _,
+        reason,
+    } = rule;
+    for text in [id, section, reason] {
+        visit(text, Shape::Line);
+    }
+}
+
+fn visit_finding(finding: &mut Finding, visit: Visit) {
+    let Finding {
+        rule,
+        level,
+        service,
+        operation,
+        scenario,
+        step: _,
+        exchange: _,
+        pointer,
+        kind,
+        expected,
+        actual,
+        message,
+        reproduce,
+        diff,
+    } = finding;
+    for text in [
+        rule, level, service, operation, scenario, pointer, kind, message,
+    ] {
+        visit(text, Shape::Line);
+    }
+    for text in [expected, actual, reproduce, diff] {
+        visit(text, Shape::Block);
+    }
+}
+
+fn visit_scenario(result: &mut ScenarioResult, visit: Visit) {
+    let ScenarioResult {
+        id,
+        verdict: _,
+        seconds: _,
+        reason,
+    } = result;
+    visit(id, Shape::Line);
+    visit(reason, Shape::Line);
+}
+
+fn visit_map(map: &mut BTreeMap<String, String>, visit: Visit) {
+    visit_keys(map, visit);
+    map.values_mut().for_each(|text| visit(text, Shape::Line));
+}
+
+fn visit_keys<T>(map: &mut BTreeMap<String, T>, visit: Visit) {
+    *map = std::mem::take(map)
+        .into_iter()
+        .map(|(mut key, value)| {
+            visit(&mut key, Shape::Line);
+            (key, value)
+        })
+        .collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample::{every_text_is, sample};
+    use crate::text::is_deceptive;
+
+    #[test]
+    fn no_text_of_a_record_keeps_a_secret() {
+        let secret = "hunter2-hunter2";
+        let redactor = Redactor::new([secret]);
+        let mut record = every_text_is(&format!("a {secret} b"));
+        let mut ended = RunEvent::ScenarioEnded {
+            result: record.scenarios[0].clone(),
+            findings: record.findings.clone(),
+            exchanges: 1,
+        };
+        let mut started = RunEvent::Started {
+            scenarios: 1,
+            targets: record.targets.clone(),
+        };
+        redact_record(&mut record, &redactor);
+        redact_event(&mut ended, &redactor);
+        redact_event(&mut started, &redactor);
+        for shown in [
+            format!("{record:?}"),
+            format!("{ended:?}"),
+            format!("{started:?}"),
+        ] {
+            assert!(!shown.contains(secret), "{shown}");
+            assert!(shown.contains("[redacted]"));
+        }
+    }
+
+    #[test]
+    fn no_text_of_a_shown_record_deceives() {
+        let shown = escaped(&every_text_is("\u{1b}[2J\n::error::x\u{202e}"));
+        let json = serde_json::to_string(&shown).unwrap();
+        assert!(!json.contains(is_deceptive), "{json}");
+        assert!(!shown.rules[0].id.contains('\n'));
+        assert!(shown.findings[0].actual.contains('\n'));
+    }
+
+    #[test]
+    fn ordinary_records_are_shown_as_they_are() {
+        assert_eq!(escaped(&sample()), sample());
+    }
+}

@@ -1,0 +1,379 @@
+//! What the formats ask of a record: outcomes, groups and the description of a finding.
+//!
+//! Decides once, for every format, what is red: a test is red only where the run's exit code says
+//! so, too. Writes no format's syntax.
+
+use super::Settings;
+use crate::text;
+use crate::verdict::{Finding, Level, RuleResult, RunRecord, ScenarioResult, Verdict};
+use std::collections::BTreeMap;
+
+/// What a dashboard shows of one rule or scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Green.
+    Passed,
+    /// Red: fails the run.
+    Failed,
+    /// Broken, but without `--strict` it fails nothing.
+    Warned,
+    /// Not judged, with the verdict and its reason.
+    Skipped(String),
+    /// Red: our own fault.
+    Errored(String),
+}
+
+/// What a rule comes to.
+pub(super) fn of_rule(rule: &RuleResult, settings: Settings) -> Outcome {
+    let fails = match rule.level {
+        Level::Must => true,
+        Level::Should => settings.strict,
+        Level::May | Level::Open => false,
+    };
+    outcome(rule.verdict, &rule.reason, fails)
+}
+
+/// What a scenario comes to, given what was found in it.
+pub(super) fn of_scenario(
+    result: &ScenarioResult,
+    findings: &[&Finding],
+    settings: Settings,
+) -> Outcome {
+    let fails = findings.is_empty() || findings.iter().any(|f| fails(f, settings));
+    outcome(result.verdict, &result.reason, fails)
+}
+
+/// True where the finding fails the run; level is text there, and unknown text fails.
+pub(super) fn fails(finding: &Finding, settings: Settings) -> bool {
+    settings.strict || finding.level != "should"
+}
+
+fn outcome(verdict: Verdict, reason: &str, fails: bool) -> Outcome {
+    match verdict {
+        Verdict::Pass => Outcome::Passed,
+        Verdict::Fail if fails => Outcome::Failed,
+        Verdict::Fail => Outcome::Warned,
+        Verdict::Error => Outcome::Errored(because(verdict, reason)),
+        Verdict::Open
+        | Verdict::Inconclusive
+        | Verdict::NotApplicable
+        | Verdict::Waived
+        | Verdict::NotJudged => Outcome::Skipped(because(verdict, reason)),
+    }
+}
+
+fn because(verdict: Verdict, reason: &str) -> String {
+    if reason.is_empty() {
+        name(verdict).to_owned()
+    } else {
+        format!("{}: {reason}", name(verdict))
+    }
+}
+
+/// The verdict as the report spells it.
+pub(super) fn name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "pass",
+        Verdict::Fail => "fail",
+        Verdict::Open => "open",
+        Verdict::Inconclusive => "inconclusive",
+        Verdict::NotApplicable => "not-applicable",
+        Verdict::Waived => "waived",
+        Verdict::Error => "error",
+        Verdict::NotJudged => "not-judged",
+    }
+}
+
+/// The level as the rulebook spells it.
+pub(super) fn level(level: Level) -> &'static str {
+    match level {
+        Level::Must => "must",
+        Level::Should => "should",
+        Level::May => "may",
+        Level::Open => "open",
+    }
+}
+
+/// The service that an id belongs to.
+pub(super) fn service(id: &str) -> &str {
+    id.split_once('/').map_or(id, |(service, _)| service)
+}
+
+/// Findings by the rule they break, each in the record's order.
+pub(super) fn by_rule(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
+    grouped(record, |finding| &finding.rule)
+}
+
+/// Findings by the scenario they were made in.
+pub(super) fn by_scenario(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
+    grouped(record, |finding| &finding.scenario)
+}
+
+fn grouped(record: &RunRecord, key: impl Fn(&Finding) -> &str) -> BTreeMap<&str, Vec<&Finding>> {
+    let mut groups: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    for finding in &record.findings {
+        groups.entry(key(finding)).or_default().push(finding);
+    }
+    groups
+}
+
+/// One broken rule with its findings.
+pub(super) struct Broken<'a> {
+    pub(super) id: &'a str,
+    /// `None` where the record does not list the rule.
+    pub(super) rule: Option<&'a RuleResult>,
+    pub(super) findings: Vec<&'a Finding>,
+    /// False for a warning.
+    pub(super) fails: bool,
+}
+
+impl Broken<'_> {
+    /// `must, D3 "Execution (FN)", line 37`, or the level alone.
+    pub(super) fn origin(&self) -> String {
+        match self.rule {
+            Some(rule) => format!("{}, {}", level(rule.level), rule.source),
+            None => self
+                .findings
+                .first()
+                .map(|f| f.level.clone())
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// Every rule with findings that are not waived: failures first, then warnings, each by id.
+pub(super) fn broken(record: &RunRecord, settings: Settings) -> Vec<Broken<'_>> {
+    let rules: BTreeMap<&str, &RuleResult> = record
+        .rules
+        .iter()
+        .map(|rule| (rule.id.as_str(), rule))
+        .collect();
+    let mut all: Vec<Broken> = by_rule(record)
+        .into_iter()
+        .map(|(id, findings)| Broken {
+            id,
+            rule: rules.get(id).copied(),
+            fails: findings.iter().any(|f| fails(f, settings)),
+            findings,
+        })
+        .filter(|broken| {
+            broken
+                .rule
+                .is_none_or(|rule| rule.verdict != Verdict::Waived)
+        })
+        .collect();
+    all.sort_by_key(|broken| !broken.fails);
+    all
+}
+
+/// Ids of the rules that nothing was concluded of, by verdict and reason.
+pub(super) fn not_judged(record: &RunRecord) -> BTreeMap<String, Vec<&str>> {
+    let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for rule in &record.rules {
+        match rule.verdict {
+            Verdict::Inconclusive
+            | Verdict::NotApplicable
+            | Verdict::NotJudged
+            | Verdict::Error => {
+                let reason = because(rule.verdict, &rule.reason);
+                groups.entry(reason).or_default().push(&rule.id);
+            }
+            Verdict::Pass | Verdict::Fail | Verdict::Open | Verdict::Waived => {}
+        }
+    }
+    groups
+}
+
+/// The rules' counts by verdict, in the report's order, without zeros.
+pub(super) fn rule_counts(record: &RunRecord) -> Vec<(&'static str, usize)> {
+    let counts = &record.summary.rules;
+    [
+        (Verdict::Pass, counts.pass),
+        (Verdict::Fail, counts.fail),
+        (Verdict::Open, counts.open),
+        (Verdict::Inconclusive, counts.inconclusive),
+        (Verdict::NotApplicable, counts.not_applicable),
+        (Verdict::Waived, counts.waived),
+        (Verdict::Error, counts.error),
+        (Verdict::NotJudged, counts.not_judged),
+    ]
+    .into_iter()
+    .filter(|(_, count)| *count > 0)
+    .map(|(verdict, count)| (name(verdict), count))
+    .collect()
+}
+
+/// The conclusion in one line, for people.
+pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
+    let all = broken(record, settings);
+    let failing = all.iter().filter(|broken| broken.fails).count();
+    let warnings = all.len() - failing;
+    let counts = &record.summary.rules;
+    let judged = counts.pass + counts.fail + counts.waived;
+    let mut line = if failing > 0 {
+        format!("not conformant: {} broken", count(failing, "rule"))
+    } else if counts.error > 0 {
+        format!(
+            "not judged in full: {} on our side",
+            count(counts.error, "error")
+        )
+    } else if judged == 0 {
+        "nothing was judged".to_owned()
+    } else {
+        format!("conformant in what was judged: {}", count(judged, "rule"))
+    };
+    if warnings > 0 {
+        line += &format!(", {}", count(warnings, "warning"));
+    }
+    if !record.complete {
+        line += " (the run was cut short)";
+    }
+    line
+}
+
+/// `1 rule`, `2 rules`.
+pub(super) fn count(n: usize, noun: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {noun}{plural}")
+}
+
+/// Where a finding was made: `create-execution, scenario flow/x, step 1, exchange 4, at /status`.
+pub(super) fn place(finding: &Finding) -> String {
+    let mut parts = Vec::new();
+    if !finding.operation.is_empty() {
+        parts.push(format!("{}/{}", finding.service, finding.operation));
+    }
+    if !finding.scenario.is_empty() {
+        parts.push(format!("scenario {}", finding.scenario));
+    }
+    if finding.step > 0 {
+        parts.push(format!("step {}", finding.step));
+    }
+    if finding.exchange > 0 {
+        // Outside a run it is the line of a file.
+        let noun = if finding.step > 0 {
+            "exchange"
+        } else {
+            "entry"
+        };
+        parts.push(format!("{noun} {}", finding.exchange));
+    }
+    if !finding.pointer.is_empty() {
+        parts.push(format!("at {}", finding.pointer));
+    }
+    parts.join(", ")
+}
+
+/// A finding in full, over several lines, each behind two blanks.
+pub(super) fn describe(finding: &Finding) -> String {
+    let fields = [
+        ("where", place(finding)),
+        ("expected", finding.expected.clone()),
+        ("actual", finding.actual.clone()),
+        ("diff", finding.diff.clone()),
+        ("repeat", finding.reproduce.clone()),
+    ];
+    let mut out = String::new();
+    for (label, value) in fields {
+        out += &labelled(label, &value);
+    }
+    out
+}
+
+/// `  label     value`; a value of several lines stands below its label. Nothing for nothing.
+pub(super) fn labelled(label: &str, value: &str) -> String {
+    if value.is_empty() {
+        String::new()
+    } else if value.contains('\n') {
+        format!("  {label}\n{}", text::indent(value, "    "))
+    } else {
+        format!("  {label:<9} {value}\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample::sample;
+
+    const STRICT: Settings = Settings { strict: true };
+    const LENIENT: Settings = Settings { strict: false };
+
+    #[test]
+    fn a_should_rule_is_red_only_when_strict() {
+        let record = sample();
+        let rule = &record.rules[1];
+        assert_eq!(of_rule(rule, LENIENT), Outcome::Warned);
+        assert_eq!(of_rule(rule, STRICT), Outcome::Failed);
+        let order: Vec<_> = broken(&record, LENIENT)
+            .iter()
+            .map(|b| (b.id, b.fails))
+            .collect();
+        assert_eq!(
+            order,
+            [
+                ("flow/execution/status", true),
+                ("flow/execution/no-other-fields", false)
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_not_judged_is_grouped_by_reason() {
+        let record = sample();
+        let groups = not_judged(&record);
+        assert_eq!(
+            groups["not-applicable: hook missing: end_execution"],
+            ["flow/executions/ends", "flow/executions/steps"]
+        );
+        assert_eq!(groups.len(), 4);
+    }
+
+    #[test]
+    fn headlines_never_claim_more_than_was_judged() {
+        let mut record = sample();
+        assert_eq!(
+            headline(&record, LENIENT),
+            "not conformant: 1 rule broken, 1 warning"
+        );
+        assert_eq!(headline(&record, STRICT), "not conformant: 2 rules broken");
+        record.findings.clear();
+        assert_eq!(
+            headline(&record, LENIENT),
+            "not judged in full: 1 error on our side"
+        );
+        record.summary.rules.error = 0;
+        assert_eq!(
+            headline(&record, LENIENT),
+            "conformant in what was judged: 4 rules"
+        );
+        record.summary.rules = crate::verdict::RuleCounts::default();
+        record.complete = false;
+        assert_eq!(
+            headline(&record, LENIENT),
+            "nothing was judged (the run was cut short)"
+        );
+    }
+
+    #[test]
+    fn findings_are_described_with_their_place_and_a_command() {
+        assert_eq!(
+            describe(&sample().findings[0]),
+            "  where     flow/create-execution, scenario flow/create-execution/happy, step 1, \
+             exchange 4, at /status\n\
+             \x20 expected  one of active, ended\n\
+             \x20 actual    \"running\"\n\
+             \x20 diff\n\
+             \x20   --- expected\n\
+             \x20   +++ actual\n\
+             \x20   @@ -1,3 +1,3 @@\n\
+             \x20    {\n\
+             \x20   -  \"status\": \"active\"\n\
+             \x20   +  \"status\": \"running\"\n\
+             \x20    }\n\
+             \x20 repeat\n\
+             \x20   curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \\\n\
+             \x20     -H 'Authorization: [redacted]'\n"
+        );
+    }
+}

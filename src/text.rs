@@ -1,0 +1,476 @@
+//! Text of others made safe to show: one escaper, excerpts, unified diffs and safe JSON.
+//!
+//! Knows no report format and no terminal. Whoever shows text that a target, a file or a callback
+//! sent passes it through [`escape`] or [`escape_line`] first; markup is the format's own business.
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use similar::udiff::UnifiedHunkHeader;
+use similar::{Algorithm, ChangeTag, TextDiff};
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io;
+
+/// Stands where an excerpt was cut; the redactor looks for halves of secrets in front of it.
+pub const CUT: char = '…';
+
+/// What a diff may hold at most, in lines.
+pub const DIFF_LINES_MAX: usize = 200;
+/// What a diff may hold at most, in bytes.
+pub const DIFF_BYTES_MAX: usize = 64 * 1024;
+/// How many lines of each side are compared, counted from the first that differs.
+const COMPARED_LINES_MAX: usize = 2_000;
+/// How much of one line a diff shows, in bytes.
+const DIFF_LINE_BYTES_MAX: usize = 2_000;
+
+/// Makes every character visible that a terminal, a CI log or a reader could be deceived by.
+///
+/// C0 (but line feed and tab), DEL, C1, bidirectional controls, line and paragraph separators and
+/// zero-width characters become `\x1b` or `\u{202e}`. Commands that CI services read out of logs
+/// are broken up in the same spelling: some look for them behind leading blanks, others anywhere
+/// in a line, so that indenting alone does not disarm them.
+pub fn escape(text: &str) -> Cow<'_, str> {
+    escaped(text, false)
+}
+
+/// Like [`escape`], and line feed and tab become visible too: the result is one line.
+pub fn escape_line(text: &str) -> Cow<'_, str> {
+    escaped(text, true)
+}
+
+fn escaped(text: &str, one_line: bool) -> Cow<'_, str> {
+    let mut out: Option<String> = None;
+    let mut starts_word = true;
+    for (at, c) in text.char_indices() {
+        let rest = &text[at..];
+        let harmful = is_deceptive(c)
+            || (one_line && matches!(c, '\n' | '\t'))
+            || (starts_word && starts_line_command(rest))
+            || starts_log_command(rest);
+        if harmful {
+            push_visible(out.get_or_insert_with(|| text[..at].to_owned()), c);
+        } else if let Some(out) = &mut out {
+            out.push(c);
+        }
+        starts_word = c.is_whitespace();
+    }
+    out.map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// True for what must never reach a terminal raw; line feed and tab are let through.
+pub fn is_deceptive(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}' => true,
+        _ => c.is_control(),
+    }
+}
+
+/// `::name`, read as a command where nothing but blanks stand before it, as after wrapping at any
+/// blank. `::1` is an address.
+fn starts_line_command(rest: &str) -> bool {
+    rest.strip_prefix("::")
+        .is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+/// `##[name]`, `##vso[…]`, `##teamcity[…]`, read as a command anywhere in a line.
+fn starts_log_command(rest: &str) -> bool {
+    rest.strip_prefix("##").is_some_and(|name| {
+        name.trim_start_matches(|c: char| c.is_ascii_alphabetic())
+            .starts_with('[')
+    })
+}
+
+fn push_visible(out: &mut String, c: char) {
+    let written = match c {
+        '\n' => write!(out, "\\n"),
+        '\r' => write!(out, "\\r"),
+        '\t' => write!(out, "\\t"),
+        '\0'..='\u{ff}' => write!(out, "\\x{:02x}", u32::from(c)),
+        _ => write!(out, "\\u{{{:x}}}", u32::from(c)),
+    };
+    written.expect("writing to a String succeeds");
+}
+
+/// The text itself, or its first bytes (cut between characters) and how many more there were.
+pub fn excerpt(text: &str, bytes_max: usize) -> Cow<'_, str> {
+    if text.len() <= bytes_max {
+        return Cow::Borrowed(text);
+    }
+    let end = text.floor_char_boundary(bytes_max);
+    Cow::Owned(format!(
+        "{}{CUT} ({} more bytes)",
+        &text[..end],
+        text.len() - end
+    ))
+}
+
+/// Puts `prefix` before every line, so that text of others never starts one.
+pub fn indent(text: &str, prefix: &str) -> String {
+    let mut out = String::with_capacity(text.len() + prefix.len());
+    for line in text.lines() {
+        out.push_str(prefix);
+        out.push_str(line);
+        out.push('\n');
+    }
+    out
+}
+
+/// The candidate that looks most like the word, where one looks like it at all.
+pub fn did_you_mean<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    similar::get_close_matches(word, candidates, 1, 0.6)
+        .first()
+        .copied()
+}
+
+/// Prints JSON for comparing: two blanks per level, keys sorted, numbers as they were spelled.
+pub fn canonical_json(value: &Value) -> String {
+    let mut out = String::new();
+    print_canonical(value, 0, &mut out);
+    out.push('\n');
+    out
+}
+
+fn print_canonical(value: &Value, depth: usize, out: &mut String) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(name, _)| *name);
+            print_members(&fields, depth, ('{', '}'), out, |(name, value), out| {
+                out.push_str(&Value::from(name.as_str()).to_string());
+                out.push_str(": ");
+                print_canonical(value, depth + 1, out);
+            });
+        }
+        Value::Array(items) if !items.is_empty() => {
+            print_members(items, depth, ('[', ']'), out, |item, out| {
+                print_canonical(item, depth + 1, out);
+            });
+        }
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => out.push_str(&value.to_string()),
+    }
+}
+
+fn print_members<T>(
+    members: &[T],
+    depth: usize,
+    (open, close): (char, char),
+    out: &mut String,
+    print: impl Fn(&T, &mut String),
+) {
+    out.push(open);
+    for (at, member) in members.iter().enumerate() {
+        out.push_str(if at == 0 { "\n" } else { ",\n" });
+        out.push_str(&"  ".repeat(depth + 1));
+        print(member, out);
+    }
+    out.push('\n');
+    out.push_str(&"  ".repeat(depth));
+    out.push(close);
+}
+
+/// A unified diff from `expected` to `actual`, escaped, of at most [`DIFF_LINES_MAX`] lines and
+/// [`DIFF_BYTES_MAX`] bytes, then "N more lines"; empty where they are equal.
+///
+/// Bounded by the number of compared lines and not by a time-out: the same texts must give the
+/// same bytes on any machine.
+pub fn unified_diff(expected: &str, actual: &str) -> String {
+    if expected == actual {
+        return String::new();
+    }
+    let (old, new) = (escape(expected), escape(actual));
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let from = same.saturating_sub(3);
+    let left_out = old
+        .len()
+        .max(new.len())
+        .saturating_sub(from + COMPARED_LINES_MAX);
+    let lines = diff_lines(window(&old, from), window(&new, from), from);
+    capped(&lines, left_out)
+}
+
+fn window<'a, 'b>(lines: &'a [&'b str], from: usize) -> &'a [&'b str] {
+    let from = from.min(lines.len());
+    &lines[from..lines.len().min(from + COMPARED_LINES_MAX)]
+}
+
+fn diff_lines(old: &[&str], new: &[&str], skipped: usize) -> Vec<String> {
+    let diff = TextDiff::configure()
+        .algorithm(Algorithm::Myers)
+        .diff_slices(old, new);
+    let mut lines = vec!["--- expected".to_owned(), "+++ actual".to_owned()];
+    for group in diff.grouped_ops(3) {
+        lines.push(shifted_header(&group, skipped));
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let sign = match change.tag() {
+                ChangeTag::Equal => ' ',
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+            };
+            lines.push(format!(
+                "{sign}{}",
+                excerpt(change.value(), DIFF_LINE_BYTES_MAX)
+            ));
+        }
+    }
+    lines
+}
+
+/// The `@@` line, counted in the whole texts although equal lines before were not compared.
+fn shifted_header(group: &[similar::DiffOp], skipped: usize) -> String {
+    let shifted: Vec<_> = group
+        .iter()
+        .map(|op| {
+            let (old, new) = (op.old_range(), op.new_range());
+            similar::DiffOp::Replace {
+                old_index: old.start + skipped,
+                old_len: old.len(),
+                new_index: new.start + skipped,
+                new_len: new.len(),
+            }
+        })
+        .collect();
+    UnifiedHunkHeader::new(&shifted).to_string()
+}
+
+fn capped(lines: &[String], left_out: usize) -> String {
+    let mut out = String::new();
+    let mut shown = 0;
+    for line in lines.iter().take(DIFF_LINES_MAX) {
+        if out.len() + line.len() >= DIFF_BYTES_MAX {
+            break;
+        }
+        out.push_str(line);
+        out.push('\n');
+        shown += 1;
+    }
+    let more = lines.len() - shown + left_out;
+    if more > 0 {
+        writeln!(out, "{CUT} {more} more lines").expect("writing to a String succeeds");
+    }
+    out
+}
+
+/// Pretty JSON that decodes to exactly the given value, and yet is harmless in a terminal or log:
+/// inside strings, what [`escape`] would make visible is written as `\uXXXX`.
+///
+/// # Errors
+/// Where the value does not serialize, such as a map whose keys are not texts.
+pub fn safe_json<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
+    let mut bytes = Vec::new();
+    let formatter = SafeFormatter(PrettyFormatter::new());
+    value.serialize(&mut Serializer::with_formatter(&mut bytes, formatter))?;
+    bytes.push(b'\n');
+    Ok(String::from_utf8(bytes).expect("serde_json writes UTF-8"))
+}
+
+/// Writes strings safely and leaves the layout to [`PrettyFormatter`].
+struct SafeFormatter(PrettyFormatter<'static>);
+
+impl Formatter for SafeFormatter {
+    fn write_string_fragment<W: io::Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut plain_from = 0;
+        for (at, c) in fragment.char_indices() {
+            // A JSON string never starts a line, so only commands read anywhere in it matter.
+            if is_deceptive(c) || starts_log_command(&fragment[at..]) {
+                writer.write_all(&fragment.as_bytes()[plain_from..at])?;
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    write!(writer, "\\u{unit:04x}")?;
+                }
+                plain_from = at + c.len_utf8();
+            }
+        }
+        writer.write_all(&fragment.as_bytes()[plain_from..])
+    }
+
+    fn begin_array<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_array(writer)
+    }
+
+    fn end_array<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array(writer)
+    }
+
+    fn begin_array_value<W: io::Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.0.begin_array_value(writer, first)
+    }
+
+    fn end_array_value<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_array_value(writer)
+    }
+
+    fn begin_object<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object(writer)
+    }
+
+    fn end_object<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object(writer)
+    }
+
+    fn begin_object_key<W: io::Write + ?Sized>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.0.begin_object_key(writer, first)
+    }
+
+    fn begin_object_value<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.begin_object_value(writer)
+    }
+
+    fn end_object_value<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0.end_object_value(writer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_deceives_becomes_visible() {
+        let cases = [
+            ("plain ü 漢\n\tx", "plain ü 漢\n\tx"),
+            ("\u{1b}[31mred\u{7}", "\\x1b[31mred\\x07"),
+            ("a\rb\u{8}\u{7f}\u{9b}", "a\\rb\\x08\\x7f\\x9b"),
+            ("\u{202e}abc\u{2066}", "\\u{202e}abc\\u{2066}"),
+            (
+                "a\u{2028}b\u{200b}c\u{feff}",
+                "a\\u{2028}b\\u{200b}c\\u{feff}",
+            ),
+        ];
+        for (raw, shown) in cases {
+            assert_eq!(escape(raw), shown);
+        }
+        assert_eq!(escape_line("a\n\tb"), "a\\n\\tb");
+    }
+
+    #[test]
+    fn commands_of_ci_services_are_broken_up() {
+        let cases = [
+            ("::error::x", "\\x3a:error::x"),
+            ("a\n  ::set-env name=x::y", "a\n  \\x3a:set-env name=x::y"),
+            ("a ::1 b\n::1 c::d", "a ::1 b\n::1 c::d"),
+            ("wrapped ::debug::x", "wrapped \\x3a:debug::x"),
+            ("see ##vso[task.complete]", "see \\x23#vso[task.complete]"),
+            ("##[error]", "\\x23#[error]"),
+            ("###teamcity[x]", "#\\x23#teamcity[x]"),
+            ("## Heading", "## Heading"),
+        ];
+        for (raw, shown) in cases {
+            assert_eq!(escape(raw), shown);
+        }
+    }
+
+    #[test]
+    fn excerpts_are_cut_between_characters_and_say_so() {
+        assert_eq!(excerpt("short", 5), "short");
+        assert_eq!(excerpt("üüü", 3), "ü… (4 more bytes)");
+    }
+
+    #[test]
+    fn canonical_json_sorts_keys_and_keeps_numbers() {
+        let value: Value = serde_json::from_str(r#"{"b":[1.0,1e400],"a":{},"c":[]}"#).unwrap();
+        assert_eq!(
+            canonical_json(&value),
+            "{\n  \"a\": {},\n  \"b\": [\n    1.0,\n    1e+400\n  ],\n  \"c\": []\n}\n"
+        );
+    }
+
+    #[test]
+    fn diffs_are_unified_and_count_lines_of_the_whole() {
+        let lines = |last: &str| {
+            let mut all: Vec<String> = (1..20).map(|n| n.to_string()).collect();
+            all.push(last.to_owned());
+            all.join("\n")
+        };
+        assert_eq!(
+            unified_diff(&lines("x"), &lines("\u{1b}y")),
+            "--- expected\n+++ actual\n@@ -17,4 +17,4 @@\n 17\n 18\n 19\n-x\n+\\x1by\n"
+        );
+        assert_eq!(unified_diff("a", "a"), "");
+    }
+
+    #[test]
+    fn long_diffs_end_with_how_much_more_there_is() {
+        let old: String = (0..100_000).map(|n| format!("a{n}\n")).collect();
+        let new: String = (0..100_000).map(|n| format!("b{n}\n")).collect();
+        let diff = unified_diff(&old, &new);
+        assert_eq!(diff.lines().count(), DIFF_LINES_MAX + 1);
+        assert!(
+            diff.ends_with("… 101803 more lines\n"),
+            "{:?}",
+            diff.lines().last()
+        );
+        let diff = unified_diff(&"x".repeat(100_000), &"y".repeat(100_000));
+        assert!(diff.len() < 5_000, "{}", diff.len());
+    }
+
+    #[test]
+    fn the_likely_word_is_proposed() {
+        assert_eq!(
+            did_you_mean("juint", &["json", "junit", "tap"]),
+            Some("junit")
+        );
+        assert_eq!(did_you_mean("pdf", &["json", "junit"]), None);
+    }
+
+    #[test]
+    fn safe_json_holds_no_command_and_no_control() {
+        let text = safe_json(&json!({"a": "##vso[x]\u{202e}\u{e0041}\u{9b}", "##[b]": 1})).unwrap();
+        assert_eq!(
+            text,
+            "{\n  \"a\": \"\\u0023#vso[x]\\u202e\\udb40\\udc41\\u009b\",\n  \"\\u0023#[b]\": 1\n}\n"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_deceptive_survives(text in any::<String>()) {
+            let shown = escape(&text);
+            prop_assert!(!shown.contains(is_deceptive));
+            prop_assert!(!escape_line(&text).contains(['\n', '\t']));
+            prop_assert_eq!(escape(&shown), shown.clone());
+        }
+
+        #[test]
+        fn safe_json_decodes_to_the_same(text in any::<String>()) {
+            let safe = safe_json(&text).unwrap();
+            prop_assert!(!safe.trim_end().contains(is_deceptive));
+            prop_assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), text);
+        }
+
+        #[test]
+        fn any_two_texts_have_a_bounded_diff(old in ".{0,400}", new in "(\\PC*\n){0,40}") {
+            let diff = unified_diff(&old, &new);
+            prop_assert!(diff.len() <= DIFF_BYTES_MAX + 64);
+            prop_assert_eq!(diff.is_empty(), old == new);
+        }
+    }
+}
