@@ -5,7 +5,7 @@
 //! know reports: who writes something out passes it through here first.
 
 use crate::http::{Headers, percent_encode};
-use crate::text::CUT;
+use crate::text::{self, CUT};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
@@ -212,7 +212,7 @@ fn spell(secret: &str, spellings: &mut BTreeSet<String>) {
     all.extend(base64_spellings(secret.as_bytes()));
     all.extend(percent_spellings(secret));
     all.extend(json_spellings(secret));
-    let hex: String = secret.bytes().map(|b| format!("{b:02x}")).collect();
+    let hex = text::hex(secret.bytes());
     all.extend([hex.to_ascii_uppercase(), hex]);
     spellings.extend(all.into_iter().filter(|s| s.len() >= SECRET_BYTES_MIN));
 }
@@ -238,7 +238,10 @@ fn base64_spellings(secret: &[u8]) -> Vec<String> {
 
 fn percent_spellings(secret: &str) -> Vec<String> {
     let once = percent_encode(secret);
-    let every: String = secret.bytes().map(|b| format!("%{b:02X}")).collect();
+    let every = secret
+        .bytes()
+        .flat_map(|byte| ["%".to_owned(), text::hex([byte]).to_ascii_uppercase()])
+        .collect();
     let form: String = form_urlencoded::byte_serialize(secret.as_bytes()).collect();
     let punctuation =
         percent_encoding::utf8_percent_encode(secret, percent_encoding::NON_ALPHANUMERIC);
@@ -288,7 +291,8 @@ fn ascii_escaped(c: char) -> String {
         return c.to_string();
     }
     let units = c.encode_utf16(&mut [0; 2]).to_vec();
-    units.iter().map(|unit| format!("\\u{unit:04x}")).collect()
+    let spelled = |unit: u16| format!("\\u{}", text::hex(unit.to_be_bytes()));
+    units.into_iter().map(spelled).collect()
 }
 
 fn xml_escaped(text: &str) -> String {

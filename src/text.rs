@@ -106,7 +106,10 @@ pub fn excerpt(text: &str, bytes_max: usize) -> Cow<'_, str> {
     if text.len() <= bytes_max {
         return Cow::Borrowed(text);
     }
-    let end = text.floor_char_boundary(bytes_max);
+    let mut end = bytes_max;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
     Cow::Owned(format!(
         "{}{CUT} ({} more bytes)",
         &text[..end],
@@ -181,6 +184,14 @@ fn print_members<T>(
     out.push('\n');
     out.push_str(&"  ".repeat(depth));
     out.push(close);
+}
+
+/// Bytes as hexadecimal digits in lower case.
+pub fn hex(bytes: impl IntoIterator<Item = u8>) -> String {
+    bytes.into_iter().fold(String::new(), |mut out, byte| {
+        write!(out, "{byte:02x}").expect("writing to a String succeeds");
+        out
+    })
 }
 
 /// A unified diff from `expected` to `actual`, escaped, of at most [`DIFF_LINES_MAX`] lines and
@@ -276,7 +287,7 @@ pub fn safe_json<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
     let formatter = SafeFormatter(PrettyFormatter::new());
     value.serialize(&mut Serializer::with_formatter(&mut bytes, formatter))?;
     bytes.push(b'\n');
-    Ok(String::from_utf8(bytes).expect("serde_json writes UTF-8"))
+    String::from_utf8(bytes).map_err(serde::ser::Error::custom)
 }
 
 /// Writes strings safely and leaves the layout to [`PrettyFormatter`].
@@ -419,9 +430,11 @@ mod tests {
 
     #[test]
     fn long_diffs_end_with_how_much_more_there_is() {
-        let old: String = (0..100_000).map(|n| format!("a{n}\n")).collect();
-        let new: String = (0..100_000).map(|n| format!("b{n}\n")).collect();
-        let diff = unified_diff(&old, &new);
+        let numbered = |letter| {
+            let lines: Vec<_> = (0..100_000).map(|n| format!("{letter}{n}\n")).collect();
+            lines.concat()
+        };
+        let diff = unified_diff(&numbered('a'), &numbered('b'));
         assert_eq!(diff.lines().count(), DIFF_LINES_MAX + 1);
         assert!(
             diff.ends_with("… 101803 more lines\n"),

@@ -397,9 +397,9 @@ not conformant: 1 rule broken, 1 warning
         let redactor = Redactor::default();
         let mut console = Console::new(&mut out, look);
         let mut stream = Stream::new(&redactor, vec![&mut console]);
-        events(record)
-            .into_iter()
-            .for_each(|event| stream.send(event));
+        for event in events(record) {
+            stream.send(event);
+        }
         console.finish().unwrap();
         String::from_utf8(out).unwrap()
     }
@@ -479,9 +479,9 @@ not conformant: 1 rule broken, 1 warning
         ] {
             let mut out = Closed(0, kind);
             let mut console = Console::new(&mut out, Look::default());
-            events(&sample())
-                .iter()
-                .for_each(|event| console.event(event));
+            for event in events(&sample()) {
+                console.event(&event);
+            }
             assert_eq!(console.finish().is_ok(), fine);
             assert_eq!(out.0, 1, "written to once, then left alone");
         }

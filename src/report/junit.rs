@@ -1,4 +1,4 @@
-//! JUnit XML: one suite per service, one test case per rule and per scenario.
+//! `JUnit` XML: one suite per service, one test case per rule and per scenario.
 //!
 //! Rules are the test cases that CI dashboards follow over time: an id is stable and a broken rule
 //! is one red case with all its findings, however many scenarios it shows in. Scenarios stand
@@ -117,7 +117,9 @@ fn case(id: &str, kind: &str, outcome: &Outcome, message: &str, details: &str) -
 fn details(findings: &[&Finding]) -> String {
     let mut out = String::new();
     for finding in findings.iter().take(FINDINGS_MAX) {
-        out += &format!("{}\n{}\n", finding.message, view::describe(finding));
+        for part in [&finding.message, "\n", &view::describe(finding), "\n"] {
+            out += part;
+        }
     }
     if findings.len() > FINDINGS_MAX {
         out += &view::count(findings.len() - FINDINGS_MAX, "more finding");
@@ -206,7 +208,14 @@ mod tests {
                         cases += usize::from(tag.name().as_ref() == "testcase");
                     }
                     Event::Eof => break,
-                    _ => {}
+                    Event::End(_)
+                    | Event::Text(_)
+                    | Event::CData(_)
+                    | Event::Comment(_)
+                    | Event::Decl(_)
+                    | Event::PI(_)
+                    | Event::DocType(_)
+                    | Event::GeneralRef(_) => {}
                 }
             }
             assert_eq!(cases, 14, "{text:?}");

@@ -35,7 +35,7 @@ use crate::verdict::RunRecord;
 pub enum Format {
     /// The frozen record itself.
     Json,
-    /// JUnit XML, for CI dashboards.
+    /// `JUnit` XML, for CI dashboards.
     Junit,
     /// SARIF 2.1.0, for code scanning.
     Sarif,

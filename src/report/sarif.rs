@@ -140,11 +140,7 @@ fn fingerprint(finding: &Finding) -> String {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
-    hash.finalize()
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    text::hex(hash.finalize().into_iter().take(16))
 }
 
 #[cfg(test)]

@@ -98,19 +98,21 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
     }
     visit_map(targets, visit);
     visit_keys(scenario_counts, visit);
-    rules.iter_mut().for_each(|rule| visit_rule(rule, visit));
-    findings
-        .iter_mut()
-        .for_each(|finding| visit_finding(finding, visit));
+    for rule in rules {
+        visit_rule(rule, visit);
+    }
+    for finding in findings {
+        visit_finding(finding, visit);
+    }
     for OpenPointResult { id, observed } in open_points {
         visit(id, Shape::Line);
-        observed
-            .iter_mut()
-            .for_each(|text| visit(text, Shape::Line));
+        for text in observed {
+            visit(text, Shape::Line);
+        }
     }
-    scenarios
-        .iter_mut()
-        .for_each(|result| visit_scenario(result, visit));
+    for result in scenarios {
+        visit_scenario(result, visit);
+    }
 }
 
 fn visit_rule(rule: &mut RuleResult, visit: Visit) {
@@ -173,7 +175,9 @@ fn visit_scenario(result: &mut ScenarioResult, visit: Visit) {
 
 fn visit_map(map: &mut BTreeMap<String, String>, visit: Visit) {
     visit_keys(map, visit);
-    map.values_mut().for_each(|text| visit(text, Shape::Line));
+    for text in map.values_mut() {
+        visit(text, Shape::Line);
+    }
 }
 
 fn visit_keys<T>(map: &mut BTreeMap<String, T>, visit: Visit) {

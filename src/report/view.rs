@@ -223,7 +223,7 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
         format!("conformant in what was judged: {}", count(judged, "rule"))
     };
     if warnings > 0 {
-        line += &format!(", {}", count(warnings, "warning"));
+        line = format!("{line}, {}", count(warnings, "warning"));
     }
     if !record.complete {
         line += " (the run was cut short)";
