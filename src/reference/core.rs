@@ -202,10 +202,15 @@ impl Core {
         let Some(mut callback) = self.waiting.remove(&id) else {
             return;
         };
-        let again = matches!(
-            outcome,
-            Delivery::TimedOut | Delivery::Answered(429 | 503 | 504)
-        );
+        let again = match outcome {
+            Delivery::TimedOut => !self.fails(Fault::ChatRetryNotOnTimeout),
+            Delivery::Answered(429) => !self.fails(Fault::ChatRetryNotOn429),
+            Delivery::Answered(503) => !self.fails(Fault::ChatRetryNotOn503),
+            Delivery::Answered(504) => !self.fails(Fault::ChatRetryNotOn504),
+            Delivery::Answered(200..=299) => self.fails(Fault::ChatRetryOn200),
+            Delivery::Answered(500) => self.fails(Fault::ChatRetryOn500),
+            Delivery::Answered(_) | Delivery::Unreachable => false,
+        };
         if again && callback.retries_left > 0 {
             callback.retries_left -= 1;
             self.due.push(callback);

@@ -1,33 +1,268 @@
-//! The chat part of the reference.
+//! Chat and media (D2): services, what lives in them, and who may ask.
+//!
+//! This file finds the operation that a request names; each resource has its own file. Operations
+//! that the document does not show do not exist here.
 
-use super::{Answer, Call, Control, Core, Refusal};
+mod binding;
+mod channel;
+mod delivery;
+mod hooks;
+mod inputs;
+mod invite;
+mod media;
+mod member;
+mod message;
+mod multipart;
+mod pages;
+mod role;
+mod service;
+mod table;
+mod user;
+mod user_channel;
+mod webhook;
+
+#[cfg(test)]
+mod tests;
+
+use self::service::Service;
+use self::table::Table;
+use super::{Answer, Call, Control, Core, Fault, Refusal, account};
 use crate::clock::Timestamp;
 use serde_json::Value;
 
-/// State of the chat part.
+/// State of chat and media.
 #[derive(Debug)]
-pub struct Chat {}
+pub struct Chat {
+    services: Table<Service>,
+    /// What `messaging_service_sid` shows until the v3 update names another.
+    messaging_service_sid: String,
+}
 
 impl Chat {
-    pub(super) fn new(_core: &mut Core, _now: Timestamp) -> Self {
-        Self {}
+    pub(super) fn new(core: &mut Core, _now: Timestamp) -> Self {
+        Self {
+            services: Table::default(),
+            messaging_service_sid: core.sid("MG"),
+        }
     }
 
-    pub(super) fn handle(&mut self, _core: &mut Core, _call: &Call<'_>) -> Answer {
-        Err(Refusal::not_found())
+    /// Answers below `/chat`.
+    pub(super) fn handle(&mut self, core: &mut Core, call: &Call<'_>) -> Answer {
+        authenticate(core, call, &CHAT_CREDENTIALS)?;
+        let (method, path) = call.route();
+        match (method, path.as_slice()) {
+            ("POST", ["v2", "Services"]) => service::create(&mut self.services, core, call),
+            ("GET", ["v2", "Services"]) => service::read(&self.services, core, call),
+            (_, ["v2", "Services", sid, rest @ ..]) => {
+                if core.fails(Fault::ChatIdentityUniqueAcrossServices) {
+                    self.refuse_foreign_identity(call, sid, rest)?;
+                }
+                if core.fails(Fault::ChatUniqueNameUniqueAcrossServices) {
+                    self.refuse_foreign_unique_name(call, sid, rest)?;
+                }
+                let service = self
+                    .services
+                    .by_sid_mut(sid)
+                    .ok_or_else(Refusal::not_found)?;
+                in_service(service, core, call, method, rest)
+            }
+            ("POST", ["v3", "Services", sid, "Channels", channel]) => {
+                let service = self
+                    .services
+                    .by_sid_mut(sid)
+                    .ok_or_else(Refusal::not_found)?;
+                channel::update_type(service, core, call, channel, &self.messaging_service_sid)
+            }
+            _ => Err(Refusal::not_found()),
+        }
     }
 
-    pub(super) fn handle_media(&mut self, _core: &mut Core, _call: &Call<'_>) -> Answer {
-        Err(Refusal::not_found())
+    /// Answers below `/media`.
+    pub(super) fn handle_media(&mut self, core: &mut Core, call: &Call<'_>) -> Answer {
+        let (method, path) = call.route();
+        // A temporary url carries its own permission; nothing else goes without credentials.
+        if !matches!(path.as_slice(), [.., "Direct"]) {
+            authenticate(core, call, &MEDIA_CREDENTIALS)?;
+        }
+        let ["v1", "Services", sid, "Media", rest @ ..] = path.as_slice() else {
+            return Err(Refusal::not_found());
+        };
+        let service = self
+            .services
+            .by_sid_mut(sid)
+            .ok_or_else(Refusal::not_found)?;
+        match (method, rest) {
+            ("POST", []) => media::upload(service, core, call),
+            ("GET", [sid]) => media::fetch(service, core, call, sid),
+            ("GET", [sid, "Content"]) => media::content(service, core, sid),
+            ("GET", [sid, "Direct"]) => media::content_direct(service, core, call, sid),
+            _ => Err(Refusal::not_found()),
+        }
     }
 
+    /// Does what a person or a device does.
     pub(super) fn control(
         &mut self,
-        _core: &mut Core,
-        _hook: &str,
-        _args: &Value,
-        _now: Timestamp,
+        core: &mut Core,
+        hook: &str,
+        args: &Value,
+        now: Timestamp,
     ) -> Control {
-        None
+        hooks::control(&mut self.services, core, hook, args, now)
     }
+
+    /// The defect that identities are unique over all services and not within one.
+    fn refuse_foreign_identity(
+        &self,
+        call: &Call<'_>,
+        sid: &str,
+        rest: &[&str],
+    ) -> Result<(), Refusal> {
+        let ("POST", ["Users"], Some(identity)) = (call.route().0, rest, call.form.get("Identity"))
+        else {
+            return Ok(());
+        };
+        let elsewhere = self.services.rows().any(|service| {
+            service.sid != sid && service.users.rows().any(|u| u.identity == identity)
+        });
+        if elsewhere {
+            return Err(Refusal::conflict("the identity exists"));
+        }
+        Ok(())
+    }
+
+    /// The defect that unique names are unique over all services and not within one.
+    fn refuse_foreign_unique_name(
+        &self,
+        call: &Call<'_>,
+        sid: &str,
+        rest: &[&str],
+    ) -> Result<(), Refusal> {
+        let ("POST", ["Channels"], Some(name)) =
+            (call.route().0, rest, call.form.get("UniqueName"))
+        else {
+            return Ok(());
+        };
+        let elsewhere = self
+            .services
+            .rows()
+            .any(|service| service.sid != sid && service.channels.by_name(name).is_some());
+        if elsewhere {
+            return Err(Refusal::conflict("the unique name exists"));
+        }
+        Ok(())
+    }
+}
+
+/// Finds the operation below `/v2/Services/{ServiceSid}`.
+fn in_service(
+    service: &mut Service,
+    core: &mut Core,
+    call: &Call<'_>,
+    method: &str,
+    rest: &[&str],
+) -> Answer {
+    match (method, rest) {
+        ("GET", []) => Ok(core.ok(&service.represent(core))),
+        ("POST", []) => service::update(service, core, call),
+        ("POST", ["Channels"]) => channel::create(service, core, call),
+        (_, ["Channels", channel, rest @ ..]) => {
+            in_channel(service, core, call, method, channel, rest)
+        }
+        ("POST", ["Users"]) => user::create(service, core, call),
+        (_, ["Users", user, rest @ ..]) => of_user(service, core, call, method, user, rest),
+        ("POST", ["Roles"]) => role::create(service, core, call),
+        ("GET", ["Roles", sid]) => role::fetch(service, core, sid),
+        ("GET", ["Bindings"]) => binding::read(service, core, call),
+        ("GET", ["Bindings", sid]) => binding::fetch(service, core, sid),
+        ("DELETE", ["Bindings", sid]) => binding::delete(service, core, sid),
+        _ => Err(Refusal::not_found()),
+    }
+}
+
+/// Finds the operation below `Channels/{ChannelSid}`.
+fn in_channel(
+    service: &mut Service,
+    core: &mut Core,
+    call: &Call<'_>,
+    method: &str,
+    channel: &str,
+    rest: &[&str],
+) -> Answer {
+    match (method, rest) {
+        ("POST", ["Members"]) => member::create(service, core, call, channel),
+        ("GET", ["Members"]) => member::read(service, core, call, channel),
+        ("GET", ["Members", member]) => member::fetch(service, core, channel, member),
+        ("POST", ["Members", member]) => member::update(service, core, call, channel, member),
+        ("POST", ["Messages"]) => message::create(service, core, call, channel),
+        ("POST", ["Invites"]) => invite::create(service, core, call, channel),
+        ("GET", ["Invites", sid]) => invite::fetch(service, core, channel, sid),
+        ("POST", ["Webhooks"]) => webhook::create(service, core, call, channel),
+        ("GET", ["Webhooks"]) => webhook::read(service, core, call, channel),
+        ("GET", ["Webhooks", sid]) => webhook::fetch(service, core, channel, sid),
+        ("POST", ["Webhooks", sid]) => webhook::update(service, core, call, channel, sid),
+        _ => Err(Refusal::not_found()),
+    }
+}
+
+/// Finds the operation below `Users/{UserSid}`.
+fn of_user(
+    service: &mut Service,
+    core: &mut Core,
+    call: &Call<'_>,
+    method: &str,
+    user: &str,
+    rest: &[&str],
+) -> Answer {
+    match (method, rest) {
+        ("GET", ["Channels"]) => user_channel::read(service, core, call, user),
+        ("GET", ["Channels", channel]) => user_channel::fetch(service, core, user, channel),
+        ("POST", ["Channels", channel]) => user_channel::update(service, core, call, user, channel),
+        ("GET", ["Bindings"]) => binding::read_of_user(service, core, call, user),
+        ("GET", ["Bindings", sid]) => binding::fetch_of_user(service, core, user, sid),
+        ("DELETE", ["Bindings", sid]) => binding::delete_of_user(service, core, user, sid),
+        _ => Err(Refusal::not_found()),
+    }
+}
+
+/// How the check of credentials can be broken in one service.
+struct CredentialFaults {
+    missing_accepted: Fault,
+    wrong_accepted: Fault,
+    account_refused: Fault,
+    api_key_refused: Fault,
+}
+
+const CHAT_CREDENTIALS: CredentialFaults = CredentialFaults {
+    missing_accepted: Fault::ChatMissingCredentialsAccepted,
+    wrong_accepted: Fault::ChatWrongCredentialsAccepted,
+    account_refused: Fault::ChatAccountSidRefused,
+    api_key_refused: Fault::ChatApiKeyRefused,
+};
+
+const MEDIA_CREDENTIALS: CredentialFaults = CredentialFaults {
+    missing_accepted: Fault::MediaMissingCredentialsAccepted,
+    wrong_accepted: Fault::MediaWrongCredentialsAccepted,
+    account_refused: Fault::MediaAccountSidRefused,
+    api_key_refused: Fault::MediaApiKeyRefused,
+};
+
+/// Checks HTTP Basic credentials (D2, Authentication: the same scheme for media).
+fn authenticate(core: &Core, call: &Call<'_>, faults: &CredentialFaults) -> Result<(), Refusal> {
+    let lenient = match call.basic() {
+        None => core.fails(faults.missing_accepted),
+        Some(_) => core.fails(faults.wrong_accepted),
+    };
+    if lenient {
+        return Ok(());
+    }
+    core.authenticate(call)?;
+    let refused = match call.basic() {
+        Some((user, _)) if user == account::SID => core.fails(faults.account_refused),
+        _ => core.fails(faults.api_key_refused),
+    };
+    if refused {
+        return Err(Refusal::new(401, 20003, "Authenticate"));
+    }
+    Ok(())
 }

@@ -1,0 +1,224 @@
+//! Bindings: push subscriptions, seen from the service and from their user.
+//!
+//! Devices make them, through a hook; the API lists, shows and deletes them.
+
+use super::pages;
+use super::service::Service;
+use super::user;
+use crate::clock::Timestamp;
+use crate::http::Response;
+use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use serde_json::{Value, json};
+
+/// Message types a device subscribes to unless it says otherwise: the four that D2 has seen.
+const MESSAGE_TYPES: [&str; 4] = [
+    "removed_from_channel",
+    "new_message",
+    "added_to_channel",
+    "invited_to_channel",
+];
+
+/// One binding.
+#[derive(Clone, Debug)]
+pub(super) struct Binding {
+    pub(super) user_sid: String,
+    sid: String,
+    identity: String,
+    device: String,
+    endpoint: String,
+    binding_type: String,
+    message_types: Vec<String>,
+    credential_sid: String,
+    created: Timestamp,
+    updated: Timestamp,
+}
+
+/// What a device says when it registers.
+#[derive(Debug)]
+pub(super) struct Registration<'a> {
+    pub(super) identity: &'a str,
+    pub(super) binding_type: &'a str,
+    pub(super) endpoint: &'a str,
+    pub(super) device: Option<&'a str>,
+    pub(super) message_types: Option<Vec<String>>,
+    pub(super) credential_sid: Option<&'a str>,
+}
+
+impl Binding {
+    fn represent(&self, service: &Service, core: &Core) -> Value {
+        let mut value = self.common(service, core);
+        value["url"] = json!(service.url(core, &["Bindings", &self.sid]));
+        if core.varies(Variant::ChatBindingShowsUser) {
+            value["user_sid"] = json!(self.user_sid);
+            value["message_types"] = json!(self.message_types);
+        }
+        value
+    }
+
+    fn represent_of_user(&self, service: &Service, core: &Core) -> Value {
+        let mut value = self.common(service, core);
+        value["user_sid"] = json!(self.user_sid);
+        value["message_types"] = json!(self.message_types);
+        let url = ["Users", &self.user_sid, "Bindings", &self.sid];
+        value["url"] = json!(service.url(core, &url));
+        value
+    }
+
+    fn common(&self, service: &Service, core: &Core) -> Value {
+        json!({
+            "sid": self.sid,
+            "account_sid": account::SID,
+            "service_sid": service.sid,
+            "date_created": core.date(self.created),
+            "date_updated": core.date(self.updated),
+            "endpoint": self.endpoint,
+            "identity": self.identity,
+            "credential_sid": self.credential_sid,
+            "binding_type": self.binding_type,
+        })
+    }
+}
+
+/// Registers a device. D2, Binding: unique per service, user identity, device and notification
+/// channel, so the same device registering again changes its binding.
+pub(super) fn register(
+    service: &mut Service,
+    core: &mut Core,
+    registration: Registration<'_>,
+    now: Timestamp,
+) -> Result<String, String> {
+    if !pages::BINDING_TYPES.contains(&registration.binding_type) {
+        return Err("`binding_type` is gcm, apn or fcm".to_owned());
+    }
+    let user_sid = user::seen(service, core, registration.identity, now);
+    // A device that does not name itself is told apart by where it is reached.
+    let device = registration.device.unwrap_or(registration.endpoint);
+    let message_types = registration
+        .message_types
+        .unwrap_or_else(|| MESSAGE_TYPES.map(str::to_owned).to_vec());
+    let known = service.bindings.rows_mut().find(|binding| {
+        binding.user_sid == user_sid
+            && binding.device == device
+            && binding.binding_type == registration.binding_type
+    });
+    if let Some(binding) = known
+        && !core.fails(Fault::ChatBindingDuplicates)
+    {
+        registration.endpoint.clone_into(&mut binding.endpoint);
+        binding.message_types = message_types;
+        binding.updated = now;
+        return Ok(binding.sid.clone());
+    }
+    if core.fails(Fault::ChatBindingOnePerUser) {
+        service
+            .bindings
+            .retain(|binding| binding.user_sid != user_sid);
+    }
+    let binding = Binding {
+        user_sid,
+        sid: core.sid("BS"),
+        identity: registration.identity.to_owned(),
+        device: device.to_owned(),
+        endpoint: registration.endpoint.to_owned(),
+        binding_type: registration.binding_type.to_owned(),
+        message_types,
+        credential_sid: registration
+            .credential_sid
+            .map_or_else(|| core.sid("CR"), str::to_owned),
+        created: now,
+        updated: now,
+    };
+    let sid = binding.sid.clone();
+    service.bindings.insert(&sid, None, binding);
+    Ok(sid)
+}
+
+/// Fetches a binding.
+pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {
+    let binding = service.bindings.find(sid, false)?;
+    Ok(core.ok(&binding.represent(service, core)))
+}
+
+/// Lists the bindings of a service.
+pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
+    pages::BINDINGS_TYPE.check(core, call)?;
+    let types = pages::BINDINGS_TYPE.wanted(core, call);
+    let identities = pages::BINDINGS_IDENTITY.wanted(core, call);
+    let items = service
+        .bindings
+        .iter()
+        .filter(|(_, b)| types.is_empty() || types.contains(&b.binding_type.as_str()))
+        .filter(|(_, b)| {
+            let name = user::name_of(core, &b.identity);
+            identities.is_empty() || identities.iter().any(|i| user::name_of(core, i) == name)
+        })
+        .map(|(sequence, binding)| (sequence, binding.represent(service, core)))
+        .collect();
+    let filters = pages::filters(call, &[pages::BINDINGS_TYPE, pages::BINDINGS_IDENTITY]);
+    pages::BINDINGS.page(core, call, service.url(core, &["Bindings"]), filters, items)
+}
+
+/// Deletes a binding.
+pub(super) fn delete(service: &mut Service, core: &Core, sid: &str) -> Answer {
+    service.bindings.find(sid, false)?;
+    if !core.fails(Fault::ChatDeleteBindingDoesNothing) {
+        service.bindings.remove(sid);
+    }
+    Ok(Response::empty(204))
+}
+
+/// The binding of a user that a path names.
+fn find_of_user<'a>(
+    service: &'a Service,
+    core: &Core,
+    user: &str,
+    sid: &str,
+    sid_only: Fault,
+) -> Result<&'a Binding, Refusal> {
+    let user = user::find(service, core, user, sid_only)?;
+    match service.bindings.find(sid, false) {
+        Ok(binding) if binding.user_sid == user.sid => Ok(binding),
+        _ => Err(Refusal::not_found()),
+    }
+}
+
+/// Fetches a binding of a user.
+pub(super) fn fetch_of_user(service: &Service, core: &Core, user: &str, sid: &str) -> Answer {
+    let unknown = Fault::ChatFetchUserBindingIdentityUnknown;
+    let binding = find_of_user(service, core, user, sid, unknown)?;
+    Ok(core.ok(&binding.represent_of_user(service, core)))
+}
+
+/// Lists the bindings of a user.
+pub(super) fn read_of_user(service: &Service, core: &Core, call: &Call<'_>, user: &str) -> Answer {
+    let user = user::find(
+        service,
+        core,
+        user,
+        Fault::ChatReadUserBindingsIdentityUnknown,
+    )?;
+    pages::USER_BINDINGS_TYPE.check(core, call)?;
+    let types = pages::USER_BINDINGS_TYPE.wanted(core, call);
+    let items = service
+        .bindings
+        .iter()
+        .filter(|(_, b)| {
+            b.user_sid == user.sid || core.fails(Fault::ChatReadUserBindingsOfEverybody)
+        })
+        .filter(|(_, b)| types.is_empty() || types.contains(&b.binding_type.as_str()))
+        .map(|(sequence, binding)| (sequence, binding.represent_of_user(service, core)))
+        .collect();
+    let filters = pages::filters(call, &[pages::USER_BINDINGS_TYPE]);
+    let url = service.url(core, &["Users", &user.sid, "Bindings"]);
+    pages::USER_BINDINGS.page(core, call, url, filters, items)
+}
+
+/// Deletes a binding of a user.
+pub(super) fn delete_of_user(service: &mut Service, core: &Core, user: &str, sid: &str) -> Answer {
+    let unknown = Fault::ChatDeleteUserBindingIdentityUnknown;
+    find_of_user(service, core, user, sid, unknown)?;
+    if !core.fails(Fault::ChatDeleteUserBindingDoesNothing) {
+        service.bindings.remove(sid);
+    }
+    Ok(Response::empty(204))
+}

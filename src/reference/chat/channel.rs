@@ -1,0 +1,288 @@
+//! Channels: creation in version 2, the change of type in version 3.
+
+use super::delivery::{self, Happening};
+use super::inputs::{self, AttributeFaults, Bound, Choice};
+use super::invite::Invite;
+use super::member::Member;
+use super::message::Message;
+use super::service::Service;
+use super::table::Table;
+use super::user;
+use super::webhook::Webhook;
+use crate::clock::Timestamp;
+use crate::reference::listing::url_of;
+use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use serde_json::{Value, json};
+
+const CREATE_TYPE: Choice = Choice {
+    values: &["public", "private"],
+    open: Fault::ChatChannelTypeOpen,
+    short: Fault::ChatChannelTypePrivateRefused,
+};
+const UPDATE_TYPE: Choice = Choice {
+    values: &["public", "private"],
+    open: Fault::ChatV3TypeOpen,
+    short: Fault::ChatV3TypePrivateRefused,
+};
+const FRIENDLY_NAME: Bound = Bound {
+    unbounded: Fault::ChatChannelFriendlyNameUnbounded,
+    tight: Fault::ChatChannelFriendlyNameTight,
+};
+const UNIQUE_NAME: Bound = Bound {
+    unbounded: Fault::ChatChannelUniqueNameUnbounded,
+    tight: Fault::ChatChannelUniqueNameTight,
+};
+const ATTRIBUTES: AttributeFaults = AttributeFaults {
+    unchecked: Fault::ChatChannelAttributesUnchecked,
+    unset: Fault::ChatChannelAttributesUnset,
+};
+
+/// Who creates a channel through the API when nobody is named (D2, Channel).
+const SYSTEM: &str = "system";
+
+/// One channel with all that is in it.
+#[derive(Debug)]
+pub(super) struct Channel {
+    pub(super) sid: String,
+    pub(super) created_by: String,
+    pub(super) members: Table<Member>,
+    pub(super) messages: Table<Message>,
+    /// The index that the next message gets.
+    pub(super) next_index: u64,
+    pub(super) invites: Table<Invite>,
+    pub(super) webhooks: Table<Webhook>,
+    friendly_name: Option<String>,
+    unique_name: Option<String>,
+    attributes: String,
+    kind: String,
+    messaging_service_sid: Option<String>,
+    created: Timestamp,
+    updated: Timestamp,
+}
+
+impl Channel {
+    fn represent(&self, service: &Service, core: &Core) -> Value {
+        let unset = |text: &Option<String>| match text {
+            None if core.varies(Variant::ChatUnsetNamesEmpty) => json!(""),
+            text => json!(text),
+        };
+        let count = |count: usize, extra: Fault, stuck: Fault| match count {
+            _ if core.fails(stuck) => 0,
+            count => count + usize::from(core.fails(extra)),
+        };
+        let below = |name: &str| service.url(core, &["Channels", &self.sid, name]);
+        let last_message = self
+            .messages
+            .last()
+            .map(|message| service.url(core, &["Channels", &self.sid, "Messages", &message.sid]));
+        json!({
+            "sid": self.sid,
+            "account_sid": account::SID,
+            "service_sid": service.sid,
+            "friendly_name": unset(&self.friendly_name),
+            "unique_name": unset(&self.unique_name),
+            "attributes": self.attributes,
+            "type": self.kind,
+            "date_created": core.date(self.created),
+            "date_updated": core.date(self.updated),
+            "created_by": self.created_by,
+            "members_count": count(
+                self.members.len(),
+                Fault::ChatMembersCountOneMore,
+                Fault::ChatMembersCountStuck,
+            ),
+            "messages_count": count(
+                self.messages.len(),
+                Fault::ChatMessagesCountOneMore,
+                Fault::ChatMessagesCountStuck,
+            ),
+            "url": service.url(core, &["Channels", &self.sid]),
+            "links": {
+                "members": below("Members"),
+                "messages": below("Messages"),
+                "invites": below("Invites"),
+                "webhooks": below("Webhooks"),
+                "last_message": last_message,
+            },
+        })
+    }
+}
+
+/// The channel that a path names by its SID or its unique name (D2, Conventions).
+pub(super) fn find<'a>(
+    service: &'a Service,
+    core: &Core,
+    key: &str,
+    sid_only: Fault,
+) -> Result<&'a Channel, Refusal> {
+    service.channels.find(key, !core.fails(sid_only))
+}
+
+/// Creates a channel.
+pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
+    let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatCreateChannelHeaderRefused)?;
+    let form = inputs::honoured(
+        core,
+        &call.form,
+        &[
+            ("FriendlyName", Fault::ChatChannelFriendlyNameIgnored),
+            ("UniqueName", Fault::ChatChannelUniqueNameIgnored),
+            ("Attributes", Fault::ChatChannelAttributesIgnored),
+            ("Type", Fault::ChatChannelTypeIgnored),
+        ],
+    );
+    let name = |parameter: &str, bound: Bound| {
+        form.get(parameter)
+            .filter(|text| !text.is_empty())
+            .map(|text| inputs::name(core, parameter, text, bound))
+            .transpose()
+    };
+    let friendly_name = name("FriendlyName", FRIENDLY_NAME)?;
+    let unique_name = name("UniqueName", UNIQUE_NAME)?;
+    let attributes = inputs::attributes(core, &form, ATTRIBUTES)?;
+    let kind = match form.get("Type") {
+        Some(kind) => inputs::choice(core, "Type", kind, CREATE_TYPE)?,
+        None if core.varies(Variant::ChatChannelTypeDefaultPrivate) => "private".to_owned(),
+        None => "public".to_owned(),
+    };
+    let (created, updated) = inputs::backup_dates(core, &form, call.now)?;
+    if let Some(name) = &unique_name
+        && service.channels.by_name(name).is_some()
+        && !core.fails(Fault::ChatUniqueNameNotUnique)
+    {
+        return Err(Refusal::conflict("the unique name exists"));
+    }
+    let channel = Channel {
+        sid: core.sid("CH"),
+        created_by: creator(service, core, call),
+        members: Table::default(),
+        messages: Table::default(),
+        next_index: u64::from(core.varies(Variant::ChatFirstIndexOne)),
+        invites: Table::default(),
+        webhooks: Table::default(),
+        friendly_name,
+        unique_name: unique_name.clone(),
+        attributes: attributes.unwrap_or_else(|| inputs::unset_attributes(core, ATTRIBUTES)),
+        kind,
+        messaging_service_sid: None,
+        created,
+        updated,
+    };
+    let mut value = channel.represent(service, core);
+    if core.fails(Fault::ChatChannelV2ShowsMessagingService) {
+        value["messaging_service_sid"] = json!(core.sid("MG"));
+    }
+    let sid = channel.sid.clone();
+    service
+        .channels
+        .insert(&sid, unique_name.as_deref(), channel);
+    if webhooks {
+        announce(service, core, &sid, ["onChannelAdd", "onChannelAdded"]);
+    }
+    Ok(core.created(&value))
+}
+
+/// `CreatedBy`, or `system` (D2, Channel says both that it can be given and that it is always
+/// `system` through the API).
+fn creator(service: &mut Service, core: &mut Core, call: &Call<'_>) -> String {
+    match call.form.get("CreatedBy") {
+        Some(identity)
+            if !identity.is_empty() && !core.varies(Variant::ChatCreatedByAlwaysSystem) =>
+        {
+            user::seen(service, core, identity, call.now);
+            if core.fails(Fault::ChatCreatedByForeign) {
+                return format!("{identity}-creator");
+            }
+            identity.to_owned()
+        }
+        _ if core.fails(Fault::ChatCreatedByDefault) => "api".to_owned(),
+        _ => SYSTEM.to_owned(),
+    }
+}
+
+/// Changes a channel's type: the one operation of version 3.
+pub(super) fn update_type(
+    service: &mut Service,
+    core: &mut Core,
+    call: &Call<'_>,
+    channel: &str,
+    messaging_service_sid: &str,
+) -> Answer {
+    let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatV3HeaderRefused)?;
+    let kind = call
+        .form
+        .get("Type")
+        .map(|kind| inputs::choice(core, "Type", kind, UPDATE_TYPE))
+        .transpose()?;
+    let messaging = call
+        .form
+        .get("MessagingServiceSid")
+        .map(|sid| inputs::sid("MessagingServiceSid", sid, "MG"))
+        .transpose()?;
+    let sid = find(service, core, channel, Fault::ChatV3UniqueNameUnknown)?
+        .sid
+        .clone();
+    let channel = service
+        .channels
+        .by_sid_mut(&sid)
+        .expect("a channel that was found is there");
+    let before = (
+        channel.kind.clone(),
+        channel.messaging_service_sid.clone(),
+        channel.updated,
+    );
+    if let Some(kind) = kind
+        && !core.fails(Fault::ChatV3TypeUnchanged)
+    {
+        channel.kind = kind;
+    }
+    if let Some(messaging) = messaging
+        && !core.fails(Fault::ChatV3MessagingServiceIgnored)
+    {
+        channel.messaging_service_sid = Some(messaging);
+    }
+    if !core.fails(Fault::ChatV3DateStuck) {
+        channel.updated = call.now;
+    }
+    let channel = service.channels.by_sid(&sid).expect("it was just there");
+    let mut value = channel.represent(service, core);
+    value["url"] = json!(url_of(
+        &core.origin,
+        &["chat", "v3", "Services", &service.sid, "Channels", &sid],
+    ));
+    if !core.fails(Fault::ChatV3MessagingServiceMissing) {
+        value["messaging_service_sid"] = json!(
+            channel
+                .messaging_service_sid
+                .as_deref()
+                .unwrap_or(messaging_service_sid)
+        );
+    }
+    if webhooks {
+        announce(service, core, &sid, ["onChannelUpdate", "onChannelUpdated"]);
+    }
+    if core.fails(Fault::ChatV3NotPersisted)
+        && let Some(channel) = service.channels.by_sid_mut(&sid)
+    {
+        (channel.kind, channel.messaging_service_sid, channel.updated) = before;
+    }
+    Ok(core.ok(&value))
+}
+
+fn announce(service: &Service, core: &mut Core, sid: &str, [before, after]: [&'static str; 2]) {
+    let Some(channel) = service.channels.by_sid(sid) else {
+        return;
+    };
+    let happening = Happening {
+        before,
+        after,
+        fields: vec![
+            ("ChannelSid", sid.to_owned()),
+            ("ChannelType", channel.kind.clone()),
+            ("Attributes", channel.attributes.clone()),
+            ("CreatedBy", channel.created_by.clone()),
+        ],
+        message_body: None,
+    };
+    delivery::announce(core, service, Some(channel), &happening);
+}

@@ -1,0 +1,211 @@
+//! Webhooks on their way out: who is called about a happening, how, and how often.
+//!
+//! Decides what is sent; the core hands it out and repeats it, and something else delivers it.
+
+use super::channel::Channel;
+use super::service::Service;
+use super::webhook::Target;
+use crate::http::Request;
+use crate::reference::{Core, Fault, Variant, account};
+use std::time::Duration;
+
+/// D2, Limits: webhook request time-out.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Something that webhooks may be told. No document has a catalogue of names and payloads; these
+/// are this implementation's own, but for the two names that D2 mentions.
+#[derive(Clone, Debug)]
+pub(super) struct Happening {
+    /// What the pre-event webhook is told.
+    pub(super) before: &'static str,
+    /// What the post-event webhook and channel webhooks are told.
+    pub(super) after: &'static str,
+    /// What it is about.
+    pub(super) fields: Vec<(&'static str, String)>,
+    /// The text in which trigger strings are looked for, when this is a message.
+    pub(super) message_body: Option<String>,
+}
+
+/// One webhook call about to be queued.
+struct Outgoing<'a> {
+    url: &'a str,
+    method: &'a str,
+    event: &'a str,
+    retries: u32,
+}
+
+/// Calls everybody who wants to know.
+pub(super) fn announce(
+    core: &mut Core,
+    service: &Service,
+    channel: Option<&Channel>,
+    happening: &Happening,
+) {
+    let mut outgoing = of_service(core, service, happening);
+    if let Some(channel) = channel {
+        outgoing.extend(of_channel(core, channel, happening));
+    }
+    for call in outgoing {
+        send(core, service, &call, happening);
+    }
+}
+
+/// D2, Events: the pre- and post-event webhooks of the service.
+fn of_service<'a>(
+    core: &Core,
+    service: &'a Service,
+    happening: &'a Happening,
+) -> Vec<Outgoing<'a>> {
+    let fields = &service.fields;
+    let wanted = |event: &str| {
+        core.fails(Fault::ChatServiceWebhookFiltersIgnored)
+            || fields
+                .webhook_filters
+                .as_ref()
+                .is_none_or(|filters| filters.iter().any(|f| f == event))
+    };
+    let method = if core.fails(Fault::ChatServiceWebhookMethodIgnored) {
+        other_method(&fields.webhook_method)
+    } else {
+        &fields.webhook_method
+    };
+    let pre = fields
+        .pre_webhook_url
+        .as_deref()
+        .filter(|_| !core.fails(Fault::ChatPreWebhookSilent))
+        .map(|url| (url, happening.before, fields.pre_webhook_retry_count));
+    let post = fields
+        .post_webhook_url
+        .as_deref()
+        .filter(|_| !core.fails(Fault::ChatPostWebhookSilent))
+        .map(|url| (url, happening.after, fields.post_webhook_retry_count));
+    [pre, post]
+        .into_iter()
+        .flatten()
+        .filter(|(_, event, _)| wanted(event))
+        .map(|(url, event, retries)| Outgoing {
+            url,
+            method,
+            event,
+            retries,
+        })
+        .collect()
+}
+
+/// D2, Events: channel webhooks deliver to a URL or on trigger strings; a flow is not called over
+/// HTTP.
+fn of_channel<'a>(
+    core: &Core,
+    channel: &'a Channel,
+    happening: &'a Happening,
+) -> Vec<Outgoing<'a>> {
+    channel
+        .webhooks
+        .rows()
+        .filter_map(|webhook| {
+            let wanted = match webhook.target() {
+                Target::Webhook { filters } => {
+                    let silent = core.fails(Fault::ChatWebhookSilent);
+                    let named = if core.fails(Fault::ChatWebhookFirstFilterOnly) {
+                        filters.first().is_some_and(|f| f == happening.after)
+                    } else {
+                        filters.iter().any(|f| f == happening.after)
+                    };
+                    !silent
+                        && (named
+                            || filters.is_empty()
+                            || core.fails(Fault::ChatWebhookFiltersIgnored))
+                }
+                Target::Trigger { triggers } => fires(core, triggers, happening),
+                Target::Studio => false,
+            };
+            let url = webhook.url().filter(|_| wanted)?;
+            let method = if core.fails(Fault::ChatWebhookMethodIgnored) {
+                other_method(webhook.method())
+            } else {
+                webhook.method()
+            };
+            Some(Outgoing {
+                url,
+                method,
+                event: happening.after,
+                retries: retries(core, webhook.retry_count()),
+            })
+        })
+        .collect()
+}
+
+/// D2, Channel webhook: triggers fire when the string appears in a message body.
+fn fires(core: &Core, triggers: &[String], happening: &Happening) -> bool {
+    let Some(body) = &happening.message_body else {
+        return core.fails(Fault::ChatTriggerAlways);
+    };
+    if core.fails(Fault::ChatTriggerNever) {
+        return false;
+    }
+    let considered = if core.fails(Fault::ChatTriggerFirstOnly) {
+        &triggers[..triggers.len().min(1)]
+    } else {
+        triggers
+    };
+    core.fails(Fault::ChatTriggerAlways)
+        || considered.iter().any(|trigger| {
+            if core.fails(Fault::ChatTriggerWholeBody) {
+                body == trigger
+            } else {
+                body.contains(trigger.as_str())
+            }
+        })
+}
+
+fn retries(core: &Core, configured: u32) -> u32 {
+    if core.fails(Fault::ChatRetriesOneMore) {
+        configured + 1
+    } else if core.fails(Fault::ChatRetriesOneLess) {
+        configured.saturating_sub(1)
+    } else if core.fails(Fault::ChatRetriesNone) {
+        0
+    } else {
+        configured
+    }
+}
+
+fn other_method(method: &str) -> &'static str {
+    if method == "GET" { "POST" } else { "GET" }
+}
+
+/// Queues one call: form fields in the body of a POST, in the query of a GET.
+fn send(core: &mut Core, service: &Service, call: &Outgoing<'_>, happening: &Happening) {
+    let Ok(mut url) = url::Url::parse(call.url) else {
+        return;
+    };
+    if !matches!(url.scheme(), "http" | "https") {
+        return;
+    }
+    let mut pairs = vec![
+        ("EventType", call.event.to_owned()),
+        ("AccountSid", account::SID.to_owned()),
+        ("InstanceSid", service.sid.clone()),
+    ];
+    pairs.extend(happening.fields.iter().cloned());
+    if core.varies(Variant::ChatWebhookPayloadExtra) {
+        pairs.push(("Extra", "1".to_owned()));
+    }
+    let mut request = Request::new(call.method, "");
+    if call.method == "GET" {
+        url.query_pairs_mut().extend_pairs(&pairs);
+    } else {
+        let mut body = form_urlencoded::Serializer::new(String::new());
+        request.body = body.extend_pairs(&pairs).finish().into_bytes();
+        let form = "application/x-www-form-urlencoded; charset=utf-8";
+        request.headers.set("Content-Type", form);
+    }
+    let timeout = if core.fails(Fault::ChatWebhookTimeoutShort) {
+        Duration::from_secs(2)
+    } else if core.fails(Fault::ChatWebhookTimeoutLong) {
+        Duration::from_secs(60)
+    } else {
+        TIMEOUT
+    };
+    core.send(url.as_str(), request, timeout, call.retries);
+}

@@ -1,0 +1,124 @@
+//! Invites: a user is asked to join a channel.
+
+use super::channel::{self, Channel};
+use super::inputs;
+use super::role;
+use super::service::Service;
+use super::user::{self, Status};
+use crate::clock::Timestamp;
+use crate::reference::{Answer, Call, Core, Fault, Refusal, account};
+use serde_json::{Value, json};
+
+/// One invite.
+#[derive(Clone, Debug)]
+pub(super) struct Invite {
+    sid: String,
+    identity: String,
+    role_sid: String,
+    created: Timestamp,
+}
+
+impl Invite {
+    fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
+        json!({
+            "sid": self.sid,
+            "account_sid": account::SID,
+            "channel_sid": channel.sid,
+            "service_sid": service.sid,
+            "identity": self.identity,
+            "role_sid": self.role_sid,
+            // Nobody but this API invites here, and no parameter names another.
+            "created_by": "system",
+            "date_created": core.date(self.created),
+            "date_updated": core.date(self.created),
+            "url": service.url(core, &["Channels", &channel.sid, "Invites", &self.sid]),
+        })
+    }
+}
+
+/// Creates an invite.
+pub(super) fn create(
+    service: &mut Service,
+    core: &mut Core,
+    call: &Call<'_>,
+    channel: &str,
+) -> Answer {
+    let identity = inputs::required(
+        core,
+        &call.form,
+        "Identity",
+        Fault::ChatInviteIdentityOptional,
+    )?;
+    let form = inputs::honoured(
+        core,
+        &call.form,
+        &[("RoleSid", Fault::ChatInviteRoleIgnored)],
+    );
+    let channel = channel::find(
+        service,
+        core,
+        channel,
+        Fault::ChatCreateInviteUniqueNameUnknown,
+    )?;
+    let channel_sid = channel.sid.clone();
+    if channel
+        .members
+        .by_name(&user::name_of(core, identity))
+        .is_some()
+    {
+        return Err(Refusal::conflict("the user is a member already"));
+    }
+    let named_role = form.get("RoleSid");
+    if let Some(sid) = named_role {
+        role::known(service, "RoleSid", sid, role::CHANNEL)?;
+    }
+    let role_sid = match named_role {
+        Some(sid) => sid,
+        None if core.fails(Fault::ChatInviteRoleDefaultIgnored) => {
+            &service.fields.default_service_role_sid
+        }
+        None => &service.fields.default_channel_role_sid,
+    }
+    .to_owned();
+    let user_sid = user::seen(service, core, identity, call.now);
+    if let Some(user) = service.users.by_sid_mut(&user_sid) {
+        let place = user.place_in(core, &channel_sid);
+        place.invited_role = Some(role_sid.clone());
+        place.status = if core.fails(Fault::ChatInviteJoins) {
+            Status::Joined
+        } else {
+            Status::Invited
+        };
+    }
+    let invite = Invite {
+        sid: core.sid("IN"),
+        identity: if core.fails(Fault::ChatInviteIdentityLowered) {
+            identity.to_lowercase()
+        } else {
+            identity.to_owned()
+        },
+        role_sid,
+        created: call.now,
+    };
+    let channel = service.channels.find(&channel_sid, false)?;
+    let value = invite.represent(service, channel, core);
+    if let Some(channel) = service.channels.by_sid_mut(&channel_sid)
+        && !core.fails(Fault::ChatInviteNotStored)
+    {
+        let sid = invite.sid.clone();
+        channel.invites.insert(&sid, None, invite);
+    }
+    Ok(core.created(&value))
+}
+
+/// Fetches an invite.
+pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) -> Answer {
+    let channel = channel::find(
+        service,
+        core,
+        channel,
+        Fault::ChatFetchInviteUniqueNameUnknown,
+    )?;
+    let invite = channel.invites.find(sid, false)?;
+    Ok(core.ok(&invite.represent(service, channel, core)))
+}

@@ -1,0 +1,474 @@
+//! Members: users in channels.
+//!
+//! What a member has read is kept with the user (`user::Place`), because the user channel shows and
+//! changes the same thing.
+
+use super::channel::{self, Channel};
+use super::delivery::{self, Happening};
+use super::inputs::{self, AttributeFaults};
+use super::service::Service;
+use super::user::{self, Status};
+use super::{pages, role};
+use crate::clock::Timestamp;
+use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use serde_json::{Value, json};
+
+const ATTRIBUTES: AttributeFaults = AttributeFaults {
+    unchecked: Fault::ChatMemberAttributesUnchecked,
+    unset: Fault::ChatMemberAttributesUnset,
+};
+
+/// One member of one channel.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) sid: String,
+    pub(super) user_sid: String,
+    pub(super) identity: String,
+    role_sid: String,
+    attributes: String,
+    created: Timestamp,
+    updated: Timestamp,
+}
+
+impl Member {
+    fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
+        let place = service
+            .users
+            .by_sid(&self.user_sid)
+            .and_then(|user| user.places.by_sid(&channel.sid));
+        json!({
+            "sid": self.sid,
+            "account_sid": account::SID,
+            "channel_sid": channel.sid,
+            "service_sid": service.sid,
+            "identity": self.identity,
+            "role_sid": self.role_sid,
+            "last_consumed_message_index": place.and_then(|p| p.consumed_index),
+            "last_consumption_timestamp":
+                place.and_then(|p| p.consumed_at).map(|at| core.date(at)),
+            "date_created": core.date(self.created),
+            "date_updated": core.date(self.updated),
+            "attributes": self.attributes,
+            "url": service.url(core, &["Channels", &channel.sid, "Members", &self.sid]),
+        })
+    }
+}
+
+/// A member about to be: what the request or the hook says.
+#[derive(Debug)]
+struct Joining<'a> {
+    identity: &'a str,
+    role_sid: Option<&'a str>,
+    attributes: Option<String>,
+    consumed_index: Option<u64>,
+    consumed_at: Option<Timestamp>,
+    dates: (Timestamp, Timestamp),
+}
+
+/// Makes an identity a member, within the service's limits.
+fn join(
+    service: &mut Service,
+    core: &mut Core,
+    channel_sid: &str,
+    joining: Joining<'_>,
+    now: Timestamp,
+) -> Result<String, Refusal> {
+    let channel = service.channels.find(channel_sid, false)?;
+    let name = user::name_of(core, joining.identity).into_owned();
+    if channel.members.by_name(&name).is_some() {
+        return Err(Refusal::conflict("the user is a member already"));
+    }
+    check_limits(service, core, channel, &name)?;
+    let created_here = channel.created_by == joining.identity;
+    let user_sid = user::seen(service, core, joining.identity, now);
+    let role_sid = joining
+        .role_sid
+        .map_or_else(|| default_role(service, core, created_here), str::to_owned);
+    let user = service
+        .users
+        .by_sid_mut(&user_sid)
+        .expect("a user that was seen is there");
+    let place = user.place_in(core, channel_sid);
+    place.status = Status::Joined;
+    if joining.consumed_index.is_some() {
+        place.consumed_index = joining.consumed_index;
+        place.consumed_at = joining.consumed_at.or(Some(now));
+    } else if joining.consumed_at.is_some() {
+        place.consumed_at = joining.consumed_at;
+    }
+    let (created, updated) = joining.dates;
+    let member = Member {
+        sid: place.member_sid.clone(),
+        user_sid,
+        identity: joining.identity.to_owned(),
+        role_sid,
+        attributes: joining
+            .attributes
+            .unwrap_or_else(|| inputs::unset_attributes(core, ATTRIBUTES)),
+        created,
+        updated,
+    };
+    let sid = member.sid.clone();
+    service
+        .channels
+        .by_sid_mut(channel_sid)
+        .expect("the channel was found above")
+        .members
+        .insert(&sid, Some(&name), member);
+    Ok(sid)
+}
+
+/// D2, Limits: members per channel and channels per user, as the service sets them.
+fn check_limits(
+    service: &Service,
+    core: &Core,
+    channel: &Channel,
+    name: &str,
+) -> Result<(), Refusal> {
+    let limits = &service.fields.limits;
+    let reached = |count: usize, limit: u64, unbounded: Fault, tight: Fault| {
+        let limit = limit.saturating_sub(u64::from(core.fails(tight)));
+        count as u64 >= limit && !core.fails(unbounded)
+    };
+    if reached(
+        channel.members.len(),
+        limits.channel_members,
+        Fault::ChatChannelMembersUnbounded,
+        Fault::ChatChannelMembersTight,
+    ) {
+        return Err(Refusal::conflict(
+            "the channel has all the members it may have",
+        ));
+    }
+    let joined = service
+        .users
+        .by_name(name)
+        .map_or(0, user::User::joined_channels);
+    if reached(
+        joined,
+        limits.user_channels,
+        Fault::ChatUserChannelsUnbounded,
+        Fault::ChatUserChannelsTight,
+    ) {
+        return Err(Refusal::conflict(
+            "the user is in all the channels it may be in",
+        ));
+    }
+    Ok(())
+}
+
+/// The role of a member when none is named (D2, Service: the default roles).
+fn default_role(service: &Service, core: &Core, is_creator: bool) -> String {
+    let fields = &service.fields;
+    let role = if core.fails(Fault::ChatMemberRoleDefaultIgnored) {
+        &fields.default_service_role_sid
+    } else if is_creator && !core.fails(Fault::ChatCreatorRoleDefaultIgnored) {
+        &fields.default_channel_creator_role_sid
+    } else {
+        &fields.default_channel_role_sid
+    };
+    role.clone()
+}
+
+/// Creates a member.
+pub(super) fn create(
+    service: &mut Service,
+    core: &mut Core,
+    call: &Call<'_>,
+    channel: &str,
+) -> Answer {
+    let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatCreateMemberHeaderRefused)?;
+    let identity = inputs::required(
+        core,
+        &call.form,
+        "Identity",
+        Fault::ChatMemberIdentityOptional,
+    )?;
+    let form = inputs::honoured(
+        core,
+        &call.form,
+        &[
+            ("RoleSid", Fault::ChatMemberRoleIgnored),
+            ("Attributes", Fault::ChatMemberAttributesIgnored),
+        ],
+    );
+    let channel_sid = channel::find(
+        service,
+        core,
+        channel,
+        Fault::ChatCreateMemberUniqueNameUnknown,
+    )?
+    .sid
+    .clone();
+    let role_sid = form.get("RoleSid");
+    if let Some(sid) = role_sid {
+        role::known(service, "RoleSid", sid, role::CHANNEL)?;
+    }
+    let restored = !core.varies(Variant::ChatBackupParametersIgnored);
+    let joining = Joining {
+        identity,
+        role_sid,
+        attributes: inputs::attributes(core, &form, ATTRIBUTES)?,
+        consumed_index: inputs::index(&form, "LastConsumedMessageIndex")?.filter(|_| restored),
+        consumed_at: inputs::date(&form, "LastConsumptionTimestamp")?.filter(|_| restored),
+        dates: inputs::backup_dates(core, &form, call.now)?,
+    };
+    let sid = join(service, core, &channel_sid, joining, call.now)?;
+    let channel = service.channels.find(&channel_sid, false)?;
+    let mut value = channel
+        .members
+        .find(&sid, false)?
+        .represent(service, channel, core);
+    if core.fails(Fault::ChatMemberIdentityLowered) {
+        value["identity"] = json!(identity.to_lowercase());
+    }
+    if webhooks {
+        announce(
+            service,
+            core,
+            &channel_sid,
+            &sid,
+            ["onMemberAdd", "onMemberAdded"],
+        );
+    }
+    Ok(core.created(&value))
+}
+
+/// Joins a channel as a person does on a device; an invitation's role is honoured.
+pub(super) fn join_by_hand(
+    service: &mut Service,
+    core: &mut Core,
+    channel_sid: &str,
+    identity: &str,
+    now: Timestamp,
+) -> Result<String, Refusal> {
+    let invited_role = service
+        .users
+        .by_name(&user::name_of(core, identity))
+        .and_then(|user| user.places.by_sid(channel_sid))
+        .and_then(|place| place.invited_role.clone());
+    let joining = Joining {
+        identity,
+        role_sid: invited_role.as_deref(),
+        attributes: None,
+        consumed_index: None,
+        consumed_at: None,
+        dates: (now, now),
+    };
+    let sid = join(service, core, channel_sid, joining, now)?;
+    announce(
+        service,
+        core,
+        channel_sid,
+        &sid,
+        ["onMemberAdd", "onMemberAdded"],
+    );
+    Ok(sid)
+}
+
+/// Leaves a channel as a person does on a device.
+pub(super) fn leave_by_hand(
+    service: &mut Service,
+    core: &mut Core,
+    channel_sid: &str,
+    identity: &str,
+) -> Result<(), Refusal> {
+    let name = user::name_of(core, identity);
+    let channel = service.channels.find(channel_sid, false)?;
+    let member = channel
+        .members
+        .by_name(&name)
+        .ok_or_else(Refusal::not_found)?;
+    let (sid, user_sid) = (member.sid.clone(), member.user_sid.clone());
+    announce(
+        service,
+        core,
+        channel_sid,
+        &sid,
+        ["onMemberRemove", "onMemberRemoved"],
+    );
+    if let Some(channel) = service.channels.by_sid_mut(channel_sid) {
+        channel.members.remove(&sid);
+    }
+    if let Some(place) = service
+        .users
+        .by_sid_mut(&user_sid)
+        .and_then(|user| user.places.by_sid_mut(channel_sid))
+    {
+        place.status = Status::NotParticipating;
+    }
+    Ok(())
+}
+
+/// The member that a path names by SID or identity (D2, Conventions).
+fn find<'a>(
+    channel: &'a Channel,
+    core: &Core,
+    key: &str,
+    sid_only: Fault,
+) -> Result<&'a Member, Refusal> {
+    match channel.members.find(key, false) {
+        Err(_) if !core.fails(sid_only) => channel.members.find(&user::name_of(core, key), true),
+        found => found,
+    }
+}
+
+/// Fetches a member.
+pub(super) fn fetch(service: &Service, core: &Core, channel: &str, member: &str) -> Answer {
+    let channel = channel::find(
+        service,
+        core,
+        channel,
+        Fault::ChatFetchMemberUniqueNameUnknown,
+    )?;
+    let member = find(channel, core, member, Fault::ChatFetchMemberIdentityUnknown)?;
+    Ok(core.ok(&member.represent(service, channel, core)))
+}
+
+/// Lists the members of a channel, all or those with the given identities.
+pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &str) -> Answer {
+    let channel = channel::find(
+        service,
+        core,
+        channel,
+        Fault::ChatReadMembersUniqueNameUnknown,
+    )?;
+    let wanted = pages::MEMBERS_IDENTITY.wanted(core, call);
+    let items = channel
+        .members
+        .iter()
+        .filter(|(_, member)| {
+            wanted.is_empty()
+                || wanted
+                    .iter()
+                    .any(|w| user::name_of(core, w) == user::name_of(core, &member.identity))
+        })
+        .map(|(sequence, member)| (sequence, member.represent(service, channel, core)))
+        .collect();
+    let url = service.url(core, &["Channels", &channel.sid, "Members"]);
+    let filters = pages::filters(call, &[pages::MEMBERS_IDENTITY]);
+    pages::MEMBERS.page(core, call, url, filters, items)
+}
+
+/// Updates a member.
+pub(super) fn update(
+    service: &mut Service,
+    core: &mut Core,
+    call: &Call<'_>,
+    channel: &str,
+    member: &str,
+) -> Answer {
+    let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatUpdateMemberHeaderRefused)?;
+    let form = inputs::honoured(
+        core,
+        &call.form,
+        &[
+            ("RoleSid", Fault::ChatUpdateMemberRoleIgnored),
+            (
+                "LastConsumedMessageIndex",
+                Fault::ChatUpdateMemberIndexIgnored,
+            ),
+        ],
+    );
+    let channel = channel::find(
+        service,
+        core,
+        channel,
+        Fault::ChatUpdateMemberUniqueNameUnknown,
+    )?;
+    let channel_sid = channel.sid.clone();
+    let before = find(
+        channel,
+        core,
+        member,
+        Fault::ChatUpdateMemberIdentityUnknown,
+    )?
+    .clone();
+    let mut member = before.clone();
+    if let Some(sid) = form.get("RoleSid") {
+        role::known(service, "RoleSid", sid, role::CHANNEL)?;
+        sid.clone_into(&mut member.role_sid);
+    }
+    if let Some(attributes) = inputs::attributes(core, &form, ATTRIBUTES)? {
+        member.attributes = attributes;
+    }
+    if !core.fails(Fault::ChatUpdateMemberDateStuck) {
+        member.updated = call.now;
+    }
+    let consumed = (
+        inputs::index(&form, "LastConsumedMessageIndex")?,
+        inputs::date(&form, "LastConsumptionTimestamp")?,
+    );
+    let place_before = place(service, &before, &channel_sid).clone();
+    consume(place(service, &before, &channel_sid), consumed, call.now);
+    store(service, &channel_sid, member.clone());
+    let value = member.represent(service, service.channels.find(&channel_sid, false)?, core);
+    if core.fails(Fault::ChatUpdateMemberNotPersisted) {
+        *place(service, &before, &channel_sid) = place_before;
+        store(service, &channel_sid, before);
+    }
+    if webhooks {
+        let names = ["onMemberUpdate", "onMemberUpdated"];
+        announce(service, core, &channel_sid, &member.sid, names);
+    }
+    Ok(core.ok(&value))
+}
+
+/// Notes what has been read, and when: the given time, or now.
+pub(super) fn consume(
+    place: &mut user::Place,
+    (index, at): (Option<u64>, Option<Timestamp>),
+    now: Timestamp,
+) {
+    if index.is_some() {
+        place.consumed_index = index;
+        place.consumed_at = Some(now);
+    }
+    if at.is_some() {
+        place.consumed_at = at;
+    }
+}
+
+fn place<'a>(service: &'a mut Service, member: &Member, channel_sid: &str) -> &'a mut user::Place {
+    service
+        .users
+        .by_sid_mut(&member.user_sid)
+        .and_then(|user| user.places.by_sid_mut(channel_sid))
+        .expect("a member's user has a place in the channel")
+}
+
+fn store(service: &mut Service, channel_sid: &str, member: Member) {
+    let stored = service
+        .channels
+        .by_sid_mut(channel_sid)
+        .and_then(|channel| channel.members.by_sid_mut(&member.sid))
+        .expect("a member that was found is there");
+    *stored = member;
+}
+
+fn announce(
+    service: &Service,
+    core: &mut Core,
+    channel_sid: &str,
+    member_sid: &str,
+    [before, after]: [&'static str; 2],
+) {
+    let Some(channel) = service.channels.by_sid(channel_sid) else {
+        return;
+    };
+    let Some(member) = channel.members.by_sid(member_sid) else {
+        return;
+    };
+    let happening = Happening {
+        before,
+        after,
+        fields: vec![
+            ("ChannelSid", channel.sid.clone()),
+            ("MemberSid", member.sid.clone()),
+            ("Identity", member.identity.clone()),
+            ("RoleSid", member.role_sid.clone()),
+        ],
+        message_body: None,
+    };
+    delivery::announce(core, service, Some(channel), &happening);
+}

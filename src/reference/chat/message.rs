@@ -1,0 +1,227 @@
+//! Messages: text or media, in order of receipt.
+
+use super::channel::{self, Channel};
+use super::delivery::{self, Happening};
+use super::inputs::{self, AttributeFaults};
+use super::service::Service;
+use super::user;
+use crate::clock::Timestamp;
+use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use serde_json::{Value, json};
+
+const ATTRIBUTES: AttributeFaults = AttributeFaults {
+    unchecked: Fault::ChatMessageAttributesUnchecked,
+    unset: Fault::ChatMessageAttributesUnset,
+};
+
+/// Who writes when nobody is named (D2, Message).
+const SYSTEM: &str = "system";
+
+/// One message.
+#[derive(Clone, Debug)]
+pub(super) struct Message {
+    pub(super) sid: String,
+    pub(super) index: u64,
+    from: String,
+    /// `None` where none was sent and the variant shows that as null.
+    body: Option<String>,
+    attributes: String,
+    attachment: Option<Attachment>,
+    last_updated_by: Option<String>,
+    created: Timestamp,
+    updated: Timestamp,
+}
+
+/// What a message shows of its media.
+#[derive(Clone, Debug)]
+struct Attachment {
+    sid: String,
+    size: usize,
+    content_type: String,
+    file_name: Option<String>,
+}
+
+impl Message {
+    fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
+        let kind = match &self.attachment {
+            Some(_) if core.fails(Fault::ChatMessageTypeAlwaysText) => "text",
+            Some(_) => "media",
+            None if core.fails(Fault::ChatMessageTypeAlwaysMedia) => "media",
+            None => "text",
+        };
+        let media = self
+            .attachment
+            .as_ref()
+            .filter(|_| !core.fails(Fault::ChatMessageMediaNull))
+            .map(|media| {
+                json!({
+                    "content_type": if core.fails(Fault::ChatMessageMediaContentTypeLost) {
+                        "application/octet-stream"
+                    } else {
+                        &media.content_type
+                    },
+                    "filename": media.file_name,
+                    "sid": media.sid,
+                    "size": media.size + usize::from(core.fails(Fault::ChatMessageMediaSizeWrong)),
+                })
+            });
+        json!({
+            "sid": self.sid,
+            "account_sid": account::SID,
+            "service_sid": service.sid,
+            "to": channel.sid,
+            "channel_sid": channel.sid,
+            "attributes": self.attributes,
+            "date_created": core.date(self.created),
+            "date_updated": core.date(self.updated),
+            "last_updated_by": self.last_updated_by,
+            "was_edited": self.last_updated_by.is_some(),
+            "from": self.from,
+            "body": self.body,
+            "index": self.index,
+            "type": kind,
+            "media": media,
+            "url": service.url(core, &["Channels", &channel.sid, "Messages", &self.sid]),
+        })
+    }
+}
+
+/// Creates a message.
+pub(super) fn create(
+    service: &mut Service,
+    core: &mut Core,
+    call: &Call<'_>,
+    channel: &str,
+) -> Answer {
+    let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatCreateMessageHeaderRefused)?;
+    let form = inputs::honoured(
+        core,
+        &call.form,
+        &[
+            ("From", Fault::ChatMessageFromIgnored),
+            ("Attributes", Fault::ChatMessageAttributesIgnored),
+            ("LastUpdatedBy", Fault::ChatMessageLastUpdatedByIgnored),
+            ("Body", Fault::ChatMessageBodyIgnored),
+            ("MediaSid", Fault::ChatMessageMediaSidIgnored),
+        ],
+    );
+    let channel_sid = channel::find(
+        service,
+        core,
+        channel,
+        Fault::ChatCreateMessageUniqueNameUnknown,
+    )?
+    .sid
+    .clone();
+    let attributes = inputs::attributes(core, &form, ATTRIBUTES)?;
+    let (created, updated) = inputs::backup_dates(core, &form, call.now)?;
+    let attachment = form
+        .get("MediaSid")
+        .filter(|sid| !sid.is_empty())
+        .map(|sid| attachment(service, sid))
+        .transpose()?;
+    let identity = |parameter| form.get(parameter).filter(|text| !text.is_empty());
+    for writer in [identity("From"), identity("LastUpdatedBy")] {
+        if let Some(writer) = writer.filter(|writer| *writer != SYSTEM) {
+            user::seen(service, core, writer, call.now);
+        }
+    }
+    let message = Message {
+        sid: core.sid("IM"),
+        index: next_index(service, core, &channel_sid)?,
+        from: match identity("From") {
+            Some(from) => from.to_owned(),
+            None if core.fails(Fault::ChatMessageFromDefault) => "anonymous".to_owned(),
+            None => SYSTEM.to_owned(),
+        },
+        body: body(core, form.get("Body")),
+        attributes: attributes.unwrap_or_else(|| inputs::unset_attributes(core, ATTRIBUTES)),
+        attachment,
+        last_updated_by: identity("LastUpdatedBy").map(str::to_owned),
+        created,
+        updated,
+    };
+    add(service, core, &channel_sid, message.clone());
+    let channel = service.channels.find(&channel_sid, false)?;
+    let value = message.represent(service, channel, core);
+    if webhooks {
+        announce(service, core, channel, &message);
+    }
+    Ok(core.created(&value))
+}
+
+/// `Body`; empty and null both mean the empty text (D2, Endpoints: Message).
+fn body(core: &Core, sent: Option<&str>) -> Option<String> {
+    match sent {
+        None if core.varies(Variant::ChatNoBodyIsNull) => None,
+        None => Some(String::new()),
+        Some("") if core.fails(Fault::ChatMessageEmptyBodyFilled) => Some("(empty)".to_owned()),
+        Some(text) => Some(text.to_owned()),
+    }
+}
+
+fn attachment(service: &Service, sid: &str) -> Result<Attachment, Refusal> {
+    let media = service
+        .media
+        .by_sid(sid)
+        .ok_or_else(|| Refusal::bad_parameter("MediaSid", "no media has this SID"))?;
+    Ok(Attachment {
+        sid: media.sid.clone(),
+        size: media.bytes.len(),
+        content_type: media.content_type.clone(),
+        file_name: media.file_name.clone(),
+    })
+}
+
+/// Takes the next index: in order of receipt, and numbers may be skipped (D2, Message).
+fn next_index(service: &mut Service, core: &Core, channel_sid: &str) -> Result<u64, Refusal> {
+    let channel = service
+        .channels
+        .by_sid_mut(channel_sid)
+        .ok_or_else(Refusal::not_found)?;
+    let index = channel.next_index;
+    channel.next_index += if core.varies(Variant::ChatIndexesSkip) {
+        3
+    } else {
+        1
+    };
+    Ok(if core.fails(Fault::ChatMessageIndexStuck) {
+        0
+    } else if core.fails(Fault::ChatMessageIndexDecreasing) {
+        1_000_000_u64.saturating_sub(index)
+    } else {
+        index
+    })
+}
+
+fn add(service: &mut Service, core: &Core, channel_sid: &str, message: Message) {
+    if let Some(attachment) = &message.attachment
+        && let Some(media) = service.media.by_sid_mut(&attachment.sid)
+        && media.attached_to.is_none()
+        && !core.fails(Fault::MediaNotAttached)
+    {
+        media.attached_to = Some((channel_sid.to_owned(), message.sid.clone()));
+    }
+    if let Some(channel) = service.channels.by_sid_mut(channel_sid) {
+        let sid = message.sid.clone();
+        channel.messages.insert(&sid, None, message);
+    }
+}
+
+fn announce(service: &Service, core: &mut Core, channel: &Channel, message: &Message) {
+    let body = message.body.clone().unwrap_or_default();
+    let happening = Happening {
+        before: "onMessageSend",
+        after: "onMessageSent",
+        fields: vec![
+            ("ChannelSid", channel.sid.clone()),
+            ("MessageSid", message.sid.clone()),
+            ("Index", message.index.to_string()),
+            ("From", message.from.clone()),
+            ("Body", body.clone()),
+            ("Attributes", message.attributes.clone()),
+        ],
+        message_body: Some(body),
+    };
+    delivery::announce(core, service, Some(channel), &happening);
+}

@@ -1,0 +1,179 @@
+//! The lists of chat: their keys, their largest pages, and what narrows them.
+//!
+//! Cutting into pages is `listing`'s business.
+
+use crate::reference::listing::{Listing, Order};
+use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant};
+use serde_json::Value;
+
+/// Largest page (D2, Paging).
+const PAGE_SIZE_MAX: u64 = 1000;
+/// The other maximum that D2 gives for user channels.
+const USER_CHANNELS_OTHER_MAX: u64 = 50;
+
+/// One of the lists.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List {
+    key: &'static str,
+    /// True for the list whose largest page D2 gives twice, differently.
+    two_maxima: bool,
+}
+
+/// The services of the account.
+pub(super) const SERVICES: List = List {
+    key: "services",
+    two_maxima: false,
+};
+/// The members of a channel.
+pub(super) const MEMBERS: List = List {
+    key: "members",
+    two_maxima: false,
+};
+/// The webhooks of a channel.
+pub(super) const WEBHOOKS: List = List {
+    key: "webhooks",
+    two_maxima: false,
+};
+/// The channels of a user.
+pub(super) const USER_CHANNELS: List = List {
+    key: "channels",
+    two_maxima: true,
+};
+/// The bindings of a user.
+pub(super) const USER_BINDINGS: List = List {
+    key: "bindings",
+    two_maxima: false,
+};
+/// The bindings of a service.
+pub(super) const BINDINGS: List = List {
+    key: "bindings",
+    two_maxima: false,
+};
+
+/// A query parameter that may occur several times and narrows a list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filter {
+    name: &'static str,
+    /// What it may be; empty for any text.
+    values: &'static [&'static str],
+    /// It narrows nothing.
+    ignored: Fault,
+    /// Only its first value counts.
+    first_only: Fault,
+}
+
+/// Binding types (D2, Endpoints: User binding).
+pub(super) const BINDING_TYPES: &[&str] = &["gcm", "apn", "fcm"];
+
+/// `Identity` of a channel's members.
+pub(super) const MEMBERS_IDENTITY: Filter = Filter {
+    name: "Identity",
+    values: &[],
+    ignored: Fault::ChatReadMembersIdentityIgnored,
+    first_only: Fault::ChatReadMembersIdentityFirstOnly,
+};
+/// `Identity` of a service's bindings.
+pub(super) const BINDINGS_IDENTITY: Filter = Filter {
+    name: "Identity",
+    values: &[],
+    ignored: Fault::ChatReadBindingsIdentityIgnored,
+    first_only: Fault::ChatReadBindingsIdentityFirstOnly,
+};
+/// `BindingType` of a service's bindings.
+pub(super) const BINDINGS_TYPE: Filter = Filter {
+    name: "BindingType",
+    values: BINDING_TYPES,
+    ignored: Fault::ChatReadBindingsTypeIgnored,
+    first_only: Fault::ChatReadBindingsTypeFirstOnly,
+};
+/// `BindingType` of a user's bindings.
+pub(super) const USER_BINDINGS_TYPE: Filter = Filter {
+    name: "BindingType",
+    values: BINDING_TYPES,
+    ignored: Fault::ChatReadUserBindingsTypeIgnored,
+    first_only: Fault::ChatReadUserBindingsTypeFirstOnly,
+};
+
+impl Filter {
+    /// The values that were asked for; none means that everything is wanted.
+    pub(super) fn wanted<'a>(&self, core: &Core, call: &'a Call<'_>) -> Vec<&'a str> {
+        let mut wanted: Vec<&str> = call
+            .query
+            .0
+            .iter()
+            .filter(|(name, _)| name == self.name)
+            .map(|(_, value)| value.as_str())
+            .collect();
+        if core.fails(self.ignored) {
+            wanted.clear();
+        }
+        if core.fails(self.first_only) {
+            wanted.truncate(1);
+        }
+        wanted
+    }
+
+    /// Refuses values that are not stated.
+    pub(super) fn check(&self, core: &Core, call: &Call<'_>) -> Result<(), Refusal> {
+        let foreign = |value: &&str| !self.values.is_empty() && !self.values.contains(value);
+        match self.wanted(core, call).into_iter().find(foreign) {
+            Some(_) => Err(Refusal::bad_parameter(
+                self.name,
+                &format!("one of {}", self.values.join(", ")),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The pairs of these parameters, which page links repeat.
+pub(super) fn filters(call: &Call<'_>, of: &[Filter]) -> Vec<(String, String)> {
+    call.query
+        .0
+        .iter()
+        .filter(|(name, _)| of.iter().any(|filter| filter.name == name))
+        .cloned()
+        .collect()
+}
+
+impl List {
+    /// Answers the page that the call asks for.
+    pub(super) fn page(
+        &self,
+        core: &Core,
+        call: &Call<'_>,
+        url: String,
+        filters: Vec<(String, String)>,
+        items: Vec<(u64, Value)>,
+    ) -> Answer {
+        let listing = Listing {
+            key: self.key,
+            url,
+            filters,
+            order: Order::Ascending,
+            page_size_max: self.page_size_max(core, call)?,
+        };
+        listing.page(core, call, items)
+    }
+
+    /// The largest page that is given; under a variant a larger one is refused.
+    fn page_size_max(&self, core: &Core, call: &Call<'_>) -> Result<u64, Refusal> {
+        if !self.two_maxima {
+            return Ok(PAGE_SIZE_MAX);
+        }
+        let asked = call
+            .query
+            .get("PageSize")
+            .and_then(|size| size.parse().ok());
+        if core.varies(Variant::ChatUserChannelPagesOver50Refused)
+            && asked.is_some_and(|size: u64| size > USER_CHANNELS_OTHER_MAX)
+        {
+            return Err(Refusal::bad_parameter("PageSize", "at most 50"));
+        }
+        Ok(if core.varies(Variant::ChatUserChannelPagesOf50) {
+            USER_CHANNELS_OTHER_MAX
+        } else {
+            PAGE_SIZE_MAX
+        })
+    }
+}

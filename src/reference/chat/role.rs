@@ -1,0 +1,156 @@
+//! Roles: what a user may do in a service, or a member in a channel.
+//!
+//! Nobody acts through this API, so permissions are kept and shown, never enforced.
+
+use super::inputs::{self, Bound, Choice};
+use super::service::Service;
+use super::table::Table;
+use crate::clock::Timestamp;
+use crate::reference::{Answer, Call, Core, Fault, Refusal, account};
+use serde_json::{Value, json};
+
+/// Type of a role for channels.
+pub(super) const CHANNEL: &str = "channel";
+/// Type of a role for the whole service.
+pub(super) const DEPLOYMENT: &str = "deployment";
+
+const TYPE: Choice = Choice {
+    values: &[CHANNEL, DEPLOYMENT],
+    open: Fault::ChatRoleTypeOpen,
+    short: Fault::ChatRoleTypeDeploymentRefused,
+};
+const FRIENDLY_NAME: Bound = Bound {
+    unbounded: Fault::ChatRoleFriendlyNameUnbounded,
+    tight: Fault::ChatRoleFriendlyNameTight,
+};
+
+/// One role.
+#[derive(Clone, Debug)]
+pub(super) struct Role {
+    sid: String,
+    friendly_name: String,
+    kind: String,
+    permissions: Vec<String>,
+    created: Timestamp,
+}
+
+impl Role {
+    fn represent(&self, service: &Service, core: &Core) -> Value {
+        json!({
+            "sid": self.sid,
+            "account_sid": account::SID,
+            "service_sid": service.sid,
+            "friendly_name": self.friendly_name,
+            "type": self.kind,
+            "permissions": self.permissions,
+            "date_created": core.date(self.created),
+            "date_updated": core.date(self.created),
+            "url": service.url(core, &["Roles", &self.sid]),
+        })
+    }
+}
+
+/// Gives a new service its own default roles: of users, of members, of channel creators.
+pub(super) fn defaults(core: &mut Core, roles: &mut Table<Role>, now: Timestamp) -> [String; 3] {
+    [
+        (
+            "service user",
+            DEPLOYMENT,
+            &["createChannel", "joinChannel"][..],
+        ),
+        ("channel user", CHANNEL, &["sendMessage", "leaveChannel"]),
+        (
+            "channel admin",
+            CHANNEL,
+            &[
+                "sendMessage",
+                "leaveChannel",
+                "editOwnMessage",
+                "deleteOwnMessage",
+            ],
+        ),
+    ]
+    .map(|(name, kind, permissions)| {
+        let role = Role {
+            sid: core.sid("RL"),
+            friendly_name: name.to_owned(),
+            kind: kind.to_owned(),
+            permissions: permissions.iter().map(|&p| p.to_owned()).collect(),
+            created: now,
+        };
+        let sid = role.sid.clone();
+        roles.insert(&sid, None, role);
+        sid
+    })
+}
+
+/// Refuses a SID that names no role of that type in the service.
+pub(super) fn known(
+    service: &Service,
+    parameter: &str,
+    sid: &str,
+    kind: &str,
+) -> Result<(), Refusal> {
+    match service.roles.by_sid(sid) {
+        Some(role) if role.kind == kind => Ok(()),
+        _ => Err(Refusal::bad_parameter(
+            parameter,
+            &format!("no {kind} role has this SID"),
+        )),
+    }
+}
+
+/// Creates a role.
+pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
+    let name = inputs::required(
+        core,
+        &call.form,
+        "FriendlyName",
+        Fault::ChatRoleFriendlyNameOptional,
+    )?;
+    let name = inputs::name(core, "FriendlyName", name, FRIENDLY_NAME)?;
+    let kind = match inputs::required(core, &call.form, "Type", Fault::ChatRoleTypeOptional)? {
+        "" => CHANNEL.to_owned(),
+        kind => inputs::choice(core, "Type", kind, TYPE)?,
+    };
+    inputs::required(
+        core,
+        &call.form,
+        "Permission",
+        Fault::ChatRolePermissionOptional,
+    )?;
+    let mut permissions: Vec<String> = call.form.all("Permission").map(str::to_owned).collect();
+    if core.fails(Fault::ChatRoleFirstPermissionOnly) {
+        permissions.truncate(1);
+    }
+    if core.fails(Fault::ChatRoleLastPermissionOnly) {
+        permissions = permissions.pop().into_iter().collect();
+    }
+    let role = Role {
+        sid: core.sid("RL"),
+        friendly_name: if core.fails(Fault::ChatRoleFriendlyNameIgnored) {
+            "role".to_owned()
+        } else {
+            name
+        },
+        kind: if core.fails(Fault::ChatRoleTypeIgnored) {
+            CHANNEL.to_owned()
+        } else {
+            kind
+        },
+        permissions,
+        created: call.now,
+    };
+    let answer = core.created(&role.represent(service, core));
+    if !core.fails(Fault::ChatRoleNotStored) {
+        let sid = role.sid.clone();
+        service.roles.insert(&sid, None, role);
+    }
+    Ok(answer)
+}
+
+/// Fetches a role.
+pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {
+    let role = service.roles.find(sid, false)?;
+    Ok(core.ok(&role.represent(service, core)))
+}

@@ -1,0 +1,121 @@
+//! Rows in the order they were made, found by SID or by the name that may stand in its place.
+//!
+//! Knows nothing about what a row is; the sequence numbers are what list pages count by.
+
+use crate::reference::Refusal;
+use std::collections::BTreeMap;
+
+/// Rows of one kind within one scope.
+#[derive(Clone, Debug)]
+pub(super) struct Table<T> {
+    rows: BTreeMap<u64, T>,
+    by_sid: BTreeMap<String, u64>,
+    by_name: BTreeMap<String, u64>,
+    made: u64,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self {
+            rows: BTreeMap::new(),
+            by_sid: BTreeMap::new(),
+            by_name: BTreeMap::new(),
+            made: 0,
+        }
+    }
+}
+
+impl<T> Table<T> {
+    /// Appends a row; a name that is already there is taken over by the new row.
+    pub(super) fn insert(&mut self, sid: &str, name: Option<&str>, row: T) {
+        self.made += 1;
+        self.rows.insert(self.made, row);
+        self.by_sid.insert(sid.to_owned(), self.made);
+        if let Some(name) = name {
+            self.by_name.insert(name.to_owned(), self.made);
+        }
+    }
+
+    /// The row with that SID.
+    pub(super) fn by_sid(&self, sid: &str) -> Option<&T> {
+        self.rows.get(self.by_sid.get(sid)?)
+    }
+
+    /// The row with that SID, to change it.
+    pub(super) fn by_sid_mut(&mut self, sid: &str) -> Option<&mut T> {
+        self.rows.get_mut(self.by_sid.get(sid)?)
+    }
+
+    /// The row with that name.
+    pub(super) fn by_name(&self, name: &str) -> Option<&T> {
+        self.rows.get(self.by_name.get(name)?)
+    }
+
+    /// The row that a path segment names by its SID or, where `names` says so, by its name.
+    pub(super) fn find(&self, key: &str, names: bool) -> Result<&T, Refusal> {
+        self.by_sid(key)
+            .or_else(|| self.by_name(key).filter(|_| names))
+            .ok_or_else(Refusal::not_found)
+    }
+
+    /// Removes and returns the row with that SID.
+    pub(super) fn remove(&mut self, sid: &str) -> Option<T> {
+        let sequence = self.by_sid.remove(sid)?;
+        self.by_name.retain(|_, s| *s != sequence);
+        self.rows.remove(&sequence)
+    }
+
+    /// Removes every row that does not satisfy the condition.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.rows.retain(|_, row| keep(row));
+        let rows = &self.rows;
+        self.by_sid
+            .retain(|_, sequence| rows.contains_key(sequence));
+        self.by_name
+            .retain(|_, sequence| rows.contains_key(sequence));
+    }
+
+    /// Rows with their sequence numbers, oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.rows.iter().map(|(sequence, row)| (*sequence, row))
+    }
+
+    /// Rows, oldest first.
+    pub(super) fn rows(&self) -> impl DoubleEndedIterator<Item = &T> {
+        self.rows.values()
+    }
+
+    /// Rows to change, oldest first.
+    pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.rows.values_mut()
+    }
+
+    /// How many rows there are.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The row made last.
+    pub(super) fn last(&self) -> Option<&T> {
+        self.rows.values().next_back()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_found_by_sid_and_name_until_removed() {
+        let mut table = Table::default();
+        table.insert("CH1", Some("lobby"), 1);
+        table.insert("CH2", None, 2);
+        assert_eq!(table.find("CH1", true), Ok(&1));
+        assert_eq!(table.find("lobby", true), Ok(&1));
+        assert!(table.find("lobby", false).is_err());
+        assert_eq!(table.last(), Some(&2));
+        assert_eq!(table.remove("CH1"), Some(1));
+        assert!(table.find("lobby", true).is_err());
+        assert_eq!(table.iter().collect::<Vec<_>>(), [(2, &2)]);
+    }
+}

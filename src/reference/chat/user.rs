@@ -1,0 +1,240 @@
+//! Users: who is known to a service, by an identity that the application chooses.
+//!
+//! A user's place in each channel is kept here too: `user_channel` shows and changes it.
+
+use super::inputs::{self, AttributeFaults};
+use super::role;
+use super::service::Service;
+use super::table::Table;
+use crate::clock::Timestamp;
+use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+const ATTRIBUTES: AttributeFaults = AttributeFaults {
+    unchecked: Fault::ChatUserAttributesUnchecked,
+    unset: Fault::ChatUserAttributesUnset,
+};
+
+/// One user.
+#[derive(Debug)]
+pub(super) struct User {
+    pub(super) sid: String,
+    pub(super) identity: String,
+    /// `None` while the user was never online.
+    pub(super) online: Option<bool>,
+    /// Places in channels, by the channel's SID.
+    pub(super) places: Table<Place>,
+    attributes: String,
+    friendly_name: Option<String>,
+    role_sid: String,
+    created: Timestamp,
+}
+
+/// What one user is to one channel.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) channel_sid: String,
+    /// The member of the channel, past or to be while the user is not in it.
+    pub(super) member_sid: String,
+    pub(super) status: Status,
+    /// The role that an invitation named.
+    pub(super) invited_role: Option<String>,
+    pub(super) notification_level: String,
+    pub(super) consumed_index: Option<u64>,
+    pub(super) consumed_at: Option<Timestamp>,
+}
+
+/// User-channel status (D2, States and transitions).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    /// A member.
+    Joined,
+    /// Asked to become one.
+    Invited,
+    /// No longer one.
+    NotParticipating,
+}
+
+impl User {
+    fn new(service: &Service, core: &mut Core, identity: &str, now: Timestamp) -> Self {
+        let fields = &service.fields;
+        let role_sid = if core.fails(Fault::ChatUserRoleDefaultIgnored) {
+            &fields.default_channel_role_sid
+        } else {
+            &fields.default_service_role_sid
+        };
+        Self {
+            sid: core.sid("US"),
+            identity: identity.to_owned(),
+            online: None,
+            places: Table::default(),
+            attributes: inputs::unset_attributes(core, ATTRIBUTES),
+            friendly_name: None,
+            role_sid: role_sid.clone(),
+            created: now,
+        }
+    }
+
+    /// How many channels the user is a member of.
+    pub(super) fn joined_channels(&self) -> usize {
+        self.places
+            .rows()
+            .filter(|place| place.status == Status::Joined)
+            .count()
+    }
+
+    /// The place in a channel; made as invited where there is none.
+    pub(super) fn place_in(&mut self, core: &mut Core, channel_sid: &str) -> &mut Place {
+        if self.places.by_sid(channel_sid).is_none() {
+            let place = Place {
+                channel_sid: channel_sid.to_owned(),
+                member_sid: core.sid("MB"),
+                status: Status::Invited,
+                invited_role: None,
+                notification_level: "default".to_owned(),
+                consumed_index: None,
+                consumed_at: None,
+            };
+            self.places.insert(channel_sid, None, place);
+        }
+        self.places
+            .by_sid_mut(channel_sid)
+            .expect("it was made if it was not there")
+    }
+
+    fn represent(&self, service: &Service, core: &Core) -> Value {
+        // D2, User: null while reachability is off or the user was never online.
+        let reachable = service.fields.reachability_enabled;
+        let online = self.online.filter(|_| reachable);
+        let online = match online {
+            None if reachable && core.varies(Variant::ChatOfflineAtCreation) => Some(false),
+            None if !reachable && core.fails(Fault::ChatOnlineWithoutReachability) => Some(false),
+            online => online,
+        };
+        let notifiable = online.map(|_| {
+            service
+                .bindings
+                .rows()
+                .any(|binding| binding.user_sid == self.sid)
+        });
+        let url =
+            |below: &[&str]| service.url(core, &[&["Users", self.sid.as_str()], below].concat());
+        json!({
+            "sid": self.sid,
+            "account_sid": account::SID,
+            "service_sid": service.sid,
+            "attributes": self.attributes,
+            "friendly_name": match &self.friendly_name {
+                None if core.varies(Variant::ChatUnsetNamesEmpty) => json!(""),
+                name => json!(name),
+            },
+            "role_sid": self.role_sid,
+            "identity": self.identity,
+            "is_online": online,
+            "is_notifiable": notifiable,
+            "date_created": core.date(self.created),
+            "date_updated": core.date(self.created),
+            "joined_channels_count":
+                self.joined_channels() + usize::from(core.fails(Fault::ChatJoinedCountOneMore)),
+            "links": { "user_channels": url(&["Channels"]), "user_bindings": url(&["Bindings"]) },
+            "url": url(&[]),
+        })
+    }
+}
+
+/// The name that an identity is found by: itself (D2: case-sensitive).
+pub(super) fn name_of<'a>(core: &Core, identity: &'a str) -> Cow<'a, str> {
+    if core.fails(Fault::ChatIdentityIgnoresCase) {
+        Cow::Owned(identity.to_lowercase())
+    } else {
+        Cow::Borrowed(identity)
+    }
+}
+
+/// The user that a path names by SID or identity (D2, Conventions).
+pub(super) fn find<'a>(
+    service: &'a Service,
+    core: &Core,
+    key: &str,
+    sid_only: Fault,
+) -> Result<&'a User, Refusal> {
+    let by_identity = !core.fails(sid_only);
+    match service.users.find(key, false) {
+        Err(_) if by_identity => service.users.find(&name_of(core, key), true),
+        found => found,
+    }
+}
+
+/// The SID of the user with that identity; a new identity creates a user (D2, What the service
+/// does).
+pub(super) fn seen(
+    service: &mut Service,
+    core: &mut Core,
+    identity: &str,
+    now: Timestamp,
+) -> String {
+    let name = name_of(core, identity).into_owned();
+    if let Some(user) = service.users.by_name(&name) {
+        return user.sid.clone();
+    }
+    let user = User::new(service, core, identity, now);
+    let sid = user.sid.clone();
+    // The defect keeps the user without letting the identity lead to it.
+    let known_as = (!core.fails(Fault::ChatNewIdentityWithoutUser)).then_some(name);
+    service.users.insert(&sid, known_as.as_deref(), user);
+    sid
+}
+
+/// Creates a user.
+pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
+    let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatCreateUserHeaderRefused)?;
+    let identity = inputs::required(
+        core,
+        &call.form,
+        "Identity",
+        Fault::ChatUserIdentityOptional,
+    )?;
+    let form = inputs::honoured(
+        core,
+        &call.form,
+        &[
+            ("RoleSid", Fault::ChatUserRoleIgnored),
+            ("Attributes", Fault::ChatUserAttributesIgnored),
+            ("FriendlyName", Fault::ChatUserFriendlyNameIgnored),
+        ],
+    );
+    let attributes = inputs::attributes(core, &form, ATTRIBUTES)?;
+    let role_sid = form.get("RoleSid");
+    if let Some(sid) = role_sid {
+        role::known(service, "RoleSid", sid, role::DEPLOYMENT)?;
+    }
+    let name = name_of(core, identity).into_owned();
+    if service.users.by_name(&name).is_some() && !core.fails(Fault::ChatIdentityNotUnique) {
+        return Err(Refusal::conflict("the identity exists"));
+    }
+    let mut user = User::new(service, core, identity, call.now);
+    if core.fails(Fault::ChatUserIdentityLowered) {
+        user.identity = identity.to_lowercase();
+    }
+    if let Some(attributes) = attributes {
+        user.attributes = attributes;
+    }
+    if let Some(sid) = role_sid {
+        sid.clone_into(&mut user.role_sid);
+    }
+    user.friendly_name = form.get("FriendlyName").map(str::to_owned);
+    let value = user.represent(service, core);
+    let sid = user.sid.clone();
+    service.users.insert(&sid, Some(&name), user);
+    if webhooks {
+        let happening = super::delivery::Happening {
+            before: "onUserAdd",
+            after: "onUserAdded",
+            fields: vec![("UserSid", sid), ("Identity", identity.to_owned())],
+            message_body: None,
+        };
+        super::delivery::announce(core, service, None, &happening);
+    }
+    Ok(core.created(&value))
+}

@@ -1,0 +1,188 @@
+//! User channels: what a user is to a channel, and what of it can be set.
+
+use super::inputs::{self, Choice};
+use super::service::Service;
+use super::user::{self, Place, Status, User};
+use super::{channel, member, pages};
+use crate::reference::{Answer, Call, Core, Fault, Variant, account};
+use serde_json::{Value, json};
+
+const NOTIFICATION_LEVEL: Choice = Choice {
+    values: &["default", "muted"],
+    open: Fault::ChatNotificationLevelOpen,
+    short: Fault::ChatNotificationLevelMutedRefused,
+};
+
+fn represent(place: &Place, user: &User, service: &Service, core: &Core) -> Value {
+    let channel_sid = place.channel_sid.as_str();
+    let member_url = ["Channels", channel_sid, "Members", &place.member_sid];
+    json!({
+        "account_sid": account::SID,
+        "service_sid": service.sid,
+        "channel_sid": channel_sid,
+        "user_sid": user.sid,
+        "member_sid": place.member_sid,
+        "status": status(place.status, core),
+        "last_consumed_message_index": place.consumed_index,
+        "unread_messages_count": unread(place, service, core),
+        "notification_level": place.notification_level,
+        "url": service.url(core, &["Users", &user.sid, "Channels", channel_sid]),
+        "links": {
+            "channel": service.url(core, &["Channels", channel_sid]),
+            "member": service.url(core, &member_url),
+        },
+    })
+}
+
+/// D2, User channel: the third value is written in two ways.
+fn status(status: Status, core: &Core) -> &'static str {
+    match status {
+        Status::Joined if core.fails(Fault::ChatUserChannelNeverJoined) => "invited",
+        Status::Joined => "joined",
+        Status::Invited if core.fails(Fault::ChatUserChannelNeverInvited) => "joined",
+        Status::Invited => "invited",
+        Status::NotParticipating if core.fails(Fault::ChatUserChannelNeverLeft) => "joined",
+        Status::NotParticipating if core.varies(Variant::ChatNotParticipatingSnakeCase) => {
+            "not_participating"
+        }
+        Status::NotParticipating => "notParticipating",
+    }
+}
+
+/// How many messages came after the last one consumed.
+fn unread(place: &Place, service: &Service, core: &Core) -> usize {
+    let Some(channel) = service.channels.by_sid(&place.channel_sid) else {
+        return 0;
+    };
+    if core.fails(Fault::ChatUnreadCountZero) {
+        return 0;
+    }
+    let consumed = place
+        .consumed_index
+        .filter(|_| !core.fails(Fault::ChatUnreadCountAll));
+    let unread = channel
+        .messages
+        .rows()
+        .rev()
+        .take_while(|message| consumed.is_none_or(|index| message.index > index))
+        .count();
+    unread + usize::from(core.fails(Fault::ChatUnreadCountOneMore))
+}
+
+/// Fetches a user channel.
+pub(super) fn fetch(service: &Service, core: &Core, user: &str, channel: &str) -> Answer {
+    let user = user::find(
+        service,
+        core,
+        user,
+        Fault::ChatFetchUserChannelIdentityUnknown,
+    )?;
+    let channel = channel::find(
+        service,
+        core,
+        channel,
+        Fault::ChatFetchUserChannelUniqueNameUnknown,
+    )?;
+    let place = user.places.find(&channel.sid, false)?;
+    Ok(core.ok(&represent(place, user, service, core)))
+}
+
+/// Lists the channels of a user.
+pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, user: &str) -> Answer {
+    let user = user::find(
+        service,
+        core,
+        user,
+        Fault::ChatReadUserChannelsIdentityUnknown,
+    )?;
+    let items = user
+        .places
+        .iter()
+        .map(|(sequence, place)| (sequence, represent(place, user, service, core)))
+        .collect();
+    let url = service.url(core, &["Users", &user.sid, "Channels"]);
+    pages::USER_CHANNELS.page(core, call, url, Vec::new(), items)
+}
+
+/// Updates a user channel: three parameters, nothing else is writable.
+pub(super) fn update(
+    service: &mut Service,
+    core: &mut Core,
+    call: &Call<'_>,
+    user: &str,
+    channel: &str,
+) -> Answer {
+    let form = inputs::honoured(
+        core,
+        &call.form,
+        &[
+            ("NotificationLevel", Fault::ChatNotificationLevelIgnored),
+            (
+                "LastConsumedMessageIndex",
+                Fault::ChatUserChannelIndexIgnored,
+            ),
+            (
+                "LastConsumptionTimestamp",
+                Fault::ChatUserChannelTimestampIgnored,
+            ),
+        ],
+    );
+    let level = form
+        .get("NotificationLevel")
+        .map(|level| inputs::choice(core, "NotificationLevel", level, NOTIFICATION_LEVEL))
+        .transpose()?;
+    let consumed = (
+        inputs::index(&form, "LastConsumedMessageIndex")?,
+        inputs::date(&form, "LastConsumptionTimestamp")?,
+    );
+    let user = user::find(
+        service,
+        core,
+        user,
+        Fault::ChatUpdateUserChannelIdentityUnknown,
+    )?;
+    let channel = channel::find(
+        service,
+        core,
+        channel,
+        Fault::ChatUpdateUserChannelUniqueNameUnknown,
+    )?;
+    let mut place = user.places.find(&channel.sid, false)?.clone();
+    let user_sid = user.sid.clone();
+    if let Some(level) = &level {
+        level.clone_into(&mut place.notification_level);
+    }
+    member::consume(&mut place, consumed, call.now);
+    let value = represent(&place, user, service, core);
+    if let Some(level) = &level {
+        share_level(service, core, &user_sid, &place.channel_sid, level);
+    }
+    if !core.fails(Fault::ChatUpdateUserChannelNotPersisted) {
+        store(service, &user_sid, place);
+    }
+    Ok(core.ok(&value))
+}
+
+fn store(service: &mut Service, user_sid: &str, place: Place) {
+    let stored = service
+        .users
+        .by_sid_mut(user_sid)
+        .and_then(|user| user.places.by_sid_mut(&place.channel_sid))
+        .expect("a place that was found is there");
+    *stored = place;
+}
+
+/// The defects that a level holds for more than its pair of user and channel.
+fn share_level(service: &mut Service, core: &Core, user_sid: &str, channel_sid: &str, level: &str) {
+    let over_channels = core.fails(Fault::ChatNotificationLevelOverChannels);
+    let over_users = core.fails(Fault::ChatNotificationLevelOverUsers);
+    for user in service.users.rows_mut() {
+        let same_user = user.sid == user_sid;
+        for place in user.places.rows_mut() {
+            let same_channel = place.channel_sid == channel_sid;
+            if (same_user && over_channels) || (same_channel && over_users) {
+                level.clone_into(&mut place.notification_level);
+            }
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Channel webhooks: a URL, a flow or trigger strings to tell about what happens in a channel.
+
+use super::channel::{self, Channel};
+use super::inputs::{self, Choice};
+use super::pages;
+use super::service::Service;
+use crate::clock::Timestamp;
+use crate::reference::{Answer, Call, Core, Fault, Params, Refusal, Variant, account};
+use serde_json::{Value, json};
+
+/// D2, Limits: channel webhooks per channel.
+const PER_CHANNEL_MAX: usize = 5;
+/// D2, Limits: trigger strings per channel webhook.
+const TRIGGERS_MAX: usize = 5;
+/// D2, Limits: retry count of a channel webhook.
+const RETRIES_MAX: u32 = 3;
+
+const TYPE: Choice = Choice {
+    values: &["webhook", "trigger", "studio"],
+    open: Fault::ChatWebhookTypeOpen,
+    short: Fault::ChatWebhookTypeStudioRefused,
+};
+const METHOD: Choice = Choice {
+    values: &["POST", "GET"],
+    open: Fault::ChatWebhookMethodOpen,
+    short: Fault::ChatWebhookMethodGetRefused,
+};
+
+/// One channel webhook.
+#[derive(Clone, Debug)]
+pub(super) struct Webhook {
+    sid: String,
+    kind: String,
+    configuration: Configuration,
+    created: Timestamp,
+    updated: Timestamp,
+}
+
+/// What it is configured with; which parts count depends on its type.
+#[derive(Clone, Debug)]
+struct Configuration {
+    url: Option<String>,
+    method: String,
+    filters: Vec<String>,
+    triggers: Vec<String>,
+    flow_sid: Option<String>,
+    retry_count: u32,
+}
+
+/// When a webhook is called.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Target<'a> {
+    /// On the named events.
+    Webhook {
+        /// Names of events; none stands for all.
+        filters: &'a [String],
+    },
+    /// On messages that contain one of the strings.
+    Trigger {
+        /// The strings.
+        triggers: &'a [String],
+    },
+    /// Never over HTTP: a flow is started.
+    Studio,
+}
+
+impl Webhook {
+    /// When it is called.
+    pub(super) fn target(&self) -> Target<'_> {
+        match self.kind.as_str() {
+            "trigger" => Target::Trigger {
+                triggers: &self.configuration.triggers,
+            },
+            "studio" => Target::Studio,
+            _ => Target::Webhook {
+                filters: &self.configuration.filters,
+            },
+        }
+    }
+
+    /// Where it is called.
+    pub(super) fn url(&self) -> Option<&str> {
+        self.configuration.url.as_deref()
+    }
+
+    /// The method it is called with.
+    pub(super) fn method(&self) -> &str {
+        &self.configuration.method
+    }
+
+    /// How many further attempts it gets.
+    pub(super) fn retry_count(&self) -> u32 {
+        self.configuration.retry_count
+    }
+
+    fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
+        json!({
+            "sid": self.sid,
+            "account_sid": account::SID,
+            "service_sid": service.sid,
+            "channel_sid": channel.sid,
+            "type": self.kind,
+            "configuration": self.configuration.represent(&self.kind, core),
+            "url": service.url(core, &["Channels", &channel.sid, "Webhooks", &self.sid]),
+            "date_created": core.date(self.created),
+            "date_updated": core.date(self.updated),
+        })
+    }
+}
+
+impl Configuration {
+    fn new(core: &Core) -> Self {
+        Self {
+            url: None,
+            method: if core.varies(Variant::ChatWebhookMethodDefaultGet) {
+                "GET"
+            } else {
+                "POST"
+            }
+            .to_owned(),
+            filters: Vec::new(),
+            triggers: Vec::new(),
+            flow_sid: None,
+            retry_count: u32::from(core.fails(Fault::ChatWebhookRetryCountDefault)),
+        }
+    }
+
+    fn represent(&self, kind: &str, core: &Core) -> Value {
+        if kind == "studio" {
+            return match &self.flow_sid {
+                Some(sid) => json!({ "flow_sid": sid }),
+                None => json!({}),
+            };
+        }
+        let mut value = json!({
+            "url": self.url,
+            "method": self.method,
+            "filters": self.filters,
+            "retry_count": self.retry_count,
+        });
+        if kind == "trigger" && core.varies(Variant::ChatTriggersShown) {
+            value["triggers"] = json!(self.triggers);
+        }
+        value
+    }
+
+    /// Takes over every `Configuration.` parameter that is there.
+    fn apply(&mut self, core: &Core, form: &Params) -> Result<(), Refusal> {
+        let list = |name: &str| -> Option<Vec<String>> {
+            form.has(name)
+                .then(|| form.all(name).map(str::to_owned).collect())
+        };
+        if let Some(url) = form.get("Configuration.Url") {
+            self.url = Some(url.to_owned());
+        }
+        if let Some(method) = form.get("Configuration.Method") {
+            self.method = inputs::choice(core, "Configuration.Method", method, METHOD)?;
+        }
+        if let Some(mut filters) = list("Configuration.Filters") {
+            if core.fails(Fault::ChatWebhookFirstFilterKept) {
+                filters.truncate(1);
+            }
+            self.filters = filters;
+        }
+        if let Some(triggers) = list("Configuration.Triggers") {
+            self.triggers = bounded_triggers(core, triggers)?;
+        }
+        if let Some(sid) = form.get("Configuration.FlowSid") {
+            self.flow_sid = Some(inputs::sid("Configuration.FlowSid", sid, "FW")?);
+        }
+        if let Some(count) = form.get("Configuration.RetryCount") {
+            self.retry_count = retry_count(core, count)?;
+        }
+        Ok(())
+    }
+}
+
+fn bounded_triggers(core: &Core, mut triggers: Vec<String>) -> Result<Vec<String>, Refusal> {
+    let max = TRIGGERS_MAX - usize::from(core.fails(Fault::ChatTriggersTight));
+    if triggers.len() > max && !core.fails(Fault::ChatTriggersUnbounded) {
+        if !core.varies(Variant::ChatTriggersCut) {
+            return Err(Refusal::bad_parameter(
+                "Configuration.Triggers",
+                "at most 5",
+            ));
+        }
+        triggers.truncate(max);
+    }
+    Ok(triggers)
+}
+
+fn retry_count(core: &Core, text: &str) -> Result<u32, Refusal> {
+    let bad = || Refusal::bad_parameter("Configuration.RetryCount", "0 to 3");
+    let count: i64 = text.parse().map_err(|_| bad())?;
+    let max = RETRIES_MAX - u32::from(core.fails(Fault::ChatRetryCountTight));
+    let bounded = match u32::try_from(count) {
+        Ok(count) if count <= max || core.fails(Fault::ChatRetryCountUnbounded) => Some(count),
+        Ok(_) => core.varies(Variant::ChatRetryCountClamped).then_some(max),
+        Err(_) => core.varies(Variant::ChatRetryCountClamped).then_some(0),
+    };
+    bounded.ok_or_else(bad)
+}
+
+/// Creates a channel webhook.
+pub(super) fn create(
+    service: &mut Service,
+    core: &mut Core,
+    call: &Call<'_>,
+    channel: &str,
+) -> Answer {
+    let kind = match inputs::required(core, &call.form, "Type", Fault::ChatWebhookTypeOptional)? {
+        "" => "webhook".to_owned(),
+        kind => inputs::choice(core, "Type", kind, TYPE)?,
+    };
+    let form = inputs::honoured(
+        core,
+        &call.form,
+        &[
+            ("Configuration.Url", Fault::ChatWebhookUrlIgnored),
+            (
+                "Configuration.Method",
+                Fault::ChatWebhookMethodParameterIgnored,
+            ),
+            (
+                "Configuration.Filters",
+                Fault::ChatWebhookFiltersParameterIgnored,
+            ),
+            ("Configuration.FlowSid", Fault::ChatWebhookFlowSidIgnored),
+            (
+                "Configuration.RetryCount",
+                Fault::ChatWebhookRetryCountIgnored,
+            ),
+        ],
+    );
+    let channel = channel::find(
+        service,
+        core,
+        channel,
+        Fault::ChatCreateWebhookUniqueNameUnknown,
+    )?;
+    let channel_sid = channel.sid.clone();
+    let mut configuration = Configuration::new(core);
+    configuration.apply(core, &form)?;
+    check_count(service, core, channel)?;
+    let webhook = Webhook {
+        sid: core.sid("WH"),
+        kind: if core.fails(Fault::ChatWebhookTypeIgnored) {
+            "webhook".to_owned()
+        } else {
+            kind
+        },
+        configuration,
+        created: call.now,
+        updated: call.now,
+    };
+    let value = webhook.represent(service, service.channels.find(&channel_sid, false)?, core);
+    if let Some(channel) = service.channels.by_sid_mut(&channel_sid) {
+        let sid = webhook.sid.clone();
+        channel.webhooks.insert(&sid, None, webhook);
+    }
+    Ok(core.created(&value))
+}
+
+fn check_count(service: &Service, core: &Core, channel: &Channel) -> Result<(), Refusal> {
+    let max = PER_CHANNEL_MAX - usize::from(core.fails(Fault::ChatWebhooksTight));
+    let count = if core.fails(Fault::ChatWebhooksCountedPerService) {
+        service.channels.rows().map(|c| c.webhooks.len()).sum()
+    } else {
+        channel.webhooks.len()
+    };
+    if count >= max && !core.fails(Fault::ChatWebhooksUnbounded) {
+        return Err(Refusal::conflict("a channel has at most five webhooks"));
+    }
+    Ok(())
+}
+
+/// Fetches a channel webhook.
+pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) -> Answer {
+    let channel = channel::find(
+        service,
+        core,
+        channel,
+        Fault::ChatFetchWebhookUniqueNameUnknown,
+    )?;
+    let webhook = channel.webhooks.find(sid, false)?;
+    Ok(core.ok(&webhook.represent(service, channel, core)))
+}
+
+/// Lists the webhooks of a channel.
+pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &str) -> Answer {
+    let channel = channel::find(
+        service,
+        core,
+        channel,
+        Fault::ChatReadWebhooksUniqueNameUnknown,
+    )?;
+    let items = channel
+        .webhooks
+        .iter()
+        .map(|(sequence, webhook)| (sequence, webhook.represent(service, channel, core)))
+        .collect();
+    let url = service.url(core, &["Channels", &channel.sid, "Webhooks"]);
+    pages::WEBHOOKS.page(core, call, url, Vec::new(), items)
+}
+
+/// Updates a channel webhook. Its parameters are not shown: those of creation but the type.
+pub(super) fn update(
+    service: &mut Service,
+    core: &mut Core,
+    call: &Call<'_>,
+    channel: &str,
+    sid: &str,
+) -> Answer {
+    let form = inputs::honoured(
+        core,
+        &call.form,
+        &[
+            ("Configuration.Url", Fault::ChatUpdateWebhookIgnored),
+            ("Configuration.Method", Fault::ChatUpdateWebhookIgnored),
+            ("Configuration.Filters", Fault::ChatUpdateWebhookIgnored),
+        ],
+    );
+    let channel = channel::find(
+        service,
+        core,
+        channel,
+        Fault::ChatUpdateWebhookUniqueNameUnknown,
+    )?;
+    let channel_sid = channel.sid.clone();
+    let mut webhook = channel.webhooks.find(sid, false)?.clone();
+    webhook.configuration.apply(core, &form)?;
+    webhook.updated = call.now;
+    let value = webhook.represent(service, channel, core);
+    if let Some(stored) = service
+        .channels
+        .by_sid_mut(&channel_sid)
+        .and_then(|channel| channel.webhooks.by_sid_mut(sid))
+        && !core.fails(Fault::ChatUpdateWebhookNotPersisted)
+    {
+        *stored = webhook;
+    }
+    Ok(core.ok(&value))
+}
