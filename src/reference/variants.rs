@@ -60,6 +60,7 @@ super::faults::switches! {
         AuthFailureIs200 = "auth/failure-is-200": "Refusals answer 200 with success false.",
         AuthWithoutKey = "auth/without-key": "Requests without an API key are accepted.",
         AuthPhoneErrorAsEmail = "auth/phone-error-as-email": "An invalid phone is answered as an invalid e-mail is.",
+        AuthExtraFields = "auth/extra-fields": "User status and approval requests show fields that no document names.",
         AuthQrCodeLink = "auth/qr-code-link": "A created user comes with a link to a QR code for other TOTP apps.",
         AuthXmlPlain = "auth/xml-plain": "XML answers have another root element and no type attributes.",
         AuthEpochDatetimes = "auth/epoch-datetimes": "Datetimes are seconds since 1970.",

@@ -12,6 +12,7 @@ use crate::reference::{Call, Core, Fault, Variant};
 use jiff::SignedDuration;
 use rand::Rng as _;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// D1, Limits.
 const KEY_LENGTH_MAX: usize = 20;
@@ -50,10 +51,10 @@ struct Approval {
     processed_at: Option<Timestamp>,
 }
 
-/// All approval requests, oldest first.
+/// All approval requests.
 #[derive(Debug, Default)]
 pub(super) struct Approvals {
-    list: Vec<Approval>,
+    by_uuid: BTreeMap<String, Approval>,
 }
 
 impl Status {
@@ -115,7 +116,7 @@ impl Approvals {
             shown["created_at"] = datetime(core, approval.created_at);
             shown["status"] = json!(approval.status.name());
         }
-        self.list.push(approval);
+        self.by_uuid.insert(approval.uuid.clone(), approval);
         Ok(Done {
             is_new: true,
             body: json!({"approval_request": shown, "success": true}),
@@ -123,31 +124,33 @@ impl Approvals {
     }
 
     /// `GET …/approval_requests/{PUSH_UUID}`.
-    pub(super) fn fetch(&self, core: &Core, uuid: &str) -> Result<Done, Failure> {
-        let approval = self
-            .list
-            .iter()
-            .find(|approval| approval.uuid == uuid)
-            .ok_or_else(Failure::not_found)?;
+    pub(super) fn fetch(
+        &mut self,
+        core: &Core,
+        call: &Call<'_>,
+        uuid: &str,
+    ) -> Result<Done, Failure> {
+        let approval = self.by_uuid.get_mut(uuid).ok_or_else(Failure::not_found)?;
+        approval.settle(core, call.now);
         Ok(Done {
             is_new: false,
             body: json!({"approval_request": approval.shown(core), "success": true}),
         })
     }
 
-    /// Expires what is due by `now`, however long ago that was.
-    pub(super) fn expire(&mut self, core: &mut Core, callbacks: &Callbacks, now: Timestamp) {
-        for approval in &mut self.list {
-            let Some(expiry) = approval.expiry(core).filter(|expiry| *expiry <= now) else {
-                continue;
-            };
-            if approval.status == Status::Pending {
-                approval.status = Status::Expired;
-                approval.processed_at = Some(expiry);
-                // D1 names a callback on the user's reaction only; one on expiry is a freedom.
-                if core.varies(Variant::AuthExpiryCallback) {
-                    approval.call_back(core, callbacks);
-                }
+    /// D1 names a callback on the user's reaction only; one on expiry is a freedom.
+    pub(super) fn call_back_expired(
+        &mut self,
+        core: &mut Core,
+        callbacks: &Callbacks,
+        now: Timestamp,
+    ) {
+        if !core.varies(Variant::AuthExpiryCallback) {
+            return;
+        }
+        for approval in self.by_uuid.values_mut() {
+            if approval.settle(core, now) {
+                approval.call_back(core, callbacks);
             }
         }
     }
@@ -162,10 +165,10 @@ impl Approvals {
         now: Timestamp,
     ) -> Result<(), String> {
         let approval = self
-            .list
-            .iter_mut()
-            .find(|approval| approval.uuid == uuid)
+            .by_uuid
+            .get_mut(uuid)
             .ok_or_else(|| format!("no approval request has the uuid {uuid}"))?;
+        approval.settle(core, now);
         let is_open = match approval.status {
             Status::Pending => true,
             Status::Approved | Status::Denied => core.fails(Fault::AuthFinalStatusChanges),
@@ -188,6 +191,17 @@ impl Approvals {
 }
 
 impl Approval {
+    /// Expires it when that is due by `now`, however long ago it was; true when it just did.
+    fn settle(&mut self, core: &Core, now: Timestamp) -> bool {
+        let due = self.expiry(core).filter(|expiry| *expiry <= now);
+        if self.status != Status::Pending || due.is_none() {
+            return false;
+        }
+        self.status = Status::Expired;
+        self.processed_at = due;
+        true
+    }
+
     /// When it expires unless the user reacts first; 0 seconds mean never (D1, Limits).
     fn expiry(&self, core: &Core) -> Option<Timestamp> {
         if core.fails(Fault::AuthApprovalNeverExpires)
@@ -243,6 +257,9 @@ impl Approval {
         if !core.varies(Variant::AuthDetailsNotShown) {
             shown["message"] = json!(self.message);
             shown["details"] = json!(self.details);
+        }
+        if core.varies(Variant::AuthExtraFields) {
+            shown["flagged"] = json!(false);
         }
         let shows_device = match self.status {
             Status::Pending => core.fails(Fault::AuthDeviceWhilePending),

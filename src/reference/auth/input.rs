@@ -46,7 +46,7 @@ pub(super) fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// `logos[][res]` is `logos`, ``, `res`; what is not bracketed that way is one plain name.
+/// `logos[][res]` is `logos`, nothing, `res`; what is not bracketed that way is one plain name.
 fn parts(name: &str) -> Vec<&str> {
     let bracketed = name
         .split_once('[')

@@ -46,7 +46,8 @@ impl Auth {
             .get(1)
             .and_then(|segment| Format::from_segment(segment));
         let format = format.ok_or_else(Refusal::not_found)?;
-        self.approvals.expire(core, &self.callbacks, call.now);
+        self.approvals
+            .call_back_expired(core, &self.callbacks, call.now);
         let answer = authorise(core, call).and_then(|()| self.route(core, call));
         Ok(render(core, format, answer))
     }
@@ -69,7 +70,9 @@ impl Auth {
                 let user = user.cloned().ok_or_else(Failure::not_found)?;
                 self.approvals.create(core, call, user)
             }
-            ("GET", ["onetouch", _, "approval_requests", uuid]) => self.approvals.fetch(core, uuid),
+            ("GET", ["onetouch", _, "approval_requests", uuid]) => {
+                self.approvals.fetch(core, call, uuid)
+            }
             _ => Err(Failure::not_found()),
         }
     }
@@ -81,7 +84,7 @@ impl Auth {
         args: &Value,
         now: Timestamp,
     ) -> Control {
-        self.approvals.expire(core, &self.callbacks, now);
+        self.approvals.call_back_expired(core, &self.callbacks, now);
         match hook {
             "approve_request" | "deny_request" => {
                 let reaction = Reaction::from_hook(hook).expect("both hooks are reactions");

@@ -9,7 +9,9 @@ use crate::clock::Timestamp;
 use crate::reference::{Call, Core, Fault, Variant};
 use rand::Rng as _;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+const FIRST_AUTH_ID: u64 = 1001;
 
 /// A device, for the service: exactly one phone per `auth_id` (D1, Limits).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +39,9 @@ pub(super) struct User {
 /// All users, and the phones on which the app is installed.
 #[derive(Debug, Default)]
 pub(super) struct Users {
+    /// By `auth_id`, counted from [`FIRST_AUTH_ID`].
     list: Vec<User>,
+    by_phone: BTreeMap<Phone, u64>,
     installed: BTreeSet<Phone>,
 }
 
@@ -121,12 +125,14 @@ impl Users {
         email: Option<String>,
         now: Timestamp,
     ) -> u64 {
-        const FIRST_AUTH_ID: u64 = 1001;
-        let is_same = |user: &User| {
-            core.fails(Fault::AuthIdSharedByPhones)
-                || (user.phone == phone && !core.fails(Fault::AuthOtherIdForSameDevice))
+        let known = if core.fails(Fault::AuthOtherIdForSameDevice) {
+            None
+        } else if core.fails(Fault::AuthIdSharedByPhones) {
+            self.list.first().map(|user| user.auth_id)
+        } else {
+            self.by_phone.get(&phone).copied()
         };
-        if let Some(user) = self.list.iter_mut().find(|user| is_same(user)) {
+        if let Some(user) = known.and_then(|auth_id| self.find_mut(auth_id)) {
             user.emails
                 .extend(email.filter(|email| !user.emails.contains(email)));
             return user.auth_id;
@@ -135,6 +141,7 @@ impl Users {
         // D1, Create user: the phone number already in the user's app adds the application to it.
         let has_app =
             self.installed.contains(&phone) && !core.fails(Fault::AuthInstalledAppIgnored);
+        self.by_phone.insert(phone.clone(), auth_id);
         self.list.push(User {
             auth_id,
             emails: email.into_iter().collect(),
@@ -165,14 +172,19 @@ impl Users {
 
     /// The person installs the app, on a phone that may or may not be a user's already.
     pub(super) fn install_app(&mut self, phone: Phone) {
-        for user in &mut self.list {
-            user.has_app |= user.phone == phone;
+        let known = self.by_phone.get(&phone).copied();
+        if let Some(user) = known.and_then(|auth_id| self.find_mut(auth_id)) {
+            user.has_app = true;
         }
         self.installed.insert(phone);
     }
 
     pub(super) fn find(&self, auth_id: u64) -> Option<&User> {
-        self.list.iter().find(|user| user.auth_id == auth_id)
+        self.list.get(position(auth_id)?)
+    }
+
+    fn find_mut(&mut self, auth_id: u64) -> Option<&mut User> {
+        self.list.get_mut(position(auth_id)?)
     }
 
     /// `GET …/users/{AUTH_ID}/status`: this implementation's path, for the document shows none.
@@ -193,30 +205,37 @@ impl Users {
             user.phone.country_code
         };
         let shown_id = user.auth_id + u64::from(core.fails(Fault::AuthStatusOtherAuthId));
+        let mut body = json!({
+            "message": "User status.",
+            "status": {
+                "auth_id": shown_id,
+                "confirmed": user.has_app,
+                "registered": user.has_app,
+                "country_code": country_code,
+                "phone_number": phone_number,
+                "email": user.emails.first().map_or("", String::as_str),
+                "devices": if user.has_app { json!(["iphone"]) } else { json!([]) },
+            },
+            "success": true,
+        });
+        if core.varies(Variant::AuthExtraFields) {
+            body["status"]["has_hard_token"] = json!(false);
+            body["status"]["account_disabled"] = json!(false);
+        }
         Ok(Done {
             is_new: false,
-            body: json!({
-                "message": "User status.",
-                "status": {
-                    "auth_id": shown_id,
-                    "confirmed": user.has_app,
-                    "registered": user.has_app,
-                    "country_code": country_code,
-                    "phone_number": phone_number,
-                    "email": user.emails.first().map_or("", String::as_str),
-                    "devices": if user.has_app { json!(["iphone"]) } else { json!([]) },
-                },
-                "success": true,
-            }),
+            body,
         })
     }
 }
 
+fn position(auth_id: u64) -> Option<usize> {
+    usize::try_from(auth_id.checked_sub(FIRST_AUTH_ID)?).ok()
+}
+
 /// 24 hexadecimal digits.
 pub(super) fn record_id(core: &mut Core) -> String {
-    (0..3)
-        .map(|_| format!("{:08x}", core.rng.next_u32()))
-        .collect()
+    format!("{:016x}{:08x}", core.rng.next_u64(), core.rng.next_u32())
 }
 
 fn read_email(core: &Core, user: &Map<String, Value>) -> Result<String, Failure> {

@@ -8,6 +8,8 @@ use super::callbacks::{self, Callbacks, Kind};
 use super::users::{User, record_id};
 use crate::clock::Timestamp;
 use crate::reference::{Core, Fault, Variant, account};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -220,10 +222,7 @@ fn mistype(value: &mut Value) {
     }
 }
 
-/// SHA-256 in hexadecimal.
+/// SHA-256 in Base64.
 fn hashed(text: &str) -> String {
-    Sha256::digest(text)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    URL_SAFE_NO_PAD.encode(Sha256::digest(text))
 }

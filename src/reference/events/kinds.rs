@@ -19,18 +19,9 @@ pub(super) enum Kind {
     MessageRead,
 }
 
-/// What is known of one message; each event shows the fields of its kind.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Message {
-    pub(super) account_sid: String,
-    pub(super) message_id: String,
-    pub(super) attempt: String,
-    pub(super) downstream_id: String,
-    pub(super) error_code: String,
-    pub(super) from: Value,
-    pub(super) to: Value,
-    pub(super) tags: Map<String, Value>,
-}
+/// What is known of an operation or of one of its messages, by field; each event shows the fields of
+/// its kind.
+pub(super) type Facts = Map<String, Value>;
 
 impl Kind {
     /// Behind `com.svc.comms-api.`.
@@ -234,7 +225,7 @@ const EXTRAS: &[(Fault, &str, &str)] = &[
 ];
 
 /// `{type, schema, payload}`, without `schema` where none is shown.
-pub(super) fn event(core: &Core, kind: Kind, operation_id: &str, message: &Message) -> Value {
+pub(super) fn event(core: &Core, kind: Kind, facts: &Facts) -> Value {
     let prefix = if core.fails(Fault::EventsTypeForeign) {
         "com.svc.messages"
     } else {
@@ -261,17 +252,20 @@ pub(super) fn event(core: &Core, kind: Kind, operation_id: &str, message: &Messa
             json!(format!("{prefix}CommsApi.{name}/{version}")),
         );
     }
-    event.insert(
-        "payload".to_owned(),
-        payload(core, kind, operation_id, message),
-    );
+    event.insert("payload".to_owned(), payload(core, kind, facts));
     Value::Object(event)
 }
 
-fn payload(core: &Core, kind: Kind, operation_id: &str, message: &Message) -> Value {
+fn payload(core: &Core, kind: Kind, facts: &Facts) -> Value {
     let mut payload = Map::new();
+    let fact = |field: &str| {
+        facts
+            .get(field)
+            .cloned()
+            .unwrap_or_else(|| json!("unknown"))
+    };
     for field in kind.fields() {
-        payload.insert((*field).to_owned(), message.field(field, operation_id));
+        payload.insert((*field).to_owned(), fact(field));
     }
     if core.varies(Variant::EventsErrorCodeAbsent) {
         payload.remove("error_code");
@@ -281,11 +275,11 @@ fn payload(core: &Core, kind: Kind, operation_id: &str, message: &Message) -> Va
     }
     for (fault, kinds, field) in FOREIGN_FIELDS {
         if core.fails(*fault) && kinds.contains(&kind) {
-            payload.insert((*field).to_owned(), message.field(field, operation_id));
+            payload.insert((*field).to_owned(), fact(field));
         }
     }
     if core.fails(Fault::EventsOtherOperationId) && payload.contains_key("message_id") {
-        payload.insert("operation_id".to_owned(), json!(format!("{operation_id}0")));
+        payload.insert("operation_id".to_owned(), json!("comms_operation_other"));
     }
     let mut payload = Value::Object(payload);
     for (fault, pointer, wrong) in WRONG_VALUES {
@@ -305,21 +299,4 @@ fn payload(core: &Core, kind: Kind, operation_id: &str, message: &Message) -> Va
         tags["number"] = json!(1);
     }
     payload
-}
-
-impl Message {
-    fn field(&self, name: &str, operation_id: &str) -> Value {
-        match name {
-            "account_sid" => json!(self.account_sid),
-            "operation_id" => json!(operation_id),
-            "message_id" => json!(self.message_id),
-            "attempt" => json!(self.attempt),
-            "downstream_id" => json!(self.downstream_id),
-            "error_code" => json!(self.error_code),
-            "from" => self.from.clone(),
-            "to" => self.to.clone(),
-            "tags" => json!(self.tags),
-            other => unreachable!("no kind has a field {other}"),
-        }
-    }
 }

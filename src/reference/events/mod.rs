@@ -5,7 +5,7 @@
 
 mod kinds;
 
-use self::kinds::{Kind, Message};
+use self::kinds::{Facts, Kind};
 use super::{Control, Core, Fault, Variant, account, text_arg};
 use crate::clock::Timestamp;
 use crate::http::Request;
@@ -60,42 +60,28 @@ impl Events {
     fn send(&mut self, core: &mut Core, args: &Value) -> Result<Value, String> {
         let send = BulkSend::read(args)?;
         let operation_id = identifier(core, "comms_operation");
+        let operation = facts(json!({ "operation_id": operation_id }));
         if send.is_scheduled && !core.fails(Fault::EventsScheduledMissing) {
-            self.emit(
-                core,
-                &operation_id,
-                Kind::OperationScheduled,
-                &Message::default(),
-            );
+            self.emit(core, &operation_id, Kind::OperationScheduled, &operation);
         }
         if !core.fails(Fault::EventsProcessingMissing) {
-            self.emit(
-                core,
-                &operation_id,
-                Kind::OperationProcessing,
-                &Message::default(),
-            );
+            self.emit(core, &operation_id, Kind::OperationProcessing, &operation);
         }
         for to in &send.to {
-            let message = send.message(core, to);
+            let message = send.message(core, &operation_id, to);
             for kind in send.course(core) {
                 self.emit(core, &operation_id, kind, &message);
             }
         }
         if !core.fails(Fault::EventsCompletedMissing) {
-            self.emit(
-                core,
-                &operation_id,
-                Kind::OperationCompleted,
-                &Message::default(),
-            );
+            self.emit(core, &operation_id, Kind::OperationCompleted, &operation);
         }
-        Ok(json!({"operation_id": operation_id}))
+        Ok(json!({ "operation_id": operation_id }))
     }
 
-    fn emit(&mut self, core: &mut Core, operation_id: &str, kind: Kind, message: &Message) {
+    fn emit(&mut self, core: &mut Core, operation_id: &str, kind: Kind, facts: &Facts) {
         const TIMEOUT: Duration = Duration::from_secs(10);
-        let event = kinds::event(core, kind, operation_id, message);
+        let event = kinds::event(core, kind, facts);
         if let Some(url) = &self.url {
             let mut request = Request::new("POST", "");
             request.headers.set("Content-Type", "application/json");
@@ -188,7 +174,7 @@ impl BulkSend {
         })
     }
 
-    fn message(&self, core: &mut Core, to: &str) -> Message {
+    fn message(&self, core: &mut Core, operation_id: &str, to: &str) -> Facts {
         let mut party = |address: &str| {
             json!({
                 "id": identifier(core, "comms_address"),
@@ -197,16 +183,17 @@ impl BulkSend {
             })
         };
         let (from, to) = (party("+15550100000"), party(to));
-        Message {
-            account_sid: account::SID.to_owned(),
-            message_id: identifier(core, "comms_message"),
-            attempt: "1".to_owned(),
-            downstream_id: core.sid("SM"),
-            error_code: "30003".to_owned(),
-            from,
-            to,
-            tags: self.tags.clone(),
-        }
+        facts(json!({
+            "operation_id": operation_id,
+            "account_sid": account::SID,
+            "message_id": identifier(core, "comms_message"),
+            "attempt": "1",
+            "downstream_id": core.sid("SM"),
+            "error_code": "30003",
+            "from": from,
+            "to": to,
+            "tags": self.tags,
+        }))
     }
 
     /// The events of one message. Transitions between them are not shown; this is one course.
@@ -233,6 +220,15 @@ impl BulkSend {
             })
         });
         course
+    }
+}
+
+fn facts(object: Value) -> Facts {
+    match object {
+        Value::Object(facts) => facts,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Facts::new()
+        }
     }
 }
 
