@@ -13,4 +13,5 @@ pub mod verdict;
 
 pub mod reference;
 pub mod report;
+pub mod server;
 pub mod transport;

@@ -178,8 +178,8 @@ impl Core {
     pub fn send(&mut self, url: &str, mut request: Request, timeout: Duration, retries: u32) {
         self.callbacks_made += 1;
         if let Ok(parsed) = url::Url::parse(url) {
-            request.target =
-                parsed[url::Position::BeforePath..url::Position::AfterQuery].to_owned();
+            parsed[url::Position::BeforePath..url::Position::AfterQuery]
+                .clone_into(&mut request.target);
         }
         self.due.push(Callback {
             id: self.callbacks_made,

@@ -52,7 +52,7 @@ impl Listing<'_> {
         }
         let token = call.query.get("PageToken");
         let span = self.span(core, defects, token, page_size, &items)?;
-        let (before, after) = self.neighbours(core, defects, &span, page_size, &items);
+        let (before, after) = neighbours(core, defects, &span, page_size, &items);
         let link = |number: u64, token: Option<&str>| {
             let mut query = form_urlencoded::Serializer::new(String::new());
             if !defects.forgets_filters {
@@ -164,25 +164,24 @@ impl Listing<'_> {
             Order::Descending => *sequence >= mark,
         })
     }
+}
 
-    /// Tokens of the page before and of the page after.
-    fn neighbours(
-        &self,
-        core: &Core,
-        defects: Defects,
-        span: &Range<usize>,
-        page_size: u64,
-        items: &[(u64, Value)],
-    ) -> (Option<String>, Option<String>) {
-        let write = |token: Token| token.write(core.varies(Variant::OpaqueTokens));
-        let before =
-            (span.start > 0 && !span.is_empty()).then(|| write(Token::Before(items[span.start].0)));
-        let more = span.end < items.len()
-            || (core.varies(Variant::EmptyLastPage) && span.len() as u64 == page_size);
-        let after = (more && !span.is_empty() && !defects.stops_early)
-            .then(|| write(Token::After(items[span.end - 1].0)));
-        (before, after)
-    }
+/// Tokens of the page before and of the page after.
+fn neighbours(
+    core: &Core,
+    defects: Defects,
+    span: &Range<usize>,
+    page_size: u64,
+    items: &[(u64, Value)],
+) -> (Option<String>, Option<String>) {
+    let write = |token: Token| token.write(core.varies(Variant::OpaqueTokens));
+    let before =
+        (span.start > 0 && !span.is_empty()).then(|| write(Token::Before(items[span.start].0)));
+    let more = span.end < items.len()
+        || (core.varies(Variant::EmptyLastPage) && span.len() as u64 == page_size);
+    let after = (more && !span.is_empty() && !defects.stops_early)
+        .then(|| write(Token::After(items[span.end - 1].0)));
+    (before, after)
 }
 
 /// D2 and D3 name the url but not what stands there when there is no such page.

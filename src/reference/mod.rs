@@ -100,6 +100,18 @@ impl Reference {
         self.core.delivered(id, outcome);
     }
 
+    /// Queues a callback that nothing in the services has caused.
+    #[cfg(test)]
+    pub(crate) fn send_for_test(
+        &mut self,
+        url: &str,
+        request: Request,
+        timeout: std::time::Duration,
+        retries: u32,
+    ) {
+        self.core.send(url, request, timeout, retries);
+    }
+
     /// `POST /_control/HOOK` with a JSON object: what a person or a device does.
     fn control(&mut self, call: &Call<'_>) -> Response {
         let [hook] = call.path else {

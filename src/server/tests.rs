@@ -1,0 +1,240 @@
+//! A server as its clients see it, over real sockets, and many worlds at once.
+
+use super::*;
+use crate::clock;
+use crate::reference::account;
+use base64::Engine as _;
+use serde_json::Value;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::time::Duration;
+
+fn started(settings: Settings) -> Server {
+    Server::start(settings).unwrap()
+}
+
+fn still(seed: u64) -> Settings {
+    Settings {
+        seed,
+        virtual_clock: true,
+        ..Settings::default()
+    }
+}
+
+/// Status and body of one exchange over HTTP.
+fn ask(method: &str, url: &str, form: &str) -> (u16, String) {
+    let config = ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(Duration::from_secs(10)))
+        .build();
+    let key = format!("{}:{}", account::API_KEY, account::API_SECRET);
+    let encoded = base64::engine::general_purpose::STANDARD.encode(key);
+    let request = ureq::http::Request::builder()
+        .method(method)
+        .uri(url)
+        .header("Authorization", format!("Basic {encoded}"))
+        .header("Content-Type", "application/x-www-form-urlencoded");
+    let agent = ureq::Agent::new_with_config(config);
+    let response = match method {
+        "POST" => agent.run(request.body(form.to_owned()).unwrap()),
+        _ => agent.run(request.body(()).unwrap()),
+    };
+    let mut response = response.unwrap();
+    let body = response.body_mut().read_to_string().unwrap();
+    (response.status().as_u16(), body)
+}
+
+/// Tells a short story at that address, following links, and returns all that was seen.
+fn story(base: &str) -> String {
+    let (_, flows) = ask("GET", &format!("{base}/flow/v1/Flows"), "");
+    let listed: Value = serde_json::from_str(&flows).unwrap();
+    let executions = listed["flows"][0]["links"]["executions"].as_str().unwrap();
+    assert!(
+        executions.starts_with(base),
+        "{executions} leads away from {base}"
+    );
+    let (status, made) = ask("POST", executions, "To=%2B15551234567&From=%2B15557654321");
+    assert_eq!(status, 201, "{made}");
+    let (status, page) = ask("GET", executions, "");
+    assert_eq!(status, 200, "{page}");
+    let page: Value = serde_json::from_str(&page).unwrap();
+    assert_eq!(
+        page["executions"].as_array().unwrap().len(),
+        1,
+        "worlds share no state"
+    );
+    format!("{flows}\n{made}\n{page}").replace(base, "BASE")
+}
+
+#[test]
+fn worlds_are_apart_and_each_tells_the_story_of_its_seed() {
+    let one = started(still(1));
+    let other = started(still(1));
+    let named = story(&one.world_url("a"));
+    assert_eq!(named, story(&other.world_url("a")));
+    assert_ne!(named, story(&one.world_url("b")));
+    assert_ne!(named, story(one.url()));
+    assert_ne!(named, story(&started(still(2)).world_url("a")));
+    // Dropped, a world begins anew.
+    assert!(one.drop_world("a"));
+    assert!(!one.drop_world("a"));
+    assert_eq!(named, story(&one.world_url("a")));
+    assert_eq!(ask("DELETE", &one.world_url("a"), "").0, 204);
+    assert_eq!(ask("DELETE", &one.world_url("a"), "").0, 404);
+    assert_eq!(named, story(&one.world_url("a")));
+}
+
+#[test]
+fn names_of_worlds_are_checked() {
+    let server = started(still(1));
+    let check = |name: &str, status: u16| {
+        let url = format!("{}/_world/{name}/flow/v1/Flows", server.url());
+        assert_eq!(ask("GET", &url, "").0, status, "{name}");
+    };
+    check("flow-executions.1_a", 200);
+    check(&"x".repeat(64), 200);
+    check(&"x".repeat(65), 404);
+    check("a%20b", 404);
+    check(".hidden", 404);
+}
+
+#[test]
+fn many_worlds_at_once_tell_what_each_tells_alone() {
+    let server = started(still(5));
+    let alone = started(still(5));
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (server, alone) = (&server, &alone);
+            scope.spawn(move || {
+                for round in 0..4 {
+                    let name = format!("w{thread}-{round}");
+                    let together = story(&server.world_url(&name));
+                    assert_eq!(together, story(&alone.world_url(&name)), "{name}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn one_world_answers_many_threads_whole() {
+    let server = started(still(6));
+    let (_, flows) = ask("GET", &format!("{}/flow/v1/Flows", server.url()), "");
+    let flows: Value = serde_json::from_str(&flows).unwrap();
+    let executions = flows["flows"][0]["links"]["executions"].as_str().unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..5 {
+                    ask("POST", executions, "To=%2B15551234567&From=%2B15557654321");
+                }
+            });
+        }
+    });
+    let (_, page) = ask("GET", executions, "");
+    let page: Value = serde_json::from_str(&page).unwrap();
+    let sids: BTreeSet<_> = page["executions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|execution| execution["sid"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(sids.len(), 40);
+}
+
+#[test]
+fn a_port_can_be_chosen_and_is_freed() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    let chosen = Settings {
+        port: Some(port),
+        ..still(1)
+    };
+    let Err(Error::Listen { port: refused, .. }) = Server::start(chosen.clone()) else {
+        panic!("the port is taken");
+    };
+    assert_eq!(refused, port);
+    drop(free);
+    let server = started(chosen);
+    assert_eq!(server.url(), format!("http://127.0.0.1:{port}"));
+    story(server.url());
+    story(&server.world_url("a"));
+    drop(server);
+    for _ in 0..100 {
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return;
+        }
+        clock::sleep(Duration::from_millis(20));
+    }
+    panic!("the port is still taken");
+}
+
+#[test]
+fn faults_and_variants_hold_in_every_world() {
+    let server = started(Settings {
+        faults: [Fault::FlowCredentialsNotNeeded].into(),
+        variants: [Variant::CharsetParameter].into(),
+        ..still(1)
+    });
+    for base in [server.url(), &server.world_url("a")] {
+        let response = ureq::get(format!("{base}/flow/v1/Flows")).call().unwrap();
+        let kind = response.headers().get("content-type").unwrap();
+        assert_eq!(kind, "application/json; charset=utf-8");
+    }
+}
+
+/// Listens for callbacks, answering each with the next of these statuses; hands on request lines.
+fn receiver(statuses: Vec<u16>) -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook?x=1", listener.local_addr().unwrap());
+    let (sender, seen) = mpsc::channel();
+    std::thread::spawn(move || {
+        for status in statuses {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut bytes = vec![0; 4096];
+            let count = stream.read(&mut bytes).unwrap();
+            let head = String::from_utf8_lossy(&bytes[..count]).into_owned();
+            sender
+                .send(head.lines().next().unwrap().to_owned())
+                .unwrap();
+            if status > 0 {
+                let answer = format!(
+                    "HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                );
+                stream.write_all(answer.as_bytes()).unwrap();
+            } else {
+                // Says nothing until the sender has given up.
+                drop(stream.read(&mut bytes));
+            }
+        }
+    });
+    (url, seen)
+}
+
+#[test]
+fn callbacks_are_delivered_over_http_and_retried() {
+    let check = |statuses: &[u16], attempts: usize| {
+        let (url, seen) = receiver([statuses, &[200; 4]].concat());
+        let settings = reference::Settings::default();
+        let world = World::new(settings, WorldClock::stands_still(), Arc::new(HttpDelivery));
+        let world = Arc::new(world);
+        let courier = Courier::default();
+        let mut request = Request::new("POST", "");
+        request.body = b"a=b".to_vec();
+        let errands = world.errands_for_test(&url, request, Duration::from_millis(300), 3);
+        courier.take(&world, errands);
+        for attempt in 0..attempts {
+            let line = seen.recv_timeout(Duration::from_secs(10)).unwrap();
+            assert_eq!(line, "POST /hook?x=1 HTTP/1.1", "{statuses:?} {attempt}");
+        }
+        assert!(
+            seen.recv_timeout(Duration::from_millis(100)).is_err(),
+            "{statuses:?}"
+        );
+    };
+    check(&[200], 1);
+    check(&[500], 1);
+    check(&[503, 429, 504, 503], 4);
+    check(&[0, 200], 2);
+}

@@ -1,0 +1,398 @@
+//! A world: one reference, its clock, and what becomes of its callbacks.
+//!
+//! Opens no socket: how a callback is delivered is the [`Deliver`] object's business. The hooks
+//! that move time or begin anew (`advance_clock`, `reset`) are answered here, because the reference
+//! has neither a clock nor a beginning of its own.
+
+use crate::clock::{self, Timestamp, VirtualClock};
+use crate::http::{Request, Response};
+use crate::reference::{Callback, Delivery, Reference, Settings};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Delivers one callback; called without any lock held.
+pub trait Deliver: Send + Sync {
+    /// Makes one attempt and tells how it went.
+    fn deliver(&self, callback: &Callback) -> Outcome;
+}
+
+/// How one attempt went, before it is compared with the callback's time-out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// An answer, so long after the request.
+    Answered {
+        /// The status code.
+        status: u16,
+        /// How long the receiver took.
+        after: Duration,
+    },
+    /// No answer within the callback's time-out.
+    Silent,
+    /// No connection, or no HTTP.
+    Unreachable,
+}
+
+/// The time in a world.
+#[derive(Debug)]
+pub enum WorldClock {
+    /// Stands still until it is advanced; waiting costs nothing.
+    Virtual(VirtualClock),
+    /// Passes as outside, ahead by what it was advanced.
+    Real {
+        /// How far ahead, in milliseconds.
+        ahead_ms: AtomicI64,
+    },
+}
+
+impl WorldClock {
+    /// A virtual clock at its usual start.
+    pub fn stands_still() -> Self {
+        Self::Virtual(VirtualClock::default())
+    }
+
+    /// The real time.
+    pub fn passes() -> Self {
+        Self::Real {
+            ahead_ms: AtomicI64::new(0),
+        }
+    }
+
+    /// The time there now.
+    pub fn now(&self) -> Timestamp {
+        match self {
+            Self::Virtual(clock) => clock.now(),
+            Self::Real { ahead_ms } => {
+                let ahead_ms = ahead_ms.load(Ordering::SeqCst);
+                clock::from_unix_ms(clock::now().as_millisecond().saturating_add(ahead_ms))
+            }
+        }
+    }
+
+    /// Moves the time forward.
+    pub fn advance(&self, by: Duration) {
+        match self {
+            Self::Virtual(clock) => clock.advance(by),
+            Self::Real { ahead_ms } => {
+                let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX / 4);
+                ahead_ms.fetch_add(by_ms, Ordering::SeqCst);
+            }
+        }
+    }
+
+    fn is_virtual(&self) -> bool {
+        match self {
+            Self::Virtual(_) => true,
+            Self::Real { .. } => false,
+        }
+    }
+}
+
+/// One reference with its clock; shared between threads, each request is answered as a whole.
+pub struct World {
+    settings: Settings,
+    clock: WorldClock,
+    state: Mutex<State>,
+    deliver: Arc<dyn Deliver>,
+}
+
+struct State {
+    reference: Reference,
+    /// Raised by `reset`, so that outcomes of earlier callbacks do not reach the new reference.
+    generation: u64,
+}
+
+/// A callback on its way.
+#[derive(Debug)]
+pub(super) struct Errand {
+    pub(super) callback: Callback,
+    generation: u64,
+    attempts: u32,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World")
+            .field("settings", &self.settings)
+            .field("clock", &self.clock)
+            .finish_non_exhaustive()
+    }
+}
+
+impl World {
+    /// However a reference errs, one callback is not attempted more often.
+    const ATTEMPTS_MAX: u32 = 32;
+
+    /// A world in the state of a fresh account.
+    pub fn new(settings: Settings, clock: WorldClock, deliver: Arc<dyn Deliver>) -> Self {
+        let reference = Reference::new(settings.clone(), clock.now());
+        Self {
+            settings,
+            clock,
+            state: Mutex::new(State {
+                reference,
+                generation: 0,
+            }),
+            deliver,
+        }
+    }
+
+    /// The time there now.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Lets that much time pass at once.
+    pub fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+    }
+
+    /// Answers a request and delivers, before it returns, the callbacks that it causes, retries
+    /// included. On a virtual clock the time that receivers take passes at once.
+    pub fn handle(&self, request: &Request) -> Response {
+        let (response, errands) = self.answer(request);
+        let mut waiting = VecDeque::from(errands);
+        while let Some(errand) = waiting.pop_front() {
+            waiting.extend(self.run(&errand));
+        }
+        response
+    }
+
+    /// Answers a request; the callbacks that are due are the caller's to [`run`](Self::run).
+    pub(super) fn answer(&self, request: &Request) -> (Response, Vec<Errand>) {
+        let response = match request.path() {
+            "/_control/advance_clock" => self.advance_by_hook(request),
+            "/_control/reset" => self.reset(),
+            _ => {
+                let mut state = self.state();
+                let response = state.reference.handle(request, self.now());
+                let errands = state.errands(None);
+                return (response, errands);
+            }
+        };
+        (response, Vec::new())
+    }
+
+    /// Delivers one callback and returns those that are due afterwards.
+    pub(super) fn run(&self, errand: &Errand) -> Vec<Errand> {
+        let timeout = errand.callback.timeout;
+        let (delivery, took) = match self.deliver.deliver(&errand.callback) {
+            Outcome::Answered { status, after } if after < timeout => {
+                (Delivery::Answered(status), after)
+            }
+            Outcome::Answered { .. } | Outcome::Silent => (Delivery::TimedOut, timeout),
+            Outcome::Unreachable => (Delivery::Unreachable, Duration::ZERO),
+        };
+        if self.clock.is_virtual() {
+            self.clock.advance(took);
+        }
+        let mut state = self.state();
+        if state.generation != errand.generation {
+            return Vec::new();
+        }
+        state.reference.delivered(errand.callback.id, delivery);
+        state.errands(Some(errand))
+    }
+
+    /// One callback that nothing in the services has caused.
+    #[cfg(test)]
+    pub(super) fn errands_for_test(
+        &self,
+        url: &str,
+        request: Request,
+        timeout: Duration,
+        retries: u32,
+    ) -> Vec<Errand> {
+        let mut state = self.state();
+        state
+            .reference
+            .send_for_test(url, request, timeout, retries);
+        state.errands(None)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `{"seconds": NUMBER}`, not negative.
+    fn advance_by_hook(&self, request: &Request) -> Response {
+        // Two hundred years: far beyond any expiry, and far within what a date can say.
+        const SECONDS_MAX: f64 = 6.4e9;
+        let seconds = serde_json::from_slice::<Value>(&request.body)
+            .ok()
+            .and_then(|args| args.get("seconds")?.as_f64())
+            .filter(|seconds| (0.0..=SECONDS_MAX).contains(seconds));
+        let far_ahead = Timestamp::from_second(32_503_680_000).expect("the year 3000 is a date");
+        match seconds.map(Duration::try_from_secs_f64) {
+            Some(Ok(by)) if self.now() + by <= far_ahead => {
+                self.clock.advance(by);
+                Response::json(200, &json!({"now": clock::iso_seconds(self.now())}))
+            }
+            _ => Response::json(
+                422,
+                &json!({"error": "argument `seconds` (a number from 0) is missing or too large"}),
+            ),
+        }
+    }
+
+    /// A fresh account with the same seed; time does not run back.
+    fn reset(&self) -> Response {
+        let mut state = self.state();
+        state.reference = Reference::new(self.settings.clone(), self.now());
+        state.generation += 1;
+        Response::json(200, &json!({}))
+    }
+}
+
+impl State {
+    /// What is due; the retries of `after` count its attempts on.
+    fn errands(&mut self, after: Option<&Errand>) -> Vec<Errand> {
+        let generation = self.generation;
+        self.reference
+            .take_callbacks()
+            .into_iter()
+            .map(|callback| Errand {
+                attempts: match after {
+                    Some(errand) if errand.callback.id == callback.id => errand.attempts + 1,
+                    _ => 1,
+                },
+                callback,
+                generation,
+            })
+            .filter(|errand| errand.attempts <= World::ATTEMPTS_MAX)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers each callback with the next of these, then with 200 at once.
+    struct Script(Mutex<VecDeque<Outcome>>);
+
+    impl Deliver for Script {
+        fn deliver(&self, _: &Callback) -> Outcome {
+            self.0
+                .lock()
+                .unwrap()
+                .pop_front()
+                .unwrap_or(Outcome::Answered {
+                    status: 200,
+                    after: Duration::ZERO,
+                })
+        }
+    }
+
+    fn world(clock: WorldClock) -> World {
+        let settings = Settings {
+            origin: "http://x".to_owned(),
+            ..Settings::default()
+        };
+        World::new(settings, clock, Arc::new(Script(Mutex::default())))
+    }
+
+    fn hook(world: &World, name: &str, body: &str) -> (u16, Value) {
+        let mut request = Request::new("POST", format!("/_control/{name}"));
+        request.body = body.into();
+        let response = world.handle(&request);
+        (
+            response.status,
+            serde_json::from_slice(&response.body).unwrap(),
+        )
+    }
+
+    #[test]
+    fn the_clock_is_advanced_by_a_hook() {
+        let world = world(WorldClock::stands_still());
+        let check = |body: &str, status: u16, now: &str| {
+            assert_eq!(hook(&world, "advance_clock", body).0, status, "{body}");
+            assert_eq!(world.now().to_string(), now, "{body}");
+        };
+        check(r#"{"seconds": 86400}"#, 200, "2026-01-02T00:00:00Z");
+        check(r#"{"seconds": 0.25}"#, 200, "2026-01-02T00:00:00.25Z");
+        for wrong in [
+            "",
+            "{}",
+            r#"{"seconds": -1}"#,
+            r#"{"seconds": 1e300}"#,
+            r#"{"seconds": "1"}"#,
+        ] {
+            check(wrong, 422, "2026-01-02T00:00:00.25Z");
+        }
+        for _ in 0..6 {
+            hook(&world, "advance_clock", r#"{"seconds": 6e9}"#);
+        }
+        assert!(world.now().to_string() < "3000".to_owned());
+    }
+
+    #[test]
+    fn a_real_clock_passes_and_can_be_ahead() {
+        let clock = WorldClock::passes();
+        let before = clock::now();
+        clock.advance(Duration::from_secs(3600));
+        let ahead = clock.now().duration_since(before).as_secs();
+        // Milliseconds are cut, so it may be one second less.
+        assert!((3599..3660).contains(&ahead), "{ahead}");
+    }
+
+    #[test]
+    fn reset_begins_anew_with_the_same_seed() {
+        let world = world(WorldClock::stands_still());
+        let (_, first) = hook(&world, "create_flow", "{}");
+        let (_, second) = hook(&world, "create_flow", "{}");
+        assert_ne!(first, second);
+        assert_eq!(hook(&world, "reset", "").0, 200);
+        assert_eq!(hook(&world, "create_flow", "{}").1, first);
+        assert_eq!(hook(&world, "no_such_hook", "{}").0, 404);
+    }
+
+    /// Sends one callback with three retries through a world whose receiver acts as scripted;
+    /// tells how many attempts were made and how much time passed.
+    fn attempts(outcomes: &[Outcome]) -> (usize, Duration) {
+        let script = Arc::new(Script(Mutex::new(outcomes.iter().copied().collect())));
+        let settings = Settings::default();
+        let world = World::new(
+            settings,
+            WorldClock::stands_still(),
+            Arc::clone(&script) as _,
+        );
+        let before = world.now();
+        let (url, request) = ("http://127.0.0.1:1/hook", Request::new("POST", ""));
+        let first = world.errands_for_test(url, request, Duration::from_secs(5), 3);
+        let mut waiting = VecDeque::from(first);
+        let mut made = 0;
+        while let Some(errand) = waiting.pop_front() {
+            made += 1;
+            waiting.extend(world.run(&errand));
+        }
+        let passed = world.now().duration_since(before);
+        (made, passed.unsigned_abs())
+    }
+
+    #[test]
+    fn callbacks_are_retried_and_time_outs_cost_virtual_time_only() {
+        let answered = |status, after_ms| Outcome::Answered {
+            status,
+            after: Duration::from_millis(after_ms),
+        };
+        let check = |outcomes: &[Outcome], made: usize, passed_ms: u64| {
+            let seen = attempts(outcomes);
+            assert_eq!(
+                seen,
+                (made, Duration::from_millis(passed_ms)),
+                "{outcomes:?}"
+            );
+        };
+        check(&[answered(200, 300)], 1, 300);
+        check(&[answered(500, 0)], 1, 0);
+        check(&[Outcome::Unreachable], 1, 0);
+        check(&[answered(503, 0), answered(429, 0)], 3, 0);
+        check(&[answered(200, 4_999)], 1, 4_999);
+        check(&[answered(200, 6_000), Outcome::Silent], 3, 10_000);
+        check(&[Outcome::Silent; 9], 4, 20_000);
+    }
+}
