@@ -12,9 +12,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Default)]
 pub(super) struct Courier(Arc<Shared>);
 
+/// What waits, by receiver; a lane that is there has a thread that serves it.
+type Lanes = BTreeMap<String, VecDeque<(Arc<World>, Errand)>>;
+
 #[derive(Default)]
 struct Shared {
-    lanes: Mutex<BTreeMap<String, VecDeque<(Arc<World>, Errand)>>>,
+    lanes: Mutex<Lanes>,
     closed: AtomicBool,
 }
 
@@ -69,7 +72,7 @@ impl Courier {
         next
     }
 
-    fn lanes(&self) -> MutexGuard<'_, BTreeMap<String, VecDeque<(Arc<World>, Errand)>>> {
+    fn lanes(&self) -> MutexGuard<'_, Lanes> {
         self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -170,9 +170,10 @@ impl Worlds {
             );
         }
         if target.is_empty() && request.method == "DELETE" {
-            return match self.forget(name) {
-                true => Response::empty(204),
-                false => refusal(404, "no world has that name"),
+            return if self.forget(name) {
+                Response::empty(204)
+            } else {
+                refusal(404, "no world has that name")
             };
         }
         let inner = Request {

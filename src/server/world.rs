@@ -326,7 +326,7 @@ mod tests {
         for _ in 0..6 {
             hook(&world, "advance_clock", r#"{"seconds": 6e9}"#);
         }
-        assert!(world.now().to_string() < "3000".to_owned());
+        assert!(world.now().to_string().as_str() < "3000");
     }
 
     #[test]

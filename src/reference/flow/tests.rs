@@ -7,6 +7,7 @@ use crate::ids::is_sid;
 use crate::reference::{Fault, Reference, Settings, Variant};
 use base64::Engine as _;
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::time::Duration;
 
 /// A client of one reference, which takes its time.
@@ -510,7 +511,7 @@ impl Client {
                 .get("Content-Type")
                 .unwrap_or_default()
                 .to_owned();
-            seen += &format!("{index} {} {kind} {body}\n", response.status);
+            writeln!(seen, "{index} {} {kind} {body}", response.status).unwrap();
             // The last two executions of the first flow share a second.
             if index != 3 && index != 4 {
                 self.now += Duration::from_secs(60);
