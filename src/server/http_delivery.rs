@@ -1,12 +1,12 @@
 //! Delivers callbacks over HTTP to receivers on this machine.
 //!
 //! Contacts nobody else: the addresses come from clients, and an offline tool must not be talked
-//! into calling strangers. Follows no redirect, uses no proxy, reads no body.
+//! into calling strangers. Follows no redirect and keeps no connection.
 
 use super::world::{Deliver, Outcome};
 use crate::reference::Callback;
+use crate::transport::{BaseUrl, Cause, Client, Fault, Limits};
 use std::time::Duration;
-use ureq::http::Request;
 use url::{Host, Url};
 
 /// Delivery with the callback's real time-out.
@@ -15,49 +15,60 @@ pub struct HttpDelivery;
 
 impl Deliver for HttpDelivery {
     fn deliver(&self, callback: &Callback) -> Outcome {
-        if !is_on_this_machine(&callback.url) {
+        let base = match Url::parse(&callback.url) {
+            Ok(url) if is_on_this_machine(&url) => url.origin().ascii_serialization(),
+            Ok(_) | Err(_) => return Outcome::Unreachable,
+        };
+        let Ok(base) = BaseUrl::parse(&base) else {
             return Outcome::Unreachable;
-        }
-        match send(callback) {
-            // The client has seen to the time-out; how long it took is nobody's concern here.
-            Ok(response) => Outcome::Answered {
-                status: response.status().as_u16(),
-                after: Duration::ZERO,
-            },
-            Err(ureq::Error::Timeout(_)) => Outcome::Silent,
-            Err(_) => Outcome::Unreachable,
+        };
+        let client = Client::new(Limits {
+            connect: callback.timeout,
+            timeout: callback.timeout,
+            ..Limits::default()
+        });
+        match client.send(&base, &callback.request, callback.timeout) {
+            Ok(response) => answered(response.status),
+            Err(fault) => outcome_of(&fault),
         }
     }
 }
 
-fn send(callback: &Callback) -> Result<ureq::http::Response<ureq::Body>, ureq::Error> {
-    let agent = ureq::Agent::new_with_config(
-        ureq::Agent::config_builder()
-            .timeout_global(Some(callback.timeout))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .proxy(None)
-            .build(),
-    );
-    let mut request = Request::builder()
-        .method(callback.request.method.as_str())
-        .uri(&callback.url);
-    for (name, value) in callback.request.headers.iter() {
-        request = request.header(name, value);
-    }
-    let body = callback.request.body.as_slice();
-    if body.is_empty() && callback.request.method == "GET" {
-        agent.run(request.body(())?)
-    } else {
-        agent.run(request.body(body)?)
+/// The client has seen to the time-out; how long it took below that is nobody's concern here.
+fn answered(status: u16) -> Outcome {
+    Outcome::Answered {
+        status,
+        after: Duration::ZERO,
     }
 }
 
-fn is_on_this_machine(url: &str) -> bool {
-    let Ok(url) = Url::parse(url) else {
-        return false;
-    };
+fn outcome_of(fault: &Fault) -> Outcome {
+    match fault.cause {
+        Cause::ConnectTimeout
+        | Cause::WriteTimeout { .. }
+        | Cause::FirstByteTimeout
+        | Cause::HeadersTimeout
+        | Cause::BodyTimeout { .. } => Outcome::Silent,
+        // A status that was read counts, whatever is wrong with the body behind it.
+        Cause::Framing | Cause::BodyOverLimit(_) | Cause::Truncated => {
+            fault.status.map_or(Outcome::Unreachable, answered)
+        }
+        Cause::Unsendable
+        | Cause::Unresolved
+        | Cause::Refused
+        | Cause::Unreachable
+        | Cause::Tls
+        | Cause::Reset
+        | Cause::EmptyResponse
+        | Cause::NotHttp
+        | Cause::MalformedHead
+        | Cause::HeadOverLimit
+        | Cause::InterimOverLimit
+        | Cause::Interrupted => Outcome::Unreachable,
+    }
+}
+
+fn is_on_this_machine(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
@@ -72,7 +83,10 @@ mod tests {
 
     #[test]
     fn only_this_machine_is_contacted() {
-        let check = |url: &str, here: bool| assert_eq!(is_on_this_machine(url), here, "{url}");
+        let check = |url: &str, here: bool| {
+            let url = Url::parse(url).unwrap();
+            assert_eq!(is_on_this_machine(&url), here, "{url}");
+        };
         for url in [
             "http://127.0.0.1:80/x",
             "http://localhost",
@@ -86,8 +100,7 @@ mod tests {
             "http://localhost@example.org/",
             "http://10.0.0.1/",
             "http://0.0.0.0/",
-            "nonsense",
-            "",
+            "mailto:ada@example.org",
         ] {
             check(url, false);
         }
