@@ -74,6 +74,27 @@ pub enum Check {
         /// JSON Schema 2020-12; may `$ref` common definitions as `common.yaml#/$defs/NAME`.
         schema: Value,
     },
+    /// Payload: the value at `at` is the one in the service's configuration, compared as text; not
+    /// judged where the configuration has none.
+    Configured {
+        /// The representation.
+        kind: String,
+        /// Where.
+        at: String,
+        /// Key below the service's target: `application.name`.
+        key: String,
+    },
+    /// Payload: the time at `at`, in seconds since 1970, lies at most so long after another one.
+    AtMostAfter {
+        /// The representation.
+        kind: String,
+        /// The later time.
+        at: String,
+        /// The earlier time; now, when left out.
+        after: Option<String>,
+        /// How long.
+        seconds: u64,
+    },
     /// Payload: `field` is present exactly when the value at `when` is one of `is`.
     PresentOnlyWhen {
         /// The representation.
@@ -143,6 +164,12 @@ pub enum Check {
         at: String,
         /// The bound.
         at_most: u64,
+    },
+    /// Exchange: the body of an accepted answer is written in the format that this path parameter
+    /// names, `json` or `xml`.
+    InFormat {
+        /// Path parameter as the document spells it: `FORMAT`.
+        parameter: String,
     },
     /// Exchange: the array at `at` holds no more items than the number at `size` in the same answer.
     NoLongerThan {

@@ -108,7 +108,8 @@ pub struct Step {
     pub accepted: Option<String>,
     /// The rule that is broken when the call is accepted.
     pub rejected: Option<String>,
-    /// Neither acceptance nor refusal is expected; the answer is only observed.
+    /// Neither acceptance nor refusal is expected; the answer is only observed. When it is refused,
+    /// its own `expect` and later steps that need its capture are skipped and judge nothing.
     #[serde(default)]
     pub either: bool,
     /// Repeat the call until the value is there, or the time is up.
@@ -129,6 +130,7 @@ pub struct Step {
     #[serde(default)]
     pub answers: Vec<CallbackAnswer>,
     /// For `listen`: the kind that each payload is judged as, such as `auth/registration-webhook`.
+    /// For a `call` that is refused: the kind that its answer is judged as.
     pub judge: Option<String>,
     /// For `await`: how many callbacks to wait for.
     pub count: Option<usize>,
@@ -184,6 +186,9 @@ pub struct Expect {
     pub matches: Option<String>,
     /// An instant not before this one.
     pub not_before: Option<String>,
+    /// Where nothing is at `at`, nothing is judged.
+    #[serde(default)]
+    pub or_absent: bool,
 }
 
 /// When polling ends: at one of the values, or, where none is named, as soon as anything but null
