@@ -5,19 +5,14 @@
 use super::answer::{Done, Failure};
 use super::application;
 use super::callbacks::{self, Callbacks, Kind};
-use super::input::{body, given, text};
+use super::parameters::Parameters;
 use super::users::{User, record_id};
-use crate::clock::{Timestamp, iso_seconds};
+use crate::clock::Timestamp;
 use crate::reference::{Call, Core, Fault, Variant};
 use jiff::SignedDuration;
 use rand::Rng as _;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
-
-/// D1, Limits.
-const KEY_LENGTH_MAX: usize = 20;
-/// D1, Limits.
-const SECONDS_TO_EXPIRE_DEFAULT: u64 = 86_400;
 
 /// Where an approval request stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +37,7 @@ struct Approval {
     record: String,
     user: User,
     status: Status,
-    message: String,
-    details: Map<String, Value>,
-    hidden_details: Map<String, Value>,
-    logos: Value,
-    seconds_to_expire: u64,
+    asked: Parameters,
     created_at: Timestamp,
     processed_at: Option<Timestamp>,
 }
@@ -97,13 +88,8 @@ impl Approvals {
         call: &Call<'_>,
         user: User,
     ) -> Result<Done, Failure> {
-        let parameters = body(call)?;
         let approval = Approval {
-            message: read_message(core, &parameters)?,
-            details: read_details(core, call.now, &parameters)?,
-            hidden_details: read_hidden_details(core, &parameters)?,
-            logos: read_logos(core, &parameters)?,
-            seconds_to_expire: read_seconds_to_expire(core, &parameters)?,
+            asked: Parameters::read(core, call)?,
             uuid: new_uuid(core),
             record: record_id(core),
             user,
@@ -205,7 +191,7 @@ impl Approval {
     /// When it expires unless the user reacts first; 0 seconds mean never (D1, Limits).
     fn expiry(&self, core: &Core) -> Option<Timestamp> {
         if core.fails(Fault::AuthApprovalNeverExpires)
-            || (self.seconds_to_expire == 0 && !core.fails(Fault::AuthZeroExpires))
+            || (self.asked.seconds_to_expire == 0 && !core.fails(Fault::AuthZeroExpires))
         {
             return None;
         }
@@ -214,7 +200,7 @@ impl Approval {
         } else {
             1
         };
-        let seconds = i64::try_from(self.seconds_to_expire / early).ok()?;
+        let seconds = i64::try_from(self.asked.seconds_to_expire / early).ok()?;
         self.created_at
             .checked_add(SignedDuration::from_secs(seconds))
             .ok()
@@ -230,15 +216,15 @@ impl Approval {
             self.uuid.clone()
         };
         let seconds_to_expire = if core.fails(Fault::AuthSecondsToExpireNotKept) {
-            self.seconds_to_expire + 60
+            self.asked.seconds_to_expire + 60
         } else {
-            self.seconds_to_expire
+            self.asked.seconds_to_expire
         };
         let mut shown = json!({
             "status": self.status.name(),
             "uuid": uuid,
             "notified": self.user.has_app,
-            "hidden_details": self.hidden_details,
+            "hidden_details": self.asked.hidden_details,
             "created_at": datetime(core, self.created_at),
             "updated_at": datetime(core, updated_at),
             "processed_at": self.processed_at.map(|at| datetime(core, at)),
@@ -255,8 +241,8 @@ impl Approval {
             shown["hidden_details"] = json!({});
         }
         if !core.varies(Variant::AuthDetailsNotShown) {
-            shown["message"] = json!(self.message);
-            shown["details"] = json!(self.details);
+            shown["message"] = json!(self.asked.message);
+            shown["details"] = json!(self.asked.details);
         }
         if core.varies(Variant::AuthExtraFields) {
             shown["flagged"] = json!(false);
@@ -311,10 +297,10 @@ impl Approval {
             "auth_id": self.user.auth_id,
             "device": self.device(core),
             "approval_request": {
-                "message": self.message,
-                "details": self.details,
-                "hidden_details": self.hidden_details,
-                "logos": self.logos,
+                "message": self.asked.message,
+                "details": self.asked.details,
+                "hidden_details": self.asked.hidden_details,
+                "logos": self.asked.logos,
                 "status": self.status.name(),
                 "uuid": self.uuid,
             },
@@ -342,144 +328,4 @@ fn new_uuid(core: &mut Core) -> String {
     uuid::Builder::from_random_bytes(bytes)
         .into_uuid()
         .to_string()
-}
-
-fn read_message(core: &Core, parameters: &Map<String, Value>) -> Result<String, Failure> {
-    match given(parameters, "message").and_then(text) {
-        Some(message) => Ok(message),
-        None if core.fails(Fault::AuthMessageNotRequired) => Ok(String::new()),
-        None => Err(Failure::new(400, "Message cannot be blank")),
-    }
-}
-
-fn read_details(
-    core: &Core,
-    now: Timestamp,
-    parameters: &Map<String, Value>,
-) -> Result<Map<String, Value>, Failure> {
-    let mut details = read_hash(
-        core,
-        parameters,
-        "details",
-        bound(
-            core,
-            Fault::AuthDetailsKey21Kept,
-            Fault::AuthDetailsKey20Refused,
-        ),
-    )?;
-    // D1, Resources: a timestamp is added automatically.
-    if !core.fails(Fault::AuthDetailsTimestampMissing) {
-        details
-            .entry("timestamp")
-            .or_insert_with(|| json!(iso_seconds(now)));
-    }
-    if core.fails(Fault::AuthHiddenDetailsShown) {
-        details.extend(read_hash(
-            core,
-            parameters,
-            "hidden_details",
-            KEY_LENGTH_MAX,
-        )?);
-    }
-    Ok(details)
-}
-
-fn read_hidden_details(
-    core: &Core,
-    parameters: &Map<String, Value>,
-) -> Result<Map<String, Value>, Failure> {
-    let key_length_max = bound(
-        core,
-        Fault::AuthHiddenDetailsKey21Kept,
-        Fault::AuthHiddenDetailsKey20Refused,
-    );
-    read_hash(core, parameters, "hidden_details", key_length_max)
-}
-
-fn bound(core: &Core, loose: Fault, tight: Fault) -> usize {
-    if core.fails(loose) {
-        usize::MAX
-    } else if core.fails(tight) {
-        KEY_LENGTH_MAX - 1
-    } else {
-        KEY_LENGTH_MAX
-    }
-}
-
-/// A hash, sent as an object or as an object's JSON text.
-fn read_hash(
-    core: &Core,
-    parameters: &Map<String, Value>,
-    name: &str,
-    key_length_max: usize,
-) -> Result<Map<String, Value>, Failure> {
-    let refusal = |why| Failure::new(400, &format!("{name} {why}"));
-    let hash = match given(parameters, name) {
-        None => return Ok(Map::new()),
-        Some(Value::Object(hash)) => hash.clone(),
-        Some(Value::String(text)) => {
-            serde_json::from_str(text).map_err(|_| refusal("is not a hash"))?
-        }
-        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) => {
-            return Err(refusal("is not a hash"));
-        }
-    };
-    let is_long = |key: &String| key.chars().count() > key_length_max;
-    if !hash.keys().any(is_long) {
-        return Ok(hash);
-    }
-    if core.varies(Variant::AuthLongKeyCut) {
-        let cut = |key: String| key.chars().take(KEY_LENGTH_MAX).collect::<String>();
-        return Ok(hash
-            .into_iter()
-            .map(|(key, value)| (cut(key), value))
-            .collect());
-    }
-    Err(refusal("has a key that is too long"))
-}
-
-/// D1, Create approval request: an entry with res `default`, known res values, HTTPS urls.
-fn read_logos(core: &Core, parameters: &Map<String, Value>) -> Result<Value, Failure> {
-    let refusal = |why: &str| Failure::new(400, &format!("logos {why}"));
-    let default_logo = || json!([{"res": "default", "url": "https://logos.example/app.png"}]);
-    let logos: Vec<Value> = match given(parameters, "logos") {
-        None => return Ok(default_logo()),
-        Some(Value::Array(logos)) => logos.clone(),
-        // Forms index the list: `logos[0][res]`.
-        Some(Value::Object(logos)) => logos.values().cloned().collect(),
-        Some(Value::String(text)) => {
-            serde_json::from_str(text).map_err(|_| refusal("is not a list"))?
-        }
-        Some(Value::Null | Value::Bool(_) | Value::Number(_)) => {
-            return Err(refusal("is not a list"));
-        }
-    };
-    let mut has_default = core.fails(Fault::AuthLogosWithoutDefaultAccepted);
-    for logo in &logos {
-        let res = logo.get("res").and_then(Value::as_str).unwrap_or_default();
-        let url = logo.get("url").and_then(Value::as_str).unwrap_or_default();
-        has_default |= res == "default";
-        let is_known = matches!(res, "default" | "low" | "med" | "high");
-        if !is_known && !core.fails(Fault::AuthLogoForeignResAccepted) {
-            return Err(refusal("have an unknown res"));
-        }
-        if !url.starts_with("https://") && !core.fails(Fault::AuthLogoHttpAccepted) {
-            return Err(refusal("have a url that is not HTTPS"));
-        }
-    }
-    if has_default {
-        Ok(Value::Array(logos))
-    } else {
-        Err(refusal("lack a default"))
-    }
-}
-
-fn read_seconds_to_expire(core: &Core, parameters: &Map<String, Value>) -> Result<u64, Failure> {
-    match given(parameters, "seconds_to_expire") {
-        None if core.fails(Fault::AuthDefaultExpiryOther) => Ok(3_600),
-        None => Ok(SECONDS_TO_EXPIRE_DEFAULT),
-        Some(value) => text(value)
-            .and_then(|text| text.parse().ok())
-            .ok_or_else(|| Failure::new(400, "seconds_to_expire is not a number of seconds")),
-    }
 }

@@ -9,6 +9,7 @@ pub mod application;
 mod approvals;
 mod callbacks;
 mod input;
+mod parameters;
 mod registrations;
 mod token;
 mod users;

@@ -1,0 +1,175 @@
+//! Parameters of a new approval request and their bounds (D1, Create approval request).
+//!
+//! What happens to the request afterwards stands in `approvals`.
+
+use super::answer::Failure;
+use super::input::{body, given, text};
+use crate::clock::{Timestamp, iso_seconds};
+use crate::reference::{Call, Core, Fault, Variant};
+use serde_json::{Map, Value, json};
+
+/// D1, Limits.
+const KEY_LENGTH_MAX: usize = 20;
+/// D1, Limits.
+const SECONDS_TO_EXPIRE_DEFAULT: u64 = 86_400;
+
+/// What an application asks for.
+#[derive(Debug)]
+pub(super) struct Parameters {
+    pub(super) message: String,
+    /// With the timestamp that the service adds.
+    pub(super) details: Map<String, Value>,
+    pub(super) hidden_details: Map<String, Value>,
+    pub(super) logos: Value,
+    /// 0 never expires.
+    pub(super) seconds_to_expire: u64,
+}
+
+impl Parameters {
+    /// Reads them from a body in either encoding.
+    pub(super) fn read(core: &Core, call: &Call<'_>) -> Result<Self, Failure> {
+        let body = body(call)?;
+        Ok(Self {
+            message: read_message(core, &body)?,
+            details: read_details(core, call.now, &body)?,
+            hidden_details: read_hidden_details(core, &body)?,
+            logos: read_logos(core, &body)?,
+            seconds_to_expire: read_seconds_to_expire(core, &body)?,
+        })
+    }
+}
+
+fn read_message(core: &Core, body: &Map<String, Value>) -> Result<String, Failure> {
+    match given(body, "message").and_then(text) {
+        Some(message) => Ok(message),
+        None if core.fails(Fault::AuthMessageNotRequired) => Ok(String::new()),
+        None => Err(Failure::new(400, "Message cannot be blank")),
+    }
+}
+
+fn read_details(
+    core: &Core,
+    now: Timestamp,
+    body: &Map<String, Value>,
+) -> Result<Map<String, Value>, Failure> {
+    let mut details = read_hash(
+        core,
+        body,
+        "details",
+        bound(
+            core,
+            Fault::AuthDetailsKey21Kept,
+            Fault::AuthDetailsKey20Refused,
+        ),
+    )?;
+    // D1, Resources: a timestamp is added automatically.
+    if !core.fails(Fault::AuthDetailsTimestampMissing) {
+        details
+            .entry("timestamp")
+            .or_insert_with(|| json!(iso_seconds(now)));
+    }
+    if core.fails(Fault::AuthHiddenDetailsShown) {
+        details.extend(read_hash(core, body, "hidden_details", KEY_LENGTH_MAX)?);
+    }
+    Ok(details)
+}
+
+fn read_hidden_details(
+    core: &Core,
+    body: &Map<String, Value>,
+) -> Result<Map<String, Value>, Failure> {
+    let key_length_max = bound(
+        core,
+        Fault::AuthHiddenDetailsKey21Kept,
+        Fault::AuthHiddenDetailsKey20Refused,
+    );
+    read_hash(core, body, "hidden_details", key_length_max)
+}
+
+fn bound(core: &Core, loose: Fault, tight: Fault) -> usize {
+    if core.fails(loose) {
+        usize::MAX
+    } else if core.fails(tight) {
+        KEY_LENGTH_MAX - 1
+    } else {
+        KEY_LENGTH_MAX
+    }
+}
+
+/// A hash, sent as an object or as an object's JSON text.
+fn read_hash(
+    core: &Core,
+    body: &Map<String, Value>,
+    name: &str,
+    key_length_max: usize,
+) -> Result<Map<String, Value>, Failure> {
+    let refusal = |why| Failure::new(400, &format!("{name} {why}"));
+    let hash = match given(body, name) {
+        None => return Ok(Map::new()),
+        Some(Value::Object(hash)) => hash.clone(),
+        Some(Value::String(text)) => {
+            serde_json::from_str(text).map_err(|_| refusal("is not a hash"))?
+        }
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) => {
+            return Err(refusal("is not a hash"));
+        }
+    };
+    let is_long = |key: &String| key.chars().count() > key_length_max;
+    if !hash.keys().any(is_long) {
+        return Ok(hash);
+    }
+    if core.varies(Variant::AuthLongKeyCut) {
+        let cut = |key: String| key.chars().take(KEY_LENGTH_MAX).collect::<String>();
+        return Ok(hash
+            .into_iter()
+            .map(|(key, value)| (cut(key), value))
+            .collect());
+    }
+    Err(refusal("has a key that is too long"))
+}
+
+/// D1, Create approval request: an entry with res `default`, known res values, HTTPS urls.
+fn read_logos(core: &Core, body: &Map<String, Value>) -> Result<Value, Failure> {
+    let refusal = |why: &str| Failure::new(400, &format!("logos {why}"));
+    let default_logo = || json!([{"res": "default", "url": "https://logos.example/app.png"}]);
+    let logos: Vec<Value> = match given(body, "logos") {
+        None => return Ok(default_logo()),
+        Some(Value::Array(logos)) => logos.clone(),
+        // Forms index the list: `logos[0][res]`.
+        Some(Value::Object(logos)) => logos.values().cloned().collect(),
+        Some(Value::String(text)) => {
+            serde_json::from_str(text).map_err(|_| refusal("is not a list"))?
+        }
+        Some(Value::Null | Value::Bool(_) | Value::Number(_)) => {
+            return Err(refusal("is not a list"));
+        }
+    };
+    let mut has_default = core.fails(Fault::AuthLogosWithoutDefaultAccepted);
+    for logo in &logos {
+        let res = logo.get("res").and_then(Value::as_str).unwrap_or_default();
+        let url = logo.get("url").and_then(Value::as_str).unwrap_or_default();
+        has_default |= res == "default";
+        let is_known = matches!(res, "default" | "low" | "med" | "high");
+        if !is_known && !core.fails(Fault::AuthLogoForeignResAccepted) {
+            return Err(refusal("have an unknown res"));
+        }
+        if !url.starts_with("https://") && !core.fails(Fault::AuthLogoHttpAccepted) {
+            return Err(refusal("have a url that is not HTTPS"));
+        }
+    }
+    if has_default {
+        Ok(Value::Array(logos))
+    } else {
+        Err(refusal("lack a default"))
+    }
+}
+
+fn read_seconds_to_expire(core: &Core, body: &Map<String, Value>) -> Result<u64, Failure> {
+    match given(body, "seconds_to_expire") {
+        None if core.fails(Fault::AuthDefaultExpiryOther) => Ok(3_600),
+        None => Ok(SECONDS_TO_EXPIRE_DEFAULT),
+        Some(value) => text(value)
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| Failure::new(400, "seconds_to_expire is not a number of seconds")),
+    }
+}

@@ -1,0 +1,140 @@
+//! Tests of the authentication service through its requests and hooks alone; here what they share.
+
+mod approvals;
+mod formats;
+mod registrations;
+mod story;
+mod users;
+
+use super::application;
+use crate::clock::{Timestamp, VirtualClock};
+use crate::http::{Request, Response};
+use crate::reference::{Callback, Fault, Reference, Settings, Variant};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// A reference with its clock, and one-line requests.
+struct World {
+    reference: Reference,
+    clock: VirtualClock,
+}
+
+impl World {
+    fn new(faults: &[Fault], variants: &[Variant]) -> Self {
+        let clock = VirtualClock::default();
+        let settings = Settings {
+            faults: faults.iter().copied().collect(),
+            variants: variants.iter().copied().collect(),
+            ..Settings::default()
+        };
+        Self {
+            reference: Reference::new(settings, clock.now()),
+            clock,
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn wait(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+
+    fn send(&mut self, method: &str, target: &str, body: Option<&Value>) -> Response {
+        let mut request = Request::new(method, format!("/auth/{target}"));
+        request
+            .headers
+            .set(application::API_KEY_HEADER, application::API_KEY);
+        if let Some(body) = body {
+            request.headers.set("Content-Type", "application/json");
+            request.body = body.to_string().into_bytes();
+        }
+        let now = self.now();
+        self.reference.handle(&request, now)
+    }
+
+    fn get(&mut self, target: &str) -> Value {
+        parsed(&self.send("GET", target, None))
+    }
+
+    fn post(&mut self, target: &str, body: &Value) -> Response {
+        self.send("POST", target, Some(body))
+    }
+
+    fn hook(&mut self, name: &str, args: &Value) -> Value {
+        let mut request = Request::new("POST", format!("/_control/{name}"));
+        request.body = args.to_string().into_bytes();
+        let now = self.now();
+        let response = self.reference.handle(&request, now);
+        assert_eq!(response.status, 200, "{name} {args}: {:?}", response.body);
+        parsed(&response)
+    }
+
+    fn callbacks(&mut self) -> Vec<Callback> {
+        self.reference.take_callbacks()
+    }
+
+    fn user(&mut self, email: &str, cellphone: &str) -> u64 {
+        let response = self.post(
+            "protected/json/users/new",
+            &user(email, cellphone, json!("1")),
+        );
+        assert!(response.is_success(), "{email} {cellphone}");
+        parsed(&response)["user"]["id"]
+            .as_u64()
+            .expect("an integer")
+    }
+
+    fn approval(&mut self, parameters: &Value) -> Result<String, Response> {
+        let auth_id = self.user("a@b.example", "555-010-0001");
+        let target = format!("onetouch/json/users/{auth_id}/approval_requests");
+        let response = self.post(&target, parameters);
+        if !response.is_success() || parsed(&response)["success"] != json!(true) {
+            return Err(response);
+        }
+        let uuid = &parsed(&response)["approval_request"]["uuid"];
+        Ok(uuid.as_str().expect("a uuid").to_owned())
+    }
+
+    fn fetch(&mut self, uuid: &str) -> Value {
+        self.get(&format!("onetouch/json/approval_requests/{uuid}"))["approval_request"].clone()
+    }
+}
+
+fn user(email: &str, cellphone: &str, country_code: Value) -> Value {
+    let mut user = json!({"email": email, "cellphone": cellphone});
+    user["country_code"] = country_code;
+    json!({ "user": user })
+}
+
+fn parsed(response: &Response) -> Value {
+    serde_json::from_slice(&response.body).expect("a JSON body")
+}
+
+fn keyed(length: usize) -> Value {
+    json!({"k".repeat(length): "v"})
+}
+
+/// A QR string of a right token, `seconds` from its issue to its expiry.
+fn qr(world: &World, custom_user_id: &str, seconds: i64) -> String {
+    let claims = json!({
+        "iss": application::NAME,
+        "iat": world.now().as_second(),
+        "exp": world.now().as_second() + seconds,
+        "context": {"custom_user_id": custom_user_id, "auth_app_id": application::ID},
+    });
+    let key = jsonwebtoken::EncodingKey::from_secret(application::API_KEY.as_bytes());
+    let token = jsonwebtoken::encode(&jsonwebtoken::Header::default(), &claims, &key);
+    format!(
+        "{}://account?token={}",
+        application::SCHEME,
+        token.expect("a token")
+    )
+}
+
+fn registration(world: &mut World, custom_user_id: &str) -> Value {
+    world.get(&format!(
+        "protected/json/registrations/status?custom_user_id={custom_user_id}"
+    ))
+}

@@ -1,0 +1,145 @@
+//! One story that every fault and every variant must change.
+
+use super::{World, keyed, qr, user};
+use crate::http::{Request, Response};
+use crate::reference::{Fault, Variant};
+use serde_json::{Value, json};
+
+/// Everything that one long story shows: each answer and each callback.
+fn story(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
+    let mut world = World::new(faults, variants);
+    let mut seen = Vec::new();
+    for kind in ["approval", "registration"] {
+        let url = format!("http://127.0.0.1:9/{kind}");
+        world.hook("set_callback", &json!({"kind": kind, "url": url}));
+    }
+    world.hook("install_app", &json!({"cellphone": "5550100002"}));
+    for (email, cellphone, country_code) in [
+        ("a@b.example", "5550100001", "1"),
+        ("c@d.example", "555-010-0001", "1"),
+        ("c@d.example", "555.010.0001", "1"),
+        ("c@d.example", "555 010 0001", "1"),
+        ("a@b.example", "5550100001", "44"),
+        ("a@b.example", "5550100002", "1"),
+        ("bad", "5550100003", "1"),
+        ("", "5550100004", "1"),
+        ("a@b.example", "bad", "1"),
+        ("a@b.example", "", "1"),
+        ("a@b.example", "5550100005", ""),
+    ] {
+        let body = user(email, cellphone, json!(country_code));
+        seen.push(written(&world.post("protected/json/users/new", &body)));
+    }
+    for target in [
+        "protected/json/users/1001/status",
+        "protected/xml/users/1001/status",
+        "protected/json/users/1002/status",
+        "protected/json/users/1003/status",
+        "protected/json/registrations/status?custom_user_id=never",
+    ] {
+        seen.push(written(&world.send("GET", target, None)));
+    }
+    let request = Request::new("GET", "/auth/protected/json/users/1001/status");
+    let now = world.now();
+    seen.push(written(&world.reference.handle(&request, now)));
+    for parameters in [
+        json!({}),
+        json!({"message": "m"}),
+        json!({"message": "m", "seconds_to_expire": 0, "hidden_details": {"ip": "h"}}),
+        json!({"message": "m", "seconds_to_expire": 60, "details": keyed(20), "hidden_details": keyed(20)}),
+        json!({"message": "m", "details": keyed(20)}),
+        json!({"message": "m", "hidden_details": keyed(20)}),
+        json!({"message": "m", "details": keyed(21)}),
+        json!({"message": "m", "hidden_details": keyed(21)}),
+        json!({"message": "m", "logos": [{"res": "low", "url": "https://l.example"}]}),
+        json!({"message": "m", "logos": [{"res": "default", "url": "http://l.example"}]}),
+        json!({"message": "m", "logos": [
+            {"res": "default", "url": "https://l.example"}, {"res": "tiny", "url": "https://l.example"},
+        ]}),
+    ] {
+        for reactions in [
+            &[][..],
+            &["approve_request", "deny_request"],
+            &["deny_request"],
+            &["late"],
+        ] {
+            seen.extend(approval_story(&mut world, &parameters, reactions));
+        }
+    }
+    for (custom_user_id, seconds) in [("u-1", 60), ("u-2", 900), ("u-3", 0), ("u-4", 901)] {
+        let polled = format!("protected/json/registrations/status?custom_user_id={custom_user_id}");
+        world.hook(
+            "announce_registration",
+            &json!({ "custom_user_id": custom_user_id }),
+        );
+        seen.push(written(&world.send("GET", &polled, None)));
+        let qr = qr(&world, custom_user_id, seconds);
+        seen.push(
+            world
+                .hook("scan_registration", &json!({ "qr": qr }))
+                .to_string(),
+        );
+        seen.push(written(&world.send("GET", &polled, None)));
+    }
+    world.wait(900);
+    let polled = "protected/json/registrations/status?custom_user_id=u-4";
+    seen.push(written(&world.send("GET", polled, None)));
+    for callback in world.callbacks() {
+        let body = String::from_utf8_lossy(&callback.request.body);
+        seen.push(format!(
+            "{} {} {body}",
+            callback.request.method, callback.url
+        ));
+    }
+    seen
+}
+
+/// One approval request with what the person does; `late` is an approval after its expiry.
+fn approval_story(world: &mut World, parameters: &Value, reactions: &[&str]) -> Vec<String> {
+    let created = world.post("onetouch/json/users/1001/approval_requests", parameters);
+    let mut seen = vec![written(&created)];
+    let Ok(body) = serde_json::from_slice::<Value>(&created.body) else {
+        return seen;
+    };
+    let Some(uuid) = body["approval_request"]["uuid"].as_str() else {
+        return seen;
+    };
+    let target = format!("onetouch/json/approval_requests/{uuid}");
+    seen.push(written(&world.send("GET", &target, None)));
+    world.wait(30);
+    for reaction in reactions {
+        let hook = if *reaction == "late" {
+            world.wait(60);
+            "approve_request"
+        } else {
+            reaction
+        };
+        world.hook(hook, &json!({ "uuid": uuid }));
+        seen.push(written(&world.send("GET", &target, None)));
+    }
+    world.wait(60);
+    seen.push(written(&world.send("GET", &target, None)));
+    seen
+}
+
+fn written(response: &Response) -> String {
+    format!(
+        "{} {}",
+        response.status,
+        String::from_utf8_lossy(&response.body)
+    )
+}
+
+#[test]
+fn no_fault_and_no_variant_is_dead() {
+    // What a token is worth under each fault stands in `token`.
+    let is_told = |id: &str| id.starts_with("auth/") && !id.starts_with("auth/token-");
+    let clean = story(&[], &[]);
+    assert_eq!(clean, story(&[], &[]), "the story is reproducible");
+    for fault in Fault::ALL.iter().filter(|fault| is_told(fault.id())) {
+        assert_ne!(story(&[*fault], &[]), clean, "{fault:?}");
+    }
+    for variant in Variant::ALL.iter().filter(|variant| is_told(variant.id())) {
+        assert_ne!(story(&[], &[*variant]), clean, "{variant:?}");
+    }
+}
