@@ -11,8 +11,10 @@ pub mod console;
 mod ctrf;
 mod destination;
 mod github;
+mod html;
 mod json;
 mod junit;
+mod markdown;
 mod sarif;
 mod stream;
 mod tap;
@@ -37,6 +39,10 @@ pub enum Format {
     Json,
     /// `JUnit` XML, for CI dashboards.
     Junit,
+    /// One HTML file that needs nothing else.
+    Html,
+    /// Markdown, for a job summary.
+    Markdown,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
     /// TAP 14.
@@ -56,9 +62,11 @@ pub struct Settings {
 
 impl Format {
     /// Every format, in the order in which help lists them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Json,
         Self::Junit,
+        Self::Html,
+        Self::Markdown,
         Self::Sarif,
         Self::Tap,
         Self::Ctrf,
@@ -70,6 +78,8 @@ impl Format {
         match self {
             Self::Json => "json",
             Self::Junit => "junit",
+            Self::Html => "html",
+            Self::Markdown => "markdown",
             Self::Sarif => "sarif",
             Self::Tap => "tap",
             Self::Ctrf => "ctrf",
@@ -87,6 +97,8 @@ impl Format {
             Self::Sarif => sarif::render(record, settings),
             Self::Ctrf => ctrf::render(record, settings),
             Self::Junit => junit::render(&escaped(record), settings),
+            Self::Html => html::render(&escaped(record), settings),
+            Self::Markdown => markdown::render(&escaped(record), settings),
             Self::Tap => tap::render(&escaped(record), settings),
             Self::Github => github::render(&escaped(record), settings),
         }
