@@ -67,12 +67,12 @@ impl Listing<'_> {
         };
         let next = match after {
             None if defects.never_ends => Some(link(0, None)),
-            after => after.map(|token| link(number + 1, Some(&token))),
+            after => after.map(|token| link(number.saturating_add(1), Some(&token))),
         };
         let previous = before.map(|token| link(number.saturating_sub(1), Some(&token)));
         let mut meta = Map::new();
         meta.insert("page".to_owned(), json!(number));
-        let shown_size = page_size + u64::from(defects.meta_page_size);
+        let shown_size = page_size.saturating_add(u64::from(defects.meta_page_size));
         meta.insert("page_size".to_owned(), json!(shown_size));
         meta.insert("first_page_url".to_owned(), json!(link(0, None)));
         insert_url(core, &mut meta, "previous_page_url", previous);
@@ -128,7 +128,7 @@ impl Listing<'_> {
     ) -> Result<Range<usize>, Refusal> {
         let size = usize::try_from(page_size).unwrap_or(usize::MAX);
         let short = usize::from(core.varies(Variant::ShortPages) && size > 1);
-        let full = size - short + usize::from(defects.overfull);
+        let full = (size - short).saturating_add(usize::from(defects.overfull));
         let Some(token) = token else {
             return Ok(0..items.len().min(full));
         };
@@ -425,11 +425,14 @@ mod tests {
             ("?PageSize=1", Some(1)),
             ("?PageSize=1000", Some(1000)),
             ("?PageSize=1001", Some(1000)),
+            ("?PageSize=18446744073709551615", Some(1000)),
             ("?PageSize=0", None),
             ("?PageSize=-1", None),
             ("?PageSize=x", None),
             ("?Page=-1", None),
             ("?Page=7", Some(50)),
+            ("?Page=18446744073709551615", Some(50)),
+            ("?PageToken=PA18446744073709551615", Some(0)),
             ("?PageToken=elsewhere", None),
         ] {
             check(&core, query, shown);

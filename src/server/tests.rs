@@ -92,6 +92,36 @@ fn worlds_are_apart_and_each_tells_the_story_of_its_seed() {
 }
 
 #[test]
+fn a_world_answers_the_same_with_and_without_a_socket() {
+    let server = started(still(1));
+    let settings = reference::Settings {
+        seed: world_seed(1, "a"),
+        origin: server.world_url("a"),
+        faults: [Fault::FlowCredentialsNotNeeded].into(),
+        ..reference::Settings::default()
+    };
+    let world = World::new(settings, WorldClock::stands_still(), Arc::new(HttpDelivery));
+    let inside = world.handle(&Request::new("GET", "/flow/v1/Flows"));
+    let (_, outside) = ask("GET", &(server.world_url("a") + "/flow/v1/Flows"), "");
+    assert_eq!(String::from_utf8(inside.body).unwrap(), outside);
+}
+
+#[test]
+fn bodies_and_the_number_of_worlds_are_bounded() {
+    let worlds = Worlds::new(still(1), "http://x".to_owned());
+    let mut request = Request::new("POST", "/flow/v1/Flows");
+    request.body = vec![b'a'; Worlds::BODY_BYTES_MAX + 1];
+    assert_eq!(worlds.answer(&request).status, 413);
+    let enter = |name: usize| worlds.answer(&Request::new("GET", format!("/_world/{name}/flow")));
+    for name in 0..Worlds::WORLDS_MAX {
+        assert_ne!(enter(name).status, 503, "{name}");
+    }
+    assert_eq!(enter(Worlds::WORLDS_MAX).status, 503);
+    assert!(worlds.forget("7"));
+    assert_ne!(enter(Worlds::WORLDS_MAX).status, 503);
+}
+
+#[test]
 fn names_of_worlds_are_checked() {
     let server = started(still(1));
     let check = |name: &str, status: u16| {
@@ -244,4 +274,24 @@ fn callbacks_are_delivered_over_http_and_retried() {
     check(&[500], 1);
     check(&[503, 429, 504, 503], 4);
     check(&[0, 200], 2);
+}
+
+#[test]
+fn a_receiver_that_says_nothing_delays_nobody_else() {
+    let (slow, slow_seen) = receiver(vec![0]);
+    let (quick, quick_seen) = receiver(vec![200; 2]);
+    let settings = reference::Settings::default();
+    let world = World::new(settings, WorldClock::stands_still(), Arc::new(HttpDelivery));
+    let world = Arc::new(world);
+    let courier = Courier::default();
+    for url in [&slow, &quick, &quick] {
+        let within = Duration::from_secs(30);
+        let errands = world.errands_for_test(url, Request::new("GET", ""), within, 0);
+        courier.take(&world, errands);
+    }
+    for seen in [&slow_seen, &quick_seen, &quick_seen] {
+        let line = seen.recv_timeout(Duration::from_secs(15)).unwrap();
+        assert_eq!(line, "GET /hook?x=1 HTTP/1.1");
+    }
+    courier.close();
 }
