@@ -101,6 +101,7 @@ switches! {
         // flow: paging
         FlowPageRepeats = "flow/page-repeats": "The next page begins with the last item of the page before.",
         FlowPageSkips = "flow/page-skips": "The next page leaves out its first item.",
+        FlowPageTokenIgnored = "flow/page-token-ignored": "PageToken has no effect: every page is the first.",
         FlowPageNeverEnds = "flow/page-never-ends": "The last page leads to the first one.",
         FlowPageStopsEarly = "flow/page-stops-early": "The first page leads nowhere although more follows.",
         FlowPageForgetsFilters = "flow/page-forgets-filters": "Page links leave out the filters of the list.",
@@ -114,6 +115,7 @@ switches! {
         // chat: paging, in listing.rs
         ChatPageRepeats = "chat/page-repeats": "The next page begins with the last item of the page before.",
         ChatPageSkips = "chat/page-skips": "The next page leaves out its first item.",
+        ChatPageTokenIgnored = "chat/page-token-ignored": "PageToken has no effect: every page is the first.",
         ChatPageNeverEnds = "chat/page-never-ends": "The last page leads to the first one.",
         ChatPageStopsEarly = "chat/page-stops-early": "The first page leads nowhere although more follows.",
         ChatPageForgetsFilters = "chat/page-forgets-filters": "Page links leave out the filters of the list.",

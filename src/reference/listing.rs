@@ -129,7 +129,7 @@ impl Listing<'_> {
         let size = usize::try_from(page_size).unwrap_or(usize::MAX);
         let short = usize::from(core.varies(Variant::ShortPages) && size > 1);
         let full = (size - short).saturating_add(usize::from(defects.overfull));
-        let Some(token) = token else {
+        let Some(token) = token.filter(|_| !defects.token_ignored) else {
             return Ok(0..items.len().min(full));
         };
         match Token::read(token) {
@@ -238,6 +238,7 @@ impl Token {
 struct Defects {
     repeats: bool,
     skips: bool,
+    token_ignored: bool,
     never_ends: bool,
     stops_early: bool,
     forgets_filters: bool,
@@ -257,6 +258,7 @@ impl Defects {
         Self {
             repeats: fails(Fault::FlowPageRepeats, Fault::ChatPageRepeats),
             skips: fails(Fault::FlowPageSkips, Fault::ChatPageSkips),
+            token_ignored: fails(Fault::FlowPageTokenIgnored, Fault::ChatPageTokenIgnored),
             never_ends: fails(Fault::FlowPageNeverEnds, Fault::ChatPageNeverEnds),
             stops_early: fails(Fault::FlowPageStopsEarly, Fault::ChatPageStopsEarly),
             forgets_filters: fails(Fault::FlowPageForgetsFilters, Fault::ChatPageForgetsFilters),
