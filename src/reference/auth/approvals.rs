@@ -60,15 +60,6 @@ impl Status {
 }
 
 impl Reaction {
-    /// The reaction that a hook stands for.
-    pub(super) fn from_hook(hook: &str) -> Option<Self> {
-        match hook {
-            "approve_request" => Some(Self::Approve),
-            "deny_request" => Some(Self::Deny),
-            _ => None,
-        }
-    }
-
     fn outcome(self, core: &Core) -> Status {
         match self {
             Self::Approve if core.fails(Fault::AuthApprovalNotTaken) => Status::Pending,

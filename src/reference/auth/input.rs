@@ -40,7 +40,7 @@ pub(super) fn given<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'
 /// A text or a number, as text.
 pub(super) fn text(value: &Value) -> Option<String> {
     match value {
-        Value::String(text) => Some(text.trim().to_owned()),
+        Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     }
@@ -175,6 +175,13 @@ mod tests {
         }
         for name in ["e", "f", "g"] {
             assert!(given(object, name).is_some(), "{name}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_form_is_too_odd(text in r"[a-b\[\]=&%.]{0,60}") {
+            proptest::prop_assert!(read("application/x-www-form-urlencoded", &text).is_some());
         }
     }
 }

@@ -87,10 +87,8 @@ impl Auth {
     ) -> Control {
         self.approvals.call_back_expired(core, &self.callbacks, now);
         match hook {
-            "approve_request" | "deny_request" => {
-                let reaction = Reaction::from_hook(hook).expect("both hooks are reactions");
-                Some(self.react(core, args, reaction, now))
-            }
+            "approve_request" => Some(self.react(core, args, Reaction::Approve, now)),
+            "deny_request" => Some(self.react(core, args, Reaction::Deny, now)),
             "announce_registration" => {
                 Some(text_arg(args, "custom_user_id").map(|custom_user_id| {
                     self.registrations.announce(custom_user_id, now);

@@ -153,7 +153,8 @@ fn read_logos(core: &Core, body: &Map<String, Value>) -> Result<Value, Failure> 
         if !is_known && !core.fails(Fault::AuthLogoForeignResAccepted) {
             return Err(refusal("have an unknown res"));
         }
-        if !url.starts_with("https://") && !core.fails(Fault::AuthLogoHttpAccepted) {
+        let is_https = url::Url::parse(url).is_ok_and(|url| url.scheme() == "https");
+        if !is_https && !core.fails(Fault::AuthLogoHttpAccepted) {
             return Err(refusal("have a url that is not HTTPS"));
         }
     }

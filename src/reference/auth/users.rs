@@ -11,6 +11,7 @@ use rand::Rng as _;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The `auth_id` of the first user; the others count on.
 const FIRST_AUTH_ID: u64 = 1001;
 
 /// A device, for the service: exactly one phone per `auth_id` (D1, Limits).
@@ -160,14 +161,22 @@ impl Users {
         phone: Option<Phone>,
         now: Timestamp,
     ) -> &User {
-        let phone = phone.unwrap_or_else(|| Phone {
-            country_code: 1,
-            digits: format!("555{:07}", self.list.len()),
-            mark: String::new(),
-        });
+        let phone = phone.unwrap_or_else(|| self.unknown_phone());
         self.install_app(phone.clone());
         let auth_id = self.enrol(core, phone, None, now);
         self.find(auth_id).expect("an enrolled user is listed")
+    }
+
+    fn unknown_phone(&self) -> Phone {
+        let taken = self.by_phone.len();
+        (0..=taken)
+            .map(|number| Phone {
+                country_code: 1,
+                digits: format!("555{number:07}"),
+                mark: String::new(),
+            })
+            .find(|phone| !self.by_phone.contains_key(phone))
+            .expect("more numbers are tried than are taken")
     }
 
     /// The person installs the app, on a phone that may or may not be a user's already.
@@ -219,6 +228,7 @@ impl Users {
             "success": true,
         });
         if core.varies(Variant::AuthExtraFields) {
+            body["status"]["emails"] = json!(user.emails);
             body["status"]["has_hard_token"] = json!(false);
             body["status"]["account_disabled"] = json!(false);
         }
