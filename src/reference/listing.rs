@@ -484,6 +484,7 @@ mod tests {
             }
         };
         check(Fault::FlowPageRepeats, &[&[1, 2], &[2, 3], &[3, 4]]);
+        check(Fault::FlowPageTokenIgnored, &[&[1, 2], &[1, 2], &[1, 2]]);
         check(Fault::FlowPageSkips, &[&[1, 2], &[4, 5]]);
         check(Fault::FlowPageNeverEnds, &[&[1, 2], &[3, 4], &[5], &[1, 2]]);
         let core = core_with(&[Fault::FlowPageStopsEarly], &[]);
