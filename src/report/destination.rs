@@ -262,6 +262,20 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_named_and_not_hidden() {
+        let report = parse("json=/dev/full").unwrap();
+        let error = report
+            .write(&sample(), Settings::default(), &mut io::sink())
+            .unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("the json report to /dev/full: No space left"),
+            "{text}"
+        );
+    }
+
     #[cfg(unix)]
     #[test]
     fn devices_are_written_to_and_not_replaced() {

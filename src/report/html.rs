@@ -8,7 +8,7 @@ use super::view::{self, Broken};
 use crate::verdict::{Finding, RunRecord};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use minijinja::{Environment, Value, context};
+use minijinja::{Environment, UndefinedBehavior, Value, context};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
@@ -22,6 +22,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let headline = view::headline(record, settings);
     let broken = view::broken(record, settings);
     let mut templates = Environment::new();
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
     // The name's ending switches escaping for HTML on.
     templates
         .add_template("report.html", TEMPLATE)

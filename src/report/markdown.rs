@@ -16,7 +16,7 @@ const BYTES_MAX: usize = 900 * 1024;
 const MEMORY: &str = "writing to a String succeeds";
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
-    let mut out = format!("## conformant: {}\n\n", view::headline(record, settings));
+    let mut out = format!("## {}\n\n", view::headline(record, settings));
     summary(record, &mut out);
     let broken = view::broken(record, settings);
     if !broken.is_empty() {
@@ -169,7 +169,7 @@ mod tests {
     fn a_run_reads_like_this() {
         let markdown = rendered(&sample());
         for part in [
-            "## conformant: not conformant: 1 rule broken, 1 warning\n\n| | |\n|---|---|\n",
+            "## not conformant: 1 rule broken, 1 warning\n\n| | |\n|---|---|\n",
             "| `flow` | `http://127.0.0.1:4010/flow` |\n| rules | pass 1 · fail 2 · open 1",
             "\n**FAIL** `flow/execution/status` (`must, D3 \"Execution (FN)\", line 37`)\n",
             "\n  ```diff\n  --- expected\n  +++ actual\n",

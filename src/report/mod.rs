@@ -104,3 +104,72 @@ impl Format {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::sample::{HOSTILE, every_text_is, sample};
+    use super::*;
+    use crate::redact::{REDACTED, Redactor};
+    use crate::text::is_deceptive;
+    use proptest::prelude::*;
+
+    const SECRET: &str = "hunter2/hunter2";
+
+    #[test]
+    fn every_format_shows_what_is_broken_and_by_what_source() {
+        for format in Format::ALL {
+            let report = format.render(&sample(), Settings::default());
+            let report = report.replace("&#x2f;", "/");
+            for part in [
+                "flow/execution/status",
+                "one of active, ended",
+                "[redacted]",
+            ] {
+                assert!(report.contains(part), "{format:?} without {part}");
+            }
+            assert!(report.ends_with('\n'), "{format:?} ends within a line");
+        }
+    }
+
+    #[test]
+    fn no_format_shows_a_secret() {
+        let redactor = Redactor::new([SECRET]);
+        let encoded = crate::http::percent_encode(SECRET);
+        let mut record = every_text_is(&format!("a {SECRET} {encoded} b"));
+        redact_record(&mut record, &redactor);
+        for format in Format::ALL {
+            let report = format.render(&record, Settings::default());
+            assert!(report.contains(REDACTED), "{format:?}");
+            assert!(!report.contains("hunter2"), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn no_format_carries_controls_or_commands_of_others() {
+        for (format, text) in Format::ALL
+            .iter()
+            .flat_map(|f| HOSTILE.map(|text| (f, text)))
+        {
+            let report = format.render(&every_text_is(text), Settings::default());
+            assert!(!report.contains(is_deceptive), "{format:?} {text:?}");
+            for command in ["##vso[", "##teamcity[", "##[", "\n::set", "\n  ::set"] {
+                assert!(!report.contains(command), "{format:?} {text:?}");
+            }
+        }
+    }
+
+    proptest! {
+        // Each case renders sixteen reports.
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn every_format_takes_any_text(text in any::<String>()) {
+            let record = every_text_is(&text);
+            for format in Format::ALL {
+                let report = format.render(&record, Settings { strict: true });
+                prop_assert!(!report.contains(is_deceptive));
+                prop_assert_eq!(&report, &format.render(&record, Settings { strict: true }));
+            }
+        }
+    }
+}

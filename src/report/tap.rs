@@ -10,8 +10,9 @@ use crate::verdict::{Finding, RunRecord, Verdict};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// How many findings of one rule are written out.
+/// How many findings of one rule are named beside the first.
 const FINDINGS_MAX: usize = 20;
+const MEMORY: &str = "writing to a String succeeds";
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let findings = view::by_rule(record);
@@ -31,13 +32,8 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         let line = format!("{word} {} - {}{directive}", at + 1, plain(&rule.id));
         out.push_str(&line);
         out.push('\n');
-        for finding in findings
-            .get(rule.id.as_str())
-            .into_iter()
-            .flatten()
-            .take(FINDINGS_MAX)
-        {
-            diagnose(finding, &rule.source.to_string(), &mut out);
+        if let Some(findings) = findings.get(rule.id.as_str()) {
+            diagnose(findings, &rule.source.to_string(), &mut out);
         }
     }
     if !record.complete {
@@ -46,22 +42,34 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     out
 }
 
-/// A YAML block whose values are JSON strings, which YAML reads alike.
-fn diagnose(finding: &Finding, source: &str, out: &mut String) {
-    let place = view::place(finding);
+/// The one YAML block that a test point may have: the first finding in full, the others by place.
+/// Its values are JSON strings, which YAML reads alike.
+fn diagnose(findings: &[&Finding], source: &str, out: &mut String) {
+    let Some((first, others)) = findings.split_first() else {
+        return;
+    };
+    let place = view::place(first);
     let fields = [
-        ("message", finding.message.as_str()),
-        ("severity", &finding.level),
+        ("message", first.message.as_str()),
+        ("severity", &first.level),
         ("source", source),
         ("where", &place),
-        ("expected", &finding.expected),
-        ("actual", &finding.actual),
-        ("diff", &finding.diff),
-        ("repeat", &finding.reproduce),
+        ("expected", &first.expected),
+        ("actual", &first.actual),
+        ("diff", &first.diff),
+        ("repeat", &first.reproduce),
     ];
     out.push_str("  ---\n");
     for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
-        writeln!(out, "  {name}: {}", Value::from(value)).expect("writing to a String succeeds");
+        writeln!(out, "  {name}: {}", Value::from(value)).expect(MEMORY);
+    }
+    if !others.is_empty() {
+        writeln!(out, "  more: {}", others.len()).expect(MEMORY);
+        out.push_str("  also:\n");
+    }
+    for other in others.iter().take(FINDINGS_MAX) {
+        let line = format!("{} ({})", other.message, view::place(other));
+        writeln!(out, "    - {}", Value::from(line)).expect(MEMORY);
     }
     out.push_str("  ...\n");
 }
@@ -100,10 +108,12 @@ mod tests {
                 "ok 10 - flow/executions/walk # SKIP not-judged: one page only",
             ]
         );
-        assert!(
-            tap.contains("\n  ---\n  message: \"/status is \\\"running\\\", expected"),
-            "{tap}"
-        );
+        for part in [
+            "\n  ---\n  message: \"/status is \\\"running\\\", expected",
+            "\n  more: 1\n  also:\n    - \"/status is",
+        ] {
+            assert!(tap.contains(part), "{part}\nis missing in\n{tap}");
+        }
     }
 
     #[test]
