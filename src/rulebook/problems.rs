@@ -1,0 +1,219 @@
+//! What is wrong with a rulebook: every problem with file, place, offending word and what to do.
+//!
+//! Renders nothing; `cli` prints them.
+
+use miette::{Diagnostic, NamedSource, SourceSpan};
+use std::fmt;
+use std::sync::Arc;
+
+/// A stretch of a text in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// How many bytes.
+    pub length: usize,
+}
+
+/// One problem in one file.
+#[derive(Clone, Debug, thiserror::Error, Diagnostic)]
+#[error("{message}")]
+pub struct Problem {
+    /// Path inside the rulebook folder.
+    pub file: String,
+    /// Counted from 1.
+    pub line: usize,
+    /// In characters, counted from 1.
+    pub column: usize,
+    /// What is wrong, naming the offending word.
+    pub message: String,
+    /// What was expected and what to do.
+    #[help]
+    pub help: Option<String>,
+    /// The file's text for a snippet.
+    #[source_code]
+    text: NamedSource<Arc<str>>,
+    #[label("here")]
+    span: SourceSpan,
+}
+
+impl Problem {
+    /// A problem at a stretch of a file.
+    pub fn new(file: &str, text: &Arc<str>, span: Span, message: impl Into<String>) -> Self {
+        let start = floor(text, span.start);
+        let before = &text[..start];
+        let line_start = before.rfind('\n').map_or(0, |n| n + 1);
+        Self {
+            file: file.to_owned(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            message: message.into(),
+            help: None,
+            text: NamedSource::new(file, Arc::clone(text)),
+            span: (start, span.length.min(text.len() - start)).into(),
+        }
+    }
+
+    /// A problem with a file as a whole, such as one that cannot be read.
+    pub fn of_file(file: &str, message: impl Into<String>) -> Self {
+        Self::new(file, &Arc::from(""), Span::default(), message)
+    }
+
+    /// The same with advice.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// The nearest character boundary at or before `at`.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len()))
+        .rev()
+        .find(|n| text.is_char_boundary(*n))
+        .unwrap_or_default()
+}
+
+/// All problems of all files, by file and place.
+#[derive(Clone, Debug, Default)]
+pub struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// Adds one.
+    pub fn push(&mut self, problem: Problem) {
+        self.0.push(problem);
+    }
+
+    /// True when there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// In order of file and place.
+    pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
+        self.0.iter()
+    }
+
+    /// Puts them in order of file and place, and drops what is said twice.
+    pub(super) fn sort(&mut self) {
+        self.0.sort_by(|a, b| {
+            (&a.file, a.line, a.column, &a.message).cmp(&(&b.file, b.line, b.column, &b.message))
+        });
+        self.0.dedup_by(|a, b| {
+            (&a.file, a.line, a.column, &a.message) == (&b.file, b.line, b.column, &b.message)
+        });
+    }
+}
+
+impl<'a> IntoIterator for &'a Problems {
+    type Item = &'a Problem;
+    type IntoIter = std::slice::Iter<'a, Problem>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in the rulebook", count(self.0.len()))?;
+        for p in &self.0 {
+            write!(f, "\n{}:{}:{}: {}", p.file, p.line, p.column, p.message)?;
+            if let Some(help) = &p.help {
+                write!(f, " ({help})")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn count(problems: usize) -> String {
+    if problems == 1 {
+        "1 problem".to_owned()
+    } else {
+        format!("{problems} problems")
+    }
+}
+
+impl std::error::Error for Problems {}
+
+impl Diagnostic for Problems {
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(self.0.iter().map(|p| p as &dyn Diagnostic)))
+    }
+}
+
+/// `did you mean …?` when one of the known words is near, else what is known when that is short.
+pub(super) fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let mut known: Vec<&str> = known.into_iter().collect();
+    known.sort_unstable();
+    known.dedup();
+    let near = known
+        .iter()
+        .map(|k| (distance(word, k), *k))
+        .min()
+        .filter(|(d, _)| *d <= 1 + word.chars().count() / 4);
+    match near {
+        Some((_, near)) => Some(format!("did you mean `{near}`?")),
+        None if known.is_empty() => None,
+        None if known.len() <= 40 => Some(format!("known are: {}", known.join(", "))),
+        None => None,
+    }
+}
+
+/// Edit distance: insertions, deletions, replacements.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_knows_line_and_column() {
+        let text: Arc<str> = Arc::from("a: 1\nü: zwei\n");
+        let span = Span {
+            start: text.find("zwei").unwrap(),
+            length: 4,
+        };
+        let problem = Problem::new("x.yaml", &text, span, "wrong");
+        assert_eq!((problem.line, problem.column), (2, 4));
+        let beyond = Problem::new(
+            "x.yaml",
+            &text,
+            Span {
+                start: 99,
+                length: 9,
+            },
+            "wrong",
+        );
+        assert_eq!(beyond.line, 3);
+    }
+
+    #[test]
+    fn a_near_word_is_suggested() {
+        let known = ["operationId", "parameters", "responses"];
+        let said = suggest("paramters", known).unwrap();
+        assert_eq!(said, "did you mean `parameters`?");
+        assert!(suggest("xyz", known).unwrap().starts_with("known are"));
+        assert_eq!(suggest("xyz", []), None);
+    }
+}
