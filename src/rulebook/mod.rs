@@ -1,13 +1,26 @@
 //! The rulebook: `specs/` as a validated model.
 
+mod asyncapi;
+mod draft;
+pub mod hooks;
+mod load;
 mod model;
 pub mod open_points;
+mod openapi;
 mod problems;
+pub(crate) mod reach;
 pub mod rules;
 pub mod scenario;
+mod schemas;
+mod sources;
+mod stories;
+mod words;
+mod written;
 mod yaml;
 
 pub use model::{
     Echo, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook, Service,
 };
 pub use problems::{Problem, Problems, Span};
+pub use schemas::{OTHER_FIELDS_KEY, RULE_KEY};
+pub use words::{Interpolation, Shift, duration, interpolations, kebab, shift};

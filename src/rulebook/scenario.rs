@@ -165,22 +165,27 @@ pub struct Expect {
     #[serde(default)]
     pub at: String,
     /// The same JSON value.
+    #[serde(default, deserialize_with = "given")]
     pub equals: Option<Value>,
     /// Another JSON value.
+    #[serde(default, deserialize_with = "given")]
     pub differs: Option<Value>,
     /// One of these values.
     pub one_of: Option<Vec<Value>>,
     /// True: nothing is there. False: something is there.
     pub absent: Option<bool>,
     /// An array, or the values under `*`, holding this value.
+    #[serde(default, deserialize_with = "given")]
     pub includes: Option<Value>,
     /// An array, or the values under `*`, not holding this value.
+    #[serde(default, deserialize_with = "given")]
     pub excludes: Option<Value>,
     /// A number at least this, or an array or text at least that long.
     pub at_least: Option<u64>,
     /// A number at most this, or an array or text at most that long.
     pub at_most: Option<u64>,
     /// A text that is JSON of this value.
+    #[serde(default, deserialize_with = "given")]
     pub same_json: Option<Value>,
     /// A text that matches this regular expression.
     pub matches: Option<String>,
@@ -191,6 +196,11 @@ pub struct Expect {
     pub or_absent: bool,
 }
 
+/// A given null is a value, not the lack of one.
+fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
 /// When polling ends: at one of the values, or, where none is named, as soon as anything but null
 /// is there.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -199,6 +209,7 @@ pub struct Until {
     /// JSON Pointer into the body.
     pub at: String,
     /// The value waited for.
+    #[serde(default, deserialize_with = "given")]
     pub equals: Option<Value>,
     /// Or any of these.
     pub one_of: Option<Vec<Value>>,

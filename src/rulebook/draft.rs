@@ -1,0 +1,330 @@
+//! What the loading steps share: the files as trees, and the rules and problems found so far.
+
+use super::model::{Origin, Rule};
+use super::problems::{Problem, Problems, Span, suggest};
+use super::rules::SourceRef;
+use super::yaml::{self, Content, Fault, Node};
+use crate::source::{Document, Source};
+use crate::verdict::{Basis, Level};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The services and the document that each one's sources are in unless they say otherwise.
+pub(super) const SERVICES: [(&str, Document); 5] = [
+    ("auth", Document::D1),
+    ("chat", Document::D2),
+    ("events", Document::D1),
+    ("flow", Document::D3),
+    ("media", Document::D2),
+];
+
+/// The document of a service.
+pub(super) fn document_of(service: &str) -> Option<Document> {
+    SERVICES
+        .iter()
+        .find(|(name, _)| *name == service)
+        .map(|(_, document)| *document)
+}
+
+/// A readable file.
+#[derive(Debug)]
+pub(super) struct File {
+    pub(super) path: String,
+    pub(super) text: Arc<str>,
+    pub(super) node: Node,
+}
+
+impl File {
+    /// The first segment of its path.
+    pub(super) fn service(&self) -> &str {
+        self.path.split('/').next().unwrap_or_default()
+    }
+
+    /// A problem with what a pointer leads to.
+    pub(super) fn problem(&self, pointer: &str, message: impl Into<String>) -> Problem {
+        self.problem_at(self.node.place(pointer), message)
+    }
+
+    /// A problem with a stretch of the text.
+    pub(super) fn problem_at(&self, span: Span, message: impl Into<String>) -> Problem {
+        Problem::new(&self.path, &self.text, span, message)
+    }
+
+    /// `path:line` of what a pointer leads to.
+    pub(super) fn place(&self, pointer: &str) -> String {
+        let start = self.node.place(pointer).start;
+        let line = self
+            .text
+            .get(..start)
+            .unwrap_or_default()
+            .matches('\n')
+            .count()
+            + 1;
+        format!("{}:{line}", self.path)
+    }
+}
+
+/// All readable files by path.
+pub(super) type Files = BTreeMap<String, File>;
+
+/// Rules and problems found so far.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub(super) rules: BTreeMap<String, Rule>,
+    pub(super) problems: Problems,
+}
+
+/// `x-rule`: how a derived rule differs from `must` and `stated`.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RuleExtension {
+    pub(super) level: Option<Level>,
+    pub(super) basis: Option<Basis>,
+}
+
+impl Draft {
+    /// Adds a rule, unless its id is taken.
+    pub(super) fn add(&mut self, file: &File, pointer: &str, rule: Rule) {
+        if let Some(other) = self.rules.get(&rule.id) {
+            let message = format!("the rule id `{}` is taken by {}", rule.id, other.place);
+            self.problems.push(
+                file.problem(pointer, message)
+                    .help("ids are unique over the whole rulebook; rename one of the two"),
+            );
+            return;
+        }
+        self.rules.insert(rule.id.clone(), rule);
+    }
+
+    /// Reads a type from a part of a file; every unknown key is a problem, other misfits the first.
+    pub(super) fn typed<T: DeserializeOwned>(&mut self, file: &File, node: &Node) -> Option<T> {
+        match yaml::from_node(node) {
+            Ok(value) => return Some(value),
+            Err(fault) => {
+                if fault.unknown.is_none() {
+                    self.report(file, node, fault);
+                    return None;
+                }
+            }
+        }
+        // An unknown key hides what comes behind it: take it out and read on.
+        let mut rest = node.clone();
+        loop {
+            let fault = match yaml::from_node::<T>(&rest) {
+                Ok(_) => return None,
+                Err(fault) => fault,
+            };
+            let unknown = fault.unknown.is_some();
+            let span = fault.span.unwrap_or(node.span);
+            self.report(file, node, fault);
+            if !unknown || !rest.remove_key_at(span) {
+                return None;
+            }
+        }
+    }
+
+    fn report(&mut self, file: &File, node: &Node, fault: Fault) {
+        let problem = file.problem_at(fault.span.unwrap_or(node.span), fault.message);
+        let help = fault
+            .unknown
+            .and_then(|(word, known)| suggest(&word, known.iter().copied()));
+        self.problems.push(match help {
+            Some(help) => problem.help(help),
+            None => problem,
+        });
+    }
+
+    /// `x-source` of a part of a file, resolved; a missing one is a problem where `needed`.
+    pub(super) fn source(
+        &mut self,
+        file: &File,
+        pointer: &str,
+        node: &Node,
+        needed: bool,
+    ) -> Option<Source> {
+        let Some(written) = node.get("x-source") else {
+            if needed {
+                self.problems.push(
+                    file.problem(pointer, "`x-source` is missing")
+                        .help("add `x-source: { section: HEADING, lines: [LINE] }`"),
+                );
+            }
+            return None;
+        };
+        let source = self.typed::<SourceRef>(file, written)?;
+        self.resolve(file, &format!("{pointer}/x-source"), &source)
+    }
+
+    /// A source with its document; one without lines is a problem.
+    pub(super) fn resolve(
+        &mut self,
+        file: &File,
+        pointer: &str,
+        source: &SourceRef,
+    ) -> Option<Source> {
+        if source.lines.is_empty() || source.lines.contains(&0) {
+            self.problems.push(
+                file.problem(pointer, "a source names lines, counted from 1")
+                    .help("cite the lines of the document that say it"),
+            );
+            return None;
+        }
+        let document = source.document.or_else(|| document_of(file.service()))?;
+        Some(Source {
+            document,
+            section: source.section.clone(),
+            lines: source.lines.clone(),
+        })
+    }
+
+    /// `description` or `summary`; a missing one is a problem.
+    pub(super) fn says(&mut self, file: &File, pointer: &str, node: &Node, key: &str) -> String {
+        match node.get(key).and_then(Node::text) {
+            Some(text) if !text.trim().is_empty() => text.to_owned(),
+            Some(_) | None => {
+                self.problems.push(
+                    file.problem(pointer, format!("`{key}` is missing"))
+                        .help("say in one line, in your own words, what it is"),
+                );
+                String::new()
+            }
+        }
+    }
+
+    /// `x-rule` of a part of a file.
+    pub(super) fn extension(&mut self, file: &File, node: &Node) -> RuleExtension {
+        node.get("x-rule")
+            .and_then(|written| self.typed(file, written))
+            .unwrap_or_default()
+    }
+
+    /// A misspelt name with what is known.
+    pub(super) fn unknown<'a>(
+        &mut self,
+        file: &File,
+        span: Span,
+        what: &str,
+        word: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) {
+        let problem = file.problem_at(span, format!("there is no {what} `{word}`"));
+        self.problems.push(match suggest(word, known) {
+            Some(help) => problem.help(help),
+            None => problem,
+        });
+    }
+}
+
+/// Parts of a rule that a derived one has in common with others.
+pub(super) struct Derived {
+    pub(super) id: String,
+    pub(super) says: String,
+    pub(super) source: Source,
+    pub(super) level: Level,
+    pub(super) basis: Basis,
+    pub(super) origin: Origin,
+}
+
+impl Derived {
+    /// The rule, standing in that file.
+    pub(super) fn rule(self, file: &File, pointer: &str) -> Rule {
+        Rule {
+            id: self.id,
+            service: file.service().to_owned(),
+            level: self.level,
+            basis: self.basis,
+            source: self.source,
+            says: self.says,
+            place: file.place(pointer),
+            origin: self.origin,
+        }
+    }
+}
+
+/// Reads one file into a tree; JSON by the JSON reader, everything else by the YAML loader.
+pub(super) fn read_file(path: &str, bytes: &[u8], problems: &mut Problems) -> Option<File> {
+    let text: Arc<str> = match std::str::from_utf8(bytes) {
+        Ok(text) => Arc::from(text),
+        Err(error) => {
+            let message = format!("not valid UTF-8 at byte {}", error.valid_up_to());
+            problems.push(Problem::of_file(path, message));
+            return None;
+        }
+    };
+    let is_json = std::path::Path::new(path)
+        .extension()
+        .is_some_and(|e| e == "json");
+    let node = if is_json {
+        read_json(path, &text, problems)?
+    } else {
+        match yaml::read(&text) {
+            Ok(node) => node,
+            Err(fault) => {
+                let span = fault.span.unwrap_or_default();
+                problems.push(Problem::new(path, &text, span, fault.message));
+                return None;
+            }
+        }
+    };
+    if matches!(node.content, Content::Null) {
+        problems.push(Problem::new(
+            path,
+            &text,
+            Span::default(),
+            "the file is empty",
+        ));
+        return None;
+    }
+    let mut ambiguous = Vec::new();
+    if !is_json {
+        node.ambiguous(&text, &mut ambiguous);
+    }
+    for (span, word) in ambiguous {
+        problems.push(
+            Problem::new(
+                path,
+                &text,
+                span,
+                format!("`{word}` is read differently by YAML readers"),
+            )
+            .help("ambiguous scalar, quote it"),
+        );
+    }
+    Some(File {
+        path: path.to_owned(),
+        text,
+        node,
+    })
+}
+
+fn read_json(path: &str, text: &Arc<str>, problems: &mut Problems) -> Option<Node> {
+    use crate::json::{Limits, Note, ParseFault, parse};
+    match parse(text.as_bytes(), Limits::default()) {
+        Ok(parsed) => {
+            for note in &parsed.notes {
+                let start = match note {
+                    Note::ByteOrderMark => 0,
+                    Note::DuplicateKey { second, .. } => second.byte,
+                };
+                let span = Span { start, length: 1 };
+                problems.push(Problem::new(path, text, span, note.to_string()));
+            }
+            Some(Node::of_json(&parsed.value))
+        }
+        Err(fault) => {
+            let start = match &fault {
+                ParseFault::Empty | ParseFault::TooLarge { .. } => 0,
+                ParseFault::NotUtf8 { at }
+                | ParseFault::TooDeep { at, .. }
+                | ParseFault::TooManyNodes { at, .. }
+                | ParseFault::ReservedKey { at, .. }
+                | ParseFault::Syntax { at, .. } => at.byte,
+            };
+            let span = Span { start, length: 1 };
+            problems.push(Problem::new(path, text, span, fault.to_string()));
+            None
+        }
+    }
+}

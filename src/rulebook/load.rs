@@ -1,0 +1,294 @@
+//! Loading: all files of the rulebook, everything or nothing, with all problems at once.
+
+use super::asyncapi;
+use super::draft::{self, Draft, File, Files, SERVICES, read_file};
+use super::model::{Kind, OpenPointEntry, Rulebook, Service};
+use super::openapi;
+use super::problems::{Problem, Problems};
+use super::schemas::{self, At, Bundler};
+use super::sources::{self, Sources};
+use super::stories;
+use super::words::kebab;
+use super::written;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What a file of the rulebook is, by its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Common,
+    Schema,
+    OpenApi,
+    AsyncApi,
+    Rules,
+    OpenPoints,
+    Scenarios,
+    /// Read by others, or by people: locks, matrices, text.
+    Other,
+}
+
+fn role(path: &str) -> Option<Role> {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let (stem, extension) = name.rsplit_once('.')?;
+    if matches!(extension, "md" | "lock") {
+        return Some(Role::Other);
+    }
+    if !matches!(extension, "yaml" | "json") {
+        return None;
+    }
+    let segments: Vec<&str> = path.split('/').collect();
+    let service = |name: &str| draft::document_of(name).is_some();
+    match segments[..] {
+        [_] if stem == "common" => Some(Role::Common),
+        [_] if stem == "kill-matrix" => Some(Role::Other),
+        [s, _] if service(s) && stem == "openapi" => Some(Role::OpenApi),
+        [s, _] if service(s) && stem == "open-points" => Some(Role::OpenPoints),
+        ["events", _] if stem == "asyncapi" => Some(Role::AsyncApi),
+        [s, "schemas", _] if service(s) => Some(Role::Schema),
+        [s, "rules", _] if service(s) => Some(Role::Rules),
+        [s, "scenarios", _] if service(s) => Some(Role::Scenarios),
+        ["events", _, _] if stem.bytes().all(|b| b.is_ascii_digit()) => Some(Role::Schema),
+        _ => None,
+    }
+}
+
+impl Rulebook {
+    /// The rulebook that the binary was built with.
+    pub fn embedded() -> Result<Self, Problems> {
+        Self::load(None, &[])
+    }
+
+    /// The rulebook in a folder.
+    pub fn from_dir(specs: &Path) -> Result<Self, Problems> {
+        Self::load(Some(specs), &[])
+    }
+
+    /// The rulebook in a folder, or the embedded one, with further scenarios from other folders.
+    /// Those are files as in `SERVICE/scenarios/`, in a folder named as the service.
+    pub fn load(specs: Option<&Path>, scenarios: &[PathBuf]) -> Result<Self, Problems> {
+        let mut problems = Problems::default();
+        let mut sources = match specs {
+            Some(dir) => sources::from_dir(dir, &mut problems),
+            None => sources::embedded(),
+        };
+        let digest = sources::digest(&sources);
+        for dir in scenarios {
+            further_scenarios(dir, &mut sources, &mut problems);
+        }
+        let mut rulebook = read(&sources, problems)?;
+        rulebook.digest = digest;
+        Ok(rulebook)
+    }
+}
+
+/// Adds scenario files of another folder: `SERVICE/….yaml` or `SERVICE/scenarios/….yaml`.
+fn further_scenarios(dir: &Path, sources: &mut Sources, problems: &mut Problems) {
+    for (path, bytes) in sources::from_dir(dir, problems) {
+        let (service, rest) = path.split_once('/').unwrap_or(("", &path));
+        let name = rest.strip_prefix("scenarios/").unwrap_or(rest);
+        if draft::document_of(service).is_none() || name.contains('/') {
+            problems.push(
+                Problem::of_file(&path, "not in a folder that is named as a service")
+                    .help("put scenario files under auth/, chat/, events/, flow/ or media/"),
+            );
+            continue;
+        }
+        let inside = format!("{service}/scenarios/{name}");
+        if sources.insert(inside, bytes).is_some() {
+            let message = "a scenario file of this name is in the rulebook already";
+            problems.push(Problem::of_file(&path, message).help("rename it"));
+        }
+    }
+}
+
+/// Everything or all problems.
+fn read(sources: &Sources, problems: Problems) -> Result<Rulebook, Problems> {
+    let mut draft = Draft {
+        problems,
+        ..Draft::default()
+    };
+    let files = read_files(sources, &mut draft);
+    let by_role = |wanted: Role| -> Vec<&File> {
+        files
+            .values()
+            .filter(|file| role(&file.path) == Some(wanted))
+            .collect()
+    };
+
+    let mut kinds: BTreeMap<String, Kind> = BTreeMap::new();
+    for file in by_role(Role::Common) {
+        for member in file.node.get("$defs").into_iter().flat_map(|d| d.members()) {
+            let at = crate::json::join("/$defs", &member.key);
+            schemas::derive(&mut draft, &files, file, &at, &member.value, At::default());
+        }
+    }
+    for file in by_role(Role::Schema) {
+        resource(&mut draft, &files, file, &mut kinds);
+    }
+    let mut services: BTreeMap<String, Service> = SERVICES
+        .iter()
+        .map(|(name, _)| ((*name).to_owned(), empty_service(name)))
+        .collect();
+    for file in by_role(Role::OpenApi) {
+        let described = openapi::read(&mut draft, &files, file);
+        let service = services
+            .get_mut(file.service())
+            .expect("a role names a service");
+        service.operations = described.operations;
+        for kind in described.kinds {
+            if let Some(taken) = kinds.insert(kind.name.clone(), kind) {
+                let message = format!("the kind `{}` is described twice", taken.name);
+                draft.problems.push(file.problem("", message));
+            }
+        }
+    }
+    generic_pages(&files, &mut kinds);
+    let mut event_types = BTreeMap::new();
+    for file in by_role(Role::AsyncApi) {
+        event_types.extend(asyncapi::read(&mut draft, &files, file));
+    }
+    for file in by_role(Role::Rules) {
+        written::read_rules(&mut draft, &files, file);
+    }
+    let mut open_points: BTreeMap<String, OpenPointEntry> = BTreeMap::new();
+    for file in by_role(Role::OpenPoints) {
+        written::read_open_points(&mut draft, file, &mut open_points, &services);
+    }
+    for file in by_role(Role::Rules) {
+        written::check_rules(&mut draft, file, &services, &kinds);
+    }
+    let files_of_stories = by_role(Role::Scenarios);
+    stories::read(&mut draft, &files_of_stories, &mut services, &kinds);
+    stories::check_whole(&mut draft, &files, &services);
+
+    if draft.problems.is_empty() {
+        Ok(Rulebook {
+            digest: String::new(),
+            rules: draft.rules,
+            services,
+            open_points,
+            kinds,
+            event_types,
+        })
+    } else {
+        draft.problems.sort();
+        Err(draft.problems)
+    }
+}
+
+fn read_files(sources: &Sources, draft: &mut Draft) -> Files {
+    let mut files = Files::new();
+    for (path, bytes) in sources {
+        match role(path) {
+            Some(Role::Other) => {}
+            Some(_) => {
+                if let Some(file) = read_file(path, bytes, &mut draft.problems) {
+                    files.insert(path.clone(), file);
+                }
+            }
+            None => draft.problems.push(
+                Problem::of_file(path, "the rulebook has no place for this file")
+                    .help("specs/README.md shows where files stand"),
+            ),
+        }
+    }
+    files
+}
+
+fn empty_service(name: &str) -> Service {
+    Service {
+        name: name.to_owned(),
+        operations: BTreeMap::new(),
+        groups: BTreeMap::new(),
+        happy: BTreeMap::new(),
+        scenarios: BTreeMap::new(),
+    }
+}
+
+/// Reads one schema file: its rules and its kind.
+fn resource(draft: &mut Draft, files: &Files, file: &File, kinds: &mut BTreeMap<String, Kind>) {
+    let Some((kind, prefix)) = schemas::owner(&file.path) else {
+        return;
+    };
+    draft.source(file, "", &file.node, true);
+    draft.says(file, "", &file.node, "description");
+    let root = At::root(&kind, &prefix);
+    schemas::derive(draft, files, file, "", &file.node, root.clone());
+    let schema = Bundler::new(files).bundle(file, &file.node, root);
+    kinds.insert(
+        kind.clone(),
+        Kind {
+            name: kind,
+            schema,
+            page_of: None,
+        },
+    );
+}
+
+/// A page for each resource whose service has lists, where no operation shows one: the array
+/// stands under `meta.key`, whatever that is.
+fn generic_pages(files: &Files, kinds: &mut BTreeMap<String, Kind>) {
+    let resources: Vec<String> = kinds
+        .values()
+        .filter(|kind| kind.page_of.is_none())
+        .map(|kind| kind.name.clone())
+        .collect();
+    for item in resources {
+        let name = format!("{item}[]");
+        let Some((service, resource)) = item.split_once('/') else {
+            continue;
+        };
+        let meta = format!("{service}/schemas/list-meta.yaml");
+        let path = format!("{service}/schemas/{resource}.yaml");
+        let is_other = resource != "list-meta" && !kinds.contains_key(&name);
+        if !is_other || !files.contains_key(&meta) || !files.contains_key(&path) {
+            continue;
+        }
+        let mut bundler = Bundler::new(files);
+        let (Some(meta_ref), Some(item_ref)) = (
+            bundler.refer(&path, "list-meta.yaml"),
+            bundler.refer(&path, &format!("{resource}.yaml")),
+        ) else {
+            continue;
+        };
+        let schema = bundler.finish(json!({
+            "title": format!("Page of {}", kebab(resource)),
+            "type": "object",
+            "required": ["meta"],
+            "properties": { "meta": { "$ref": meta_ref } },
+            "additionalProperties": { "type": "array", "items": { "$ref": item_ref } },
+        }));
+        kinds.insert(
+            name.clone(),
+            Kind {
+                name,
+                schema,
+                page_of: Some((item, None)),
+            },
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn specs() -> Rulebook {
+        Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"))
+    }
+
+    #[test]
+    fn the_rulebook_loads() {
+        let rulebook = specs();
+        assert!(rulebook.rules.len() > 100);
+        assert!(rulebook.kinds.contains_key("flow/execution[]"));
+    }
+
+    #[test]
+    fn folder_and_binary_hold_the_same_rulebook() {
+        let mut problems = Problems::default();
+        let folder = sources::from_dir(Path::new("specs"), &mut problems);
+        assert_eq!(sources::digest(&folder), sources::digest(&sources::embedded()));
+    }
+}

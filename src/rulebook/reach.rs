@@ -1,0 +1,153 @@
+//! Which parts of a bundled schema apply to which place of an instance.
+//!
+//! Judges no value; used to attribute findings to rules and to check pointers of rules.
+
+use crate::json;
+use serde_json::Value;
+
+/// The schema itself and all that apply beside it: what it refers to, and the branches of `allOf`,
+/// `anyOf`, `oneOf`, `then` and `else`.
+pub(crate) fn beside<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
+    let mut found: Vec<&Value> = Vec::new();
+    let mut waiting = vec![schema];
+    while let Some(schema) = waiting.pop() {
+        if found.iter().any(|f| std::ptr::eq(*f, schema)) {
+            continue;
+        }
+        found.push(schema);
+        if let Some(target) = schema
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|r| root.pointer(r.strip_prefix('#')?))
+        {
+            waiting.push(target);
+        }
+        for key in ["allOf", "anyOf", "oneOf"] {
+            let branches = schema.get(key).and_then(Value::as_array);
+            waiting.extend(branches.into_iter().flatten());
+        }
+        for key in ["then", "else"] {
+            waiting.extend(schema.get(key));
+        }
+    }
+    found
+}
+
+/// The schemas that apply to a member of an object to which `applying` apply.
+pub(crate) fn member<'a>(root: &'a Value, applying: &[&'a Value], key: &str) -> Vec<&'a Value> {
+    let mut found = Vec::new();
+    for schema in applying {
+        match schema.get("properties").and_then(|p| p.get(key)) {
+            Some(property) => found.extend(beside(root, property)),
+            None => {
+                if let Some(rest) = schema.get("additionalProperties").filter(|s| s.is_object()) {
+                    found.extend(beside(root, rest));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The schemas that apply to the items of an array to which `applying` apply.
+pub(crate) fn items<'a>(root: &'a Value, applying: &[&'a Value]) -> Vec<&'a Value> {
+    applying
+        .iter()
+        .filter_map(|schema| schema.get("items"))
+        .flat_map(|items| beside(root, items))
+        .collect()
+}
+
+/// True when a pointer, `*` for items and members, leads to something that the schema describes or
+/// leaves free; else the segment that leads nowhere and what stands there instead.
+pub(crate) fn reaches(root: &Value, pointer: &str) -> Result<(), (String, Vec<String>)> {
+    let mut applying = beside(root, root);
+    for segment in json::segments(pointer) {
+        if is_free(&applying) {
+            return Ok(());
+        }
+        let is_index = segment.bytes().all(|b| b.is_ascii_digit());
+        let mut next = member(root, &applying, &segment);
+        if segment == "*" || is_index {
+            next.extend(items(root, &applying));
+        }
+        if segment == "*" {
+            next.extend(all_members(root, &applying));
+        }
+        if next.is_empty() {
+            return Err((segment, listed(&applying)));
+        }
+        applying = next;
+    }
+    Ok(())
+}
+
+/// True when nothing says what stands inside.
+fn is_free(applying: &[&Value]) -> bool {
+    const SHAPING: [&str; 4] = ["properties", "items", "additionalProperties", "prefixItems"];
+    let shaped = |s: &&Value| SHAPING.iter().any(|key| s.get(*key).is_some());
+    let scalar = |s: &&Value| {
+        let is_container = |t: &Value| matches!(t.as_str(), Some("object" | "array"));
+        s.get("type").is_some_and(|t| match t.as_array() {
+            Some(types) => !types.iter().any(is_container),
+            None => !is_container(t),
+        })
+    };
+    !applying.iter().any(shaped) && !applying.iter().any(scalar)
+}
+
+fn all_members<'a>(root: &'a Value, applying: &[&'a Value]) -> Vec<&'a Value> {
+    applying
+        .iter()
+        .filter_map(|s| s.get("properties").and_then(Value::as_object))
+        .flat_map(|properties| properties.values())
+        .flat_map(|property| beside(root, property))
+        .collect()
+}
+
+/// Names of the properties that the schemas list.
+pub(crate) fn listed(applying: &[&Value]) -> Vec<String> {
+    applying
+        .iter()
+        .filter_map(|s| s.get("properties").and_then(Value::as_object))
+        .flat_map(|properties| properties.keys().cloned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn pointers_reach_through_references_items_and_free_objects() {
+        let schema = json!({
+            "properties": {
+                "meta": {"$ref": "#/$defs/meta"},
+                "list": {"type": "array", "items": {"$ref": "#/$defs/item"}},
+                "free": {"type": "object"},
+            },
+            "$defs": {
+                "meta": {"properties": {"key": {"type": "string"}}},
+                "item": {"anyOf": [{"properties": {"a": {}}}, {"type": "null"}],
+                         "additionalProperties": {"type": "integer"}},
+            },
+        });
+        for fine in [
+            "",
+            "/meta/key",
+            "/list/*/a",
+            "/list/0/a",
+            "/free/x/y",
+            "/*/key",
+        ] {
+            assert_eq!(reaches(&schema, fine), Ok(()), "{fine}");
+        }
+        let (segment, known) = reaches(&schema, "/meta/kye").unwrap_err();
+        assert_eq!(
+            (segment.as_str(), &known[..]),
+            ("kye", &["key".to_owned()][..])
+        );
+        assert!(reaches(&schema, "/meta/key/deeper").is_err());
+    }
+}

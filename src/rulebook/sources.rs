@@ -1,0 +1,151 @@
+//! The rulebook's files as bytes, from a folder or from the binary, and their digest.
+//!
+//! Looks into none of them.
+
+use super::problems::{Problem, Problems};
+use super::yaml::BYTES_MAX;
+use include_dir::{Dir, include_dir};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+static EMBEDDED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/specs");
+
+/// Bytes by path inside the folder, `/` between names. Hidden files are left out.
+pub(super) type Sources = BTreeMap<String, Vec<u8>>;
+
+/// The files that the binary was built with.
+pub(super) fn embedded() -> Sources {
+    let mut sources = Sources::new();
+    collect(&EMBEDDED, &mut sources);
+    sources
+}
+
+fn collect(dir: &Dir<'_>, sources: &mut Sources) {
+    for file in dir.files() {
+        let path = slashes(file.path());
+        if !is_hidden(&path) {
+            sources.insert(path, file.contents().to_vec());
+        }
+    }
+    for dir in dir.dirs() {
+        collect(dir, sources);
+    }
+}
+
+/// All regular files under `root`.
+pub(super) fn from_dir(root: &Path, problems: &mut Problems) -> Sources {
+    let mut sources = Sources::new();
+    let entries = walkdir::WalkDir::new(root)
+        .max_depth(8)
+        .sort_by_file_name()
+        .into_iter()
+        .filter_entry(|e| e.depth() == 0 || !e.file_name().to_string_lossy().starts_with('.'));
+    for entry in entries {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                let path = error.path().unwrap_or(root).display().to_string();
+                problems.push(Problem::of_file(&path, format!("cannot be read: {error}")));
+                continue;
+            }
+        };
+        let path = slashes(entry.path().strip_prefix(root).unwrap_or(entry.path()));
+        if entry.file_type().is_dir() {
+            continue;
+        }
+        match read(&entry) {
+            Ok(bytes) => {
+                sources.insert(path, bytes);
+            }
+            Err(reason) => problems.push(
+                Problem::of_file(&path, reason)
+                    .help("only regular files of at most 8 MiB are read"),
+            ),
+        }
+    }
+    sources
+}
+
+/// The file's bytes. What is no regular file is never opened: a pipe would wait for ever.
+fn read(entry: &walkdir::DirEntry) -> Result<Vec<u8>, String> {
+    if !entry.file_type().is_file() {
+        return Err("is no regular file".to_owned());
+    }
+    let size = entry.metadata().map_err(|e| e.to_string())?.len();
+    if size > BYTES_MAX as u64 {
+        return Err(format!("is too large: {size} bytes"));
+    }
+    std::fs::read(entry.path()).map_err(|e| format!("cannot be read: {e}"))
+}
+
+fn slashes(path: &Path) -> String {
+    let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
+    names.join("/")
+}
+
+fn is_hidden(path: &str) -> bool {
+    path.split('/').any(|name| name.starts_with('.'))
+}
+
+/// SHA-256 over paths and bytes, each preceded by its length, in hexadecimal.
+pub(super) fn digest(sources: &Sources) -> String {
+    let mut hash = Sha256::new();
+    for (path, bytes) in sources {
+        for part in [path.as_bytes(), bytes] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+    }
+    hex(&hash.finalize())
+}
+
+/// Lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .flat_map(|b| [b >> 4, b & 15])
+        .map(|nibble| char::from_digit(u32::from(nibble), 16).expect("a nibble is a hex digit"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_depends_on_paths_and_bytes() {
+        let of = |files: &[(&str, &str)]| {
+            digest(
+                &files
+                    .iter()
+                    .map(|(p, b)| ((*p).to_owned(), b.as_bytes().to_vec()))
+                    .collect(),
+            )
+        };
+        assert_eq!(of(&[]).len(), 64);
+        assert_eq!(of(&[("a", "1"), ("b", "2")]), of(&[("b", "2"), ("a", "1")]));
+        assert_ne!(of(&[("a", "1")]), of(&[("a", "2")]));
+        assert_ne!(of(&[("a", "1")]), of(&[("a1", "")]));
+    }
+
+    #[test]
+    fn hidden_files_and_what_is_no_file_are_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.yaml"), "a: 1").unwrap();
+        std::fs::write(dir.path().join(".swap"), "x").unwrap();
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join("link.yaml")).unwrap();
+        let mut problems = Problems::default();
+        let sources = from_dir(dir.path(), &mut problems);
+        assert_eq!(sources.keys().collect::<Vec<_>>(), ["a.yaml"]);
+        assert_eq!(problems.len(), 1);
+        assert_eq!(problems.iter().next().unwrap().file, "link.yaml");
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_a_problem() {
+        let mut problems = Problems::default();
+        from_dir(Path::new("/nowhere/at/all"), &mut problems);
+        assert_eq!(problems.len(), 1);
+    }
+}
