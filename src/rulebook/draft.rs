@@ -28,6 +28,9 @@ pub(super) fn document_of(service: &str) -> Option<Document> {
         .map(|(_, document)| *document)
 }
 
+/// Patterns beyond this size are refused.
+const PATTERN_MAX: usize = 4_096;
+
 /// A readable file.
 #[derive(Debug)]
 pub(super) struct File {
@@ -74,6 +77,8 @@ pub(super) type Files = BTreeMap<String, File>;
 pub(super) struct Draft {
     pub(super) rules: BTreeMap<String, Rule>,
     pub(super) problems: Problems,
+    /// What was found of each pattern.
+    pub(super) patterns: BTreeMap<String, Option<String>>,
 }
 
 /// `x-rule`: how a derived rule differs from `must` and `stated`.
@@ -198,6 +203,24 @@ impl Draft {
         node.get("x-rule")
             .and_then(|written| self.typed(file, written))
             .unwrap_or_default()
+    }
+
+    /// Why a pattern cannot be used, by the linear engine that judges with it.
+    pub(super) fn pattern_fault(&mut self, pattern: &str) -> Option<String> {
+        if let Some(known) = self.patterns.get(pattern) {
+            return known.clone();
+        }
+        let fault = if pattern.len() > PATTERN_MAX {
+            Some(format!("the pattern is longer than {PATTERN_MAX} bytes"))
+        } else {
+            jsonschema::options()
+                .with_pattern_options(jsonschema::PatternOptions::regex())
+                .build(&serde_json::json!({ "pattern": pattern }))
+                .err()
+                .map(|_| format!("`{pattern}` is no regular expression of the linear engine"))
+        };
+        self.patterns.insert(pattern.to_owned(), fault.clone());
+        fault
     }
 
     /// A misspelt name with what is known.

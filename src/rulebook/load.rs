@@ -155,6 +155,16 @@ fn read(sources: &Sources, problems: Problems) -> Result<Rulebook, Problems> {
     for file in by_role(Role::OpenPoints) {
         written::read_open_points(&mut draft, file, &mut open_points, &services);
     }
+    // A file that cannot be read would make every name in it unknown elsewhere.
+    let readable = files.len()
+        == sources
+            .keys()
+            .filter(|p| role(p).is_some_and(|r| r != Role::Other))
+            .count();
+    if !readable {
+        draft.problems.sort();
+        return Err(draft.problems);
+    }
     for file in by_role(Role::Rules) {
         written::check_rules(&mut draft, file, &services, &kinds);
     }
@@ -289,6 +299,9 @@ mod tests {
     fn folder_and_binary_hold_the_same_rulebook() {
         let mut problems = Problems::default();
         let folder = sources::from_dir(Path::new("specs"), &mut problems);
-        assert_eq!(sources::digest(&folder), sources::digest(&sources::embedded()));
+        assert_eq!(
+            sources::digest(&folder),
+            sources::digest(&sources::embedded())
+        );
     }
 }

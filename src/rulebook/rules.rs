@@ -59,7 +59,11 @@ fn stated() -> Basis {
 /// A predicate with its parameters. `at` and its like are JSON Pointers into the response body; a
 /// segment `*` stands for every array item or every member.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case",
+    deny_unknown_fields
+)]
 pub enum Check {
     /// Story: only scenario steps that name this rule (`expect`, `accepted`, `rejected`) judge it.
     Story {},

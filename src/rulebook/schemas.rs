@@ -103,6 +103,15 @@ pub(super) struct At {
 }
 
 impl At {
+    /// A schema that is laid beside a representation's own: it derives no rules, and its properties
+    /// need not list what it requires.
+    pub(super) fn aside() -> Self {
+        Self {
+            tightening: true,
+            ..Self::default()
+        }
+    }
+
     /// The root of a representation.
     pub(super) fn root(kind: &str, prefix: &str) -> Self {
         Self {
@@ -429,9 +438,13 @@ fn lint(draft: &mut Draft, files: &Files, file: &File, pointer: &str, node: &Nod
             });
         }
     }
+    let pattern_problem = node
+        .get("pattern")
+        .and_then(Node::text)
+        .and_then(|pattern| draft.pattern_fault(pattern));
     let mut check = |key: &str, fault: Option<String>, help: Option<String>| {
         if let Some(fault) = fault {
-            let problem = file.problem(&json::join(pointer, key), fault);
+            let problem = file.problem(&format!("{pointer}/{key}"), fault);
             draft.problems.push(match help {
                 Some(help) => problem.help(help),
                 None => problem,
@@ -445,8 +458,8 @@ fn lint(draft: &mut Draft, files: &Files, file: &File, pointer: &str, node: &Nod
         };
         check("$ref", fault, None);
     }
-    if let Some(pattern) = node.get("pattern") {
-        check("pattern", pattern.text().and_then(pattern_fault), None);
+    if pattern_problem.is_some() {
+        check("pattern", pattern_problem, None);
     }
     if let Some(format) = node.get("format").and_then(Node::text) {
         let unknown = !FORMATS.contains(&format);
@@ -490,18 +503,6 @@ fn lint(draft: &mut Draft, files: &Files, file: &File, pointer: &str, node: &Nod
             }
         }
     }
-}
-
-/// Why a pattern cannot be used, by the linear engine that judges with it.
-pub(super) fn pattern_fault(pattern: &str) -> Option<String> {
-    if pattern.len() > 4_096 {
-        return Some("the pattern is longer than 4,096 bytes".to_owned());
-    }
-    jsonschema::options()
-        .with_pattern_options(jsonschema::PatternOptions::regex())
-        .build(&json!({ "pattern": pattern }))
-        .err()
-        .map(|_| format!("`{pattern}` is no regular expression of the linear engine"))
 }
 
 /// Writes schemas that refer to nothing outside themselves.

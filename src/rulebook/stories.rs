@@ -8,7 +8,6 @@ use super::model::{Kind, Operation, Origin, Place, Service};
 use super::problems::Span;
 use super::rules::Check;
 use super::scenario::{Expect, Group, HappyPath, Scenario, Step};
-use super::schemas::pattern_fault;
 use super::words::{duration, interpolations, shift};
 use super::written::{check_id, only};
 use super::yaml::{Content, Node};
@@ -38,6 +37,7 @@ pub(super) fn read(
         let checker = Checker {
             file,
             service,
+            services,
             kinds,
         };
         checker.groups(draft);
@@ -183,7 +183,7 @@ fn named_rules(services: &BTreeMap<String, Service>) -> BTreeSet<String> {
             .flat_map(|g| &g.steps)
             .chain(service.happy.values().flat_map(|h| &h.setup))
             .chain(service.scenarios.values().flat_map(|(s, _)| &s.steps));
-        for step in steps {
+        for step in steps.flat_map(|s| std::iter::once(s).chain(&s.between)) {
             named.extend(step.expect.iter().map(|e| e.rule.clone()));
             named.extend(step.accepted.clone());
             named.extend(step.rejected.clone());
@@ -209,13 +209,58 @@ impl Scope {
 }
 
 /// One file's scenarios while they are checked.
+#[derive(Clone, Copy)]
 struct Checker<'a> {
     file: &'a File,
     service: &'a Service,
+    services: &'a BTreeMap<String, Service>,
     kinds: &'a BTreeMap<String, Kind>,
 }
 
-impl Checker<'_> {
+impl<'a> Checker<'a> {
+    /// The service that a name belongs to, and the name there: `media/upload-media` names an
+    /// operation of another service.
+    fn owner<'n>(&self, name: &'n str) -> Option<(&'a Service, &'n str)> {
+        match name.split_once('/') {
+            Some((service, name)) => Some((self.services.get(service)?, name)),
+            None => Some((self.service, name)),
+        }
+    }
+
+    fn operation(&self, name: &str) -> Option<&'a Operation> {
+        let (service, name) = self.owner(name)?;
+        service.operations.get(name)
+    }
+
+    fn group(&self, name: &str) -> Option<&'a Group> {
+        let (service, name) = self.owner(name)?;
+        service.groups.get(name)
+    }
+
+    /// Names of operations or groups as this file would write them.
+    fn known(&self, of: impl Fn(&'a Service) -> Vec<&'a String>) -> Vec<String> {
+        self.services
+            .values()
+            .flat_map(|service| {
+                let own = service.name == self.service.name;
+                of(service).into_iter().map(move |name| {
+                    if own {
+                        name.clone()
+                    } else {
+                        format!("{}/{name}", service.name)
+                    }
+                })
+            })
+            .collect()
+    }
+
+    /// The steps of a group, looked at from the service that it belongs to.
+    fn inside(&self, name: &str) -> Option<(Self, &'a [Step])> {
+        let (service, _) = self.owner(name)?;
+        let group = self.group(name)?;
+        Some((Self { service, ..*self }, &group.steps))
+    }
+
     fn groups(&self, draft: &mut Draft) {
         for member in section(self.file, "groups") {
             let Some(group) = self.service.groups.get(&member.key) else {
@@ -409,7 +454,7 @@ impl Checker<'_> {
         self.accepted_calls(&scenario.steps, &mut accepted, 0);
         for (n, step) in scenario.steps.iter().enumerate() {
             if let (Some(operation), Some(_)) = (&step.call, &step.rejected)
-                && !accepted.contains(operation)
+                && !accepted.contains(&self.whole(operation))
             {
                 let message = format!("the refusal of `{operation}` has no accepted twin");
                 draft.problems.push(
@@ -424,13 +469,23 @@ impl Checker<'_> {
     fn accepted_calls(&self, steps: &[Step], accepted: &mut BTreeSet<String>, depth: usize) {
         for step in steps {
             if step.rejected.is_none() && !step.either {
-                accepted.extend(step.call.clone());
+                accepted.extend(step.call.as_ref().map(|call| self.whole(call)));
             }
-            if let Some(group) = step.r#use.as_ref().and_then(|u| self.service.groups.get(u))
+            if let Some((inside, steps)) = step.r#use.as_ref().and_then(|u| self.inside(u))
                 && depth < 16
             {
-                self.accepted_calls(&group.steps, accepted, depth + 1);
+                inside.accepted_calls(steps, accepted, depth + 1);
             }
+            self.accepted_calls(&step.between, accepted, depth);
+        }
+    }
+
+    /// The name with its service.
+    fn whole(&self, name: &str) -> String {
+        if name.contains('/') {
+            name.to_owned()
+        } else {
+            format!("{}/{name}", self.service.name)
         }
     }
 
@@ -540,6 +595,24 @@ fn collect_texts(node: &Node, found: &mut Vec<(Span, String)>) {
     }
 }
 
+/// Names under which a group's results are known afterwards.
+fn results(checker: &Checker<'_>, group: &str, names: &mut BTreeSet<String>, depth: usize) {
+    let Some((inside, steps)) = checker.inside(group).filter(|_| depth < 16) else {
+        return;
+    };
+    for step in steps {
+        names.extend(step.capture.clone());
+        names.extend(step.listen.clone());
+        match (&step.r#use, &step.r#as) {
+            (Some(_), Some(prefix)) => {
+                names.insert(prefix.clone());
+            }
+            (Some(used), None) => results(&inside, used, names, depth + 1),
+            (None, _) => {}
+        }
+    }
+}
+
 /// True when a case of that name can be derived from the operation (specs/README.md, Scenarios).
 fn is_case(case: &str, operation: &Operation) -> bool {
     let parameter = |name: &str| operation.parameters.iter().any(|p| p.name == name);
@@ -590,6 +663,9 @@ impl StepChecker<'_> {
         self.group(draft, scope);
         self.callback(draft, scope);
         self.statements(draft);
+        let between = format!("{}/between", self.at);
+        self.checker
+            .steps(draft, &between, &self.step.between, scope);
         if let Some(name) = &self.step.capture {
             if ALWAYS.contains(&name.as_str()) || matches!(name.as_str(), "with" | "matrix") {
                 let message = format!("`{name}` has a meaning of its own");
@@ -597,14 +673,7 @@ impl StepChecker<'_> {
             }
             let span = self.span("capture");
             scope.names.insert(name.clone());
-            scope.used.remove(name);
-            if let Some(earlier) = scope.captures.insert(name.clone(), span)
-                && !self.step.setup
-                && earlier != span
-            {
-                // Capturing again is fine: the earlier value was for the steps in between.
-                scope.captures.insert(name.clone(), span);
-            }
+            scope.captures.entry(name.clone()).or_insert(span);
         }
     }
 
@@ -667,7 +736,8 @@ impl StepChecker<'_> {
             ("until", &["call", "get", "hook"]),
             ("walk", &["call"]),
             ("answers", &["listen"]),
-            ("judge", &["listen"]),
+            ("judge", &["listen", "call"]),
+            ("between", &["call"]),
             ("count", &["await"]),
             ("within", &["await"]),
             ("quiet", &["await"]),
@@ -751,9 +821,9 @@ impl StepChecker<'_> {
 
     fn call(&self, draft: &mut Draft) {
         let Some(id) = &self.step.call else { return };
-        let operations = &self.checker.service.operations;
-        let Some(operation) = operations.get(id) else {
-            let known = operations.keys().map(String::as_str);
+        let Some(operation) = self.checker.operation(id) else {
+            let known = self.checker.known(|s| s.operations.keys().collect());
+            let known = known.iter().map(String::as_str);
             draft.unknown(self.checker.file, self.span("call"), "operation", id, known);
             return;
         };
@@ -815,9 +885,9 @@ impl StepChecker<'_> {
 
     fn group(&self, draft: &mut Draft, scope: &mut Scope) {
         let Some(name) = &self.step.r#use else { return };
-        let groups = &self.checker.service.groups;
-        let Some(group) = groups.get(name) else {
-            let known = groups.keys().map(String::as_str);
+        let Some(group) = self.checker.group(name) else {
+            let known = self.checker.known(|s| s.groups.keys().collect());
+            let known = known.iter().map(String::as_str);
             draft.unknown(self.checker.file, self.span("use"), "group", name, known);
             return;
         };
@@ -839,27 +909,8 @@ impl StepChecker<'_> {
             }
             None => {
                 let mut names = BTreeSet::new();
-                self.results(&group.steps, &mut names, 0);
+                results(self.checker, name, &mut names, 0);
                 scope.names.extend(names);
-            }
-        }
-    }
-
-    /// Names under which a group's results are known afterwards.
-    fn results(&self, steps: &[Step], names: &mut BTreeSet<String>, depth: usize) {
-        for step in steps {
-            names.extend(step.capture.clone());
-            names.extend(step.listen.clone());
-            match (&step.r#use, &step.r#as) {
-                (Some(_), Some(prefix)) => {
-                    names.insert(prefix.clone());
-                }
-                (Some(used), None) if depth < 16 => {
-                    if let Some(group) = self.checker.service.groups.get(used) {
-                        self.results(&group.steps, names, depth + 1);
-                    }
-                }
-                (Some(_) | None, _) => {}
             }
         }
     }
@@ -954,7 +1005,7 @@ impl StepChecker<'_> {
             .matches
             .as_deref()
             .filter(|p| !p.contains("${"))
-            .and_then(pattern_fault)
+            .and_then(|p| draft.pattern_fault(p))
         {
             self.problem(
                 draft,

@@ -106,7 +106,7 @@ fn self_contained(
             .and_then(|c| c.get("schema"))
     {
         let at = format!("{at}/check/conforms/schema");
-        schemas::derive(draft, files, file, &at, written, At::default());
+        schemas::derive(draft, files, file, &at, written, At::aside());
         *schema = schemas::inline(files, file, written);
     }
     check
@@ -214,9 +214,29 @@ impl Names<'_> {
     fn check(&self, draft: &mut Draft, check: &Check) {
         match check {
             Check::Story {} => {}
-            Check::Conforms { kind, at, .. } => {
+            Check::Conforms { kind, at, .. } | Check::Configured { kind, at, .. } => {
                 if self.kind(draft, kind) {
                     self.within(draft, kind, "at", at);
+                }
+            }
+            Check::AtMostAfter {
+                kind, at, after, ..
+            } => {
+                if self.kind(draft, kind) {
+                    self.within(draft, kind, "at", at);
+                    if let Some(after) = after {
+                        self.within(draft, kind, "after", after);
+                    }
+                }
+            }
+            Check::InFormat { parameter } => {
+                let mut all = self.operations.into_iter().flat_map(BTreeMap::values);
+                if !all.any(|o| o.parameters.iter().any(|p| p.name == *parameter)) {
+                    let message = format!("no operation has a parameter `{parameter}`");
+                    draft.problems.push(
+                        self.file
+                            .problem(&format!("{}/parameter", self.at), message),
+                    );
                 }
             }
             Check::PresentOnlyWhen {

@@ -138,12 +138,37 @@ fn read_here(text: &str) -> Result<Node, Fault> {
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let error = error.without_snippet();
         let message = error.to_string();
+        let message = message.lines().next().unwrap_or_default();
         Fault {
-            message: message.lines().next().unwrap_or_default().to_owned(),
-            span: error.location().map(|location| span_of(&location)),
+            // The reader appends its own position, which the span tells already.
+            message: message
+                .split(" at line ")
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+            span: error.location().map(|location| place_in(text, &location)),
             unknown: None,
         }
     })
+}
+
+/// The span of an error, whose byte offset the reader does not always know.
+fn place_in(text: &str, location: &serde_saphyr::Location) -> Span {
+    if location.span().byte_offset().is_some() {
+        return span_of(location);
+    }
+    let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX).saturating_sub(1);
+    let line = number(location.line());
+    let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+    let column: usize = text[start.min(text.len())..]
+        .chars()
+        .take(number(location.column()))
+        .map(char::len_utf8)
+        .sum();
+    Span {
+        start: start + column,
+        length: 1,
+    }
 }
 
 fn span_of(location: &serde_saphyr::Location) -> Span {

@@ -96,7 +96,8 @@ impl Client {
         request: &Request,
         within: Duration,
     ) -> Result<Response, Fault> {
-        self.exchange(base, request, within).map(|answer| answer.response)
+        self.exchange(base, request, within)
+            .map(|answer| answer.response)
     }
 
     /// Like [`Client::send`], and tells what was odd about the answer.
@@ -247,7 +248,10 @@ impl Target {
 
     /// The addresses of the host, looked up once.
     fn addresses(&self, within: Duration) -> Result<Arc<[SocketAddr]>, Fault> {
-        let mut known = self.addresses.lock().expect("no holder of this lock panics");
+        let mut known = self
+            .addresses
+            .lock()
+            .expect("no holder of this lock panics");
         if let Some(addresses) = &*known {
             return Ok(Arc::clone(addresses));
         }
@@ -259,7 +263,11 @@ impl Target {
     /// The connection that was used last and is still good.
     fn take_idle(&self) -> Option<Connection> {
         loop {
-            let mut connection = self.idle.lock().expect("no holder of this lock panics").pop()?;
+            let mut connection = self
+                .idle
+                .lock()
+                .expect("no holder of this lock panics")
+                .pop()?;
             if connection.is_quiet() {
                 return Some(connection);
             }

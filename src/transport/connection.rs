@@ -28,9 +28,8 @@ pub(super) fn resolve(origin: &Origin, within: Duration) -> Result<Vec<SocketAdd
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }
-    let unresolved = |why: String| {
-        Fault::new(Cause::Unresolved, format!("host name {host}: {why}"))
-    };
+    let unresolved =
+        |why: String| Fault::new(Cause::Unresolved, format!("host name {host}: {why}"));
     let (found, answer) = mpsc::channel();
     let name = host.to_owned();
     std::thread::Builder::new()
@@ -120,8 +119,7 @@ impl Connection {
     /// True when the connection is open and holds no byte that nobody asked for. What arrives
     /// between two exchanges belongs to neither, so such a connection is not used again.
     pub(super) fn is_quiet(&mut self) -> bool {
-        self.start == self.end
-            && matches!(self.read_now(&mut [0]), Err(e) if is_would_block(&e))
+        self.start == self.end && matches!(self.read_now(&mut [0]), Err(e) if is_would_block(&e))
     }
 
     fn read_now(&mut self, into: &mut [u8]) -> io::Result<usize> {
@@ -187,12 +185,7 @@ impl Wire {
     }
 
     #[cfg(not(feature = "tls"))]
-    fn encrypted(
-        _: &Origin,
-        _: TcpStream,
-        _: Instant,
-        _: &AtomicBool,
-    ) -> Result<Self, Fault> {
+    fn encrypted(_: &Origin, _: TcpStream, _: Instant, _: &AtomicBool) -> Result<Self, Fault> {
         Err(Fault::new(Cause::Tls, "this program was built without TLS"))
     }
 
@@ -348,10 +341,14 @@ impl<'a> Exchange<'a> {
     fn send_some(&mut self) {
         let head = self.connection.output.len();
         let written = if self.sent < head {
-            self.connection.wire.write(&self.connection.output[self.sent..])
+            self.connection
+                .wire
+                .write(&self.connection.output[self.sent..])
         } else {
             let rest = &self.body[self.sent - head..];
-            self.connection.wire.write(&rest[..rest.len().min(WRITE_BYTES)])
+            self.connection
+                .wire
+                .write(&rest[..rest.len().min(WRITE_BYTES)])
         };
         match written {
             Ok(bytes) => self.sent += bytes,
@@ -370,14 +367,18 @@ impl<'a> Exchange<'a> {
             connection.armed = slice;
         }
         connection.make_room();
-        connection.wire.read(&mut connection.input[connection.end..])
+        connection
+            .wire
+            .read(&mut connection.input[connection.end..])
     }
 
     fn read_early(&mut self) -> io::Result<usize> {
         let connection = &mut *self.connection;
         connection.make_room();
         connection.wire.socket().set_nonblocking(true)?;
-        let read = connection.wire.read(&mut connection.input[connection.end..]);
+        let read = connection
+            .wire
+            .read(&mut connection.input[connection.end..]);
         connection.wire.socket().set_nonblocking(false)?;
         read
     }

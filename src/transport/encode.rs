@@ -164,11 +164,18 @@ mod tests {
         super::request(&request).expect("sendable");
 
         let body = form([("Body", HOSTILE), ("Body", "2")]);
-        let read: Vec<_> = form_urlencoded::parse(body.as_bytes()).into_owned().collect();
-        assert_eq!(read, [("Body".into(), HOSTILE.into()), ("Body".into(), "2".into())]);
+        let read: Vec<_> = form_urlencoded::parse(body.as_bytes())
+            .into_owned()
+            .collect();
+        assert_eq!(
+            read,
+            [("Body".into(), HOSTILE.into()), ("Body".into(), "2".into())]
+        );
 
-        assert_eq!(query([("DateCreated>", "2026-01-01T00:00:00-00:00")]),
-            "DateCreated%3E=2026-01-01T00%3A00%3A00-00%3A00");
+        assert_eq!(
+            query([("DateCreated>", "2026-01-01T00:00:00-00:00")]),
+            "DateCreated%3E=2026-01-01T00%3A00%3A00-00%3A00"
+        );
     }
 
     #[test]
@@ -180,21 +187,51 @@ mod tests {
         }
         for (request, expect) in [
             (with(("X-A", "tab\tis fine")), "sendable"),
-            (with(("X-A", "a\r\nX-B: c")), "value of header X-A: U+000D cannot stand there at byte 1"),
-            (with(("X-A", "a\0")), "value of header X-A: U+0000 cannot stand there at byte 1"),
-            (with(("X-A", "aü")), "value of header X-A: U+00FC cannot stand there at byte 1"),
-            (with(("X A", "")), "header name: U+0020 cannot stand there at byte 1"),
+            (
+                with(("X-A", "a\r\nX-B: c")),
+                "value of header X-A: U+000D cannot stand there at byte 1",
+            ),
+            (
+                with(("X-A", "a\0")),
+                "value of header X-A: U+0000 cannot stand there at byte 1",
+            ),
+            (
+                with(("X-A", "aü")),
+                "value of header X-A: U+00FC cannot stand there at byte 1",
+            ),
+            (
+                with(("X A", "")),
+                "header name: U+0020 cannot stand there at byte 1",
+            ),
             (with(("", "x")), "header name: it is empty at byte 0"),
-            (Request::new("GE T", "/"), "method: U+0020 cannot stand there at byte 2"),
+            (
+                Request::new("GE T", "/"),
+                "method: U+0020 cannot stand there at byte 2",
+            ),
             (Request::new("", "/"), "method: it is empty at byte 0"),
-            (Request::new("GET", "x"), "request target: it does not start with a slash at byte 0"),
-            (Request::new("GET", "/a b"), "request target: U+0020 cannot stand there at byte 2"),
-            (Request::new("GET", "/a\r\nX: y"), "request target: U+000D cannot stand there at byte 2"),
-            (Request::new("GET", "/#x"), "request target: U+0023 cannot stand there at byte 1"),
-            (Request::new("GET", "/ü"), "request target: U+00FC cannot stand there at byte 1"),
+            (
+                Request::new("GET", "x"),
+                "request target: it does not start with a slash at byte 0",
+            ),
+            (
+                Request::new("GET", "/a b"),
+                "request target: U+0020 cannot stand there at byte 2",
+            ),
+            (
+                Request::new("GET", "/a\r\nX: y"),
+                "request target: U+000D cannot stand there at byte 2",
+            ),
+            (
+                Request::new("GET", "/#x"),
+                "request target: U+0023 cannot stand there at byte 1",
+            ),
+            (
+                Request::new("GET", "/ü"),
+                "request target: U+00FC cannot stand there at byte 1",
+            ),
         ] {
-            let found = super::request(&request)
-                .map_or_else(|e| e.to_string(), |()| "sendable".into());
+            let found =
+                super::request(&request).map_or_else(|e| e.to_string(), |()| "sendable".into());
             assert_eq!(found, expect);
         }
         for dots in ["", ".", ".."] {

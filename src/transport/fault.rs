@@ -162,11 +162,17 @@ mod tests {
             (Cause::FirstByteTimeout, "timeout(first-byte)"),
             (Cause::HeadersTimeout, "timeout(headers)"),
             (
-                Cause::BodyTimeout { got: 3, expected: Some(10) },
+                Cause::BodyTimeout {
+                    got: 3,
+                    expected: Some(10),
+                },
                 "timeout(body, 3/10)",
             ),
             (
-                Cause::BodyTimeout { got: 3, expected: None },
+                Cause::BodyTimeout {
+                    got: 3,
+                    expected: None,
+                },
                 "timeout(body, 3/unknown)",
             ),
             (

@@ -154,7 +154,9 @@ fn refused_connections_name_address_and_system_error_and_end_further_tries() {
     let client = Client::new(Limits::default());
     for attempt in 1..=4 {
         let begun = clock::monotonic();
-        let fault = client.send(&base, &get(), AMPLE).expect_err("nothing listens");
+        let fault = client
+            .send(&base, &get(), AMPLE)
+            .expect_err("nothing listens");
         assert!(clock::monotonic() - begun < Duration::from_millis(100));
         assert_eq!(fault.cause, Cause::Refused);
         assert_eq!(fault.fatal, attempt >= 3, "attempt {attempt}");
@@ -177,7 +179,9 @@ fn a_target_that_drops_connection_attempts_meets_the_connect_deadline() {
         connect: SOON,
         ..Limits::default()
     });
-    let fault = client.send(&base, &get(), AMPLE).expect_err("nobody accepts");
+    let fault = client
+        .send(&base, &get(), AMPLE)
+        .expect_err("nobody accepts");
     assert_eq!(fault.cause, Cause::ConnectTimeout, "{fault}");
     assert!(fault.detail.contains(&address.to_string()), "{fault}");
     drop(attempts);
@@ -190,23 +194,50 @@ fn silence_and_drips_meet_the_total_deadline_and_say_where() {
     let endless = "HTTP/1.1 200 OK\r\n\r\n";
     for (acts, expect) in [
         (vec![Act::Hold], "timeout(first-byte)"),
-        (vec![drip("HTTP/1.1 200 OK\r\nX: "), Act::Hold], "timeout(headers)"),
-        (vec![send("HTTP/1.1 200 OK\r\n"), Act::Hold], "timeout(headers)"),
-        (vec![send(head), send("12345"), Act::Hold], "timeout(body, 5/10)"),
-        (vec![send(head), Act::Hold], "timeout(body, 0/10)"),
-        (vec![send(endless), send("123"), Act::Hold], "timeout(body, 3/unknown)"),
         (
-            vec![send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"), Act::Hold],
+            vec![drip("HTTP/1.1 200 OK\r\nX: "), Act::Hold],
+            "timeout(headers)",
+        ),
+        (
+            vec![send("HTTP/1.1 200 OK\r\n"), Act::Hold],
+            "timeout(headers)",
+        ),
+        (
+            vec![send(head), send("12345"), Act::Hold],
+            "timeout(body, 5/10)",
+        ),
+        (vec![send(head), Act::Hold], "timeout(body, 0/10)"),
+        (
+            vec![send(endless), send("123"), Act::Hold],
+            "timeout(body, 3/unknown)",
+        ),
+        (
+            vec![
+                send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"),
+                Act::Hold,
+            ],
             "timeout(body, 2/unknown)",
         ),
-        (vec![send("HTTP/1.1 100 Continue\r\n\r\n"), Act::Hold], "timeout(headers)"),
+        (
+            vec![send("HTTP/1.1 100 Continue\r\n\r\n"), Act::Hold],
+            "timeout(headers)",
+        ),
     ] {
         let result = play([vec![Act::Request], acts.clone()].concat(), &get(), SOON);
         assert_eq!(outcome(&result), expect, "{acts:?}: {result:?}");
     }
     let drips = vec![Act::Request, send(head), drip("123456789")];
     let fault = play(drips, &get(), Duration::from_millis(100)).expect_err("too slow");
-    assert!(matches!(fault.cause, Cause::BodyTimeout { expected: Some(10), .. }), "{fault}");
+    assert!(
+        matches!(
+            fault.cause,
+            Cause::BodyTimeout {
+                expected: Some(10),
+                ..
+            }
+        ),
+        "{fault}"
+    );
     assert!(b"123456789".starts_with(&fault.partial) && !fault.partial.is_empty());
     assert_eq!(fault.status, Some(200));
 }
@@ -217,7 +248,9 @@ fn a_target_that_reads_no_body_meets_the_deadline_too() {
     let address = listener.local_addr().expect("a bound socket");
     let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
     let client = Client::new(Limits::default());
-    let fault = client.send(&base, &post(64 << 20), SOON).expect_err("nobody reads");
+    let fault = client
+        .send(&base, &post(64 << 20), SOON)
+        .expect_err("nobody reads");
     let Cause::WriteTimeout { sent, total } = fault.cause else {
         panic!("{fault}");
     };
@@ -228,14 +261,22 @@ fn a_target_that_reads_no_body_meets_the_deadline_too() {
 fn an_early_answer_is_judged_although_the_upload_is_not_over() {
     let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig";
     // The target answers and keeps the connection open without reading …
-    let held = play(vec![Act::Glance, send(refusal), Act::Glance], &post(64 << 20), AMPLE);
+    let held = play(
+        vec![Act::Glance, send(refusal), Act::Glance],
+        &post(64 << 20),
+        AMPLE,
+    );
     // … or closes it, which resets the upload.
     let reset = play(vec![Act::Glance, send(refusal)], &post(64 << 20), AMPLE);
     for result in [held, reset] {
         let answer = result.expect("the 413 is an answer");
         assert_eq!(answer.response.status, 413);
         assert_eq!(answer.response.body, b"big");
-        assert!(matches!(answer.notes[..], [Note::Early { .. }]), "{:?}", answer.notes);
+        assert!(
+            matches!(answer.notes[..], [Note::Early { .. }]),
+            "{:?}",
+            answer.notes
+        );
     }
 }
 
@@ -256,13 +297,25 @@ fn closed_and_reset_connections_are_told_apart() {
         (vec![], "empty-response or reset"),
         (vec![Act::Request], "empty-response"),
         (vec![Act::Glance], "reset"),
-        (vec![Act::Request, send("HTTP/1.1 200 OK\r\nContent-")], "truncated"),
-        (vec![Act::Glance, send("HTTP/1.1 200 OK\r\nContent-")], "truncated"),
-        (vec![Act::Request, send("HTTP/1.1 100 Continue\r\n\r\n")], "truncated"),
+        (
+            vec![Act::Request, send("HTTP/1.1 200 OK\r\nContent-")],
+            "truncated",
+        ),
+        (
+            vec![Act::Glance, send("HTTP/1.1 200 OK\r\nContent-")],
+            "truncated",
+        ),
+        (
+            vec![Act::Request, send("HTTP/1.1 100 Continue\r\n\r\n")],
+            "truncated",
+        ),
     ] {
         let result = play(acts.clone(), &get(), AMPLE);
         let found = outcome(&result);
-        assert!(expect.split(" or ").any(|e| e == found), "{acts:?}: {result:?}");
+        assert!(
+            expect.split(" or ").any(|e| e == found),
+            "{acts:?}: {result:?}"
+        );
     }
 }
 
@@ -302,19 +355,31 @@ fn only_a_get_is_sent_once_more_when_a_kept_connection_dies() {
     let (base, thread) = target(vec![dies(), answers.clone()]);
     let client = Client::new(Limits::default());
     assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok");
-    let again = client.exchange(&base, &get(), AMPLE).expect("sent once more");
+    let again = client
+        .exchange(&base, &get(), AMPLE)
+        .expect("sent once more");
     assert_eq!(again.notes, [Note::Resent]);
     assert_eq!(thread.join().expect("no panic"), 2);
 
     let (base, thread) = target(vec![dies(), answers]);
     assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok");
-    assert_eq!(outcome(&client.exchange(&base, &post(1), AMPLE)), "empty-response");
-    assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok", "a new connection");
+    assert_eq!(
+        outcome(&client.exchange(&base, &post(1), AMPLE)),
+        "empty-response"
+    );
+    assert_eq!(
+        outcome(&client.exchange(&base, &get(), AMPLE)),
+        "200 ok",
+        "a new connection"
+    );
     assert_eq!(thread.join().expect("no panic"), 2);
 
     // A fresh connection that dies is the target's answer to the first try: no second one.
     let (base, thread) = target(vec![vec![Act::Request]]);
-    assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "empty-response");
+    assert_eq!(
+        outcome(&client.exchange(&base, &get(), AMPLE)),
+        "empty-response"
+    );
     assert_eq!(thread.join().expect("no panic"), 1);
 }
 
@@ -335,12 +400,36 @@ fn a_forged_second_answer_is_never_matched_to_a_later_request() {
 #[test]
 fn other_protocols_are_recognised() {
     for (bytes, hint, hex) in [
-        (&b"\x15\x03\x01\x00\x02\x02\x0a"[..], "looks like TLS", "15 03 01 00 02 02 0a"),
-        (b"SSH-2.0-x\r\n", "looks like SSH", "53 53 48 2d 32 2e 30 2d 78 0d 0a"),
-        (b"220 mail ESMTP\r\n", "looks like SMTP", "32 32 30 20 6d 61 69 6c 20 45 53 4d 54 50 0d 0a"),
-        (b"\0\0\x12\x04\0\0\0\0\0", "looks like HTTP/2", "00 00 12 04 00 00 00 00 00"),
-        (b"<html>hello</html> and more", "HTTP/0.9", "3c 68 74 6d 6c 3e 68 65 6c 6c 6f 3c 2f 68 74 6d"),
-        (b"\xff\xfe\x01noise", "no known protocol", "ff fe 01 6e 6f 69 73 65"),
+        (
+            &b"\x15\x03\x01\x00\x02\x02\x0a"[..],
+            "looks like TLS",
+            "15 03 01 00 02 02 0a",
+        ),
+        (
+            b"SSH-2.0-x\r\n",
+            "looks like SSH",
+            "53 53 48 2d 32 2e 30 2d 78 0d 0a",
+        ),
+        (
+            b"220 mail ESMTP\r\n",
+            "looks like SMTP",
+            "32 32 30 20 6d 61 69 6c 20 45 53 4d 54 50 0d 0a",
+        ),
+        (
+            b"\0\0\x12\x04\0\0\0\0\0",
+            "looks like HTTP/2",
+            "00 00 12 04 00 00 00 00 00",
+        ),
+        (
+            b"<html>hello</html> and more",
+            "HTTP/0.9",
+            "3c 68 74 6d 6c 3e 68 65 6c 6c 6f 3c 2f 68 74 6d",
+        ),
+        (
+            b"\xff\xfe\x01noise",
+            "no known protocol",
+            "ff fe 01 6e 6f 69 73 65",
+        ),
     ] {
         let fault = play(vec![Act::Request, send(bytes)], &get(), AMPLE).expect_err(hint);
         assert_eq!(fault.cause, Cause::NotHttp);
@@ -387,7 +476,10 @@ fn heads_that_are_not_http_1_1_are_never_judged() {
         ("HTTP/1.1 200 OK\r\nX Y: a\r\n\r\n", "malformed-head"),
         ("HTTP/1.1 200 OK\r\nX : a\r\n\r\n", "malformed-head"),
         ("HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "malformed-head"),
-        ("HTTP/1.1 200 OK\r\nX: a\r\n folded\r\n\r\n", "malformed-head"),
+        (
+            "HTTP/1.1 200 OK\r\nX: a\r\n folded\r\n\r\n",
+            "malformed-head",
+        ),
         // Wrong already when the target goes away.
         ("HTTP/1.1 abc", "malformed-head"),
     ]);
@@ -397,8 +489,12 @@ fn heads_that_are_not_http_1_1_are_never_judged() {
     let raw = b"HTTP/1.1 200 OK\r\nX: \xfc\r\nContent-Length: 0\r\n\r\n";
     let answer = play(vec![Act::Request, send(raw)], &get(), AMPLE).expect("judged");
     assert_eq!(answer.response.headers.get("x"), Some("\u{fc}"));
-    let fault = play(vec![Act::Request, send("HTTP/1.1 \x1b[31m\r\n\r\n")], &get(), AMPLE)
-        .expect_err("no status");
+    let fault = play(
+        vec![Act::Request, send("HTTP/1.1 \x1b[31m\r\n\r\n")],
+        &get(),
+        AMPLE,
+    )
+    .expect_err("no status");
     assert!(fault.detail.contains("\\x1b[31m"), "escaped: {fault}");
 }
 
@@ -409,7 +505,10 @@ fn heads_are_capped() {
         format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{lines}\r\n")
     };
     let value = |n: usize| {
-        format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: {}\r\n\r\n", "y".repeat(n))
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: {}\r\n\r\n",
+            "y".repeat(n)
+        )
     };
     check(&[
         (&lines(255), "200 "),
@@ -425,18 +524,36 @@ fn heads_are_capped() {
     }
     let acts = vec![Act::Request, flood(b"HTTP/1.1 103 Early Hints\r\n\r\n")];
     assert_eq!(outcome(&play(acts, &get(), AMPLE)), "interim-over-limit");
-    check(&[(&format!("{}{OK}", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(16)), "200 ok")]);
+    check(&[(
+        &format!("{}{OK}", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(16)),
+        "200 ok",
+    )]);
 }
 
 #[test]
 fn bodies_that_a_status_forbids_are_noted() {
     check(&[
         ("HTTP/1.1 204 No Content\r\n\r\n", "204 "),
-        ("HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nok", "204  [status 204 with a body]"),
-        ("HTTP/1.1 204 No Content\r\n\r\nok", "204  [status 204 with a body]"),
-        ("HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n", "304 "),
-        ("HTTP/1.1 304 Not Modified\r\n\r\nok", "304  [status 304 with a body]"),
-        ("HTTP/1.1 101 Switching Protocols\r\n\r\n\x01\x02", "101  [status 101 that nobody asked for]"),
+        (
+            "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nok",
+            "204  [status 204 with a body]",
+        ),
+        (
+            "HTTP/1.1 204 No Content\r\n\r\nok",
+            "204  [status 204 with a body]",
+        ),
+        (
+            "HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n",
+            "304 ",
+        ),
+        (
+            "HTTP/1.1 304 Not Modified\r\n\r\nok",
+            "304  [status 304 with a body]",
+        ),
+        (
+            "HTTP/1.1 101 Switching Protocols\r\n\r\n\x01\x02",
+            "101  [status 101 that nobody asked for]",
+        ),
     ]);
 }
 
@@ -463,16 +580,24 @@ fn lengths_must_be_certain() {
         ("2\r\nTransfer-Encoding: identity", "framing"),
         ("2\r\nTransfer-Encoding: ", "framing"),
         ("2\r\nTransfer-Encoding: gzip, chunked", "framing"),
-        ("2\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "framing"),
+        (
+            "2\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+            "framing",
+        ),
         ("2\r\nTransfer-Encoding: xchunked", "framing"),
     ] {
         check(&[(&with(length), expect)]);
     }
     let detail = |answer: &str| {
-        play(vec![Act::Request, send(answer)], &get(), AMPLE).expect_err("a fault").detail
+        play(vec![Act::Request, send(answer)], &get(), AMPLE)
+            .expect_err("a fault")
+            .detail
     };
     assert_eq!(detail(&with("2, 3")), "Content-Length states both 2 and 3");
-    assert_eq!(detail(&with("1")), "Content-Length states 1 bytes, but at least 2 came");
+    assert_eq!(
+        detail(&with("1")),
+        "Content-Length states 1 bytes, but at least 2 came"
+    );
     assert!(detail(&with("9")).ends_with("after 2 of 9 bytes of the body"));
 }
 
@@ -496,7 +621,10 @@ fn chunks_must_be_certain() {
         ("zz\r\nok\r\n0\r\n\r\n", "framing"),
         ("2\nok\n0\n\n", "framing"),
         ("10000000000000002\r\nok\r\n0\r\n\r\n", "framing"),
-        ("ffffffffffffffff\r\nok\r\n0\r\n\r\n", "body-over-limit(8 MiB)"),
+        (
+            "ffffffffffffffff\r\nok\r\n0\r\n\r\n",
+            "body-over-limit(8 MiB)",
+        ),
         ("2\r\nok\r\n0\r\nno trailer\r\n\r\n", "framing"),
     ] {
         check(&[(&format!("{head}\r\n{chunks}"), expect)]);
@@ -512,10 +640,16 @@ fn chunks_must_be_certain() {
 
     let flood = |bytes: &str| Act::Flood(bytes.as_bytes().to_vec(), 1 << 20);
     for (endless, expect) in [
-        (flood("1;x=yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\nz\r\n"), "framing"),
+        (
+            flood("1;x=yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\nz\r\n"),
+            "framing",
+        ),
         (flood("0;ext"), "framing"),
         (flood("0\r\nX: y\r\n"), "framing"),
-        (flood(&format!("10000\r\n{}\r\n", "x".repeat(65_536))), "body-over-limit(8 MiB)"),
+        (
+            flood(&format!("10000\r\n{}\r\n", "x".repeat(65_536))),
+            "body-over-limit(8 MiB)",
+        ),
     ] {
         let acts = vec![Act::Request, send(head), send("\r\n"), endless];
         assert_eq!(outcome(&play(acts, &get(), AMPLE)), expect);
@@ -529,10 +663,28 @@ fn bodies_are_capped_whatever_they_claim() {
         ..Limits::default()
     };
     for (answer, expect) in [
-        (format!("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{}", "x".repeat(1000)), "200 "),
-        (format!("HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n{}", "x".repeat(1001)), "body-over-limit(1000 B)"),
-        (format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(1000)), "200 "),
-        (format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(1001)), "body-over-limit(1000 B)"),
+        (
+            format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{}",
+                "x".repeat(1000)
+            ),
+            "200 ",
+        ),
+        (
+            format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n{}",
+                "x".repeat(1001)
+            ),
+            "body-over-limit(1000 B)",
+        ),
+        (
+            format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(1000)),
+            "200 ",
+        ),
+        (
+            format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(1001)),
+            "body-over-limit(1000 B)",
+        ),
     ] {
         let (base, thread) = target(vec![vec![Act::Request, send(&answer)]]);
         let client = Client::new(limits.clone());
@@ -571,10 +723,15 @@ fn redirects_are_answers_and_nothing_else_is_contacted() {
         "x".repeat(30_000),
         "\u{fc}".into(),
     ] {
-        let redirect = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
-        let answer = play(vec![Act::Request, send(redirect)], &get(), AMPLE).expect("judged as text");
+        let redirect =
+            format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
+        let answer =
+            play(vec![Act::Request, send(redirect)], &get(), AMPLE).expect("judged as text");
         assert_eq!(answer.response.status, 302);
-        assert_eq!(answer.response.headers.get("Location"), Some(location.as_str()));
+        assert_eq!(
+            answer.response.headers.get("Location"),
+            Some(location.as_str())
+        );
     }
     witness.set_nonblocking(true).expect("a socket option");
     assert!(witness.accept().is_err(), "nobody came");
@@ -588,13 +745,16 @@ fn no_compression_is_asked_for_and_none_is_undone() {
         let (mut socket, _) = listener.accept().expect("a client");
         let mut seen = vec![0; 4096];
         let read = socket.read(&mut seen).expect("a request");
-        let gzip = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x01\x02";
+        let gzip =
+            "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x01\x02";
         socket.write_all(gzip.as_bytes()).expect("a client");
         seen.truncate(read);
         String::from_utf8(seen).expect("ASCII")
     });
     let base = BaseUrl::parse(&format!("http://{address}/base")).expect("a base");
-    let response = Client::new(Limits::default()).send(&base, &get(), AMPLE).expect("an answer");
+    let response = Client::new(Limits::default())
+        .send(&base, &get(), AMPLE)
+        .expect("an answer");
     assert_eq!(response.body, b"\x1f\x01\x02");
     let seen = thread.join().expect("no panic");
     let agent = concat!("conformant/", env!("CARGO_PKG_VERSION"));
@@ -611,9 +771,14 @@ fn requests_that_no_wire_can_carry_are_refused_before_a_connection() {
     let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
     let mut request = get();
     request.headers.add("X-A", "a\r\nX-Forged: b");
-    let fault = Client::new(Limits::default()).send(&base, &request, AMPLE).expect_err("refused");
+    let fault = Client::new(Limits::default())
+        .send(&base, &request, AMPLE)
+        .expect_err("refused");
     assert_eq!(fault.cause, Cause::Unsendable);
-    assert_eq!(fault.detail, "value of header X-A: U+000D cannot stand there at byte 1");
+    assert_eq!(
+        fault.detail,
+        "value of header X-A: U+000D cannot stand there at byte 1"
+    );
     listener.set_nonblocking(true).expect("a socket option");
     assert!(listener.accept().is_err(), "nobody came");
 }
@@ -621,7 +786,10 @@ fn requests_that_no_wire_can_carry_are_refused_before_a_connection() {
 #[cfg(feature = "tls")]
 #[test]
 fn a_target_without_tls_is_told_from_a_silent_one() {
-    let (base, thread) = target(vec![vec![Act::Glance, send("HTTP/1.1 400 Bad Request\r\n\r\n")]]);
+    let (base, thread) = target(vec![vec![
+        Act::Glance,
+        send("HTTP/1.1 400 Bad Request\r\n\r\n"),
+    ]]);
     let base = BaseUrl::parse(&format!("https://{}", base.origin().authority())).expect("a base");
     let client = Client::new(Limits::default());
     let fault = client.send(&base, &get(), AMPLE).expect_err("no TLS");
@@ -639,6 +807,8 @@ fn a_target_without_tls_is_told_from_a_silent_one() {
 #[test]
 fn names_that_lead_nowhere_are_unresolved() {
     let base = BaseUrl::parse("http://nowhere.invalid:1").expect("a base");
-    let fault = Client::new(Limits::default()).send(&base, &get(), AMPLE).expect_err("no such name");
+    let fault = Client::new(Limits::default())
+        .send(&base, &get(), AMPLE)
+        .expect_err("no such name");
     assert_eq!(fault.cause, Cause::Unresolved, "{fault}");
 }

@@ -60,7 +60,11 @@ impl Multipart {
     /// The `Content-Type` and the body. The boundary is derived from the parts and occurs in none.
     pub fn finish(&self) -> (String, Vec<u8>) {
         let boundary = self.boundary();
-        let size: usize = self.parts.iter().map(|p| p.head.len() + p.content.len()).sum();
+        let size: usize = self
+            .parts
+            .iter()
+            .map(|p| p.head.len() + p.content.len())
+            .sum();
         let mut body = Vec::with_capacity(size + (self.parts.len() + 1) * (boundary.len() + 8));
         for part in &self.parts {
             body.extend_from_slice(format!("--{boundary}\r\n{}", part.head).as_bytes());
@@ -80,13 +84,23 @@ impl Multipart {
         }
         (0u64..)
             .map(|attempt| {
-                let digest = digest.clone().chain_update(attempt.to_be_bytes()).finalize();
-                digest[..16].iter().fold(String::from("part-"), |mut text, byte| {
-                    write!(text, "{byte:02x}").expect("writing to a String succeeds");
-                    text
-                })
+                let digest = digest
+                    .clone()
+                    .chain_update(attempt.to_be_bytes())
+                    .finalize();
+                digest[..16]
+                    .iter()
+                    .fold(String::from("part-"), |mut text, byte| {
+                        write!(text, "{byte:02x}").expect("writing to a String succeeds");
+                        text
+                    })
             })
-            .find(|boundary| !self.parts.iter().any(|part| part.holds(boundary.as_bytes())))
+            .find(|boundary| {
+                !self
+                    .parts
+                    .iter()
+                    .any(|part| part.holds(boundary.as_bytes()))
+            })
             .expect("a body of bounded size cannot hold every boundary")
     }
 }
@@ -100,7 +114,9 @@ impl Part {
 
 /// A name as browsers write it: quote and line breaks percent-encoded, the rest as it is.
 fn quoted(name: &str) -> String {
-    name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
+    name.replace('"', "%22")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 #[cfg(test)]
@@ -109,7 +125,11 @@ mod tests {
 
     fn body(parts: &Multipart) -> (String, String) {
         let (media_type, body) = parts.finish();
-        let boundary = media_type.split_once("boundary=").expect("a boundary").1.to_owned();
+        let boundary = media_type
+            .split_once("boundary=")
+            .expect("a boundary")
+            .1
+            .to_owned();
         (boundary, String::from_utf8(body).expect("text parts"))
     }
 
@@ -126,7 +146,11 @@ mod tests {
              --B\r\nContent-Disposition: form-data; name=\"media\"; filename=\"p%22q.png\"\r\n\
              Content-Type: image/png\r\n\r\nbytes\r\n\r\n--B--\r\n"
         );
-        assert_eq!(body(&parts), (boundary, text), "the same parts, the same bytes");
+        assert_eq!(
+            body(&parts),
+            (boundary, text),
+            "the same parts, the same bytes"
+        );
     }
 
     #[test]

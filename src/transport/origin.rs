@@ -228,23 +228,65 @@ mod tests {
             ("https://H.Example:443/a/../b", "https://h.example/b"),
             ("http://[::1]:8080/x", "http://[::1]:8080/x"),
             ("http://0x7f.1/", "http://127.0.0.1"),
-            ("", "it is not an absolute URL (relative URL without a base)"),
-            ("//h/x", "it is not an absolute URL (relative URL without a base)"),
-            ("/v2", "it is not an absolute URL (relative URL without a base)"),
+            (
+                "",
+                "it is not an absolute URL (relative URL without a base)",
+            ),
+            (
+                "//h/x",
+                "it is not an absolute URL (relative URL without a base)",
+            ),
+            (
+                "/v2",
+                "it is not an absolute URL (relative URL without a base)",
+            ),
             ("http://", "it is not an absolute URL (empty host)"),
-            ("http://h:99999/", "it is not an absolute URL (invalid port number)"),
-            ("file:///etc/passwd", "its scheme is file, neither http nor https"),
-            ("javascript:x", "its scheme is javascript, neither http nor https"),
+            (
+                "http://h:99999/",
+                "it is not an absolute URL (invalid port number)",
+            ),
+            (
+                "file:///etc/passwd",
+                "its scheme is file, neither http nor https",
+            ),
+            (
+                "javascript:x",
+                "its scheme is javascript, neither http nor https",
+            ),
             ("ftp://h/", "its scheme is ftp, neither http nor https"),
-            ("http://u@h/", "it holds credentials; give them as username and password instead"),
-            ("http://u:p@h/", "it holds credentials; give them as username and password instead"),
-            ("http://h/?a=b", "a base address has no query and no fragment"),
+            (
+                "http://u@h/",
+                "it holds credentials; give them as username and password instead",
+            ),
+            (
+                "http://u:p@h/",
+                "it holds credentials; give them as username and password instead",
+            ),
+            (
+                "http://h/?a=b",
+                "a base address has no query and no fragment",
+            ),
             ("http://h/#x", "a base address has no query and no fragment"),
-            ("http://h/\r\nX: y", "it holds U+000D at byte 9, which must be percent-encoded"),
-            ("http://h/\0", "it holds U+0000 at byte 9, which must be percent-encoded"),
-            ("http://h/a b", "it holds U+0020 at byte 10, which must be percent-encoded"),
-            ("http:\\\\h", "it holds U+005C at byte 5, which must be percent-encoded"),
-            ("http://ü/", "it holds U+00FC at byte 7, which must be percent-encoded"),
+            (
+                "http://h/\r\nX: y",
+                "it holds U+000D at byte 9, which must be percent-encoded",
+            ),
+            (
+                "http://h/\0",
+                "it holds U+0000 at byte 9, which must be percent-encoded",
+            ),
+            (
+                "http://h/a b",
+                "it holds U+0020 at byte 10, which must be percent-encoded",
+            ),
+            (
+                "http:\\\\h",
+                "it holds U+005C at byte 5, which must be percent-encoded",
+            ),
+            (
+                "http://ü/",
+                "it holds U+00FC at byte 7, which must be percent-encoded",
+            ),
         ] {
             let read = BaseUrl::parse(text).map_or_else(|e| e.to_string(), |b| b.to_string());
             assert_eq!(read, expect, "{text:?}");
@@ -261,22 +303,52 @@ mod tests {
     fn links_are_followed_within_the_origin_only() {
         let base = BaseUrl::parse("http://h:81/chat").expect("a base");
         for (link, expect) in [
-            ("http://h:81/chat/v2/x?Page=1&t=%20", "http://h:81/chat + /v2/x?Page=1&t=%20"),
+            (
+                "http://h:81/chat/v2/x?Page=1&t=%20",
+                "http://h:81/chat + /v2/x?Page=1&t=%20",
+            ),
             ("http://H:81/chat/v2/x", "http://h:81/chat + /v2/x"),
             ("http://h:81/chat/v2/x#part", "http://h:81/chat + /v2/x"),
             ("http://h:81/chatter/x", "http://h:81 + /chatter/x"),
             ("http://h:81/v2/x", "http://h:81 + /v2/x"),
             ("http://h:81/chat/../v2", "http://h:81 + /v2"),
             ("http://h:81/chat?x", "http://h:81 + /chat?x"),
-            ("http://h:82/chat/x", "it leads to http://h:82, not to http://h:81"),
-            ("https://h:81/chat/x", "it leads to https://h:81, not to http://h:81"),
-            ("http://h/chat/x", "it leads to http://h, not to http://h:81"),
-            ("http://h.evil:81/chat", "it leads to http://h.evil:81, not to http://h:81"),
-            ("http://h:81@evil/chat", "it holds credentials; give them as username and password instead"),
-            ("//h:81/chat/x", "it is not an absolute URL (relative URL without a base)"),
-            ("/chat/x", "it is not an absolute URL (relative URL without a base)"),
-            ("http:\\\\h:81\\chat", "it holds U+005C at byte 5, which must be percent-encoded"),
-            ("ht\ntp://h:81/chat", "it holds U+000A at byte 2, which must be percent-encoded"),
+            (
+                "http://h:82/chat/x",
+                "it leads to http://h:82, not to http://h:81",
+            ),
+            (
+                "https://h:81/chat/x",
+                "it leads to https://h:81, not to http://h:81",
+            ),
+            (
+                "http://h/chat/x",
+                "it leads to http://h, not to http://h:81",
+            ),
+            (
+                "http://h.evil:81/chat",
+                "it leads to http://h.evil:81, not to http://h:81",
+            ),
+            (
+                "http://h:81@evil/chat",
+                "it holds credentials; give them as username and password instead",
+            ),
+            (
+                "//h:81/chat/x",
+                "it is not an absolute URL (relative URL without a base)",
+            ),
+            (
+                "/chat/x",
+                "it is not an absolute URL (relative URL without a base)",
+            ),
+            (
+                "http:\\\\h:81\\chat",
+                "it holds U+005C at byte 5, which must be percent-encoded",
+            ),
+            (
+                "ht\ntp://h:81/chat",
+                "it holds U+000A at byte 2, which must be percent-encoded",
+            ),
             ("file:///chat", "its scheme is file, neither http nor https"),
         ] {
             let found = match base.locate(link) {

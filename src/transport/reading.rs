@@ -371,7 +371,9 @@ impl<'e, 'c> Body<'e, 'c> {
         if matches!(head.status, 204 | 304) {
             // A 304 and an answer to HEAD may announce the length that a 200 would have had.
             if chunked || (head.status == 204 && length.is_some_and(|n| n > 0)) {
-                self.notes.push(Note::BodyNotAllowed { status: head.status });
+                self.notes.push(Note::BodyNotAllowed {
+                    status: head.status,
+                });
             }
             return Ok(Framing::None);
         }
@@ -558,7 +560,9 @@ impl<'e, 'c> Body<'e, 'c> {
             return Err(self.framing_fault(why));
         }
         if framing == Framing::None {
-            let note = Note::BodyNotAllowed { status: self.status };
+            let note = Note::BodyNotAllowed {
+                status: self.status,
+            };
             if !self.notes.contains(&note) {
                 self.notes.push(note);
             }
@@ -581,8 +585,7 @@ impl<'e, 'c> Body<'e, 'c> {
             More::Interrupted => Cause::Interrupted,
             More::Bytes | More::Closed | More::Broken(_) => Cause::Truncated,
         };
-        Fault::new(cause, format!("{} {so_far}", Ending(end)))
-            .within_body(self.status, &self.bytes)
+        Fault::new(cause, format!("{} {so_far}", Ending(end))).within_body(self.status, &self.bytes)
     }
 
     fn over_limit(&self, what: String) -> Fault {
@@ -602,7 +605,9 @@ fn content_length(headers: &Headers) -> Result<Option<u64>, String> {
     for value in values(headers, "Content-Length") {
         let shown = value.escape_default();
         if value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(format!("Content-Length \"{shown}\" is not a number of bytes"));
+            return Err(format!(
+                "Content-Length \"{shown}\" is not a number of bytes"
+            ));
         }
         let length = value
             .parse()

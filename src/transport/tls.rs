@@ -32,8 +32,7 @@ impl Stream {
         let tls = |why: String| Fault::new(Cause::Tls, format!("{origin}: {why}"));
         let host = origin.host().trim_matches(['[', ']']).to_owned();
         let name = ServerName::try_from(host).map_err(|e| tls(e.to_string()))?;
-        let session =
-            ClientConnection::new(config(), name).map_err(|e| tls(e.to_string()))?;
+        let session = ClientConnection::new(config(), name).map_err(|e| tls(e.to_string()))?;
         let mut stream = Self { session, socket };
         while stream.session.is_handshaking() {
             if interrupted.load(Ordering::Relaxed) {
