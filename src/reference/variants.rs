@@ -54,6 +54,11 @@ super::faults::switches! {
         ChatUserChannelPagesOf50 = "chat/user-channel-pages-of-50": "Pages of user channels hold at most 50.",
         ChatUserChannelPagesOver50Refused = "chat/user-channel-pages-over-50-refused": "Page sizes over 50 are refused for user channels.",
         ChatBindingShowsUser = "chat/binding-shows-user": "A service's binding shows user_sid and message_types too.",
+        ChatBindingReplaced = "chat/binding-replaced": "A device that registers again gets a new binding in place of the old one.",
+        ChatDeleteAnswers200 = "chat/delete-answers-200": "Deletions answer 200 in place of 204.",
+        ChatLastUpdatedBySystem = "chat/last-updated-by-system": "A message nobody updated shows system as last_updated_by.",
+        ChatRestoredIsNotEdited = "chat/restored-is-not-edited": "A message with LastUpdatedBy does not count as edited.",
+        ChatUserNamedByIdentity = "chat/user-named-by-identity": "A user without FriendlyName has the identity as friendly name.",
         // media
         MediaDateOnly = "media/date-only": "Dates of media are dates without a time.",
         // auth

@@ -2,6 +2,7 @@
 //!
 //! Devices make them, through a hook; the API lists, shows and deletes them.
 
+use super::misstate::misstate;
 use super::pages;
 use super::service::Service;
 use super::user;
@@ -20,6 +21,10 @@ const MESSAGE_TYPES: [&str; 4] = [
 
 /// One binding.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "`binding_type` is the document's own name"
+)]
 pub(super) struct Binding {
     pub(super) user_sid: String,
     sid: String,
@@ -52,7 +57,14 @@ impl Binding {
             value["user_sid"] = json!(self.user_sid);
             value["message_types"] = json!(self.message_types);
         }
-        value
+        misstate(
+            core,
+            value,
+            &[
+                ("url", Fault::ChatBindingUrlWrong),
+                ("service_sid", Fault::ChatBindingServiceSidWrong),
+            ],
+        )
     }
 
     fn represent_of_user(&self, service: &Service, core: &Core) -> Value {
@@ -61,7 +73,15 @@ impl Binding {
         value["message_types"] = json!(self.message_types);
         let url = ["Users", &self.user_sid, "Bindings", &self.sid];
         value["url"] = json!(service.url(core, &url));
-        value
+        misstate(
+            core,
+            value,
+            &[
+                ("url", Fault::ChatUserBindingUrlWrong),
+                ("user_sid", Fault::ChatUserBindingUserSidWrong),
+                ("service_sid", Fault::ChatUserBindingServiceSidWrong),
+            ],
+        )
     }
 
     fn common(&self, service: &Service, core: &Core) -> Value {
@@ -104,6 +124,13 @@ pub(super) fn register(
     if let Some(binding) = known
         && !core.fails(Fault::ChatBindingDuplicates)
     {
+        if core.varies(Variant::ChatBindingReplaced) {
+            let old = std::mem::replace(&mut binding.sid, core.sid("BS"));
+            let (sid, binding) = (binding.sid.clone(), binding.clone());
+            service.bindings.remove(&old);
+            service.bindings.insert(&sid, None, binding);
+            return Ok(sid);
+        }
         registration.endpoint.clone_into(&mut binding.endpoint);
         binding.message_types = message_types;
         binding.updated = now;
@@ -136,7 +163,9 @@ pub(super) fn register(
 /// Fetches a binding.
 pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {
     let binding = service.bindings.find(sid, false)?;
-    Ok(core.ok(&binding.represent(service, core)))
+    let value = binding.represent(service, core);
+    let moves = ("date_created", Fault::ChatFetchedBindingMoves);
+    Ok(core.ok(&misstate(core, value, &[moves])))
 }
 
 /// Lists the bindings of a service.
@@ -152,10 +181,23 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
             let name = user::name_of(core, &b.identity);
             identities.is_empty() || identities.iter().any(|i| user::name_of(core, i) == name)
         })
-        .map(|(sequence, binding)| (sequence, binding.represent(service, core)))
+        .map(|(sequence, binding)| {
+            let value = binding.represent(service, core);
+            let differs = ("credential_sid", Fault::ChatListedBindingDiffers);
+            (sequence, misstate(core, value, &[differs]))
+        })
         .collect();
     let filters = pages::filters(call, &[pages::BINDINGS_TYPE, pages::BINDINGS_IDENTITY]);
     pages::BINDINGS.page(core, call, service.url(core, &["Bindings"]), filters, items)
+}
+
+/// The answer to a deletion: empty (D2, Endpoints).
+fn deleted(core: &Core) -> Response {
+    Response::empty(if core.varies(Variant::ChatDeleteAnswers200) {
+        200
+    } else {
+        204
+    })
 }
 
 /// Deletes a binding.
@@ -164,7 +206,7 @@ pub(super) fn delete(service: &mut Service, core: &Core, sid: &str) -> Answer {
     if !core.fails(Fault::ChatDeleteBindingDoesNothing) {
         service.bindings.remove(sid);
     }
-    Ok(Response::empty(204))
+    Ok(deleted(core))
 }
 
 /// The binding of a user that a path names.
@@ -186,7 +228,9 @@ fn find_of_user<'a>(
 pub(super) fn fetch_of_user(service: &Service, core: &Core, user: &str, sid: &str) -> Answer {
     let unknown = Fault::ChatFetchUserBindingIdentityUnknown;
     let binding = find_of_user(service, core, user, sid, unknown)?;
-    Ok(core.ok(&binding.represent_of_user(service, core)))
+    let value = binding.represent_of_user(service, core);
+    let moves = ("date_created", Fault::ChatFetchedUserBindingMoves);
+    Ok(core.ok(&misstate(core, value, &[moves])))
 }
 
 /// Lists the bindings of a user.
@@ -206,7 +250,11 @@ pub(super) fn read_of_user(service: &Service, core: &Core, call: &Call<'_>, user
             b.user_sid == user.sid || core.fails(Fault::ChatReadUserBindingsOfEverybody)
         })
         .filter(|(_, b)| types.is_empty() || types.contains(&b.binding_type.as_str()))
-        .map(|(sequence, binding)| (sequence, binding.represent_of_user(service, core)))
+        .map(|(sequence, binding)| {
+            let value = binding.represent_of_user(service, core);
+            let differs = ("credential_sid", Fault::ChatListedUserBindingDiffers);
+            (sequence, misstate(core, value, &[differs]))
+        })
         .collect();
     let filters = pages::filters(call, &[pages::USER_BINDINGS_TYPE]);
     let url = service.url(core, &["Users", &user.sid, "Bindings"]);
@@ -220,5 +268,5 @@ pub(super) fn delete_of_user(service: &mut Service, core: &Core, user: &str, sid
     if !core.fails(Fault::ChatDeleteUserBindingDoesNothing) {
         service.bindings.remove(sid);
     }
-    Ok(Response::empty(204))
+    Ok(deleted(core))
 }

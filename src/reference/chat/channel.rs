@@ -5,6 +5,7 @@ use super::inputs::{self, AttributeFaults, Bound, Choice};
 use super::invite::Invite;
 use super::member::Member;
 use super::message::Message;
+use super::misstate::misstate;
 use super::service::Service;
 use super::table::Table;
 use super::user;
@@ -75,7 +76,7 @@ impl Channel {
             .messages
             .last()
             .map(|message| service.url(core, &["Channels", &self.sid, "Messages", &message.sid]));
-        json!({
+        let value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
@@ -104,7 +105,16 @@ impl Channel {
                 "webhooks": below("Webhooks"),
                 "last_message": last_message,
             },
-        })
+        });
+        misstate(
+            core,
+            value,
+            &[
+                ("url", Fault::ChatChannelUrlWrong),
+                ("links", Fault::ChatChannelLinksWrong),
+                ("service_sid", Fault::ChatChannelServiceSidWrong),
+            ],
+        )
     }
 }
 
@@ -250,6 +260,15 @@ pub(super) fn update_type(
         &core.origin,
         &["chat", "v3", "Services", &service.sid, "Channels", &sid],
     ));
+    value = misstate(
+        core,
+        value,
+        &[
+            ("unique_name", Fault::ChatV3UniqueNameDiffers),
+            ("date_created", Fault::ChatV3DateCreatedMoves),
+            ("sid", Fault::ChatV3SidDiffers),
+        ],
+    );
     if !core.fails(Fault::ChatV3MessagingServiceMissing) {
         value["messaging_service_sid"] = json!(
             channel

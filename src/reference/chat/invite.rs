@@ -2,6 +2,7 @@
 
 use super::channel::{self, Channel};
 use super::inputs;
+use super::misstate::misstate;
 use super::role;
 use super::service::Service;
 use super::user::{self, Status};
@@ -20,7 +21,7 @@ pub(super) struct Invite {
 
 impl Invite {
     fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
-        json!({
+        let value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "channel_sid": channel.sid,
@@ -32,7 +33,16 @@ impl Invite {
             "date_created": core.date(self.created),
             "date_updated": core.date(self.created),
             "url": service.url(core, &["Channels", &channel.sid, "Invites", &self.sid]),
-        })
+        });
+        misstate(
+            core,
+            value,
+            &[
+                ("url", Fault::ChatInviteUrlWrong),
+                ("channel_sid", Fault::ChatInviteChannelSidWrong),
+                ("service_sid", Fault::ChatInviteServiceSidWrong),
+            ],
+        )
     }
 }
 
@@ -120,5 +130,7 @@ pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) ->
         Fault::ChatFetchInviteUniqueNameUnknown,
     )?;
     let invite = channel.invites.find(sid, false)?;
-    Ok(core.ok(&invite.represent(service, channel, core)))
+    let value = invite.represent(service, channel, core);
+    let moves = ("date_created", Fault::ChatFetchedInviteMoves);
+    Ok(core.ok(&misstate(core, value, &[moves])))
 }

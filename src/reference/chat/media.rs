@@ -1,5 +1,6 @@
 //! Media: uploaded files, shown by their representation and served by two links.
 
+use super::misstate::misstate;
 use super::multipart::{self, Part};
 use super::service::Service;
 use crate::clock::Timestamp;
@@ -51,7 +52,7 @@ impl Media {
         } else {
             self.bytes.len()
         };
-        json!({
+        let value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
@@ -70,7 +71,16 @@ impl Media {
             "author": "system",
             "url": url(&[]),
             "links": { "content": url(&["Content"]), "content_direct_temporary": direct },
-        })
+        });
+        misstate(
+            core,
+            value,
+            &[
+                ("url", Fault::MediaUrlWrong),
+                ("service_sid", Fault::MediaServiceSidWrong),
+                ("links", Fault::MediaLinksWrong),
+            ],
+        )
     }
 
     fn signature(&self, expires: i64) -> String {
@@ -178,6 +188,11 @@ fn check_content_size(core: &Core, call: &Call<'_>, size: usize) -> Result<(), R
         }
         return Err(Refusal::bad_parameter("Content-Size", "required"));
     };
+    let size = if core.fails(Fault::MediaContentSizeOfBody) {
+        call.request.body.len()
+    } else {
+        size
+    };
     if stated.trim().parse() == Ok(size) || core.fails(Fault::MediaContentSizeUnchecked) {
         return Ok(());
     }
@@ -190,7 +205,9 @@ fn check_content_size(core: &Core, call: &Call<'_>, size: usize) -> Result<(), R
 /// Retrieves the representation.
 pub(super) fn fetch(service: &Service, core: &Core, call: &Call<'_>, sid: &str) -> Answer {
     let media = service.media.find(sid, false)?;
-    Ok(core.ok(&media.represent(service, core, call.now)))
+    let value = media.represent(service, core, call.now);
+    let moves = ("date_created", Fault::MediaFetchedMoves);
+    Ok(core.ok(&misstate(core, value, &[moves])))
 }
 
 /// Serves the bytes behind the `content` link.

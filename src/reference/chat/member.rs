@@ -6,6 +6,7 @@
 use super::channel::{self, Channel};
 use super::delivery::{self, Happening};
 use super::inputs::{self, AttributeFaults};
+use super::misstate::misstate;
 use super::service::Service;
 use super::user::{self, Status};
 use super::{pages, role};
@@ -36,7 +37,7 @@ impl Member {
             .users
             .by_sid(&self.user_sid)
             .and_then(|user| user.places.by_sid(&channel.sid));
-        json!({
+        let value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "channel_sid": channel.sid,
@@ -50,7 +51,16 @@ impl Member {
             "date_updated": core.date(self.updated),
             "attributes": self.attributes,
             "url": service.url(core, &["Channels", &channel.sid, "Members", &self.sid]),
-        })
+        });
+        misstate(
+            core,
+            value,
+            &[
+                ("url", Fault::ChatMemberUrlWrong),
+                ("channel_sid", Fault::ChatMemberChannelSidWrong),
+                ("service_sid", Fault::ChatMemberServiceSidWrong),
+            ],
+        )
     }
 }
 
@@ -322,7 +332,9 @@ pub(super) fn fetch(service: &Service, core: &Core, channel: &str, member: &str)
         Fault::ChatFetchMemberUniqueNameUnknown,
     )?;
     let member = find(channel, core, member, Fault::ChatFetchMemberIdentityUnknown)?;
-    Ok(core.ok(&member.represent(service, channel, core)))
+    let value = member.represent(service, channel, core);
+    let moves = ("date_created", Fault::ChatFetchedMemberMoves);
+    Ok(core.ok(&misstate(core, value, &[moves])))
 }
 
 /// Lists the members of a channel, all or those with the given identities.
@@ -343,7 +355,11 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
                     .iter()
                     .any(|w| user::name_of(core, w) == user::name_of(core, &member.identity))
         })
-        .map(|(sequence, member)| (sequence, member.represent(service, channel, core)))
+        .map(|(sequence, member)| {
+            let value = member.represent(service, channel, core);
+            let differs = ("role_sid", Fault::ChatListedMemberDiffers);
+            (sequence, misstate(core, value, &[differs]))
+        })
         .collect();
     let url = service.url(core, &["Channels", &channel.sid, "Members"]);
     let filters = pages::filters(call, &[pages::MEMBERS_IDENTITY]);

@@ -3,6 +3,7 @@
 use super::channel::{self, Channel};
 use super::delivery::{self, Happening};
 use super::inputs::{self, AttributeFaults};
+use super::misstate::misstate;
 use super::service::Service;
 use super::user;
 use crate::clock::Timestamp;
@@ -28,6 +29,7 @@ pub(super) struct Message {
     attributes: String,
     attachment: Option<Attachment>,
     last_updated_by: Option<String>,
+    was_edited: bool,
     created: Timestamp,
     updated: Timestamp,
 }
@@ -65,7 +67,7 @@ impl Message {
                     "size": media.size + usize::from(core.fails(Fault::ChatMessageMediaSizeWrong)),
                 })
             });
-        json!({
+        let value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
@@ -75,14 +77,24 @@ impl Message {
             "date_created": core.date(self.created),
             "date_updated": core.date(self.updated),
             "last_updated_by": self.last_updated_by,
-            "was_edited": self.last_updated_by.is_some(),
+            "was_edited": self.was_edited,
             "from": self.from,
             "body": self.body,
             "index": self.index,
             "type": kind,
             "media": media,
             "url": service.url(core, &["Channels", &channel.sid, "Messages", &self.sid]),
-        })
+        });
+        misstate(
+            core,
+            value,
+            &[
+                ("url", Fault::ChatMessageUrlWrong),
+                ("channel_sid", Fault::ChatMessageChannelSidWrong),
+                ("to", Fault::ChatMessageToWrong),
+                ("service_sid", Fault::ChatMessageServiceSidWrong),
+            ],
+        )
     }
 }
 
@@ -137,7 +149,13 @@ pub(super) fn create(
         body: body(core, form.get("Body")),
         attributes: attributes.unwrap_or_else(|| inputs::unset_attributes(core, ATTRIBUTES)),
         attachment,
-        last_updated_by: identity("LastUpdatedBy").map(str::to_owned),
+        last_updated_by: match identity("LastUpdatedBy") {
+            None if core.varies(Variant::ChatLastUpdatedBySystem) => Some(SYSTEM.to_owned()),
+            writer => writer.map(str::to_owned),
+        },
+        // Whoever restores a message names who edited it last, so somebody did.
+        was_edited: identity("LastUpdatedBy").is_some()
+            && !core.varies(Variant::ChatRestoredIsNotEdited),
         created,
         updated,
     };

@@ -12,6 +12,7 @@ mod invite;
 mod media;
 mod member;
 mod message;
+mod misstate;
 mod multipart;
 mod pages;
 mod role;
@@ -163,7 +164,7 @@ fn in_service(
     rest: &[&str],
 ) -> Answer {
     match (method, rest) {
-        ("GET", []) => Ok(core.ok(&service.represent(core))),
+        ("GET", []) => service::fetch(service, core),
         ("POST", []) => service::update(service, core, call),
         ("POST", ["Channels"]) => channel::create(service, core, call),
         (_, ["Channels", channel, rest @ ..]) => {

@@ -3,6 +3,7 @@
 //! Nobody acts through this API, so permissions are kept and shown, never enforced.
 
 use super::inputs::{self, Bound, Choice};
+use super::misstate::misstate;
 use super::service::Service;
 use super::table::Table;
 use crate::clock::Timestamp;
@@ -36,7 +37,7 @@ pub(super) struct Role {
 
 impl Role {
     fn represent(&self, service: &Service, core: &Core) -> Value {
-        json!({
+        let value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
@@ -46,7 +47,15 @@ impl Role {
             "date_created": core.date(self.created),
             "date_updated": core.date(self.created),
             "url": service.url(core, &["Roles", &self.sid]),
-        })
+        });
+        misstate(
+            core,
+            value,
+            &[
+                ("url", Fault::ChatRoleUrlWrong),
+                ("service_sid", Fault::ChatRoleServiceSidWrong),
+            ],
+        )
     }
 }
 
@@ -152,5 +161,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
 /// Fetches a role.
 pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {
     let role = service.roles.find(sid, false)?;
-    Ok(core.ok(&role.represent(service, core)))
+    let value = role.represent(service, core);
+    let moves = ("date_created", Fault::ChatFetchedRoleMoves);
+    Ok(core.ok(&misstate(core, value, &[moves])))
 }

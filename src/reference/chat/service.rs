@@ -3,6 +3,7 @@
 use super::binding::Binding;
 use super::channel::Channel;
 use super::media::Media;
+use super::misstate::misstate;
 use super::role::{self, Role};
 use super::table::Table;
 use super::user::User;
@@ -157,7 +158,14 @@ impl Service {
                 .collect();
             value.insert("links".to_owned(), Value::Object(links));
         }
-        value
+        misstate(
+            core,
+            value,
+            &[
+                ("url", Fault::ChatServiceUrlWrong),
+                ("links", Fault::ChatServiceLinksWrong),
+            ],
+        )
     }
 
     /// Sets any fields, as an operator of the service would.
@@ -209,10 +217,13 @@ pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call
     if core.fails(Fault::ChatDefaultRolesShared)
         && let Some(first) = services.rows().next()
     {
-        service.fields.default_service_role_sid = first.fields.default_service_role_sid.clone();
-        service.fields.default_channel_role_sid = first.fields.default_channel_role_sid.clone();
-        service.fields.default_channel_creator_role_sid =
-            first.fields.default_channel_creator_role_sid.clone();
+        let (own, other) = (&mut service.fields, &first.fields);
+        own.default_service_role_sid
+            .clone_from(&other.default_service_role_sid);
+        own.default_channel_role_sid
+            .clone_from(&other.default_channel_role_sid);
+        own.default_channel_creator_role_sid
+            .clone_from(&other.default_channel_creator_role_sid);
     }
     let answer = core.created(&service.represent(core));
     if !core.fails(Fault::ChatServiceNotStored) {
@@ -222,11 +233,22 @@ pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call
     Ok(answer)
 }
 
+/// Fetches a service.
+pub(super) fn fetch(service: &Service, core: &Core) -> Answer {
+    let value = service.represent(core);
+    let moves = ("date_created", Fault::ChatFetchedServiceMoves);
+    Ok(core.ok(&misstate(core, value, &[moves])))
+}
+
 /// Lists the services.
 pub(super) fn read(services: &Table<Service>, core: &Core, call: &Call<'_>) -> Answer {
     let items = services
         .iter()
-        .map(|(sequence, service)| (sequence, service.represent(core)))
+        .map(|(sequence, service)| {
+            let value = service.represent(core);
+            let differs = ("default_service_role_sid", Fault::ChatListedServiceDiffers);
+            (sequence, misstate(core, value, &[differs]))
+        })
         .collect();
     let url = url_of(&core.origin, &["chat", "v2", "Services"]);
     pages::SERVICES.page(core, call, url, Vec::new(), items)

@@ -3,6 +3,7 @@
 //! A user's place in each channel is kept here too: `user_channel` shows and changes it.
 
 use super::inputs::{self, AttributeFaults};
+use super::misstate::misstate;
 use super::role;
 use super::service::Service;
 use super::table::Table;
@@ -120,13 +121,14 @@ impl User {
         });
         let url =
             |below: &[&str]| service.url(core, &[&["Users", self.sid.as_str()], below].concat());
-        json!({
+        let value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
             "attributes": self.attributes,
             "friendly_name": match &self.friendly_name {
                 None if core.varies(Variant::ChatUnsetNamesEmpty) => json!(""),
+                None if core.varies(Variant::ChatUserNamedByIdentity) => json!(self.identity),
                 name => json!(name),
             },
             "role_sid": self.role_sid,
@@ -139,7 +141,16 @@ impl User {
                 self.joined_channels() + usize::from(core.fails(Fault::ChatJoinedCountOneMore)),
             "links": { "user_channels": url(&["Channels"]), "user_bindings": url(&["Bindings"]) },
             "url": url(&[]),
-        })
+        });
+        misstate(
+            core,
+            value,
+            &[
+                ("url", Fault::ChatUserUrlWrong),
+                ("links", Fault::ChatUserLinksWrong),
+                ("service_sid", Fault::ChatUserServiceSidWrong),
+            ],
+        )
     }
 }
 

@@ -1,6 +1,7 @@
 //! User channels: what a user is to a channel, and what of it can be set.
 
 use super::inputs::{self, Choice};
+use super::misstate::misstate;
 use super::service::Service;
 use super::user::{self, Place, Status, User};
 use super::{channel, member, pages};
@@ -16,7 +17,7 @@ const NOTIFICATION_LEVEL: Choice = Choice {
 fn represent(place: &Place, user: &User, service: &Service, core: &Core) -> Value {
     let channel_sid = place.channel_sid.as_str();
     let member_url = ["Channels", channel_sid, "Members", &place.member_sid];
-    json!({
+    let value = json!({
         "account_sid": account::SID,
         "service_sid": service.sid,
         "channel_sid": channel_sid,
@@ -31,7 +32,19 @@ fn represent(place: &Place, user: &User, service: &Service, core: &Core) -> Valu
             "channel": service.url(core, &["Channels", channel_sid]),
             "member": service.url(core, &member_url),
         },
-    })
+    });
+    misstate(
+        core,
+        value,
+        &[
+            ("url", Fault::ChatUserChannelUrlWrong),
+            ("links", Fault::ChatUserChannelLinksWrong),
+            ("member_sid", Fault::ChatUserChannelMemberSidWrong),
+            ("channel_sid", Fault::ChatUserChannelChannelSidWrong),
+            ("user_sid", Fault::ChatUserChannelUserSidWrong),
+            ("service_sid", Fault::ChatUserChannelServiceSidWrong),
+        ],
+    )
 }
 
 /// D2, User channel: the third value is written in two ways.
@@ -98,7 +111,11 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, user: &str) 
     let items = user
         .places
         .iter()
-        .map(|(sequence, place)| (sequence, represent(place, user, service, core)))
+        .map(|(sequence, place)| {
+            let value = represent(place, user, service, core);
+            let differs = ("member_sid", Fault::ChatListedUserChannelDiffers);
+            (sequence, misstate(core, value, &[differs]))
+        })
         .collect();
     let url = service.url(core, &["Users", &user.sid, "Channels"]);
     pages::USER_CHANNELS.page(core, call, url, Vec::new(), items)

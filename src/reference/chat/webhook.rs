@@ -2,6 +2,7 @@
 
 use super::channel::{self, Channel};
 use super::inputs::{self, Choice};
+use super::misstate::misstate;
 use super::pages;
 use super::service::Service;
 use crate::clock::Timestamp;
@@ -94,7 +95,7 @@ impl Webhook {
     }
 
     fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
-        json!({
+        let value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
@@ -104,7 +105,16 @@ impl Webhook {
             "url": service.url(core, &["Channels", &channel.sid, "Webhooks", &self.sid]),
             "date_created": core.date(self.created),
             "date_updated": core.date(self.updated),
-        })
+        });
+        misstate(
+            core,
+            value,
+            &[
+                ("url", Fault::ChatWebhookOwnUrlWrong),
+                ("channel_sid", Fault::ChatWebhookChannelSidWrong),
+                ("service_sid", Fault::ChatWebhookServiceSidWrong),
+            ],
+        )
     }
 }
 
@@ -283,7 +293,9 @@ pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) ->
         Fault::ChatFetchWebhookUniqueNameUnknown,
     )?;
     let webhook = channel.webhooks.find(sid, false)?;
-    Ok(core.ok(&webhook.represent(service, channel, core)))
+    let value = webhook.represent(service, channel, core);
+    let moves = ("date_created", Fault::ChatFetchedWebhookMoves);
+    Ok(core.ok(&misstate(core, value, &[moves])))
 }
 
 /// Lists the webhooks of a channel.
@@ -297,7 +309,11 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
     let items = channel
         .webhooks
         .iter()
-        .map(|(sequence, webhook)| (sequence, webhook.represent(service, channel, core)))
+        .map(|(sequence, webhook)| {
+            let value = webhook.represent(service, channel, core);
+            let differs = ("date_created", Fault::ChatListedWebhookDiffers);
+            (sequence, misstate(core, value, &[differs]))
+        })
         .collect();
     let url = service.url(core, &["Channels", &channel.sid, "Webhooks"]);
     pages::WEBHOOKS.page(core, call, url, Vec::new(), items)
