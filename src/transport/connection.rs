@@ -13,8 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// Longest time that a read or a write blocks.
+/// Longest time that a read blocks.
 const SLICE: Duration = Duration::from_millis(100);
+/// Longest time that a write blocks: what comes in meanwhile has to wait for so long.
+const WRITE_SLICE: Duration = Duration::from_millis(20);
 /// How much is offered to the socket in one write.
 const WRITE_BYTES: usize = 64 * 1024;
 /// Size of the receive buffer unless a head needs more.
@@ -99,7 +101,7 @@ impl Connection {
         socket
             .set_nodelay(true)
             .and_then(|()| socket.set_read_timeout(Some(SLICE)))
-            .and_then(|()| socket.set_write_timeout(Some(SLICE)))
+            .and_then(|()| socket.set_write_timeout(Some(WRITE_SLICE)))
             .map_err(|e| Fault::new(Cause::Unreachable, format!("socket options: {e}")))?;
         let wire = if origin.is_tls() {
             Wire::encrypted(origin, socket, deadline, interrupted)?
@@ -311,14 +313,14 @@ impl<'a> Exchange<'a> {
             if left.is_zero() {
                 return More::Late;
             }
-            let read = if self.is_sent() || self.refused.is_some() {
+            let is_over = self.is_sent() || self.refused.is_some();
+            let read = if is_over {
                 self.read_within(left)
-            } else {
+            } else if self.sent == 0 {
+                // Most requests leave in this one call; who answers none cannot have answered.
                 self.send_some();
-                // The last bytes out: now wait for the answer instead of looking for an early one.
-                if self.is_sent() || self.refused.is_some() {
-                    continue;
-                }
+                continue;
+            } else {
                 self.read_early()
             };
             match read {
@@ -328,7 +330,12 @@ impl<'a> Exchange<'a> {
                     self.received += bytes;
                     return More::Bytes;
                 }
-                Err(e) if is_would_block(&e) => {}
+                // An early answer is taken in as fast as it comes; only then the upload goes on.
+                Err(e) if is_would_block(&e) => {
+                    if !is_over {
+                        self.send_some();
+                    }
+                }
                 Err(e) => return More::Broken(e),
             }
         }
