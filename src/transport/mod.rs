@@ -21,10 +21,12 @@ mod client;
 mod connection;
 pub mod encode;
 mod fault;
+mod listener;
 mod multipart;
 mod origin;
 mod pace;
 mod reading;
+mod sink;
 mod writing;
 
 #[cfg(feature = "tls")]
@@ -36,6 +38,8 @@ mod hostile;
 pub use self::client::{Client, Limits};
 pub use self::encode::{EncodeError, Place};
 pub use self::fault::{Cause, Fault};
+pub use self::listener::{ListenError, Listener, Listening};
 pub use self::multipart::Multipart;
 pub use self::origin::{BaseUrl, Origin, UrlError};
 pub use self::reading::{Answer, Note};
+pub use self::sink::{Callback, Reply, Sink};

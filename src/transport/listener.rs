@@ -1,0 +1,603 @@
+//! The callback listener: a small HTTP server for requests that the target sends us.
+//!
+//! Deliberately neither `httpmock` nor a general server: strangers talk to it, so every wait and
+//! every size is bounded, each connection carries one request, and addresses hold a token that
+//! nobody can guess. What comes in goes to a [`Sink`], which also says how to answer.
+
+use super::origin::BaseUrl;
+use super::sink::{Reply, Sink};
+use crate::clock;
+use crate::http::{Headers, Request};
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::header::HeaderMap;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::AbortHandle;
+
+/// Longest head of a callback.
+const HEAD_BYTES: usize = 64 * 1024;
+/// Most header fields of a callback.
+const HEAD_LINES: usize = 256;
+/// A connection younger than this is not dropped to make room: its request may be under way.
+const GRACE: Duration = Duration::from_millis(50);
+/// How often a full listener looks for room.
+const PATIENCE: Duration = Duration::from_millis(10);
+/// Bodies above this size take turns, so that all connections together stay small.
+const LARGE_BODY: u64 = 16 * 1024;
+/// How many large bodies are read at once.
+const LARGE_BODIES: usize = 32;
+
+/// Where a listener listens and what it never exceeds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listening {
+    /// The socket's address; port 0 for any free one.
+    pub listen: SocketAddr,
+    /// How the target reaches it, where that is not the socket's own address.
+    pub public_url: Option<BaseUrl>,
+    /// Time for a whole head.
+    pub head_time: Duration,
+    /// Time for a whole body.
+    pub body_time: Duration,
+    /// Bytes of one body.
+    pub body: usize,
+    /// Connections at once; beyond them the oldest idle one is dropped.
+    pub connections: usize,
+}
+
+impl Default for Listening {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            public_url: None,
+            head_time: Duration::from_secs(5),
+            body_time: Duration::from_secs(10),
+            body: 1024 * 1024,
+            connections: 256,
+        }
+    }
+}
+
+/// Why there is no listener; completes "failed to receive callbacks: …".
+#[derive(Debug, thiserror::Error)]
+#[error("listen on {address}: {source}")]
+pub struct ListenError {
+    address: SocketAddr,
+    source: std::io::Error,
+}
+
+/// A running callback listener; dropped, it closes its socket and every connection.
+#[derive(Debug)]
+pub struct Listener {
+    address: SocketAddr,
+    sink: Arc<Sink>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Listener {
+    /// Binds the socket and starts to listen on a thread of its own.
+    pub fn start(settings: Listening) -> Result<Self, ListenError> {
+        let wrap = |source| ListenError {
+            address: settings.listen,
+            source,
+        };
+        let socket = std::net::TcpListener::bind(settings.listen).map_err(wrap)?;
+        socket.set_nonblocking(true).map_err(wrap)?;
+        let address = socket.local_addr().map_err(wrap)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(wrap)?;
+        let token = format!("{:032x}", rand::random::<u128>());
+        let base = match &settings.public_url {
+            Some(url) => url.to_string(),
+            None => format!("http://{address}"),
+        };
+        let sink = Arc::new(Sink::new(format!("{base}/{token}")));
+        let site = Arc::new(Site {
+            marker: format!("/{token}/"),
+            sink: Arc::clone(&sink),
+            large_bodies: Semaphore::new(LARGE_BODIES),
+            settings: settings.clone(),
+        });
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::Builder::new()
+            .name("callbacks".into())
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = accept(socket, site) => {}
+                        // Sent or dropped: either way nobody wants callbacks any more.
+                        _ = stopped => {}
+                    }
+                });
+            })
+            .map_err(wrap)?;
+        Ok(Self {
+            address,
+            sink,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// The socket's address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What came in, and the plans for answering.
+    pub fn sink(&self) -> &Arc<Sink> {
+        &self.sink
+    }
+
+    /// Opens a place for callbacks, and returns the URL to give to the target.
+    pub fn open(&self, name: &str, plan: Vec<Reply>) -> String {
+        self.sink.open(name, plan)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been reported by its own thread; nothing is left to close here.
+            drop(thread.join());
+        }
+    }
+}
+
+/// What every connection shares.
+#[derive(Debug)]
+struct Site {
+    /// `/TOKEN/`, behind whatever prefix a proxy left in front.
+    marker: String,
+    sink: Arc<Sink>,
+    large_bodies: Semaphore,
+    settings: Listening,
+}
+
+/// A connection as the accepting loop sees it.
+#[derive(Debug)]
+struct Open {
+    since: Instant,
+    /// True once a head with our token is there.
+    answering: Arc<AtomicBool>,
+    task: AbortHandle,
+}
+
+async fn accept(socket: std::net::TcpListener, site: Arc<Site>) {
+    let socket = TcpListener::from_std(socket).expect("the runtime drives sockets");
+    let mut open: Vec<Open> = Vec::new();
+    loop {
+        // Out of descriptors, or a client that left again: the next one may fare better.
+        let Ok((stream, _)) = socket.accept().await else {
+            tokio::time::sleep(PATIENCE).await;
+            continue;
+        };
+        make_room(&mut open, site.settings.connections).await;
+        let answering = Arc::new(AtomicBool::new(false));
+        let task = tokio::spawn(serve(stream, Arc::clone(&site), Arc::clone(&answering)));
+        open.push(Open {
+            since: clock::monotonic(),
+            answering,
+            task: task.abort_handle(),
+        });
+    }
+}
+
+/// Waits until there is room for one more connection. The oldest that has not sent a head is dropped;
+/// where all are being answered, the newcomer waits.
+async fn make_room(open: &mut Vec<Open>, most: usize) {
+    loop {
+        open.retain(|connection| !connection.task.is_finished());
+        if open.len() < most {
+            return;
+        }
+        let now = clock::monotonic();
+        // In order of arrival, thus the first that fits is the oldest.
+        let idle = open.iter().position(|connection| {
+            !connection.answering.load(Ordering::Relaxed) && now - connection.since >= GRACE
+        });
+        if let Some(oldest) = idle {
+            open.remove(oldest).task.abort();
+            return;
+        }
+        tokio::time::sleep(PATIENCE).await;
+    }
+}
+
+async fn serve(stream: TcpStream, site: Arc<Site>, answering: Arc<AtomicBool>) {
+    let service = service_fn(|request| {
+        let site = Arc::clone(&site);
+        answering.store(true, Ordering::Relaxed);
+        async move {
+            let status = site.answer(request).await;
+            let mut response = Response::new(Empty::<Bytes>::new());
+            *response.status_mut() = status;
+            Ok::<_, Infallible>(response)
+        }
+    });
+    // One request per connection: what is pipelined or smuggled behind it is never read.
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(site.settings.head_time)
+        .max_buf_size(HEAD_BYTES)
+        .max_headers(HEAD_LINES)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    // Broken, late or garbled connections are the sender's affair; nothing was recorded of them.
+    drop(served);
+}
+
+impl Site {
+    async fn answer(&self, request: hyper::Request<Incoming>) -> StatusCode {
+        let Some(name) = self.name_at(request.uri().path()) else {
+            return StatusCode::NOT_FOUND;
+        };
+        let (head, body) = request.into_parts();
+        let reading = tokio::time::timeout(self.settings.body_time, self.read(body));
+        let body = match reading.await {
+            Ok(Ok(body)) => body,
+            Ok(Err(status)) => return status,
+            Err(_) => return StatusCode::REQUEST_TIMEOUT,
+        };
+        let target = head
+            .uri
+            .query()
+            .map_or("/".into(), |query| format!("/?{query}"));
+        let request = Request {
+            method: head.method.as_str().to_owned(),
+            target,
+            headers: headers(&head.headers),
+            body,
+        };
+        let reply = self.sink.receive(&name, request, clock::now());
+        tokio::time::sleep(reply.after).await;
+        StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// The place that a path with our token leads to.
+    fn name_at(&self, path: &str) -> Option<String> {
+        let (_, name) = path.split_once(&self.marker)?;
+        self.sink.name_at(&self.sink.address_of_segment(name))
+    }
+
+    async fn read(&self, body: Incoming) -> Result<Vec<u8>, StatusCode> {
+        let size = body.size_hint();
+        if size.lower() > self.settings.body as u64 {
+            return Err(StatusCode::PAYLOAD_TOO_LARGE);
+        }
+        let turn = self.large_bodies.acquire();
+        let turn = match size.exact() {
+            Some(bytes) if bytes <= LARGE_BODY => None,
+            _ => Some(turn.await.expect("the semaphore is never closed")),
+        };
+        let read = Limited::new(body, self.settings.body).collect().await;
+        drop(turn);
+        match read {
+            Ok(body) => Ok(body.to_bytes().to_vec()),
+            Err(e) if e.is::<http_body_util::LengthLimitError>() => {
+                Err(StatusCode::PAYLOAD_TOO_LARGE)
+            }
+            Err(_) => Err(StatusCode::BAD_REQUEST),
+        }
+    }
+}
+
+/// Header fields in order; names are in lower case, values that are no ASCII one character a byte.
+fn headers(map: &HeaderMap) -> Headers {
+    map.iter()
+        .map(|(name, value)| {
+            let value = value.as_bytes().iter().map(|b| char::from(*b)).collect();
+            (name.as_str().to_owned(), value)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::{Cause, Client, Limits};
+    use std::io::{Read as _, Write as _};
+
+    const AMPLE: Duration = Duration::from_secs(5);
+
+    fn listener() -> Listener {
+        Listener::start(Listening::default()).expect("a free port")
+    }
+
+    /// Posts a body to an address; the status, or the cause.
+    fn post(client: &Client, url: &str, body: &[u8]) -> String {
+        let base = BaseUrl::parse(url.split('?').next().expect("a URL")).expect("a base");
+        let root = BaseUrl::parse(&base.origin().to_string()).expect("a base");
+        let (_, target) = root.locate(url).expect("the same origin");
+        let mut request = Request::new("POST", target);
+        request.headers.add("Content-Type", "application/json");
+        request.body = body.to_vec();
+        match client.send(&root, &request, AMPLE) {
+            Ok(response) => response.status.to_string(),
+            Err(fault) => fault.cause.to_string(),
+        }
+    }
+
+    /// Sends bytes as they are, and returns the status line of what comes back.
+    fn raw(address: SocketAddr, bytes: &[u8]) -> String {
+        let mut socket = std::net::TcpStream::connect(address).expect("a listener");
+        socket
+            .set_read_timeout(Some(AMPLE))
+            .expect("a socket option");
+        // The listener may close before it has taken everything.
+        drop(socket.write_all(bytes));
+        let mut answer = Vec::new();
+        drop(socket.read_to_end(&mut answer));
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        answer.lines().next().unwrap_or("closed").to_owned()
+    }
+
+    #[test]
+    fn callbacks_are_recorded_and_answered_by_plan() {
+        let listener = listener();
+        let url = listener.open("chat/a b", vec![Reply::status(503), Reply::status(204)]);
+        let client = Client::new(Limits::default());
+        let statuses = [1, 2, 3].map(|_| post(&client, &format!("{url}?x=%20y"), b"{}"));
+        assert_eq!(statuses, ["503", "204", "204"]);
+        assert_eq!(listener.sink().wait("chat/a b", 3, AMPLE), 3);
+        let first = &listener.sink().snapshot()[0];
+        assert_eq!(first.request.method, "POST");
+        assert_eq!(first.request.query_pairs(), [("x".into(), " y".into())]);
+        assert_eq!(
+            first.request.headers.get("Content-Type"),
+            Some("application/json")
+        );
+        assert_eq!(
+            (first.request.body.as_slice(), first.late),
+            (&b"{}"[..], false)
+        );
+    }
+
+    #[test]
+    fn answers_are_held_back_for_real() {
+        let listener = listener();
+        let slow = Reply {
+            status: 200,
+            after: Duration::from_secs(60),
+        };
+        let url = listener.open("slow", vec![slow]);
+        let base = BaseUrl::parse(&url).expect("a base");
+        let client = Client::new(Limits::default());
+        let request = Request::new("POST", "/");
+        // The address itself has no slash at its end, thus the place is another: not found.
+        let response = client.send(&base, &request, AMPLE).expect("an answer");
+        assert_eq!(response.status, 404);
+        let (root, target) = BaseUrl::parse(&base.origin().to_string())
+            .and_then(|root| root.locate(&url))
+            .expect("the same origin");
+        let within = Duration::from_millis(100);
+        let fault = client
+            .send(&root, &Request::new("POST", target), within)
+            .expect_err("held back");
+        assert_eq!(fault.cause, Cause::FirstByteTimeout);
+        assert_eq!(listener.sink().snapshot().len(), 1, "received nevertheless");
+    }
+
+    #[test]
+    fn two_thousand_at_once_are_all_recorded_in_one_order() {
+        let listener = listener();
+        let url = listener.open("burst", vec![]);
+        std::thread::scope(|scope| {
+            for worker in 0..20 {
+                let url = &url;
+                scope.spawn(move || {
+                    let client = Client::new(Limits::default());
+                    for event in 0..100 {
+                        let body = format!("{worker}/{event}");
+                        assert_eq!(post(&client, url, body.as_bytes()), "200");
+                    }
+                });
+            }
+        });
+        let callbacks = listener.sink().snapshot();
+        assert_eq!((callbacks.len(), listener.sink().dropped()), (2_000, 0));
+        assert!(callbacks.iter().enumerate().all(|(i, c)| c.order == i));
+        let mut bodies: Vec<_> = callbacks.iter().map(|c| c.request.body.clone()).collect();
+        bodies.sort();
+        bodies.dedup();
+        assert_eq!(bodies.len(), 2_000, "none twice, none mixed up");
+    }
+
+    #[test]
+    fn idle_and_slow_senders_do_not_keep_real_ones_out() {
+        let listener = Listener::start(Listening {
+            connections: 16,
+            ..Listening::default()
+        })
+        .expect("a free port");
+        let url = listener.open("real", vec![]);
+        let idle: Vec<_> = (0..60)
+            .map(|i| {
+                let mut socket =
+                    std::net::TcpStream::connect(listener.address()).expect("a listener");
+                if i % 2 == 0 {
+                    drop(socket.write_all(b"POST /x HTTP/1.1\r\nX-Slow: "));
+                }
+                socket
+            })
+            .collect();
+        assert_eq!(post(&Client::new(Limits::default()), &url, b"{}"), "200");
+        drop(idle);
+    }
+
+    #[test]
+    fn slow_heads_and_bodies_are_cut_off() {
+        let brief = Duration::from_millis(80);
+        let listener = Listener::start(Listening {
+            head_time: brief,
+            body_time: brief,
+            ..Listening::default()
+        })
+        .expect("a free port");
+        let url = listener.open("a", vec![]);
+        let path = url.splitn(4, '/').nth(3).expect("a path");
+        for (bytes, expect) in [
+            (String::new(), "closed"),
+            ("POST / HTTP/1.1\r\nX:".into(), "closed"),
+            (
+                format!("POST /{path} HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n123"),
+                "HTTP/1.1 408 Request Timeout",
+            ),
+        ] {
+            assert_eq!(
+                raw(listener.address(), bytes.as_bytes()),
+                expect,
+                "{bytes:?}"
+            );
+        }
+        assert!(listener.sink().snapshot().is_empty());
+    }
+
+    #[test]
+    fn oversized_and_garbled_callbacks_are_refused_and_never_mixed_up() {
+        let listener = listener();
+        let url = listener.open("a", vec![]);
+        let path = url.splitn(4, '/').nth(3).expect("a path");
+        let to = |head: &str| format!("POST /{path} HTTP/1.1\r\nHost: h\r\n{head}\r\n");
+        let fields: String = (0..100_000).map(|i| format!("X-{i}: y\r\n")).collect();
+        let chunk = format!("100001\r\n{}\r\n0\r\n\r\n", "x".repeat((1 << 20) + 1));
+        for (bytes, expect) in [
+            (
+                to("Content-Length: 1000000000000\r\n"),
+                "HTTP/1.1 413 Payload Too Large",
+            ),
+            (
+                to("Content-Length: 1048577\r\n"),
+                "HTTP/1.1 413 Payload Too Large",
+            ),
+            (
+                to("Transfer-Encoding: chunked\r\n") + &chunk,
+                "HTTP/1.1 413 Payload Too Large",
+            ),
+            (to(&fields), "HTTP/1.1 431 Request Header Fields Too Large"),
+            (to("Content-Length: -1\r\n"), "HTTP/1.1 400 Bad Request"),
+            (
+                to("Content-Length: 1\r\nContent-Length: 2\r\n"),
+                "HTTP/1.1 400 Bad Request",
+            ),
+            (
+                to("Transfer-Encoding: gzip\r\n"),
+                "HTTP/1.1 400 Bad Request",
+            ),
+            (
+                to("Transfer-Encoding: chunked\r\n") + "zz\r\n",
+                "HTTP/1.1 400 Bad Request",
+            ),
+            (
+                "\x16\x03\x01 noise\r\n\r\n".into(),
+                "HTTP/1.1 400 Bad Request",
+            ),
+            (
+                "GET http://[ HTTP/1.1\r\n\r\n".into(),
+                "HTTP/1.1 400 Bad Request",
+            ),
+        ] {
+            let shown = &bytes[..bytes.len().min(120)];
+            assert_eq!(
+                raw(listener.address(), bytes.as_bytes()),
+                expect,
+                "{shown:?}"
+            );
+        }
+        assert!(listener.sink().snapshot().is_empty());
+
+        // Pipelined or smuggled requests: the first counts, the rest is never read.
+        let second = to("Content-Length: 6\r\n") + "forged";
+        let pipelined = to("Content-Length: 2\r\n") + "ok" + &second;
+        assert_eq!(
+            raw(listener.address(), pipelined.as_bytes()),
+            "HTTP/1.1 200 OK"
+        );
+        let smuggled =
+            to("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n") + "0\r\n\r\n" + &second;
+        raw(listener.address(), smuggled.as_bytes());
+        let bodies: Vec<_> = listener
+            .sink()
+            .snapshot()
+            .iter()
+            .map(|c| c.request.body.clone())
+            .collect();
+        assert!(!bodies.contains(&b"forged".to_vec()), "{bodies:?}");
+        assert_eq!(bodies[0], b"ok");
+    }
+
+    #[test]
+    fn only_addresses_of_this_run_are_taken() {
+        let (one, other) = (listener(), listener());
+        let client = Client::new(Limits::default());
+        let url = one.open("a", vec![]);
+        let forged = other
+            .open("a", vec![])
+            .replace(&other.address().to_string(), &one.address().to_string());
+        assert_ne!(url, forged);
+        for wrong in [
+            forged,
+            format!("{url}/more"),
+            url.replace("/a", "/never-opened"),
+            format!("http://{}/a", one.address()),
+            format!("http://{}//", one.address()),
+        ] {
+            assert_eq!(post(&client, &wrong, b"{}"), "404", "{wrong}");
+        }
+        assert!(one.sink().snapshot().is_empty());
+        assert_eq!(post(&client, &url, b"{}"), "200");
+    }
+
+    #[test]
+    fn a_public_url_stands_in_front_and_may_keep_its_prefix() {
+        let listener = Listener::start(Listening {
+            public_url: Some(BaseUrl::parse("https://ci.example/hooks/").expect("a base")),
+            ..Listening::default()
+        })
+        .expect("a free port");
+        let url = listener.open("a", vec![]);
+        let path = url
+            .strip_prefix("https://ci.example")
+            .expect("the public address");
+        let client = Client::new(Limits::default());
+        let own = format!("http://{}", listener.address());
+        let stripped = path.strip_prefix("/hooks").expect("the prefix");
+        for path in [path, stripped] {
+            assert_eq!(post(&client, &format!("{own}{path}"), b"{}"), "200");
+        }
+    }
+
+    #[test]
+    fn a_taken_port_is_an_exact_error_and_a_dropped_listener_leaves_none() {
+        let first = listener();
+        let address = first.address();
+        let error = Listener::start(Listening {
+            listen: address,
+            ..Listening::default()
+        })
+        .expect_err("taken");
+        let text = error.to_string();
+        assert!(
+            text.starts_with(&format!("listen on {address}: ")),
+            "{text}"
+        );
+        drop(first);
+        assert!(std::net::TcpStream::connect(address).is_err(), "closed");
+    }
+}

@@ -1,0 +1,311 @@
+//! Callbacks as they arrive, and the answers planned for them, without a socket.
+//!
+//! Deliberately passive: a [`Listener`](super::Listener) delivers what came over TCP, a world in
+//! process delivers what its reference sent; both get the same answers and leave the same record.
+//! Bodies are kept as bytes and read by whoever judges them.
+
+use crate::clock::{self, Timestamp};
+use crate::http::{Request, percent_decode, percent_encode};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// Most callbacks kept in one run.
+const CALLBACKS: usize = 10_000;
+/// Most bytes of callbacks kept in one run.
+const CALLBACK_BYTES: usize = 64 * 1024 * 1024;
+
+/// An HTTP request that the target sent us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Callback {
+    /// Where it came in, as given to [`Sink::open`].
+    pub name: String,
+    /// The request; its target is `/` and the query; the path, which holds a secret, is left out.
+    pub request: Request,
+    /// Position among all callbacks of the run, counted from 0.
+    pub order: usize,
+    /// When it arrived, on the run's clock.
+    pub at: Timestamp,
+    /// What it was answered.
+    pub answered: Reply,
+    /// True when it came after [`Sink::close`].
+    pub late: bool,
+}
+
+/// How one callback is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The status.
+    pub status: u16,
+    /// How long the answer is held back.
+    pub after: Duration,
+}
+
+impl Default for Reply {
+    /// 200 at once.
+    fn default() -> Self {
+        Self::status(200)
+    }
+}
+
+impl Reply {
+    /// A status at once.
+    pub fn status(status: u16) -> Self {
+        Self {
+            status,
+            after: Duration::ZERO,
+        }
+    }
+}
+
+/// The places that callbacks may come to, and all that came.
+#[derive(Debug)]
+pub struct Sink {
+    base: String,
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    places: BTreeMap<String, Place>,
+    callbacks: Vec<Arc<Callback>>,
+    bytes: usize,
+    dropped: usize,
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    plan: Vec<Reply>,
+    received: usize,
+    closed: bool,
+}
+
+impl Sink {
+    /// A sink whose addresses start with `base`, a URL without a slash at its end.
+    pub fn new(base: impl Into<String>) -> Self {
+        Self {
+            base: base.into(),
+            state: Mutex::default(),
+            arrived: Condvar::new(),
+        }
+    }
+
+    /// Opens a place, and returns its address. Its callbacks are answered by the plan in turn; the
+    /// last reply repeats, and without a plan it is 200. Opening it again replaces the plan.
+    pub fn open(&self, name: &str, plan: Vec<Reply>) -> String {
+        let place = Place {
+            plan,
+            ..Place::default()
+        };
+        self.lock().places.insert(name.to_owned(), place);
+        self.address(name)
+    }
+
+    /// Ends the time in which callbacks to that place count; later ones are answered as before and
+    /// recorded as late.
+    pub fn close(&self, name: &str) {
+        if let Some(place) = self.lock().places.get_mut(name) {
+            place.closed = true;
+        }
+    }
+
+    /// The address of a place, open or not.
+    pub fn address(&self, name: &str) -> String {
+        self.address_of_segment(&percent_encode(name))
+    }
+
+    /// The address that ends with a path segment as it stood on a request line.
+    pub(super) fn address_of_segment(&self, segment: &str) -> String {
+        format!("{}/{segment}", self.base)
+    }
+
+    /// The place that an address leads to, when it is one of this sink's; a query does not matter.
+    pub fn name_at(&self, address: &str) -> Option<String> {
+        let path = address.split(['?', '#']).next().unwrap_or_default();
+        let name = path.strip_prefix(&self.base)?.strip_prefix('/')?;
+        (!name.is_empty() && !name.contains('/')).then(|| percent_decode(name))
+    }
+
+    /// Takes a callback in, and says how to answer it. What comes to a place that was never opened is
+    /// answered 404 and not recorded. Beyond the limits it is answered and counted, but not kept.
+    pub fn receive(&self, name: &str, request: Request, at: Timestamp) -> Reply {
+        let mut state = self.lock();
+        let Some(place) = state.places.get_mut(name) else {
+            return Reply::status(404);
+        };
+        let planned = place.plan.get(place.received).or(place.plan.last());
+        let answered = planned.copied().unwrap_or_default();
+        let late = place.closed;
+        place.received += 1;
+        state.keep(Callback {
+            name: name.to_owned(),
+            request,
+            order: 0,
+            at,
+            answered,
+            late,
+        });
+        self.arrived.notify_all();
+        answered
+    }
+
+    /// Waits in real time until that many callbacks came to a place; returns how many there are.
+    pub fn wait(&self, name: &str, count: usize, within: Duration) -> usize {
+        let deadline = clock::monotonic() + within;
+        let mut state = self.lock();
+        loop {
+            let received = state.places.get(name).map_or(0, |place| place.received);
+            let left = deadline.saturating_duration_since(clock::monotonic());
+            if received >= count || left.is_zero() {
+                return received;
+            }
+            state = self
+                .arrived
+                .wait_timeout(state, left)
+                .expect("no holder of this lock panics")
+                .0;
+        }
+    }
+
+    /// Everything that came so far, in order of arrival.
+    pub fn snapshot(&self) -> Vec<Arc<Callback>> {
+        self.lock().callbacks.clone()
+    }
+
+    /// What came to one place so far, in order of arrival.
+    pub fn callbacks(&self, name: &str) -> Vec<Arc<Callback>> {
+        let state = self.lock();
+        let of_place = state.callbacks.iter().filter(|c| c.name == name);
+        of_place.cloned().collect()
+    }
+
+    /// How many callbacks were answered but not kept, because the run had too many already.
+    pub fn dropped(&self) -> usize {
+        self.lock().dropped
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no holder of this lock panics")
+    }
+}
+
+impl State {
+    fn keep(&mut self, mut callback: Callback) {
+        let bytes = weight(&callback.request);
+        if self.callbacks.len() >= CALLBACKS || self.bytes + bytes > CALLBACK_BYTES {
+            self.dropped += 1;
+            return;
+        }
+        self.bytes += bytes;
+        callback.order = self.callbacks.len();
+        self.callbacks.push(Arc::new(callback));
+    }
+}
+
+/// Roughly what a request takes in memory.
+fn weight(request: &Request) -> usize {
+    let fields = request.headers.iter().map(|(n, v)| n.len() + v.len() + 48);
+    request.body.len() + request.target.len() + fields.sum::<usize>() + 256
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn callback(body: &str) -> Request {
+        Request {
+            body: body.as_bytes().to_vec(),
+            ..Request::new("POST", "/")
+        }
+    }
+
+    #[test]
+    fn callbacks_are_answered_by_the_plan_and_kept_in_order() {
+        let sink = Sink::new("http://callbacks.test");
+        let busy = Reply {
+            status: 503,
+            after: Duration::from_secs(6),
+        };
+        sink.open("a", vec![busy, Reply::status(429), Reply::status(200)]);
+        sink.open("b", vec![]);
+        let statuses: Vec<u16> = ["a", "b", "a", "a", "a", "never"]
+            .iter()
+            .map(|name| sink.receive(name, callback(name), clock::now()).status)
+            .collect();
+        assert_eq!(statuses, [503, 200, 429, 200, 200, 404]);
+        let kept: Vec<_> = sink
+            .snapshot()
+            .iter()
+            .map(|c| (c.order, c.name.clone()))
+            .collect();
+        let expect = [(0, "a"), (1, "b"), (2, "a"), (3, "a"), (4, "a")];
+        assert_eq!(kept, expect.map(|(order, name)| (order, name.to_owned())));
+        assert_eq!(sink.callbacks("b").len(), 1);
+        assert_eq!(sink.callbacks("a")[0].answered, busy);
+    }
+
+    #[test]
+    fn late_ones_are_marked() {
+        let sink = Sink::new("http://callbacks.test");
+        sink.open("a", vec![]);
+        sink.receive("a", callback("1"), clock::now());
+        sink.close("a");
+        assert_eq!(sink.receive("a", callback("2"), clock::now()).status, 200);
+        let late: Vec<bool> = sink.snapshot().iter().map(|c| c.late).collect();
+        assert_eq!(late, [false, true]);
+    }
+
+    #[test]
+    fn addresses_lead_back_to_their_places() {
+        let sink = Sink::new("http://callbacks.test/t");
+        for name in ["a", "chat/channel webhooks/ü", "?", "%"] {
+            let address = sink.open(name, vec![]);
+            assert_eq!(sink.name_at(&address).as_deref(), Some(name), "{address}");
+            assert_eq!(
+                sink.name_at(&format!("{address}?q=1")).as_deref(),
+                Some(name)
+            );
+        }
+        for foreign in [
+            "http://callbacks.test/t",
+            "http://callbacks.test/t/",
+            "http://other/t/a",
+            "http://callbacks.test/t/a/b",
+            "http://callbacks.test/tt/a",
+        ] {
+            assert_eq!(sink.name_at(foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn too_many_are_counted_but_not_kept() {
+        let sink = Sink::new("http://callbacks.test");
+        sink.open("a", vec![]);
+        for _ in 0..CALLBACKS + 5 {
+            assert_eq!(sink.receive("a", callback(""), clock::now()).status, 200);
+        }
+        assert_eq!((sink.snapshot().len(), sink.dropped()), (CALLBACKS, 5));
+
+        let sink = Sink::new("http://callbacks.test");
+        sink.open("a", vec![]);
+        let large = callback(&"x".repeat(1 << 20));
+        for _ in 0..64 {
+            sink.receive("a", large.clone(), clock::now());
+        }
+        assert_eq!((sink.snapshot().len(), sink.dropped()), (63, 1));
+    }
+
+    #[test]
+    fn waiting_ends_with_the_callback_or_the_deadline() {
+        let sink = Sink::new("http://callbacks.test");
+        sink.open("a", vec![]);
+        assert_eq!(sink.wait("a", 1, Duration::from_millis(20)), 0);
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| sink.wait("a", 2, Duration::from_secs(5)));
+            sink.receive("a", callback("1"), clock::now());
+            sink.receive("a", callback("2"), clock::now());
+            assert_eq!(waiter.join().expect("no panic"), 2);
+        });
+    }
+}
