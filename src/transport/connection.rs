@@ -159,12 +159,13 @@ fn connect(address: SocketAddr, by: Instant, within: Duration) -> Result<TcpStre
     if left.is_zero() {
         return Err(late());
     }
-    let socket = TcpStream::connect_timeout(&address, left).map_err(|e| match e.kind() {
-        ErrorKind::TimedOut | ErrorKind::WouldBlock => late(),
-        ErrorKind::ConnectionRefused => {
-            Fault::new(Cause::Refused, format!("connect to {address}: {e}"))
+    let socket = TcpStream::connect_timeout(&address, left).map_err(|e| {
+        if matches!(e.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock) {
+            return late();
         }
-        _ => Fault::new(Cause::Unreachable, format!("connect to {address}: {e}")),
+        let is_refused = e.kind() == ErrorKind::ConnectionRefused;
+        let cause = if is_refused { Cause::Refused } else { Cause::Unreachable };
+        Fault::new(cause, format!("connect to {address}: {e}"))
     })?;
     // A free port of this machine may be given to our own end, which then talks to itself.
     if socket.local_addr().ok() == Some(address) {

@@ -501,7 +501,7 @@ fn heads_that_are_not_http_1_1_are_never_judged() {
 #[test]
 fn heads_are_capped() {
     let lines = |n: usize| {
-        let lines: String = (0..n).map(|i| format!("X-{i}: y\r\n")).collect();
+        let lines = "X-Many: y\r\n".repeat(n);
         format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{lines}\r\n")
     };
     let value = |n: usize| {
@@ -608,7 +608,7 @@ fn chunks_must_be_certain() {
     for (chunks, expect) in [
         ("2\r\nok\r\n0\r\n\r\n", "200 ok"),
         ("02 ; ext=1\r\nok\r\n0\r\nX: trailer\r\n\r\n", "200 ok"),
-        (&format!("{}0\r\n\r\n", ones), "200 {}"),
+        (&format!("{ones}0\r\n\r\n"), "200 {}"),
         ("2\r\nok\r\n", "framing"),
         ("2\r\nok", "framing"),
         ("2\r\no", "truncated"),
@@ -687,7 +687,7 @@ fn bodies_are_capped_whatever_they_claim() {
         ),
     ] {
         let (base, thread) = target(vec![vec![Act::Request, send(&answer)]]);
-        let client = Client::new(limits.clone());
+        let client = Client::new(limits);
         let result = client.exchange(&base, &get(), AMPLE);
         assert!(outcome(&result).starts_with(expect), "{}", outcome(&result));
         if let Err(fault) = result {

@@ -82,7 +82,7 @@ impl Multipart {
             digest.update((part.content.len() as u64).to_be_bytes());
             digest.update(&part.content);
         }
-        (0u64..)
+        (0..u64::MAX)
             .map(|attempt| {
                 let digest = digest
                     .clone()

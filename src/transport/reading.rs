@@ -394,7 +394,7 @@ impl<'e, 'c> Body<'e, 'c> {
             let available = self.exchange.available();
             let kept = available.len().min(super::fault::PARTIAL_BYTES);
             self.bytes.extend_from_slice(&available[..kept]);
-            return Err(self.over_limit(format!("Content-Length states {length} bytes")));
+            return Err(self.over_limit(&format!("Content-Length states {length} bytes")));
         };
         self.expected = Some(length as u64);
         self.take(length)
@@ -425,7 +425,7 @@ impl<'e, 'c> Body<'e, 'c> {
             let Some(size) = usize::try_from(size).ok().filter(|n| *n <= room) else {
                 // Announced beyond the limit: keep what fits as evidence, then give up.
                 self.take_available(room)?;
-                return Err(self.over_limit(format!("a chunk of {size} bytes")));
+                return Err(self.over_limit(&format!("a chunk of {size} bytes")));
             };
             self.take(size)?;
             self.expect_line_end()?;
@@ -476,7 +476,7 @@ impl<'e, 'c> Body<'e, 'c> {
         self.bytes.extend_from_slice(&available[..taken.min(room)]);
         self.exchange.consume(taken);
         if taken > room {
-            return Err(self.over_limit("no announced length".into()));
+            return Err(self.over_limit("no announced length"));
         }
         Ok(())
     }
@@ -588,7 +588,7 @@ impl<'e, 'c> Body<'e, 'c> {
         Fault::new(cause, format!("{} {so_far}", Ending(end))).within_body(self.status, &self.bytes)
     }
 
-    fn over_limit(&self, what: String) -> Fault {
+    fn over_limit(&self, what: &str) -> Fault {
         let limit = self.limit as u64;
         let detail = format!("{what}; at most {} are read", Size(limit));
         Fault::new(Cause::BodyOverLimit(limit), detail).within_body(self.status, &self.bytes)

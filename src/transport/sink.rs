@@ -160,11 +160,7 @@ impl Sink {
             if received >= count || left.is_zero() {
                 return received;
             }
-            state = self
-                .arrived
-                .wait_timeout(state, left)
-                .expect("no holder of this lock panics")
-                .0;
+            state = self.pause(state, left);
         }
     }
 
@@ -183,6 +179,11 @@ impl Sink {
     /// How many callbacks were answered but not kept, because the run had too many already.
     pub fn dropped(&self) -> usize {
         self.lock().dropped
+    }
+
+    fn pause<'s>(&self, state: MutexGuard<'s, State>, most: Duration) -> MutexGuard<'s, State> {
+        let waited = self.arrived.wait_timeout(state, most);
+        waited.expect("no holder of this lock panics").0
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
