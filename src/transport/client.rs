@@ -4,12 +4,13 @@
 //! Deliberately follows no redirect, keeps no cookie, reads no proxy from anywhere and never asks
 //! for a compressed body.
 
-use super::connection::{Connection, Exchange, resolve};
+use super::connection::{Connection, Exchange, Terms, resolve};
 use super::encode;
 use super::fault::{Cause, Fault};
 use super::origin::{BaseUrl, Origin};
 use super::pace::Pace;
 use super::reading::{self, Answer, Note};
+use super::tls::Trust;
 use super::writing;
 use crate::clock;
 use crate::http::{Request, Response};
@@ -54,6 +55,7 @@ pub struct Client {
     pace: Option<Pace>,
     targets: RwLock<Vec<Arc<Target>>>,
     interrupted: AtomicBool,
+    trust: Trust,
 }
 
 /// What is known of one origin.
@@ -64,6 +66,11 @@ struct Target {
     idle: Mutex<Vec<Connection>>,
     failures: Mutex<Failures>,
 }
+
+/// Why certificates cannot be trusted; completes "failed to trust the certificates: …".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TrustError(String);
 
 /// Connections to one origin that failed in a row.
 #[derive(Debug, Default)]
@@ -80,7 +87,17 @@ impl Client {
             pace: limits.rate.map(Pace::new),
             targets: RwLock::default(),
             interrupted: AtomicBool::new(false),
+            trust: Trust::default(),
         }
+    }
+
+    /// A client that also believes certificates issued by these, given in PEM: a company's own
+    /// authority, for targets that are not public.
+    pub fn trusting(limits: Limits, pem: &[u8]) -> Result<Self, TrustError> {
+        Ok(Self {
+            trust: Trust::with(pem).map_err(TrustError)?,
+            ..Self::new(limits)
+        })
     }
 
     /// What it was made with.
@@ -175,13 +192,13 @@ impl Client {
             return Err(fault);
         }
         let outcome = target.addresses(self.limits.connect).and_then(|addresses| {
-            Connection::open(
-                &target.origin,
-                &addresses,
-                self.limits.connect,
+            let terms = Terms {
+                connect: self.limits.connect,
                 deadline,
-                &self.interrupted,
-            )
+                interrupted: &self.interrupted,
+                trust: &self.trust,
+            };
+            Connection::open(&target.origin, &addresses, &terms)
         });
         match outcome {
             Ok(connection) => {

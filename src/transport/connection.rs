@@ -6,6 +6,7 @@
 
 use super::fault::{Cause, Fault};
 use super::origin::Origin;
+use super::tls;
 use crate::clock;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
@@ -50,6 +51,19 @@ pub(super) fn resolve(origin: &Origin, within: Duration) -> Result<Vec<SocketAdd
     }
 }
 
+/// On what terms a connection is opened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms<'a> {
+    /// Time for the connection to be made.
+    pub(super) connect: Duration,
+    /// When the whole exchange must be over.
+    pub(super) deadline: Instant,
+    /// Set when the run is over.
+    pub(super) interrupted: &'a AtomicBool,
+    /// Whose certificates are believed.
+    pub(super) trust: &'a tls::Trust,
+}
+
 /// An open connection with its buffers, which live as long as it does.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -67,8 +81,7 @@ pub(super) struct Connection {
 #[derive(Debug)]
 enum Wire {
     Plain(TcpStream),
-    #[cfg(feature = "tls")]
-    Tls(Box<super::tls::Stream>),
+    Tls(Box<tls::Stream>),
 }
 
 impl Connection {
@@ -76,35 +89,27 @@ impl Connection {
     pub(super) fn open(
         origin: &Origin,
         addresses: &[SocketAddr],
-        within: Duration,
-        deadline: Instant,
-        interrupted: &AtomicBool,
+        terms: &Terms<'_>,
     ) -> Result<Self, Fault> {
-        let limit = clock::monotonic() + within;
-        let connect_by = limit.min(deadline);
+        let connect_by = terms.deadline.min(clock::monotonic() + terms.connect);
         let mut last = None;
         for address in addresses {
-            match connect(*address, connect_by, within) {
-                Ok(socket) => return Self::over(origin, socket, deadline, interrupted),
+            match connect(*address, connect_by, terms.connect) {
+                Ok(socket) => return Self::over(origin, socket, terms),
                 Err(fault) => last = Some(fault),
             }
         }
         Err(last.unwrap_or_else(|| Fault::new(Cause::Unresolved, "no address")))
     }
 
-    fn over(
-        origin: &Origin,
-        socket: TcpStream,
-        deadline: Instant,
-        interrupted: &AtomicBool,
-    ) -> Result<Self, Fault> {
+    fn over(origin: &Origin, socket: TcpStream, terms: &Terms<'_>) -> Result<Self, Fault> {
         socket
             .set_nodelay(true)
             .and_then(|()| socket.set_read_timeout(Some(SLICE)))
             .and_then(|()| socket.set_write_timeout(Some(WRITE_SLICE)))
             .map_err(|e| Fault::new(Cause::Unreachable, format!("socket options: {e}")))?;
         let wire = if origin.is_tls() {
-            Wire::encrypted(origin, socket, deadline, interrupted)?
+            Wire::Tls(Box::new(tls::Stream::open(origin, socket, terms)?))
         } else {
             Wire::Plain(socket)
         };
@@ -164,7 +169,11 @@ fn connect(address: SocketAddr, by: Instant, within: Duration) -> Result<TcpStre
             return late();
         }
         let is_refused = e.kind() == ErrorKind::ConnectionRefused;
-        let cause = if is_refused { Cause::Refused } else { Cause::Unreachable };
+        let cause = if is_refused {
+            Cause::Refused
+        } else {
+            Cause::Unreachable
+        };
         Fault::new(cause, format!("connect to {address}: {e}"))
     })?;
     // A free port of this machine may be given to our own end, which then talks to itself.
@@ -176,26 +185,9 @@ fn connect(address: SocketAddr, by: Instant, within: Duration) -> Result<TcpStre
 }
 
 impl Wire {
-    #[cfg(feature = "tls")]
-    fn encrypted(
-        origin: &Origin,
-        socket: TcpStream,
-        deadline: Instant,
-        interrupted: &AtomicBool,
-    ) -> Result<Self, Fault> {
-        super::tls::Stream::open(origin, socket, deadline, interrupted)
-            .map(|stream| Self::Tls(Box::new(stream)))
-    }
-
-    #[cfg(not(feature = "tls"))]
-    fn encrypted(_: &Origin, _: TcpStream, _: Instant, _: &AtomicBool) -> Result<Self, Fault> {
-        Err(Fault::new(Cause::Tls, "this program was built without TLS"))
-    }
-
     fn socket(&self) -> &TcpStream {
         match self {
             Self::Plain(socket) => socket,
-            #[cfg(feature = "tls")]
             Self::Tls(stream) => stream.socket(),
         }
     }
@@ -203,7 +195,6 @@ impl Wire {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.read(into),
-            #[cfg(feature = "tls")]
             Self::Tls(stream) => stream.read(into),
         }
     }
@@ -211,7 +202,6 @@ impl Wire {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Plain(socket) => socket.write(bytes),
-            #[cfg(feature = "tls")]
             Self::Tls(stream) => stream.write(bytes),
         }
     }
@@ -220,7 +210,6 @@ impl Wire {
     fn holds_back(&self) -> bool {
         match self {
             Self::Plain(_) => false,
-            #[cfg(feature = "tls")]
             Self::Tls(stream) => stream.holds_back(),
         }
     }

@@ -7,9 +7,9 @@
 //! The client is our own: blocking HTTP/1.1 over [`std::net::TcpStream`], one connection per worker
 //! kept between requests, `httparse` for heads and `rustls` for TLS. A library was weighed first
 //! and did not meet the table of what must hold: `ureq` reports a dripping head, a silent body and
-//! an unread upload as the same time-out, hides the bytes that were not HTTP, follows its own idea
-//! of conflicting lengths, and reached 25,000 exchanges a second where a bare socket loop reaches
-//! 45,000. A conformance verdict stands on exactly these distinctions, so each of them is a
+//! an unread upload as the same time-out, hides the bytes that were not HTTP, and follows its own idea
+//! of conflicting lengths. Side by side against one server with 8 jobs on 2 shared cores it made 23,000
+//! to 25,000 exchanges a second, this client 72,000 to 124,000, a bare socket loop 92,000 to 218,000. A conformance verdict stands on exactly these distinctions, so each of them is a
 //! [`Cause`] here, and the exchange as a whole has one deadline.
 //!
 //! - [`Client`] sends and receives; [`BaseUrl`] and [`Origin`] say where to, and where never.
@@ -31,11 +31,14 @@ mod writing;
 
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(not(feature = "tls"))]
+#[path = "tls_absent.rs"]
+mod tls;
 
 #[cfg(test)]
 mod hostile;
 
-pub use self::client::{Client, Limits};
+pub use self::client::{Client, Limits, TrustError};
 pub use self::encode::{EncodeError, Place};
 pub use self::fault::{Cause, Fault};
 pub use self::listener::{ListenError, Listener, Listening};

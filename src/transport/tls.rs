@@ -1,18 +1,19 @@
 //! TLS for `https://` targets: `rustls` over a socket that blocks for short slices only.
 //!
-//! Deliberately trusts the public roots and nothing else, and offers no way to switch checks off.
+//! Deliberately offers no way to switch checks off: what is not issued by a public authority, or by one
+//! that was named, is a fault.
 
-use super::connection::is_would_block;
+use super::connection::{Terms, is_would_block};
 use super::fault::{Cause, Fault};
 use super::origin::Origin;
 use crate::clock;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 /// An encrypted connection.
 #[derive(Debug)]
@@ -26,19 +27,19 @@ impl Stream {
     pub(super) fn open(
         origin: &Origin,
         socket: TcpStream,
-        deadline: Instant,
-        interrupted: &AtomicBool,
+        terms: &Terms<'_>,
     ) -> Result<Self, Fault> {
         let tls = |why: String| Fault::new(Cause::Tls, format!("{origin}: {why}"));
         let host = origin.host().trim_matches(['[', ']']).to_owned();
         let name = ServerName::try_from(host).map_err(|e| tls(e.to_string()))?;
-        let session = ClientConnection::new(config(), name).map_err(|e| tls(e.to_string()))?;
+        let session =
+            ClientConnection::new(terms.trust.config(), name).map_err(|e| tls(e.to_string()))?;
         let mut stream = Self { session, socket };
         while stream.session.is_handshaking() {
-            if interrupted.load(Ordering::Relaxed) {
+            if terms.interrupted.load(Ordering::Relaxed) {
                 return Err(Fault::new(Cause::Interrupted, "during the TLS handshake"));
             }
-            if clock::monotonic() >= deadline {
+            if clock::monotonic() >= terms.deadline {
                 return Err(tls("no handshake within the deadline".into()));
             }
             match stream.session.complete_io(&mut stream.socket) {
@@ -87,18 +88,171 @@ impl Stream {
     }
 }
 
-/// One configuration for the whole process: public roots, ring, HTTP/1.1 only.
-fn config() -> Arc<ClientConfig> {
-    static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
-    Arc::clone(CONFIG.get_or_init(|| {
-        let roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+/// Whose certificates are believed: the public authorities, and those that were named.
+#[derive(Debug, Default)]
+pub(super) struct Trust {
+    named: Vec<CertificateDer<'static>>,
+    /// Made when the first encrypted connection is: most runs need none.
+    config: OnceLock<Arc<ClientConfig>>,
+}
+
+impl Trust {
+    /// Reads certificates in PEM.
+    pub(super) fn with(pem: &[u8]) -> Result<Self, String> {
+        let named = CertificateDer::pem_slice_iter(pem)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|e| e.to_string())?;
+        if named.is_empty() {
+            return Err("there is no certificate in PEM".into());
+        }
+        let mut check = RootCertStore::empty();
+        for certificate in &named {
+            check.add(certificate.clone()).map_err(|e| e.to_string())?;
+        }
+        Ok(Self {
+            named,
+            config: OnceLock::new(),
+        })
+    }
+
+    /// ring, HTTP/1.1 only.
+    fn config(&self) -> Arc<ClientConfig> {
+        Arc::clone(self.config.get_or_init(|| {
+            let public = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
+            let mut roots: RootCertStore = public.collect();
+            roots.add_parsable_certificates(self.named.iter().cloned());
+            let provider = Arc::new(rustls::crypto::ring::default_provider());
+            let mut config = ClientConfig::builder_with_provider(provider)
+                .with_safe_default_protocol_versions()
+                .expect("ring supports the default protocol versions")
+                .with_root_certificates(roots)
+                .with_no_client_auth();
+            config.alpn_protocols = vec![b"http/1.1".to_vec()];
+            Arc::new(config)
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::Request;
+    use crate::transport::{BaseUrl, Client, Limits};
+    use rustls::pki_types::PrivateKeyDer;
+    use rustls::{ServerConfig, ServerConnection, StreamOwned};
+    use std::net::TcpListener;
+    use std::thread::JoinHandle;
+    use std::time::Duration;
+
+    /// For 127.0.0.1 and localhost, issued by itself, good from 2020 to 2120. The key is public
+    /// with this file and protects nothing.
+    const CERTIFICATE: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBbzCCARagAwIBAgIBATAKBggqhkjOPQQDAjAaMRgwFgYDVQQDDA9jb25mb3Jt
+YW50IHRlc3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBoxGDAW
+BgNVBAMMD2NvbmZvcm1hbnQgdGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IA
+BPd2BeJQkGQcapr+XFcMlZmU1ejZGV+5YSOZ6Y1EtRwaHLFbPOb5SZahINt4ABMd
+/Nahr8ivFwf4uUYZIVwk+iijSzBJMAwGA1UdEwEB/wQCMAAwGgYDVR0RBBMwEYcE
+fwAAAYIJbG9jYWxob3N0MB0GA1UdDgQWBBRo/h+i4yEYNylDVBJU44fvXhDb4jAK
+BggqhkjOPQQDAgNHADBEAiAE+ZgctA/me36FVTaUehSmB7M5Bf0iO63r2uVsDsFU
+BAIgP5JAH1xDnHNIgfNmFAsZsmj+92Z3yBNDXNLmmA5pEyk=
+-----END CERTIFICATE-----
+";
+    const KEY: &str = "\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgA4j8tXQNsSdRIHZX
+/A9zzMLncu3em/XDad0OEQ6InSyhRANCAAT3dgXiUJBkHGqa/lxXDJWZlNXo2Rlf
+uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
+-----END PRIVATE KEY-----
+";
+
+    /// Answers on as many connections as there are answers, each once it has heard that many bytes;
+    /// hands back what it heard.
+    fn target(answers: Vec<(usize, Vec<u8>)>) -> (BaseUrl, JoinHandle<Vec<u8>>) {
+        let certificate =
+            CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).expect("a certificate");
+        let key = PrivateKeyDer::from_pem_slice(KEY.as_bytes()).expect("a key");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ClientConfig::builder_with_provider(provider)
+        let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .expect("ring supports the default protocol versions")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Arc::new(config)
-    }))
+            .and_then(|c| {
+                c.with_no_client_auth()
+                    .with_single_cert(vec![certificate], key)
+            })
+            .expect("a server");
+        let config = Arc::new(config);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("a bound socket");
+        let thread = std::thread::spawn(move || {
+            let mut heard = Vec::new();
+            for (enough, answer) in answers {
+                let (socket, _) = listener.accept().expect("a client");
+                let session = ServerConnection::new(Arc::clone(&config)).expect("a session");
+                let mut stream = StreamOwned::new(session, socket);
+                let mut bytes = [0; 4096];
+                // Clients that do not trust us leave during the handshake.
+                let Ok(read) = stream.read(&mut bytes) else {
+                    continue;
+                };
+                heard.extend_from_slice(&bytes[..read]);
+                while heard.len() < enough {
+                    let read = stream.read(&mut bytes).expect("a client");
+                    heard.extend_from_slice(&bytes[..read]);
+                }
+                stream.write_all(&answer).expect("a client");
+                while stream.read(&mut bytes).is_ok_and(|read| read > 0) {}
+            }
+            heard
+        });
+        let base = BaseUrl::parse(&format!("https://{address}")).expect("a base");
+        (base, thread)
+    }
+
+    const AMPLE: Duration = Duration::from_secs(5);
+
+    #[test]
+    fn exchanges_are_encrypted_and_certificates_checked() {
+        let body = "x".repeat(100_000);
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n{body}");
+        let (base, thread) = target(vec![(1, answer.into_bytes()), (1, vec![])]);
+        let client = Client::trusting(Limits::default(), CERTIFICATE.as_bytes()).expect("a root");
+        let request = Request::new("GET", "/secret");
+        let response = client.send(&base, &request, AMPLE).expect("an answer");
+        assert_eq!(response.body, body.as_bytes());
+        drop(client);
+
+        let stranger = Client::new(Limits::default());
+        let fault = stranger
+            .send(&base, &request, AMPLE)
+            .expect_err("not trusted");
+        assert_eq!(fault.cause, Cause::Tls);
+        assert!(fault.detail.contains("UnknownIssuer"), "{fault}");
+        let heard = thread.join().expect("no panic");
+        assert!(heard.starts_with(b"GET /secret HTTP/1.1\r\n"));
+    }
+
+    #[test]
+    fn large_uploads_are_encrypted_without_a_dead_lock() {
+        let refusal = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n";
+        let size = 8 << 20;
+        let thanks = b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n";
+        let (base, thread) = target(vec![(1, refusal.to_vec()), (size, thanks.to_vec())]);
+        let client = Client::trusting(Limits::default(), CERTIFICATE.as_bytes()).expect("a root");
+        let mut request = Request::new("POST", "/");
+        request.body = vec![b'x'; size];
+        let response = client.send(&base, &request, AMPLE).expect("an answer");
+        assert_eq!(response.status, 413);
+        let response = client.send(&base, &request, AMPLE).expect("an answer");
+        assert_eq!(response.status, 201);
+        drop(client);
+        assert!(thread.join().expect("no panic").len() >= size);
+    }
+
+    #[test]
+    fn what_is_no_certificate_is_refused() {
+        for pem in ["", "nonsense", KEY] {
+            let error = Client::trusting(Limits::default(), pem.as_bytes()).expect_err("no root");
+            assert_eq!(error.to_string(), "there is no certificate in PEM");
+        }
+    }
 }

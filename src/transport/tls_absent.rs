@@ -1,0 +1,47 @@
+//! What stands in for TLS where the program was built without it: every `https://` target is refused.
+//!
+//! Deliberately uninhabited, so that the compiler knows that no encrypted stream exists.
+
+use super::connection::Terms;
+use super::fault::{Cause, Fault};
+use super::origin::Origin;
+use std::io;
+use std::net::TcpStream;
+
+const WHY: &str = "this program was built without TLS";
+
+/// An encrypted connection, of which there is none.
+#[derive(Debug)]
+pub(super) enum Stream {}
+
+impl Stream {
+    pub(super) fn open(_: &Origin, _: TcpStream, _: &Terms<'_>) -> Result<Self, Fault> {
+        Err(Fault::new(Cause::Tls, WHY))
+    }
+
+    pub(super) fn socket(&self) -> &TcpStream {
+        match *self {}
+    }
+
+    pub(super) fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        match *self {}
+    }
+
+    pub(super) fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        match *self {}
+    }
+
+    pub(super) fn holds_back(&self) -> bool {
+        match *self {}
+    }
+}
+
+/// Nobody is believed.
+#[derive(Debug, Default)]
+pub(super) struct Trust;
+
+impl Trust {
+    pub(super) fn with(_: &[u8]) -> Result<Self, String> {
+        Err(WHY.into())
+    }
+}
