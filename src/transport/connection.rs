@@ -59,8 +59,16 @@ pub(super) struct Terms<'a> {
     /// When the whole exchange must be over.
     pub(super) deadline: Instant,
     /// Set when the run is over.
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(dead_code, reason = "only a handshake asks")
+    )]
     pub(super) interrupted: &'a AtomicBool,
     /// Whose certificates are believed.
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(dead_code, reason = "only a handshake asks")
+    )]
     pub(super) trust: &'a tls::Trust,
 }
 

