@@ -160,7 +160,7 @@ fn fires(core: &Core, triggers: &[String], happening: &Happening) -> bool {
 
 fn retries(core: &Core, configured: u32) -> u32 {
     if core.fails(Fault::ChatRetriesOneMore) {
-        configured + 1
+        configured.saturating_add(1)
     } else if core.fails(Fault::ChatRetriesOneLess) {
         configured.saturating_sub(1)
     } else if core.fails(Fault::ChatRetriesNone) {

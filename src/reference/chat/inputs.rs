@@ -5,6 +5,7 @@
 use crate::clock::Timestamp;
 use crate::ids;
 use crate::reference::{Call, Core, Fault, Params, Refusal, Variant};
+use std::borrow::Cow;
 
 /// Longest friendly and unique names of channels and friendly names of roles (D2, Limits).
 pub(super) const NAME_CHARS_MAX: usize = 64;
@@ -184,14 +185,21 @@ pub(super) fn webhooks_enabled(
 }
 
 /// Drops parameters whose fault says that they are not honoured.
-pub(super) fn honoured(core: &Core, params: &Params, faults: &[(&str, Fault)]) -> Params {
+pub(super) fn honoured<'a>(
+    core: &Core,
+    params: &'a Params,
+    faults: &[(&str, Fault)],
+) -> Cow<'a, Params> {
     let ignored = |name: &str| faults.iter().any(|(n, f)| *n == name && core.fails(*f));
-    Params(
+    if !params.0.iter().any(|(name, _)| ignored(name)) {
+        return Cow::Borrowed(params);
+    }
+    Cow::Owned(Params(
         params
             .0
             .iter()
             .filter(|(name, _)| !ignored(name))
             .cloned()
             .collect(),
-    )
+    ))
 }

@@ -129,6 +129,7 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         content_type,
         file_name,
         attached_to: None,
+        // Any text that others do not know will do.
         secret: core.sid("TK"),
         body_bytes: call.request.body.len(),
         created: call.now,

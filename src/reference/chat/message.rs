@@ -62,7 +62,10 @@ impl Message {
                     } else {
                         &media.content_type
                     },
-                    "filename": media.file_name,
+                    "filename": media
+                        .file_name
+                        .as_ref()
+                        .filter(|_| !core.fails(Fault::ChatMessageMediaFileNameLost)),
                     "sid": media.sid,
                     "size": media.size + usize::from(core.fails(Fault::ChatMessageMediaSizeWrong)),
                 })

@@ -164,7 +164,7 @@ fn in_service(
     rest: &[&str],
 ) -> Answer {
     match (method, rest) {
-        ("GET", []) => service::fetch(service, core),
+        ("GET", []) => Ok(service::fetch(service, core)),
         ("POST", []) => service::update(service, core, call),
         ("POST", ["Channels"]) => channel::create(service, core, call),
         (_, ["Channels", channel, rest @ ..]) => {

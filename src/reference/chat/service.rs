@@ -9,6 +9,7 @@ use super::table::Table;
 use super::user::User;
 use super::{inputs, pages};
 use crate::clock::Timestamp;
+use crate::http::Response;
 use crate::reference::listing::url_of;
 use crate::reference::{Answer, Call, Core, Fault, Variant, account};
 use serde::{Deserialize, Serialize};
@@ -234,10 +235,10 @@ pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call
 }
 
 /// Fetches a service.
-pub(super) fn fetch(service: &Service, core: &Core) -> Answer {
+pub(super) fn fetch(service: &Service, core: &Core) -> Response {
     let value = service.represent(core);
     let moves = ("date_created", Fault::ChatFetchedServiceMoves);
-    Ok(core.ok(&misstate(core, value, &[moves])))
+    core.ok(&misstate(core, value, &[moves]))
 }
 
 /// Lists the services.

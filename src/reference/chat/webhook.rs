@@ -204,6 +204,7 @@ fn retry_count(core: &Core, text: &str) -> Result<u32, Refusal> {
     let count: i64 = text.parse().map_err(|_| bad())?;
     let max = RETRIES_MAX - u32::from(core.fails(Fault::ChatRetryCountTight));
     let bounded = match u32::try_from(count) {
+        Ok(0) if core.fails(Fault::ChatRetryCountZeroRefused) => None,
         Ok(count) if count <= max || core.fails(Fault::ChatRetryCountUnbounded) => Some(count),
         Ok(_) => core.varies(Variant::ChatRetryCountClamped).then_some(max),
         Err(_) => core.varies(Variant::ChatRetryCountClamped).then_some(0),

@@ -19,12 +19,16 @@ fn variants_keep_the_story_whole() {
 
 #[test]
 fn every_fault_shows_in_the_story() {
-    let clean = story(&[], &[]);
-    assert_eq!(clean, story(&[], &[]), "the story is the same each time");
+    let clean = story(&[], &[], None);
+    assert_eq!(
+        clean,
+        story(&[], &[], None),
+        "the story is the same each time"
+    );
     let silent: Vec<&str> = Fault::ALL
         .iter()
         .filter(|fault| fault.id().starts_with("chat/") || fault.id().starts_with("media/"))
-        .filter(|fault| story(&[**fault], &[]) == clean)
+        .filter(|fault| story(&[**fault], &[], Some(&clean)) == clean)
         .map(|fault| fault.id())
         .collect();
     assert_eq!(silent, [""; 0], "these change nothing");
@@ -32,32 +36,43 @@ fn every_fault_shows_in_the_story() {
 
 #[test]
 fn every_variant_shows_in_the_story() {
-    let clean = story(&[], &[]);
+    let clean = story(&[], &[], None);
     let silent: Vec<&str> = Variant::ALL
         .iter()
         .filter(|variant| variant.id().starts_with("chat/") || variant.id().starts_with("media/"))
-        .filter(|variant| story(&[], &[**variant]) == clean)
+        .filter(|variant| story(&[], &[**variant], Some(&clean)) == clean)
         .map(|variant| variant.id())
         .collect();
     assert_eq!(silent, [""; 0], "these change nothing");
 }
 
 /// What was answered and sent, step by step.
-struct Teller {
+struct Teller<'a> {
     world: World,
     told: Vec<String>,
+    /// The story to compare with, so that nothing more is told once they differ.
+    clean: Option<&'a [String]>,
+    differs: bool,
 }
 
-impl Teller {
+impl Teller<'_> {
+    fn note(&mut self, told: String) {
+        let expected = self.clean.map(|clean| clean.get(self.told.len()));
+        self.differs |= expected.is_some_and(|expected| expected != Some(&told));
+        self.told.push(told);
+    }
+
     fn tell(&mut self, step: &str, response: &Response) -> Value {
         let body = String::from_utf8_lossy(&response.body);
         let kind = response.headers.media_type().unwrap_or_default();
-        self.told
-            .push(format!("{step}: {} {kind} {body}", response.status));
+        self.note(format!("{step}: {} {kind} {body}", response.status));
         serde_json::from_slice(&response.body).unwrap_or(Value::Null)
     }
 
     fn call(&mut self, method: &str, path: &str, form: &[(&str, &str)]) -> Value {
+        if self.differs {
+            return Value::Null;
+        }
         let response = self.world.call(method, path, form);
         let value = self.tell(&format!("{method} {form:?}"), &response);
         self.deliver();
@@ -83,7 +98,7 @@ impl Teller {
                         .parse()
                         .map_or(Delivery::Answered(200), Delivery::Answered),
                 };
-                self.told.push(format!(
+                self.note(format!(
                     "callback {} {} {:?} {}",
                     callback.request.method,
                     callback.url,
@@ -96,11 +111,17 @@ impl Teller {
     }
 
     fn hook(&mut self, hook: &str, args: Value) -> Value {
+        if self.differs {
+            return Value::Null;
+        }
         let response = self.world.try_hook(hook, args);
         self.tell(hook, &response)
     }
 
     fn upload(&mut self, bytes: &[u8], change: impl FnOnce(&mut Request)) -> Value {
+        if self.differs {
+            return Value::Null;
+        }
         let response = self.world.upload(bytes, change);
         self.tell("upload", &response)
     }
@@ -120,9 +141,11 @@ fn sid(value: &Value) -> String {
 
 /// Everything that the document lets a client, a person and a device do, and most of what it
 /// refuses.
-fn story(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
+fn story(faults: &[Fault], variants: &[Variant], clean: Option<&[String]>) -> Vec<String> {
     let mut teller = Teller {
         told: Vec::new(),
+        clean,
+        differs: false,
         world: World::without_service(faults, variants),
     };
     let service = teller.post("/chat/v2/Services", &[("FriendlyName", "s")]);
@@ -142,7 +165,7 @@ fn story(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
     teller.told
 }
 
-fn services_and_roles(teller: &mut Teller) {
+fn services_and_roles(teller: &mut Teller<'_>) {
     let other = teller.post("/chat/v2/Services", &[("FriendlyName", "other")]);
     teller.post("/chat/v2/Services", &[]);
     for query in [
@@ -214,7 +237,7 @@ fn services_and_roles(teller: &mut Teller) {
     );
 }
 
-fn channels(teller: &mut Teller) {
+fn channels(teller: &mut Teller<'_>) {
     let (long, longer) = ("c".repeat(64), "c".repeat(65));
     let date = "2020-01-02T03:04:05Z";
     teller.post(
@@ -243,7 +266,7 @@ fn channels(teller: &mut Teller) {
     }
 }
 
-fn users_and_invites(teller: &mut Teller) {
+fn users_and_invites(teller: &mut Teller<'_>) {
     for form in [
         [("Identity", "Dora"), ("FriendlyName", "D")],
         [("Identity", "dora"), ("Attributes", "[1]")],
@@ -278,7 +301,7 @@ fn users_and_invites(teller: &mut Teller) {
     teller.get("Users/Ivo/Channels/lobby");
 }
 
-fn members(teller: &mut Teller) {
+fn members(teller: &mut Teller<'_>) {
     let creator = text(&teller.world.service, "/default_channel_creator_role_sid").to_owned();
     let members = "Channels/lobby/Members";
     for form in [
@@ -339,7 +362,7 @@ fn members(teller: &mut Teller) {
     }
 }
 
-fn webhooks(teller: &mut Teller) {
+fn webhooks(teller: &mut Teller<'_>) {
     let at = "Channels/two/Webhooks";
     let (url, filter) = ("Configuration.Url", "Configuration.Filters");
     let (trigger, method) = ("Configuration.Triggers", "Configuration.Method");
@@ -394,6 +417,7 @@ fn webhooks(teller: &mut Teller) {
         &[("Type", "")],
         &[("Type", "webhook"), (method, "PUT")],
         &[("Type", "webhook"), (retries, "4")],
+        &[("Type", "trigger"), (retries, "0")],
         &[("Type", "webhook"), (url, "http://h/200"), (retries, "1")],
         &[("Type", "webhook"), (url, "http://h/500"), (retries, "1")],
     ] {
@@ -431,7 +455,7 @@ fn webhooks(teller: &mut Teller) {
     }
 }
 
-fn user_channels(teller: &mut Teller) {
+fn user_channels(teller: &mut Teller<'_>) {
     let at = "Users/Ann/Channels/lobby";
     teller.get(at);
     for form in [
@@ -453,7 +477,7 @@ fn user_channels(teller: &mut Teller) {
     teller.get("Users/bob/Channels/lobby");
 }
 
-fn bindings(teller: &mut Teller) {
+fn bindings(teller: &mut Teller<'_>) {
     let mut sids = Vec::new();
     for (identity, kind, device) in [
         ("Ann", "apn", "d1"),
@@ -488,7 +512,7 @@ fn bindings(teller: &mut Teller) {
     }
 }
 
-fn media(teller: &mut Teller) {
+fn media(teller: &mut Teller<'_>) {
     let media = teller.upload(b"a\xffb", |_| {});
     let sid = sid(&media);
     teller.post("Channels/v3/Messages", &[("MediaSid", &sid)]);
@@ -510,7 +534,7 @@ fn media(teller: &mut Teller) {
     teller.upload(b"abc", |_| {});
 }
 
-fn credentials(teller: &mut Teller) {
+fn credentials(teller: &mut Teller<'_>) {
     let encode = |user: &str, password: &str| {
         let pair = format!("{user}:{password}");
         let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
