@@ -7,9 +7,11 @@ pub mod ids;
 pub mod json;
 pub mod redact;
 pub mod rulebook;
+pub mod schema;
 pub mod source;
 pub mod text;
 pub mod verdict;
+pub mod xml;
 
 pub mod reference;
 pub mod report;

@@ -1,0 +1,318 @@
+//! Rules about one payload alone: its schema, and the predicates `conforms`, `present-only-when`,
+//! `configured` and `at-most-after`.
+//!
+//! What an exchange or a history adds is judged elsewhere. A place that is broken already is not
+//! judged a second time.
+
+use crate::json;
+use crate::rulebook::rules::Check;
+use crate::rulebook::{Origin, Rule, Rulebook};
+use crate::schema::Schemas;
+use crate::verdict::Level;
+use serde_json::Value;
+
+pub use crate::schema::Violation;
+
+/// What was concluded of one payload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Rules that it gave something to judge for, each once.
+    pub judged: Vec<String>,
+    /// By rule and pointer.
+    pub violations: Vec<Violation>,
+}
+
+/// What a payload is judged against beside the rulebook; what is missing is not judged.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Surroundings<'a> {
+    /// The time in seconds since 1970.
+    pub now: Option<i64>,
+    /// Configuration of the service's target, as JSON.
+    pub configuration: Option<&'a Value>,
+}
+
+/// Judges a document as a representation of `kind`, list items included.
+pub fn judge_payload(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    kind: &str,
+    value: &Value,
+) -> Outcome {
+    judge_payload_in(rulebook, schemas, kind, value, Surroundings::default())
+}
+
+/// The same with the time and the configuration at hand.
+pub fn judge_payload_in(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    kind: &str,
+    value: &Value,
+    surroundings: Surroundings<'_>,
+) -> Outcome {
+    let examined = schemas.examine(rulebook, kind, value);
+    let mut outcome = Outcome {
+        judged: examined.judged,
+        violations: examined.violations,
+    };
+    let broken: Vec<String> = outcome
+        .violations
+        .iter()
+        .filter(|v| v.level == Level::Must)
+        .map(|v| v.pointer.clone())
+        .collect();
+    for (kind, prefix, value) in representations(rulebook, kind, value) {
+        for rule in schemas.payload_rules(rulebook, &kind) {
+            let Some(rule) = rulebook.rules.get(rule) else {
+                continue;
+            };
+            let judging = Judging {
+                schemas,
+                rule,
+                prefix: &prefix,
+                value,
+                broken: &broken,
+                surroundings,
+            };
+            judging.judge(&mut outcome);
+        }
+    }
+    outcome.judged.sort();
+    outcome.judged.dedup();
+    outcome
+}
+
+/// The document itself and, where it is a page, each of its items.
+fn representations<'a>(
+    rulebook: &Rulebook,
+    kind: &str,
+    value: &'a Value,
+) -> Vec<(String, String, &'a Value)> {
+    let mut found = vec![(kind.to_owned(), String::new(), value)];
+    let page = rulebook.kinds.get(kind).and_then(|k| k.page_of.as_ref());
+    if let Some((item, key)) = page {
+        let key = key
+            .as_deref()
+            .or_else(|| value.pointer("/meta/key").and_then(Value::as_str));
+        let list = key.and_then(|key| Some((key, value.get(key)?.as_array()?)));
+        for (key, items) in list {
+            let prefix = json::join("", key);
+            let items = items.iter().enumerate();
+            found.extend(items.map(|(n, v)| (item.clone(), format!("{prefix}/{n}"), v)));
+        }
+    }
+    found
+}
+
+/// One rule over one representation.
+struct Judging<'a> {
+    schemas: &'a Schemas,
+    rule: &'a Rule,
+    prefix: &'a str,
+    value: &'a Value,
+    broken: &'a [String],
+    surroundings: Surroundings<'a>,
+}
+
+/// What is wrong at a place of the representation.
+struct Wrong {
+    at: String,
+    kind: &'static str,
+    expected: String,
+    actual: String,
+    message: String,
+}
+
+impl Judging<'_> {
+    fn judge(&self, outcome: &mut Outcome) {
+        let Origin::Written(check) = &self.rule.origin else {
+            return;
+        };
+        let found = match check {
+            Check::Conforms { at, schema, .. } => self.conforms(at, schema),
+            Check::PresentOnlyWhen {
+                field,
+                when,
+                is,
+                may_be_absent,
+                ..
+            } => self.present_only_when(field, when, is, *may_be_absent),
+            Check::Configured { at, key, .. } => self.configured(at, key),
+            Check::AtMostAfter {
+                at, after, seconds, ..
+            } => self.at_most_after(at, after.as_deref(), *seconds),
+            Check::Story {}
+            | Check::Echoes { .. }
+            | Check::Default { .. }
+            | Check::OrderedBy { .. }
+            | Check::FilteredBy { .. }
+            | Check::Bounded { .. }
+            | Check::InFormat { .. }
+            | Check::NoLongerThan { .. }
+            | Check::SameResource { .. }
+            | Check::UniqueWithin { .. }
+            | Check::IncreasingWithin { .. }
+            | Check::Transition { .. }
+            | Check::NeverAfter { .. }
+            | Check::OneSpelling { .. } => None,
+        };
+        let Some(wrong) = found else { return };
+        outcome.judged.push(self.rule.id.clone());
+        let level = self.rule.level;
+        if matches!(level, Level::May | Level::Open) {
+            return;
+        }
+        for wrong in wrong {
+            outcome.violations.push(Violation {
+                pointer: format!("{}{}", self.prefix, wrong.at),
+                rule: self.rule.id.clone(),
+                level,
+                kind: wrong.kind,
+                expected: wrong.expected,
+                actual: wrong.actual,
+                message: wrong.message,
+            });
+        }
+    }
+
+    /// True when that place, one above it or one below it is broken already.
+    fn is_broken(&self, at: &str) -> bool {
+        let whole = format!("{}{at}", self.prefix);
+        let within = |outer: &str, inner: &str| {
+            inner
+                .strip_prefix(outer)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.broken
+            .iter()
+            .any(|b| within(b, &whole) || within(&whole, b))
+    }
+
+    /// True when that very place or one above it is broken already.
+    fn is_under_broken(&self, at: &str) -> bool {
+        let whole = format!("{}{at}", self.prefix);
+        self.broken.iter().any(|b| {
+            whole
+                .strip_prefix(b.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+
+    fn conforms(&self, at: &str, schema: &Value) -> Option<Vec<Wrong>> {
+        let mut places = json::expand(self.value, at);
+        places.retain(|(at, _)| !self.is_under_broken(at));
+        if places.is_empty() {
+            return None;
+        }
+        let mut wrong = Vec::new();
+        for (at, value) in places {
+            for mut defect in self.schemas.misfits(&self.rule.id, schema, value) {
+                defect.pointer.insert_str(0, &at);
+                if self.is_under_broken(&defect.pointer) {
+                    continue;
+                }
+                wrong.push(Wrong {
+                    message: defect.message(),
+                    at: defect.pointer,
+                    kind: defect.kind,
+                    expected: defect.expected,
+                    actual: defect.actual,
+                });
+            }
+        }
+        Some(wrong)
+    }
+
+    fn present_only_when(
+        &self,
+        field: &str,
+        when: &str,
+        is: &[Value],
+        may_be_absent: bool,
+    ) -> Option<Vec<Wrong>> {
+        let decides = json::get(self.value, when)?;
+        if self.is_broken(field) || self.is_broken(when) {
+            return None;
+        }
+        let due = is.iter().any(|value| json::equal(value, decides));
+        // Null says that nothing is there, in another spelling.
+        let there = json::get(self.value, field).filter(|v| !v.is_null());
+        let state = format!("{when} is {}", json::excerpt(decides, 60));
+        let wrong = match (due, there) {
+            (true, None) if !may_be_absent => Wrong {
+                at: field.to_owned(),
+                kind: "missing-field",
+                expected: format!("present, as {state}"),
+                actual: "nothing".to_owned(),
+                message: format!("{field} is missing although {state}"),
+            },
+            (false, Some(value)) => Wrong {
+                at: field.to_owned(),
+                kind: "extra-field",
+                expected: format!("absent, as {state}"),
+                actual: json::excerpt(value, 160),
+                message: format!("{field} is present although {state}"),
+            },
+            (true, _) | (false, None) => return Some(Vec::new()),
+        };
+        Some(vec![wrong])
+    }
+
+    fn configured(&self, at: &str, key: &str) -> Option<Vec<Wrong>> {
+        let mut wanted = self.surroundings.configuration?;
+        for name in key.split('.') {
+            wanted = wanted.get(name)?;
+        }
+        let value = json::get(self.value, at)?;
+        if wanted.is_null() || self.is_broken(at) {
+            return None;
+        }
+        if text_of(wanted) == text_of(value) {
+            return Some(Vec::new());
+        }
+        let (expected, actual) = (json::excerpt(wanted, 160), json::excerpt(value, 160));
+        Some(vec![Wrong {
+            message: format!("{at} is {actual}, the configuration has {expected}"),
+            at: at.to_owned(),
+            kind: "value",
+            expected,
+            actual,
+        }])
+    }
+
+    fn at_most_after(&self, at: &str, after: Option<&str>, seconds: u64) -> Option<Vec<Wrong>> {
+        let seconds_at = |pointer: &str| json::get(self.value, pointer).and_then(Value::as_f64);
+        let later = seconds_at(at)?;
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "seconds since 1970 are far below 2^52"
+        )]
+        let earlier = match after {
+            Some(pointer) => seconds_at(pointer)?,
+            None => self.surroundings.now? as f64,
+        };
+        if self.is_broken(at) || after.is_some_and(|a| self.is_broken(a)) {
+            return None;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "rules speak of minutes and days")]
+        let most = seconds as f64;
+        if later - earlier <= most {
+            return Some(Vec::new());
+        }
+        let from = after.unwrap_or("now");
+        let expected = format!("at most {seconds} s after {from}");
+        let actual = format!("{} s after {from}", later - earlier);
+        Some(vec![Wrong {
+            message: format!("{at} is {actual}, {expected} is allowed"),
+            at: at.to_owned(),
+            kind: "bound",
+            expected,
+            actual,
+        }])
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}

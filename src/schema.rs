@@ -1,0 +1,555 @@
+//! Representations against their schemas: which rule is broken at which place, one finding for one
+//! defect.
+//!
+//! Knows no exchange and no written rule; `judge` adds those.
+
+use crate::json;
+use crate::rulebook::rules::Check;
+use crate::rulebook::{OTHER_FIELDS_KEY, Origin, RULE_KEY, Rule, Rulebook, reach};
+use crate::verdict::Level;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+/// How many unlisted fields of one object are reported.
+const EXTRA_FIELDS_MAX: usize = 50;
+/// How much of a value a finding shows.
+const SHOWN: usize = 160;
+
+/// One rule broken at one place of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// JSON Pointer into the document.
+    pub pointer: String,
+    /// Id of the rule.
+    pub rule: String,
+    /// How binding it is: `must` or `should`.
+    pub level: Level,
+    /// `missing-field`, `extra-field`, `null`, `type`, `enum`, `format`, `json-text`, `pattern`,
+    /// `bound`, `unique` or `shape`.
+    pub kind: &'static str,
+    /// What was expected, for a person.
+    pub expected: String,
+    /// What was there, excerpted.
+    pub actual: String,
+    /// One sentence that says both.
+    pub message: String,
+}
+
+/// What a document was found to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Examination {
+    /// Rules that the document gave something to judge for, sorted.
+    pub judged: Vec<String>,
+    /// By pointer.
+    pub violations: Vec<Violation>,
+}
+
+/// Compiled schemas of one rulebook, made when first needed and shared between threads.
+#[derive(Default)]
+pub struct Schemas {
+    compiled: RwLock<BTreeMap<String, Arc<Validator>>>,
+    payload_rules: OnceLock<BTreeMap<String, Vec<String>>>,
+}
+
+impl fmt::Debug for Schemas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schemas").finish_non_exhaustive()
+    }
+}
+
+impl Schemas {
+    /// The compiled schema of that name.
+    fn validator(&self, name: &str, schema: &Value) -> Arc<Validator> {
+        let known = self
+            .compiled
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(name)
+            .cloned();
+        known.unwrap_or_else(|| {
+            let made = Arc::new(compile(schema).expect("the loader refuses schemas that are none"));
+            let mut compiled = self
+                .compiled
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(compiled.entry(name.to_owned()).or_insert(made))
+        })
+    }
+
+    /// Judges a document as a representation of `kind`; nothing where the kind is unknown.
+    pub fn violations(&self, rulebook: &Rulebook, kind: &str, value: &Value) -> Vec<Violation> {
+        self.examine(rulebook, kind, value).violations
+    }
+
+    /// Judges a document as a representation of `kind` and says which rules it gave something to
+    /// judge for.
+    pub fn examine(&self, rulebook: &Rulebook, kind: &str, value: &Value) -> Examination {
+        let Some(known) = rulebook.kinds.get(kind) else {
+            return Examination::default();
+        };
+        let root = &known.schema;
+        let mut walk = Walk::new(root);
+        walk.visit("", value, &reach::beside(root, root));
+        let validator = self.validator(kind, root);
+        let mut defects = walk.defects;
+        if !validator.is_valid(value) {
+            defects.extend(validator.iter_errors(value).flat_map(|e| defects_of(&e)));
+        }
+        let violations = one_each(defects)
+            .into_iter()
+            .filter_map(|defect| attribute(rulebook, root, value, defect))
+            .collect();
+        Examination {
+            judged: walk.judged.into_iter().collect(),
+            violations,
+        }
+    }
+
+    /// Ids of the written rules that judge one representation of that kind by itself.
+    pub fn payload_rules(&self, rulebook: &Rulebook, kind: &str) -> &[String] {
+        let by_kind = self.payload_rules.get_or_init(|| {
+            let mut by_kind: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for rule in rulebook.rules.values() {
+                if let Some(kind) = kind_of(rule) {
+                    by_kind.entry(kind.to_owned()).or_default().push(rule.id.clone());
+                }
+            }
+            by_kind
+        });
+        by_kind.get(kind).map_or(&[], Vec::as_slice)
+    }
+
+    /// Where a value does not fit a schema that stands for itself, such as that of a written rule:
+    /// pointers into the value, no rules. `name` identifies the schema.
+    pub fn misfits(&self, name: &str, schema: &Value, value: &Value) -> Vec<Defect> {
+        let mut walk = Walk::new(schema);
+        walk.visit("", value, &reach::beside(schema, schema));
+        let mut defects = walk.defects;
+        let validator = self.validator(name, schema);
+        if !validator.is_valid(value) {
+            defects.extend(validator.iter_errors(value).flat_map(|e| defects_of(&e)));
+        }
+        one_each(defects)
+    }
+}
+
+/// The kind whose representations a rule judges one by one; nothing for all other rules.
+fn kind_of(rule: &Rule) -> Option<&str> {
+    let Origin::Written(check) = &rule.origin else {
+        return None;
+    };
+    match check {
+        Check::Conforms { kind, .. }
+        | Check::PresentOnlyWhen { kind, .. }
+        | Check::Configured { kind, .. }
+        | Check::AtMostAfter { kind, .. } => Some(kind),
+        Check::Story {}
+        | Check::Echoes { .. }
+        | Check::Default { .. }
+        | Check::OrderedBy { .. }
+        | Check::FilteredBy { .. }
+        | Check::Bounded { .. }
+        | Check::InFormat { .. }
+        | Check::NoLongerThan { .. }
+        | Check::SameResource { .. }
+        | Check::UniqueWithin { .. }
+        | Check::IncreasingWithin { .. }
+        | Check::Transition { .. }
+        | Check::NeverAfter { .. }
+        | Check::OneSpelling { .. } => None,
+    }
+}
+
+/// Compiles a self-contained schema: formats are asserted, patterns run on the linear engine, and
+/// nothing is fetched.
+pub fn compile(schema: &Value) -> Result<Validator, String> {
+    jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .with_pattern_options(PatternOptions::regex())
+        .should_validate_formats(true)
+        .with_format("date-time", is_date_time)
+        .offline()
+        .build(schema)
+        .map_err(|error| error.to_string())
+}
+
+/// ISO 8601 date and time with an offset: `2026-01-01T00:00:00Z`, fractions and `+0000` included.
+pub fn is_date_time(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let shape = bytes.len() >= 20
+        && matches!(bytes[10], b'T' | b't')
+        && bytes[..10].iter().all(|b| b.is_ascii_digit() || *b == b'-')
+        && bytes[11..].iter().all(|b| {
+            b.is_ascii_digit() || matches!(b, b':' | b'.' | b',' | b'+' | b'-' | b'Z' | b'z')
+        });
+    shape && text.parse::<jiff::Timestamp>().is_ok()
+}
+
+/// Something wrong at one place, not yet a rule's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Defect {
+    /// JSON Pointer into the value.
+    pub pointer: String,
+    /// As in [`Violation::kind`].
+    pub kind: &'static str,
+    /// What was expected.
+    pub expected: String,
+    /// What was there.
+    pub actual: String,
+    /// The rule, where it is known without looking at the place.
+    rule: Option<String>,
+}
+
+impl Defect {
+    fn new(pointer: &str, kind: &'static str, expected: String, actual: &Value) -> Self {
+        Self {
+            pointer: pointer.to_owned(),
+            kind,
+            expected,
+            actual: json::excerpt(actual, SHOWN),
+            rule: None,
+        }
+    }
+
+    /// One sentence that says what was expected and what was there.
+    pub fn message(&self) -> String {
+        let place = if self.pointer.is_empty() {
+            "the document".to_owned()
+        } else {
+            self.pointer.clone()
+        };
+        match self.kind {
+            "missing-field" => format!("{place} is missing"),
+            "extra-field" => format!("{place} is not listed"),
+            _ => format!("{place} is {}, expected {}", self.actual, self.expected),
+        }
+    }
+
+    /// What a person should hear of first, when several things are wrong at one place.
+    fn rank(&self) -> usize {
+        const ORDER: [&str; 10] = [
+            "null",
+            "type",
+            "missing-field",
+            "extra-field",
+            "enum",
+            "json-text",
+            "format",
+            "pattern",
+            "bound",
+            "unique",
+        ];
+        ORDER
+            .iter()
+            .position(|k| *k == self.kind)
+            .unwrap_or(ORDER.len())
+    }
+}
+
+/// The first defect of each place, by place.
+fn one_each(mut defects: Vec<Defect>) -> Vec<Defect> {
+    defects.sort_by(|a, b| (&a.pointer, a.rank()).cmp(&(&b.pointer, b.rank())));
+    defects.dedup_by(|a, b| a.pointer == b.pointer);
+    defects
+}
+
+/// Finds what JSON Schema does not assert or not at the place we need: fields that are not listed,
+/// texts that should hold JSON. Notes on the way which rules have something to judge.
+struct Walk<'a> {
+    root: &'a Value,
+    judged: BTreeSet<String>,
+    defects: Vec<Defect>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(root: &'a Value) -> Self {
+        Self {
+            root,
+            judged: BTreeSet::new(),
+            defects: Vec::new(),
+        }
+    }
+
+    fn visit(&mut self, pointer: &str, value: &Value, applying: &[&'a Value]) {
+        match value {
+            Value::Object(members) => {
+                self.note_judged(members, applying);
+                self.other_fields(pointer, members, applying);
+                for (key, member) in members {
+                    let below = reach::member(self.root, applying, key);
+                    if !below.is_empty() {
+                        self.visit(&json::join(pointer, key), member, &below);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                let below = reach::items(self.root, applying);
+                if !below.is_empty() {
+                    for (n, item) in items.iter().enumerate() {
+                        self.visit(&format!("{pointer}/{n}"), item, &below);
+                    }
+                }
+            }
+            Value::String(text) => self.json_text(pointer, text, value, applying),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn note_judged(&mut self, members: &serde_json::Map<String, Value>, applying: &[&'a Value]) {
+        for schema in applying {
+            let required = schema.get("required").and_then(Value::as_array);
+            let is_required = |name: &str| {
+                required.is_some_and(|names| names.iter().any(|n| n.as_str() == Some(name)))
+            };
+            let properties = schema.get("properties").and_then(Value::as_object);
+            for (name, property) in properties.into_iter().flatten() {
+                if let Some(rule) = property.get(RULE_KEY).and_then(Value::as_str)
+                    && (members.contains_key(name) || is_required(name))
+                    && !self.judged.contains(rule)
+                {
+                    self.judged.insert(rule.to_owned());
+                }
+            }
+        }
+    }
+
+    fn other_fields(
+        &mut self,
+        pointer: &str,
+        members: &serde_json::Map<String, Value>,
+        applying: &[&'a Value],
+    ) {
+        let Some(rule) = applying
+            .iter()
+            .find_map(|s| s.get(OTHER_FIELDS_KEY).and_then(Value::as_str))
+        else {
+            return;
+        };
+        self.judged.insert(rule.to_owned());
+        let is_listed = |name: &str| {
+            applying
+                .iter()
+                .any(|s| s.get("properties").is_some_and(|p| p.get(name).is_some()))
+        };
+        let extra = members.iter().filter(|(name, _)| !is_listed(name));
+        for (name, value) in extra.take(EXTRA_FIELDS_MAX) {
+            let at = json::join(pointer, name);
+            let mut defect =
+                Defect::new(&at, "extra-field", "only listed fields".to_owned(), value);
+            defect.rule = Some(rule.to_owned());
+            self.defects.push(defect);
+        }
+    }
+
+    fn json_text(&mut self, pointer: &str, text: &str, value: &Value, applying: &[&'a Value]) {
+        let due = |s: &&Value| {
+            s.get("contentMediaType").and_then(Value::as_str) == Some("application/json")
+        };
+        if applying.iter().any(due)
+            && let Err(fault) = json::parse(text.as_bytes(), json::Limits::default())
+        {
+            let expected = format!("a text that is JSON ({fault})");
+            self.defects
+                .push(Defect::new(pointer, "json-text", expected, value));
+        }
+    }
+}
+
+/// What one error of the validator says, at the places where a person would look.
+fn defects_of(error: &ValidationError<'_>) -> Vec<Defect> {
+    let pointer = error.instance_path().as_str();
+    let actual: &Value = error.instance();
+    let one = |kind, expected| vec![Defect::new(pointer, kind, expected, actual)];
+    let bound = |words: &str, limit: &dyn fmt::Display| one("bound", format!("{words} {limit}"));
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            let mut defect = Defect::new(
+                &json::join(pointer, name),
+                "missing-field",
+                format!("a field `{name}`"),
+                actual,
+            );
+            "nothing".clone_into(&mut defect.actual);
+            vec![defect]
+        }
+        ValidationErrorKind::Type { kind } => {
+            let wanted = types(kind);
+            one(if actual.is_null() { "null" } else { "type" }, wanted)
+        }
+        ValidationErrorKind::Enum { options } => one(
+            if actual.is_null() { "null" } else { "enum" },
+            format!("one of {}", choices(options)),
+        ),
+        ValidationErrorKind::Constant { expected_value } => one(
+            if actual.is_null() { "null" } else { "enum" },
+            json::excerpt(expected_value, SHOWN),
+        ),
+        ValidationErrorKind::Format { format } => one("format", format!("the format {format}")),
+        ValidationErrorKind::Pattern { pattern } => {
+            one("pattern", format!("a text that matches {pattern}"))
+        }
+        ValidationErrorKind::ContentMediaType { .. } => {
+            one("json-text", "a text that is JSON".to_owned())
+        }
+        ValidationErrorKind::Minimum { limit } => bound("at least", limit),
+        ValidationErrorKind::Maximum { limit } => bound("at most", limit),
+        ValidationErrorKind::ExclusiveMinimum { limit } => bound("more than", limit),
+        ValidationErrorKind::ExclusiveMaximum { limit } => bound("less than", limit),
+        ValidationErrorKind::MinLength { limit } => bound("characters, at least", limit),
+        ValidationErrorKind::MaxLength { limit } => bound("characters, at most", limit),
+        ValidationErrorKind::MinItems { limit } => bound("items, at least", limit),
+        ValidationErrorKind::MaxItems { limit } => bound("items, at most", limit),
+        ValidationErrorKind::AdditionalItems { limit } => bound("items, at most", limit),
+        ValidationErrorKind::MinProperties { limit } => bound("fields, at least", limit),
+        ValidationErrorKind::MaxProperties { limit } => bound("fields, at most", limit),
+        ValidationErrorKind::MultipleOf { multiple_of } => bound("a multiple of", multiple_of),
+        ValidationErrorKind::UniqueItems => one("unique", "items that all differ".to_owned()),
+        ValidationErrorKind::AnyOf { context }
+        | ValidationErrorKind::OneOfNotValid { context }
+        | ValidationErrorKind::OneOfMultipleValid { context } => branches(pointer, actual, context),
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => unexpected
+            .iter()
+            .take(EXTRA_FIELDS_MAX)
+            .map(|name| {
+                let value = actual.get(name).unwrap_or(&Value::Null);
+                let at = json::join(pointer, name);
+                Defect::new(&at, "extra-field", "only listed fields".to_owned(), value)
+            })
+            .collect(),
+        ValidationErrorKind::FalseSchema => one("extra-field", "nothing at this place".to_owned()),
+        ValidationErrorKind::Contains
+        | ValidationErrorKind::Not { .. }
+        | ValidationErrorKind::PropertyNames { .. }
+        | ValidationErrorKind::UnevaluatedItems { .. }
+        | ValidationErrorKind::ContentEncoding { .. }
+        | ValidationErrorKind::FromUtf8 { .. }
+        | ValidationErrorKind::Custom { .. }
+        | ValidationErrorKind::BacktrackLimitExceeded { .. }
+        | ValidationErrorKind::RegexEngineFailure { .. }
+        | ValidationErrorKind::Referencing(_) => {
+            one("shape", format!("what `{}` says", error.kind().keyword()))
+        }
+    }
+}
+
+/// Of several alternatives, what is wrong with the one that the value comes nearest to: of those
+/// that allow its type, the one with the fewest defects.
+fn branches(
+    pointer: &str,
+    actual: &Value,
+    context: &[Vec<ValidationError<'static>>],
+) -> Vec<Defect> {
+    let alternatives: Vec<Vec<Defect>> = context
+        .iter()
+        .map(|errors| one_each(errors.iter().flat_map(defects_of).collect()))
+        .collect();
+    let is_other_type = |d: &Defect| d.pointer == pointer && matches!(d.kind, "type" | "null");
+    alternatives
+        .iter()
+        .filter(|defects| !defects.is_empty() && !defects.iter().any(is_other_type))
+        .min_by_key(|defects| defects.len())
+        .cloned()
+        .unwrap_or_else(|| {
+            let wanted: Vec<&str> = alternatives
+                .iter()
+                .flatten()
+                .filter(|d| is_other_type(d))
+                .map(|d| d.expected.as_str())
+                .collect();
+            let kind = if actual.is_null() { "null" } else { "type" };
+            let expected = if wanted.is_empty() {
+                "exactly one of the shapes that are shown".to_owned()
+            } else {
+                wanted.join(" or ")
+            };
+            vec![Defect::new(pointer, kind, expected, actual)]
+        })
+}
+
+fn types(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(one) => one.to_string(),
+        TypeKind::Multiple(several) => {
+            let names: Vec<String> = several.iter().map(|t| t.to_string()).collect();
+            names.join(" or ")
+        }
+    }
+}
+
+fn choices(options: &Value) -> String {
+    let words: Vec<String> = options
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|option| json::excerpt(option, 40))
+        .collect();
+    words.join(", ")
+}
+
+/// The defect as a violation of the deepest property rule on the way to it.
+fn attribute(
+    rulebook: &Rulebook,
+    root: &Value,
+    value: &Value,
+    defect: Defect,
+) -> Option<Violation> {
+    let rule = defect
+        .rule
+        .clone()
+        .or_else(|| rule_at(root, value, &defect.pointer))?;
+    let level = rulebook.rules.get(&rule)?.level;
+    let counts = match level {
+        Level::Must | Level::Should => true,
+        Level::May | Level::Open => false,
+    };
+    counts.then(|| Violation {
+        message: defect.message(),
+        pointer: defect.pointer,
+        rule,
+        level,
+        kind: defect.kind,
+        expected: defect.expected,
+        actual: defect.actual,
+    })
+}
+
+/// Rule of the deepest property on the way to a place. A document that is not even an object
+/// breaks the rule of its first required field.
+fn rule_at(root: &Value, value: &Value, pointer: &str) -> Option<String> {
+    let mut applying = reach::beside(root, root);
+    let mut rule = None;
+    let mut here = Some(value);
+    for segment in json::segments(pointer) {
+        let is_array = here.is_some_and(Value::is_array);
+        applying = if is_array {
+            reach::items(root, &applying)
+        } else {
+            reach::member(root, &applying, &segment)
+        };
+        here = here.and_then(|v| v.pointer(&json::join("", &segment)));
+        let named = |s: &&Value| s.get(RULE_KEY).and_then(Value::as_str).map(str::to_owned);
+        rule = applying.iter().find_map(named).or(rule);
+    }
+    rule.or_else(|| first_rule(root))
+}
+
+fn first_rule(root: &Value) -> Option<String> {
+    let applying = reach::beside(root, root);
+    let named = |schema: &&Value| {
+        let properties = schema.get("properties")?.as_object()?;
+        let required = schema.get("required").and_then(Value::as_array);
+        let first = required.into_iter().flatten().find_map(Value::as_str);
+        first
+            .and_then(|name| properties.get(name))
+            .into_iter()
+            .chain(properties.values())
+            .find_map(|p| p.get(RULE_KEY)?.as_str().map(str::to_owned))
+    };
+    applying.iter().find_map(named)
+}

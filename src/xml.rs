@@ -1,0 +1,374 @@
+//! XML answers as JSON values, so that the same rules judge both formats (D1, Endpoints: FORMAT).
+//!
+//! No document shows how the XML looks. So names and texts are taken as they come, and the types
+//! from the schema; what does not fit its type stays a text and is judged as one.
+
+use crate::rulebook::reach;
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+use serde_json::{Map, Number, Value};
+
+/// Elements within each other.
+const DEPTH_MAX: usize = 64;
+/// Attributes of one element.
+const ATTRIBUTES_MAX: usize = 256;
+/// Elements in all.
+const ELEMENTS_MAX: usize = 250_000;
+/// Bytes in all.
+const BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Why a document could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum XmlFault {
+    /// Larger than the limit.
+    #[error("{0} bytes where {BYTES_MAX} are allowed")]
+    TooLarge(usize),
+    /// Not UTF-8.
+    #[error("not valid UTF-8 at byte {0}")]
+    NotUtf8(usize),
+    /// A document type, which could bring entities or other files.
+    #[error("a document type at byte {0}; it is refused unread")]
+    DocumentType(u64),
+    /// Nested too deeply.
+    #[error("nesting over {DEPTH_MAX} at byte {0}")]
+    TooDeep(u64),
+    /// Too many elements or attributes.
+    #[error("too many elements or attributes at byte {0}")]
+    TooMany(u64),
+    /// Not well-formed.
+    #[error("not well-formed at byte {at}: {reason}")]
+    Syntax {
+        /// Where it shows.
+        at: u64,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// An element as it was read.
+#[derive(Debug, Default)]
+struct Element {
+    name: String,
+    is_nil: bool,
+    r#type: Option<String>,
+    text: String,
+    children: Vec<Element>,
+}
+
+/// Reads an XML document as a value of that schema; without one, types come from the elements' own
+/// `type` attributes. The root element's name is free.
+pub fn to_value(xml: &[u8], schema: Option<&Value>) -> Result<Value, XmlFault> {
+    let element = read(xml)?;
+    let free = Value::Bool(true);
+    let root = schema.unwrap_or(&free);
+    Ok(convert(root, &reach::beside(root, root), &element))
+}
+
+fn read(xml: &[u8]) -> Result<Element, XmlFault> {
+    if xml.len() > BYTES_MAX {
+        return Err(XmlFault::TooLarge(xml.len()));
+    }
+    let text = std::str::from_utf8(xml).map_err(|e| XmlFault::NotUtf8(e.valid_up_to()))?;
+    let mut reader = Reader::from_str(text);
+    reader.config_mut().expand_empty_elements = true;
+    let mut open: Vec<Element> = vec![Element::default()];
+    let mut elements = 0;
+    loop {
+        let at = reader.buffer_position();
+        let syntax = |reason: String| XmlFault::Syntax { at, reason };
+        match reader.read_event().map_err(|e| syntax(e.to_string()))? {
+            Event::Start(start) => {
+                elements += 1;
+                if open.len() > DEPTH_MAX {
+                    return Err(XmlFault::TooDeep(at));
+                }
+                if elements > ELEMENTS_MAX {
+                    return Err(XmlFault::TooMany(at));
+                }
+                open.push(begin(&start, at)?);
+            }
+            Event::End(_) => {
+                let closed = open.pop().expect("the reader refuses an end without its start");
+                match open.last_mut() {
+                    Some(parent) => parent.children.push(closed),
+                    None => return Err(syntax("an end without its start".to_owned())),
+                }
+            }
+            Event::Text(piece) => {
+                let piece = piece.decode().map_err(|e| syntax(e.to_string()))?;
+                append(&mut open, &piece);
+            }
+            Event::CData(piece) => {
+                let piece = piece.decode().map_err(|e| syntax(e.to_string()))?;
+                append(&mut open, &piece);
+            }
+            Event::GeneralRef(reference) => {
+                let name = reference.decode().map_err(|e| syntax(e.to_string()))?;
+                let resolved = entity(&name)
+                    .or_else(|| reference.resolve_char_ref().ok().flatten())
+                    .ok_or_else(|| syntax(format!("the unknown entity `{name}`")))?;
+                append(&mut open, resolved.encode_utf8(&mut [0; 4]));
+            }
+            Event::DocType(_) => return Err(XmlFault::DocumentType(at)),
+            Event::Empty(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
+            Event::Eof => break,
+        }
+    }
+    let at = reader.buffer_position();
+    let mut roots = open.pop().filter(|_| open.is_empty()).map(|outer| outer.children);
+    match roots.as_mut().map(|roots| (roots.len(), roots.pop())) {
+        Some((1, Some(root))) => Ok(root),
+        Some((_, _)) => Err(XmlFault::Syntax {
+            at,
+            reason: "expected one root element".to_owned(),
+        }),
+        None => Err(XmlFault::Syntax {
+            at,
+            reason: "an element is not closed".to_owned(),
+        }),
+    }
+}
+
+fn begin(start: &BytesStart<'_>, at: u64) -> Result<Element, XmlFault> {
+    let syntax = |reason: String| XmlFault::Syntax { at, reason };
+    let mut element = Element {
+        name: String::from_utf8_lossy(start.local_name().as_ref()).into_owned(),
+        ..Element::default()
+    };
+    for (n, attribute) in start.attributes().enumerate() {
+        if n >= ATTRIBUTES_MAX {
+            return Err(XmlFault::TooMany(at));
+        }
+        let attribute = attribute.map_err(|e| syntax(e.to_string()))?;
+        let value = String::from_utf8_lossy(&attribute.value).into_owned();
+        match attribute.key.local_name().as_ref() {
+            b"nil" | b"null" => element.is_nil = value == "true",
+            b"type" => element.r#type = Some(value),
+            b"key" => element.name = unescaped(&value),
+            _ => {}
+        }
+    }
+    Ok(element)
+}
+
+fn append(open: &mut [Element], piece: &str) {
+    if let Some(element) = open.last_mut() {
+        element.text.push_str(piece);
+    }
+}
+
+fn entity(name: &str) -> Option<char> {
+    match name {
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "amp" => Some('&'),
+        "apos" => Some('\''),
+        "quot" => Some('"'),
+        _ => None,
+    }
+}
+
+fn unescaped(text: &str) -> String {
+    quick_xml::escape::unescape(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
+}
+
+/// What a schema allows at a place; everything where it says nothing.
+struct Allowed {
+    types: Vec<String>,
+}
+
+impl Allowed {
+    fn by(applying: &[&Value]) -> Self {
+        let mut types = Vec::new();
+        for schema in applying {
+            match schema.get("type") {
+                Some(Value::String(one)) => types.push(one.clone()),
+                Some(Value::Array(several)) => {
+                    types.extend(several.iter().filter_map(Value::as_str).map(str::to_owned));
+                }
+                Some(_) | None => {}
+            }
+            let values = schema.get("enum").and_then(Value::as_array);
+            let values = values.into_iter().flatten().chain(schema.get("const"));
+            types.extend(values.map(|v| crate::json::type_name(v).to_owned()));
+            if schema.get("properties").is_some() {
+                types.push("object".to_owned());
+            }
+        }
+        Self { types }
+    }
+
+    fn is_unsaid(&self) -> bool {
+        self.types.is_empty()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.types.iter().any(|t| t == name)
+    }
+}
+
+fn convert(root: &Value, applying: &[&Value], element: &Element) -> Value {
+    let allowed = Allowed::by(applying);
+    if element.is_nil {
+        return Value::Null;
+    }
+    let hint = element.r#type.as_deref();
+    if allowed.has("array") || (allowed.is_unsaid() && hint == Some("array")) {
+        let below = reach::items(root, applying);
+        let items = element.children.iter().map(|c| convert(root, &below, c));
+        return Value::Array(items.collect());
+    }
+    if !element.children.is_empty() {
+        return object(root, applying, element);
+    }
+    scalar(&allowed, element)
+}
+
+fn object(root: &Value, applying: &[&Value], element: &Element) -> Value {
+    let mut members: Map<String, Value> = Map::new();
+    let mut repeated: Vec<&str> = Vec::new();
+    for child in &element.children {
+        let below = reach::member(root, applying, &child.name);
+        let is_list = Allowed::by(&below).has("array");
+        // A list may come as repeated elements without one around them.
+        let is_bare_item = is_list && child.children.is_empty() && !child.text.trim().is_empty();
+        let value = if is_bare_item {
+            Value::Array(vec![convert(root, &reach::items(root, &below), child)])
+        } else {
+            convert(root, &below, child)
+        };
+        match members.get_mut(&child.name) {
+            None => {
+                members.insert(child.name.clone(), value);
+            }
+            Some(Value::Array(items)) if is_list => match value {
+                Value::Array(more) => items.extend(more),
+                one => items.push(one),
+            },
+            // An element that should stand once stands twice: the type rule tells.
+            Some(Value::Array(items)) if repeated.contains(&child.name.as_str()) => {
+                items.push(value);
+            }
+            Some(first) => {
+                *first = Value::Array(vec![first.take(), value]);
+                repeated.push(&child.name);
+            }
+        }
+    }
+    Value::Object(members)
+}
+
+fn scalar(allowed: &Allowed, element: &Element) -> Value {
+    let text = element.text.as_str();
+    let word = text.trim();
+    let hint = element.r#type.as_deref().unwrap_or_default();
+    if word.is_empty() {
+        return match (allowed.has("null"), allowed.has("object")) {
+            (true, _) => Value::Null,
+            (false, true) => Value::Object(Map::new()),
+            (false, false) => Value::String(text.to_owned()),
+        };
+    }
+    if allowed.has("boolean") || (allowed.is_unsaid() && hint == "boolean") {
+        match word {
+            "true" => return Value::Bool(true),
+            "false" => return Value::Bool(false),
+            _ => {}
+        }
+    }
+    let is_number = allowed.has("integer")
+        || allowed.has("number")
+        || (allowed.is_unsaid() && matches!(hint, "integer" | "float" | "decimal"));
+    if is_number && let Ok(number) = word.parse::<Number>() {
+        return Value::Number(number);
+    }
+    Value::String(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "id": {"type": "integer"},
+                "ok": {"type": "boolean"},
+                "name": {"type": "string"},
+                "gone": {"type": ["string", "null"]},
+                "free": {"type": "object"},
+                "devices": {"type": "array", "items": {"type": "string"}},
+                "user": {"$ref": "#/$defs/user"},
+            },
+            "$defs": {"user": {"type": "object", "properties": {"n": {"type": ["integer", "null"]}}}},
+        })
+    }
+
+    fn value(xml: &str) -> Value {
+        to_value(xml.as_bytes(), Some(&schema())).unwrap()
+    }
+
+    #[test]
+    fn types_come_from_the_schema() {
+        assert_eq!(
+            value("<hash><id>7</id><ok>true</ok><name>12 &amp; &#x41;</name><gone/><free/>\
+                   <user><n>1</n></user></hash>"),
+            json!({"id": 7, "ok": true, "name": "12 & A", "gone": null, "free": {}, "user": {"n": 1}})
+        );
+    }
+
+    #[test]
+    fn lists_come_with_and_without_an_element_around_them() {
+        let expected = json!({"devices": ["a", "b"]});
+        for xml in [
+            "<r><devices><device>a</device><device>b</device></devices></r>",
+            "<r><devices>a</devices><devices>b</devices></r>",
+        ] {
+            assert_eq!(value(xml), expected);
+        }
+        assert_eq!(value("<r><devices/></r>"), json!({"devices": []}));
+    }
+
+    #[test]
+    fn what_does_not_fit_stays_a_text() {
+        assert_eq!(
+            value("<r><id>seven</id><ok>yes</ok><name>a</name><name>b</name></r>"),
+            json!({"id": "seven", "ok": "yes", "name": ["a", "b"]})
+        );
+    }
+
+    #[test]
+    fn attributes_speak_where_the_schema_does_not() {
+        let xml = br#"<r><a type="integer">1</a><b nil="true"/><entry key="x &lt;y">z</entry></r>"#;
+        assert_eq!(
+            to_value(xml, None).unwrap(),
+            json!({"a": 1, "b": null, "x <y": "z"})
+        );
+    }
+
+    #[test]
+    fn hostile_documents_are_refused() {
+        let bomb = "<!DOCTYPE r [<!ENTITY a \"x\">]><r>&a;</r>";
+        assert!(matches!(to_value(bomb.as_bytes(), None), Err(XmlFault::DocumentType(_))));
+        let deep = "<a>".repeat(100_000);
+        assert!(matches!(to_value(deep.as_bytes(), None), Err(XmlFault::TooDeep(_))));
+        let wide = format!("<a {}/>", (0..300).map(|n| format!("a{n}='1' ")).collect::<String>());
+        assert!(matches!(to_value(wide.as_bytes(), None), Err(XmlFault::TooMany(_))));
+        let many = format!("<r>{}</r>", "<a/>".repeat(ELEMENTS_MAX + 1));
+        assert!(matches!(to_value(many.as_bytes(), None), Err(XmlFault::TooMany(_))));
+        for xml in ["", "text", "<a>", "<a></b>", "<a/><b/>", "</a>", "<a>&x;</a>", "<a b=>"] {
+            assert!(to_value(xml.as_bytes(), None).is_err(), "{xml}");
+        }
+        assert_eq!(to_value(b"<a>\xff</a>", None), Err(XmlFault::NotUtf8(3)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "[<>/a=\"'&;!\\[\\]?\\- x1]{0,60}") {
+            let _ = to_value(text.as_bytes(), Some(&schema()));
+        }
+    }
+}
