@@ -5,6 +5,7 @@ pub mod clock;
 pub mod http;
 pub mod ids;
 pub mod json;
+pub mod judge;
 pub mod redact;
 pub mod rulebook;
 pub mod schema;

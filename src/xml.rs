@@ -88,23 +88,23 @@ fn read(xml: &[u8]) -> Result<Element, XmlFault> {
                 open.push(begin(&start, at)?);
             }
             Event::End(_) => {
-                let closed = open.pop().expect("the reader refuses an end without its start");
+                let closed = open
+                    .pop()
+                    .expect("the reader refuses an end without its start");
                 match open.last_mut() {
                     Some(parent) => parent.children.push(closed),
                     None => return Err(syntax("an end without its start".to_owned())),
                 }
             }
             Event::Text(piece) => {
-                let piece = piece.decode().map_err(|e| syntax(e.to_string()))?;
                 append(&mut open, &piece);
             }
             Event::CData(piece) => {
-                let piece = piece.decode().map_err(|e| syntax(e.to_string()))?;
                 append(&mut open, &piece);
             }
             Event::GeneralRef(reference) => {
-                let name = reference.decode().map_err(|e| syntax(e.to_string()))?;
-                let resolved = entity(&name)
+                let name: &str = &reference;
+                let resolved = entity(name)
                     .or_else(|| reference.resolve_char_ref().ok().flatten())
                     .ok_or_else(|| syntax(format!("the unknown entity `{name}`")))?;
                 append(&mut open, resolved.encode_utf8(&mut [0; 4]));
@@ -115,7 +115,10 @@ fn read(xml: &[u8]) -> Result<Element, XmlFault> {
         }
     }
     let at = reader.buffer_position();
-    let mut roots = open.pop().filter(|_| open.is_empty()).map(|outer| outer.children);
+    let mut roots = open
+        .pop()
+        .filter(|_| open.is_empty())
+        .map(|outer| outer.children);
     match roots.as_mut().map(|roots| (roots.len(), roots.pop())) {
         Some((1, Some(root))) => Ok(root),
         Some((_, _)) => Err(XmlFault::Syntax {
@@ -132,7 +135,7 @@ fn read(xml: &[u8]) -> Result<Element, XmlFault> {
 fn begin(start: &BytesStart<'_>, at: u64) -> Result<Element, XmlFault> {
     let syntax = |reason: String| XmlFault::Syntax { at, reason };
     let mut element = Element {
-        name: String::from_utf8_lossy(start.local_name().as_ref()).into_owned(),
+        name: start.local_name().as_ref().to_owned(),
         ..Element::default()
     };
     for (n, attribute) in start.attributes().enumerate() {
@@ -140,11 +143,11 @@ fn begin(start: &BytesStart<'_>, at: u64) -> Result<Element, XmlFault> {
             return Err(XmlFault::TooMany(at));
         }
         let attribute = attribute.map_err(|e| syntax(e.to_string()))?;
-        let value = String::from_utf8_lossy(&attribute.value).into_owned();
+        let value = attribute.value.into_owned();
         match attribute.key.local_name().as_ref() {
-            b"nil" | b"null" => element.is_nil = value == "true",
-            b"type" => element.r#type = Some(value),
-            b"key" => element.name = unescaped(&value),
+            "nil" | "null" => element.is_nil = value == "true",
+            "type" => element.r#type = Some(value),
+            "key" => element.name = unescaped(&value),
             _ => {}
         }
     }
@@ -314,8 +317,10 @@ mod tests {
     #[test]
     fn types_come_from_the_schema() {
         assert_eq!(
-            value("<hash><id>7</id><ok>true</ok><name>12 &amp; &#x41;</name><gone/><free/>\
-                   <user><n>1</n></user></hash>"),
+            value(
+                "<hash><id>7</id><ok>true</ok><name>12 &amp; &#x41;</name><gone/><free/>\
+                   <user><n>1</n></user></hash>"
+            ),
             json!({"id": 7, "ok": true, "name": "12 & A", "gone": null, "free": {}, "user": {"n": 1}})
         );
     }
@@ -352,14 +357,38 @@ mod tests {
     #[test]
     fn hostile_documents_are_refused() {
         let bomb = "<!DOCTYPE r [<!ENTITY a \"x\">]><r>&a;</r>";
-        assert!(matches!(to_value(bomb.as_bytes(), None), Err(XmlFault::DocumentType(_))));
+        assert!(matches!(
+            to_value(bomb.as_bytes(), None),
+            Err(XmlFault::DocumentType(_))
+        ));
         let deep = "<a>".repeat(100_000);
-        assert!(matches!(to_value(deep.as_bytes(), None), Err(XmlFault::TooDeep(_))));
-        let wide = format!("<a {}/>", (0..300).map(|n| format!("a{n}='1' ")).collect::<String>());
-        assert!(matches!(to_value(wide.as_bytes(), None), Err(XmlFault::TooMany(_))));
+        assert!(matches!(
+            to_value(deep.as_bytes(), None),
+            Err(XmlFault::TooDeep(_))
+        ));
+        let wide = format!(
+            "<a {}/>",
+            (0..300).map(|n| format!("a{n}='1' ")).collect::<String>()
+        );
+        assert!(matches!(
+            to_value(wide.as_bytes(), None),
+            Err(XmlFault::TooMany(_))
+        ));
         let many = format!("<r>{}</r>", "<a/>".repeat(ELEMENTS_MAX + 1));
-        assert!(matches!(to_value(many.as_bytes(), None), Err(XmlFault::TooMany(_))));
-        for xml in ["", "text", "<a>", "<a></b>", "<a/><b/>", "</a>", "<a>&x;</a>", "<a b=>"] {
+        assert!(matches!(
+            to_value(many.as_bytes(), None),
+            Err(XmlFault::TooMany(_))
+        ));
+        for xml in [
+            "",
+            "text",
+            "<a>",
+            "<a></b>",
+            "<a/><b/>",
+            "</a>",
+            "<a>&x;</a>",
+            "<a b=>",
+        ] {
             assert!(to_value(xml.as_bytes(), None).is_err(), "{xml}");
         }
         assert_eq!(to_value(b"<a>\xff</a>", None), Err(XmlFault::NotUtf8(3)));

@@ -32,12 +32,7 @@ pub struct Surroundings<'a> {
 }
 
 /// Judges a document as a representation of `kind`, list items included.
-pub fn judge_payload(
-    rulebook: &Rulebook,
-    schemas: &Schemas,
-    kind: &str,
-    value: &Value,
-) -> Outcome {
+pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: &Value) -> Outcome {
     judge_payload_in(rulebook, schemas, kind, value, Surroundings::default())
 }
 
@@ -293,7 +288,10 @@ impl Judging<'_> {
         if self.is_broken(at) || after.is_some_and(|a| self.is_broken(a)) {
             return None;
         }
-        #[expect(clippy::cast_precision_loss, reason = "rules speak of minutes and days")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "rules speak of minutes and days"
+        )]
         let most = seconds as f64;
         if later - earlier <= most {
             return Some(Vec::new());
@@ -315,4 +313,196 @@ fn text_of(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::collections::BTreeMap;
+
+    fn rulebook(check: Check) -> Rulebook {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "status": {"type": "string", "x-rule-id": "auth/thing/status"},
+                "device": {"type": ["object", "null"], "x-rule-id": "auth/thing/device"},
+            },
+        });
+        let rule = |id: &str, origin: Origin| Rule {
+            id: id.to_owned(),
+            service: "auth".to_owned(),
+            level: Level::Must,
+            basis: crate::verdict::Basis::Stated,
+            source: crate::source::Source {
+                document: crate::source::Document::D1,
+                section: "Device".to_owned(),
+                lines: vec![1],
+            },
+            says: String::new(),
+            place: String::new(),
+            origin,
+        };
+        let property = |name: &str| Origin::Property {
+            kind: "auth/thing".to_owned(),
+            pointer: format!("/{name}"),
+        };
+        let kind = crate::rulebook::Kind {
+            name: "auth/thing".to_owned(),
+            schema,
+            page_of: None,
+        };
+        let rules = [
+            rule("auth/thing/status", property("status")),
+            rule("auth/thing/device", property("device")),
+            rule("auth/thing/written", Origin::Written(check)),
+        ];
+        Rulebook {
+            digest: String::new(),
+            rules: rules.into_iter().map(|r| (r.id.clone(), r)).collect(),
+            services: BTreeMap::new(),
+            open_points: BTreeMap::new(),
+            kinds: BTreeMap::from([(kind.name.clone(), kind)]),
+            event_types: BTreeMap::new(),
+        }
+    }
+
+    fn judged(check: Check, value: &Value, surroundings: Surroundings<'_>) -> (bool, Vec<String>) {
+        let rulebook = rulebook(check);
+        let schemas = Schemas::default();
+        let outcome = judge_payload_in(&rulebook, &schemas, "auth/thing", value, surroundings);
+        let judged = outcome.judged.iter().any(|r| r == "auth/thing/written");
+        let found = outcome.violations.into_iter();
+        (
+            judged,
+            found
+                .map(|v| format!("{} {} {}", v.rule, v.pointer, v.kind))
+                .collect(),
+        )
+    }
+
+    const SILENT: Vec<String> = Vec::new();
+
+    #[test]
+    fn a_field_comes_and_goes_with_another() {
+        let judge = |may_be_absent: bool, value: Value| {
+            let check = Check::PresentOnlyWhen {
+                kind: "auth/thing".to_owned(),
+                field: "/device".to_owned(),
+                when: "/status".to_owned(),
+                is: vec![json!("approved")],
+                may_be_absent,
+            };
+            judged(check, &value, Surroundings::default())
+        };
+        assert_eq!(
+            judge(false, json!({"status": "approved", "device": {}})),
+            (true, SILENT)
+        );
+        assert_eq!(judge(false, json!({"status": "pending"})), (true, SILENT));
+        assert_eq!(
+            judge(false, json!({"status": "pending", "device": null})),
+            (true, SILENT)
+        );
+        assert_eq!(judge(true, json!({"status": "approved"})), (true, SILENT));
+        assert_eq!(judge(false, json!({"device": {}})), (false, SILENT));
+        let (_, found) = judge(false, json!({"status": "approved"}));
+        assert_eq!(found, ["auth/thing/written /device missing-field"]);
+        let (_, found) = judge(false, json!({"status": "pending", "device": {}}));
+        assert_eq!(found, ["auth/thing/written /device extra-field"]);
+        // Broken by its schema already: one defect, one finding.
+        let (told, found) = judge(false, json!({"status": "pending", "device": 1}));
+        assert_eq!(
+            (told, found),
+            (false, vec!["auth/thing/device /device type".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_second_opinion_about_a_field() {
+        let judge = |value: Value| {
+            let check = Check::Conforms {
+                kind: "auth/thing".to_owned(),
+                at: "/device".to_owned(),
+                schema: json!({"type": "object", "required": ["id"]}),
+            };
+            judged(check, &value, Surroundings::default())
+        };
+        assert_eq!(judge(json!({"device": {"id": 1}})), (true, SILENT));
+        assert_eq!(judge(json!({})), (false, SILENT));
+        assert_eq!(
+            judge(json!({"device": null})).1,
+            ["auth/thing/written /device null"]
+        );
+        assert_eq!(
+            judge(json!({"device": {}})).1,
+            ["auth/thing/written /device/id missing-field"]
+        );
+        assert_eq!(
+            judge(json!({"device": 1})),
+            (false, vec!["auth/thing/device /device type".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_value_is_that_of_the_configuration() {
+        let configuration = json!({"application": {"id": 7, "name": null}});
+        let judge = |key: &str, value: Value, configuration: Option<&Value>| {
+            let check = Check::Configured {
+                kind: "auth/thing".to_owned(),
+                at: "/status".to_owned(),
+                key: key.to_owned(),
+            };
+            let surroundings = Surroundings {
+                now: None,
+                configuration,
+            };
+            judged(check, &value, surroundings)
+        };
+        let seven = json!({"status": "7"});
+        assert_eq!(
+            judge("application.id", seven.clone(), Some(&configuration)),
+            (true, SILENT)
+        );
+        let (_, found) = judge(
+            "application.id",
+            json!({"status": "8"}),
+            Some(&configuration),
+        );
+        assert_eq!(found, ["auth/thing/written /status value"]);
+        assert_eq!(
+            judge("application.name", seven.clone(), Some(&configuration)),
+            (false, SILENT)
+        );
+        assert_eq!(judge("application.id", seven, None), (false, SILENT));
+    }
+
+    #[test]
+    fn a_time_is_not_too_far_after_another() {
+        let judge = |after: Option<&str>, value: Value, now: Option<i64>| {
+            let check = Check::AtMostAfter {
+                kind: "auth/thing".to_owned(),
+                at: "/exp".to_owned(),
+                after: after.map(str::to_owned),
+                seconds: 900,
+            };
+            let surroundings = Surroundings {
+                now,
+                configuration: None,
+            };
+            judged(check, &value, surroundings)
+        };
+        let token = |exp: f64| json!({"iat": 1000, "exp": exp});
+        assert_eq!(judge(Some("/iat"), token(1900.0), None), (true, SILENT));
+        assert_eq!(
+            judge(Some("/iat"), token(1900.5), None).1,
+            ["auth/thing/written /exp bound"]
+        );
+        assert_eq!(judge(None, token(1900.0), None), (false, SILENT));
+        assert_eq!(judge(None, token(1900.0), Some(1000)), (true, SILENT));
+        assert_eq!(
+            judge(None, token(1901.0), Some(1000)).1,
+            ["auth/thing/written /exp bound"]
+        );
+    }
 }
