@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::AbortHandle;
 
@@ -33,6 +33,8 @@ const HEAD_LINES: usize = 256;
 const GRACE: Duration = Duration::from_millis(50);
 /// How often a full listener looks for room.
 const PATIENCE: Duration = Duration::from_millis(10);
+/// How many connections may wait to be accepted.
+const QUEUE: u32 = 1024;
 /// Bodies above this size take turns, so that all connections together stay small.
 const LARGE_BODY: u64 = 16 * 1024;
 /// How many large bodies are read at once.
@@ -92,14 +94,16 @@ impl Listener {
             address: settings.listen,
             source,
         };
-        let socket = std::net::TcpListener::bind(settings.listen).map_err(wrap)?;
-        socket.set_nonblocking(true).map_err(wrap)?;
-        let address = socket.local_addr().map_err(wrap)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
             .build()
             .map_err(wrap)?;
+        let socket = {
+            let _context = runtime.enter();
+            bind(settings.listen).map_err(wrap)?
+        };
+        let address = socket.local_addr().map_err(wrap)?;
         let token = format!("{:032x}", rand::random::<u128>());
         let base = match &settings.public_url {
             Some(url) => url.to_string(),
@@ -178,8 +182,20 @@ struct Open {
     task: AbortHandle,
 }
 
-async fn accept(socket: std::net::TcpListener, site: Arc<Site>) {
-    let socket = TcpListener::from_std(socket).expect("the runtime drives sockets");
+/// A socket with a queue that takes in a burst; the system's usual one makes senders wait a second.
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // Elsewhere this would let two programs listen at one address.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(QUEUE)
+}
+
+async fn accept(socket: TcpListener, site: Arc<Site>) {
     let mut open: Vec<Open> = Vec::new();
     loop {
         // Out of descriptors, or a client that left again: the next one may fare better.

@@ -77,7 +77,11 @@ struct State {
 #[derive(Debug, Default)]
 struct Place {
     plan: Vec<Reply>,
+    /// How many replies of the plan were given.
+    planned: usize,
+    /// How many callbacks came, kept or not.
     received: usize,
+    kept: Vec<Arc<Callback>>,
     closed: bool,
 }
 
@@ -92,13 +96,13 @@ impl Sink {
     }
 
     /// Opens a place, and returns its address. Its callbacks are answered by the plan in turn; the
-    /// last reply repeats, and without a plan it is 200. Opening it again replaces the plan.
+    /// last reply repeats, and without a plan it is 200. Opening it again begins a new plan.
     pub fn open(&self, name: &str, plan: Vec<Reply>) -> String {
-        let place = Place {
-            plan,
-            ..Place::default()
-        };
-        self.lock().places.insert(name.to_owned(), place);
+        let mut state = self.lock();
+        let place = state.places.entry(name.to_owned()).or_default();
+        place.plan = plan;
+        place.planned = 0;
+        place.closed = false;
         self.address(name)
     }
 
@@ -131,21 +135,35 @@ impl Sink {
     /// answered 404 and not recorded. Beyond the limits it is answered and counted, but not kept.
     pub fn receive(&self, name: &str, request: Request, at: Timestamp) -> Reply {
         let mut state = self.lock();
-        let Some(place) = state.places.get_mut(name) else {
+        let State {
+            places,
+            callbacks,
+            bytes,
+            dropped,
+        } = &mut *state;
+        let Some(place) = places.get_mut(name) else {
             return Reply::status(404);
         };
-        let planned = place.plan.get(place.received).or(place.plan.last());
+        let planned = place.plan.get(place.planned).or(place.plan.last());
         let answered = planned.copied().unwrap_or_default();
-        let late = place.closed;
+        place.planned += 1;
         place.received += 1;
-        state.keep(Callback {
-            name: name.to_owned(),
-            request,
-            order: 0,
-            at,
-            answered,
-            late,
-        });
+        let weight = weight(&request);
+        if callbacks.len() < CALLBACKS && *bytes + weight <= CALLBACK_BYTES {
+            *bytes += weight;
+            let callback = Arc::new(Callback {
+                name: name.to_owned(),
+                request,
+                order: callbacks.len(),
+                at,
+                answered,
+                late: place.closed,
+            });
+            place.kept.push(Arc::clone(&callback));
+            callbacks.push(callback);
+        } else {
+            *dropped += 1;
+        }
         self.arrived.notify_all();
         answered
     }
@@ -172,8 +190,10 @@ impl Sink {
     /// What came to one place so far, in order of arrival.
     pub fn callbacks(&self, name: &str) -> Vec<Arc<Callback>> {
         let state = self.lock();
-        let of_place = state.callbacks.iter().filter(|c| c.name == name);
-        of_place.cloned().collect()
+        state
+            .places
+            .get(name)
+            .map_or_else(Vec::new, |place| place.kept.clone())
     }
 
     /// How many callbacks were answered but not kept, because the run had too many already.
@@ -188,19 +208,6 @@ impl Sink {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("no holder of this lock panics")
-    }
-}
-
-impl State {
-    fn keep(&mut self, mut callback: Callback) {
-        let bytes = weight(&callback.request);
-        if self.callbacks.len() >= CALLBACKS || self.bytes + bytes > CALLBACK_BYTES {
-            self.dropped += 1;
-            return;
-        }
-        self.bytes += bytes;
-        callback.order = self.callbacks.len();
-        self.callbacks.push(Arc::new(callback));
     }
 }
 
@@ -244,6 +251,12 @@ mod tests {
         assert_eq!(kept, expect.map(|(order, name)| (order, name.to_owned())));
         assert_eq!(sink.callbacks("b").len(), 1);
         assert_eq!(sink.callbacks("a")[0].answered, busy);
+        sink.open("a", vec![Reply::status(500)]);
+        assert_eq!(
+            sink.receive("a", callback("again"), clock::now()).status,
+            500
+        );
+        assert_eq!(sink.callbacks("a").len(), 5, "what came before is kept");
     }
 
     #[test]
