@@ -538,6 +538,9 @@ mod tests {
         }
         assert!(listener.sink().snapshot().is_empty());
 
+        let many = to(&("X-Many: y\r\n".repeat(200) + "Content-Length: 2\r\n")) + "ok";
+        assert_eq!(raw(listener.address(), many.as_bytes()), "HTTP/1.1 200 OK");
+
         // Pipelined or smuggled requests: the first counts, the rest is never read.
         let second = to("Content-Length: 6\r\n") + "forged";
         let pipelined = to("Content-Length: 2\r\n") + "ok" + &second;
