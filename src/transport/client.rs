@@ -157,7 +157,7 @@ impl Client {
 
     /// True when no kept connection to that origin can be used any more.
     #[cfg(test)]
-    pub(super) fn kept_are_closed(&self, origin: &Arc<Origin>) -> bool {
+    pub(super) fn kept_are_spoilt(&self, origin: &Arc<Origin>) -> bool {
         let target = self.target(origin);
         let mut idle = target.idle.lock().expect("no holder of this lock panics");
         idle.iter_mut().all(|connection| !connection.is_quiet())
