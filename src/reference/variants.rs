@@ -51,6 +51,8 @@ super::faults::switches! {
         ChatWebhooksWithoutHeader = "chat/webhooks-without-header": "Webhooks are called whatever the webhook header says.",
         ChatWebhookPayloadExtra = "chat/webhook-payload-extra": "Webhook requests carry one field more.",
         ChatNotParticipatingSnakeCase = "chat/not-participating-snake-case": "The third user-channel status is spelled not_participating.",
+        ChatLeftChannelForgotten = "chat/left-channel-forgotten": "One who left a channel has no user channel for it.",
+        ChatJoinedChannelsOnlyListed = "chat/joined-channels-only-listed": "Only joined channels are listed as user channels.",
         ChatUserChannelPagesOf50 = "chat/user-channel-pages-of-50": "Pages of user channels hold at most 50.",
         ChatUserChannelPagesOver50Refused = "chat/user-channel-pages-over-50-refused": "Page sizes over 50 are refused for user channels.",
         ChatBindingShowsUser = "chat/binding-shows-user": "A service's binding shows user_sid and message_types too.",

@@ -116,26 +116,24 @@ pub(super) fn register(
     let message_types = registration
         .message_types
         .unwrap_or_else(|| MESSAGE_TYPES.map(str::to_owned).to_vec());
-    let known = service.bindings.rows_mut().find(|binding| {
+    let is_known = |binding: &Binding| {
         binding.user_sid == user_sid
             && binding.device == device
             && binding.binding_type == registration.binding_type
-    });
-    if let Some(binding) = known
+    };
+    if core.varies(Variant::ChatBindingReplaced) {
+        service.bindings.retain(|binding| !is_known(binding));
+    }
+    let mut bindings = service.bindings.rows_mut();
+    if let Some(binding) = bindings.find(|binding| is_known(binding))
         && !core.fails(Fault::ChatBindingDuplicates)
     {
-        if core.varies(Variant::ChatBindingReplaced) {
-            let old = std::mem::replace(&mut binding.sid, core.sid("BS"));
-            let (sid, binding) = (binding.sid.clone(), binding.clone());
-            service.bindings.remove(&old);
-            service.bindings.insert(&sid, None, binding);
-            return Ok(sid);
-        }
         registration.endpoint.clone_into(&mut binding.endpoint);
         binding.message_types = message_types;
         binding.updated = now;
         return Ok(binding.sid.clone());
     }
+    drop(bindings);
     if core.fails(Fault::ChatBindingOnePerUser) {
         service
             .bindings

@@ -116,6 +116,36 @@ impl Channel {
             ],
         )
     }
+
+    /// The version 3 representation, which also shows the messaging service: the given one until
+    /// an update names another.
+    fn represent_v3(&self, service: &Service, core: &Core, default_is: &str) -> Value {
+        let mut value = self.represent(service, core);
+        value["url"] = json!(url_of(
+            &core.origin,
+            &[
+                "chat",
+                "v3",
+                "Services",
+                &service.sid,
+                "Channels",
+                &self.sid
+            ],
+        ));
+        if !core.fails(Fault::ChatV3MessagingServiceMissing) {
+            let sid = self.messaging_service_sid.as_deref();
+            value["messaging_service_sid"] = json!(sid.unwrap_or(default_is));
+        }
+        misstate(
+            core,
+            value,
+            &[
+                ("unique_name", Fault::ChatV3UniqueNameDiffers),
+                ("date_created", Fault::ChatV3DateCreatedMoves),
+                ("sid", Fault::ChatV3SidDiffers),
+            ],
+        )
+    }
 }
 
 /// The channel that a path names by its SID or its unique name (D2, Conventions).
@@ -255,28 +285,7 @@ pub(super) fn update_type(
         channel.updated = call.now;
     }
     let channel = service.channels.by_sid(&sid).expect("it was just there");
-    let mut value = channel.represent(service, core);
-    value["url"] = json!(url_of(
-        &core.origin,
-        &["chat", "v3", "Services", &service.sid, "Channels", &sid],
-    ));
-    value = misstate(
-        core,
-        value,
-        &[
-            ("unique_name", Fault::ChatV3UniqueNameDiffers),
-            ("date_created", Fault::ChatV3DateCreatedMoves),
-            ("sid", Fault::ChatV3SidDiffers),
-        ],
-    );
-    if !core.fails(Fault::ChatV3MessagingServiceMissing) {
-        value["messaging_service_sid"] = json!(
-            channel
-                .messaging_service_sid
-                .as_deref()
-                .unwrap_or(messaging_service_sid)
-        );
-    }
+    let value = channel.represent_v3(service, core, messaging_service_sid);
     if webhooks {
         announce(service, core, &sid, ["onChannelUpdate", "onChannelUpdated"]);
     }

@@ -47,6 +47,10 @@ impl Media {
         } else {
             core.date(self.created)
         };
+        // D2, Media: null if not edited, and nothing here edits.
+        let updated = core
+            .fails(Fault::MediaUpdatedWithoutEdit)
+            .then(|| created.clone());
         let size = if core.fails(Fault::MediaSizeOfBody) {
             self.body_bytes
         } else {
@@ -56,9 +60,8 @@ impl Media {
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
-            // D2, Media: null if not edited, and nothing here edits.
-            "date_updated": core.fails(Fault::MediaUpdatedWithoutEdit).then(|| created.clone()),
             "date_created": created,
+            "date_updated": updated,
             "channel_sid": self.attached_to.as_ref().map(|(channel, _)| channel),
             "message_sid": self.attached_to.as_ref().map(|(_, message)| message),
             "size": size,

@@ -300,11 +300,12 @@ pub(super) fn leave_by_hand(
     if let Some(channel) = service.channels.by_sid_mut(channel_sid) {
         channel.members.remove(&sid);
     }
-    if let Some(place) = service
-        .users
-        .by_sid_mut(&user_sid)
-        .and_then(|user| user.places.by_sid_mut(channel_sid))
-    {
+    let Some(user) = service.users.by_sid_mut(&user_sid) else {
+        return Ok(());
+    };
+    if core.varies(Variant::ChatLeftChannelForgotten) {
+        user.places.remove(channel_sid);
+    } else if let Some(place) = user.places.by_sid_mut(channel_sid) {
         place.status = Status::NotParticipating;
     }
     Ok(())

@@ -82,7 +82,7 @@ impl Chat {
     pub(super) fn handle_media(&mut self, core: &mut Core, call: &Call<'_>) -> Answer {
         let (method, path) = call.route();
         // A temporary url carries its own permission; nothing else goes without credentials.
-        if !matches!(path.as_slice(), [.., "Direct"]) {
+        if !matches!(path.as_slice(), [_, _, _, _, _, "Direct"]) {
             authenticate(core, call, &MEDIA_CREDENTIALS)?;
         }
         let ["v1", "Services", sid, "Media", rest @ ..] = path.as_slice() else {
@@ -112,7 +112,7 @@ impl Chat {
         hooks::control(&mut self.services, core, hook, args, now)
     }
 
-    /// The defect that identities are unique over all services and not within one.
+    /// The defect that identities are unique over all services in place of within each.
     fn refuse_foreign_identity(
         &self,
         call: &Call<'_>,
@@ -132,7 +132,7 @@ impl Chat {
         Ok(())
     }
 
-    /// The defect that unique names are unique over all services and not within one.
+    /// The defect that unique names are unique over all services in place of within each.
     fn refuse_foreign_unique_name(
         &self,
         call: &Call<'_>,

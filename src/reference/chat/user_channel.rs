@@ -111,6 +111,9 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, user: &str) 
     let items = user
         .places
         .iter()
+        .filter(|(_, place)| {
+            place.status == Status::Joined || !core.varies(Variant::ChatJoinedChannelsOnlyListed)
+        })
         .map(|(sequence, place)| {
             let value = represent(place, user, service, core);
             let differs = ("member_sid", Fault::ChatListedUserChannelDiffers);

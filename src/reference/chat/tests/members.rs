@@ -28,12 +28,18 @@ fn messages_are_counted_as_unread_until_consumed() {
             ("NotificationLevel", "muted"),
         ],
     );
-    let after = json!({"unread_messages_count": 2, "last_consumed_message_index": 1, "notification_level": "muted"});
+    let after = json!({
+        "unread_messages_count": 2, "last_consumed_message_index": 1,
+        "notification_level": "muted",
+    });
     shows(&world.get(&at), &after);
     // The member shows the same thing, with the time.
     shows(
         &world.get(&format!("{members}/ann")),
-        &json!({"last_consumed_message_index": 1, "last_consumption_timestamp": "2026-01-01T00:00:00Z"}),
+        &json!({
+            "last_consumed_message_index": 1,
+            "last_consumption_timestamp": "2026-01-01T00:00:00Z",
+        }),
     );
     let date = "2021-01-01T00:00:00Z";
     world.accepted("POST", &at, &[("LastConsumptionTimestamp", date)]);

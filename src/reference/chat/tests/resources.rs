@@ -106,7 +106,9 @@ fn defaults_are_the_stated_ones() {
         }),
     );
     let (channel, path) = world.channel(&[]);
-    let counts = json!({"attributes": "{}", "created_by": "system", "members_count": 0, "messages_count": 0});
+    let counts = json!({
+        "attributes": "{}", "created_by": "system", "members_count": 0, "messages_count": 0,
+    });
     shows(&channel, &counts);
     let message = world.accepted("POST", &format!("{path}/Messages"), &[]);
     shows(

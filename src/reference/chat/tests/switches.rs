@@ -299,6 +299,7 @@ fn users_and_invites(teller: &mut Teller<'_>) {
         teller.get(&format!("Channels/lobby/Invites/{}", sid(&invite)));
     }
     teller.get("Users/Ivo/Channels/lobby");
+    teller.get("Users/Ivo/Channels");
 }
 
 fn members(teller: &mut Teller<'_>) {
