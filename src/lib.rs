@@ -17,4 +17,5 @@ pub mod xml;
 pub mod reference;
 pub mod report;
 pub mod server;
+pub mod trace;
 pub mod transport;

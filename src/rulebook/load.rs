@@ -82,6 +82,17 @@ impl Rulebook {
     }
 }
 
+/// The text of one file that stands in the rulebook beside the rules, such as `documents.lock`.
+pub fn companion(specs: Option<&Path>, name: &str) -> std::io::Result<String> {
+    match specs {
+        Some(dir) => std::fs::read_to_string(dir.join(name)),
+        None => sources::embedded()
+            .remove(name)
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .ok_or_else(|| std::io::Error::new(std::io::ErrorKind::NotFound, name.to_owned())),
+    }
+}
+
 /// Adds scenario files of another folder: `SERVICE/….yaml` or `SERVICE/scenarios/….yaml`.
 fn further_scenarios(dir: &Path, sources: &mut Sources, problems: &mut Problems) {
     for (path, bytes) in sources::from_dir(dir, problems) {

@@ -18,9 +18,11 @@ mod words;
 mod written;
 mod yaml;
 
+pub use load::companion;
 pub use model::{
     Echo, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook, Service,
 };
 pub use problems::{Problem, Problems, Span};
 pub use schemas::{OTHER_FIELDS_KEY, RULE_KEY};
+pub(crate) use sources::hex;
 pub use words::{Interpolation, Shift, duration, interpolations, kebab, shift};
