@@ -524,6 +524,22 @@ impl Decimal {
     }
 }
 
+/// True when `inner` is `outer` or something below it.
+pub fn within(outer: &str, inner: &str) -> bool {
+    inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// A text as the JSON document it holds; nothing where it holds none.
+pub fn parse_text(text: &str) -> Option<Value> {
+    parse(text.as_bytes(), Limits::default()).ok().map(|parsed| parsed.value)
+}
+
+/// What findings show of a value.
+pub fn short(value: &Value) -> String {
+    const SHOWN_MAX: usize = 160;
+    excerpt(value, SHOWN_MAX)
+}
+
 /// The JSON type of a value, as a person calls it.
 pub fn type_name(value: &Value) -> &'static str {
     match value {

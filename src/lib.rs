@@ -5,17 +5,26 @@ pub mod clock;
 pub mod http;
 pub mod ids;
 pub mod json;
-pub mod judge;
 pub mod redact;
-pub mod rulebook;
-pub mod schema;
 pub mod source;
 pub mod text;
-pub mod verdict;
 pub mod xml;
 
+pub mod rulebook;
+pub mod schema;
+pub mod verdict;
+
+pub mod judge;
 pub mod reference;
-pub mod report;
+
 pub mod server;
 pub mod trace;
 pub mod transport;
+
+pub mod check;
+pub mod engine;
+pub mod report;
+pub mod selftest;
+pub mod waivers;
+
+pub mod cli;

@@ -1,2 +1,5 @@
-//! The `conformant` command.
-fn main() {}
+//! The `conformant` command: parses, calls, exits.
+
+fn main() -> std::process::ExitCode {
+    conformant::cli::main()
+}

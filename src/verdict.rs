@@ -7,6 +7,9 @@ use crate::source::Source;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The services that can be targeted.
+pub const SERVICES: [&str; 4] = ["auth", "chat", "media", "flow"];
+
 /// Version of the JSON report's shape.
 pub const SCHEMA_VERSION: u32 = 1;
 
@@ -82,6 +85,22 @@ pub enum Verdict {
     Error,
     /// No evidence came by that this rule judges.
     NotJudged,
+}
+
+impl Verdict {
+    /// The word in reports.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Open => "open",
+            Self::Inconclusive => "inconclusive",
+            Self::NotApplicable => "not-applicable",
+            Self::Waived => "waived",
+            Self::Error => "error",
+            Self::NotJudged => "not-judged",
+        }
+    }
 }
 
 /// One violated rule at one place.

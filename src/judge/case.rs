@@ -242,7 +242,7 @@ impl<'a> Case<'a> {
             finding.exchange = index + 1;
             finding.reproduce = curl(exchange);
             finding.diff = exchange.document().map_or_else(
-                || text::diff(&finding.expected, &finding.actual),
+                || text::unified_diff(&finding.expected, &finding.actual),
                 |value| field_diff(value, &finding.pointer, &finding.expected),
             );
         }
@@ -259,6 +259,16 @@ impl Seen<'_> {
         self.exchange.document()?.pointer(pointer)
     }
 
+    /// The value at `pointer` in the accepted answer, whatever stands below it; nothing where it
+    /// broke a rule itself.
+    pub fn whole(&self, pointer: &str) -> Option<&Value> {
+        let broken = self.broken.iter().any(|b| json::within(b, pointer));
+        if self.acceptance != Acceptance::Accepted || broken {
+            return None;
+        }
+        self.exchange.document()?.pointer(pointer)
+    }
+
     /// The values that a pointer with `*` selects in the accepted answer, each with its own
     /// pointer; those that broke a rule of their own are left out.
     pub fn select(&self, pointer: &str) -> Vec<(String, &Value)> {
@@ -266,7 +276,7 @@ impl Seen<'_> {
             return Vec::new();
         }
         let Some(document) = self.exchange.document() else { return Vec::new() };
-        let mut found = json::select(document, pointer);
+        let mut found = json::expand(document, pointer);
         found.retain(|(at, _)| !is_broken(&self.broken, at));
         found
     }
@@ -343,17 +353,22 @@ impl Judgement {
 
 /// True when `pointer`, something above it, or something below it broke.
 fn is_broken(broken: &[String], pointer: &str) -> bool {
-    let within = |outer: &str, inner: &str| {
-        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    broken.iter().any(|b| within(b, pointer) || within(pointer, b))
+    broken.iter().any(|b| json::within(b, pointer) || json::within(pointer, b))
 }
 
 /// A unified diff between the document as it should be at `pointer` and as it is.
 fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
-    let actual = json::pretty(value);
-    let wanted = json::pretty_with(value, pointer, &format!("<{expected}>"));
-    text::diff(&wanted, &actual)
+    let mut wanted = value.clone();
+    let placeholder = Value::String(format!("<{expected}>"));
+    if let Some(slot) = wanted.pointer_mut(pointer) {
+        *slot = placeholder;
+    } else if let Some((parent, name)) = pointer.rsplit_once('/') {
+        // The field is missing: it stands in the wanted document alone.
+        if let Some(Value::Object(members)) = wanted.pointer_mut(parent) {
+            members.insert(name.replace("~1", "/").replace("~0", "~"), placeholder);
+        }
+    }
+    text::unified_diff(&text::canonical_json(&wanted), &text::canonical_json(value))
 }
 
 #[cfg(test)]

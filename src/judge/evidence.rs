@@ -22,6 +22,10 @@ pub struct Evidence {
     pub payloads: Vec<Payload>,
     /// Walks over list pages.
     pub walks: Vec<Walk>,
+    /// What the configuration says of each service, for rules that compare with it.
+    pub configured: Value,
+    /// The time on the target's clock when the last payload came, as far as it is known.
+    pub now: Option<Timestamp>,
     /// Rules that this story would have judged had it got that far, each with the reason.
     pub missed: Vec<(String, String)>,
 }

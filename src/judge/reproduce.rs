@@ -8,7 +8,7 @@ use super::evidence::Exchange;
 const BODY_SHOWN_MAX: usize = 4096;
 
 /// A `curl` command line that sends the same request again.
-pub fn curl(exchange: &Exchange) -> String {
+pub(super) fn curl(exchange: &Exchange) -> String {
     let request = &exchange.request;
     let mut command = String::from("curl -sS");
     if request.method != "GET" || !request.body.is_empty() {

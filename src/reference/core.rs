@@ -6,7 +6,8 @@ use crate::ids;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The one account of a reference and the credentials it takes (D2 and D3, Authentication): an API
@@ -34,6 +35,15 @@ pub struct Core {
     callbacks_made: u64,
     due: Vec<Callback>,
     waiting: BTreeMap<u64, Callback>,
+    /// Which switches were asked about.
+    asked: Asked,
+}
+
+/// One mark for each switch, in the order they are declared.
+#[derive(Debug)]
+struct Asked {
+    faults: Vec<Cell<bool>>,
+    variants: Vec<Cell<bool>>,
 }
 
 /// One HTTP request that the reference wants delivered.
@@ -69,6 +79,10 @@ impl Core {
             origin: settings.origin.clone(),
             settings,
             callbacks_made: 0,
+            asked: Asked {
+                faults: vec![Cell::new(false); Fault::ALL.len()],
+                variants: vec![Cell::new(false); Variant::ALL.len()],
+            },
             due: Vec::new(),
             waiting: BTreeMap::new(),
         }
@@ -86,12 +100,23 @@ impl Core {
 
     /// True when that defect is switched on.
     pub fn fails(&self, fault: Fault) -> bool {
+        self.asked.faults[fault as usize].set(true);
         self.settings.faults.contains(&fault)
     }
 
     /// True when that legal freedom is switched on.
     pub fn varies(&self, variant: Variant) -> bool {
+        self.asked.variants[variant as usize].set(true);
         self.settings.variants.contains(&variant)
+    }
+
+    /// Switches that were asked about so far: only those can have made a difference.
+    pub(super) fn consulted(&self) -> (BTreeSet<Fault>, BTreeSet<Variant>) {
+        let asked = |cells: &[Cell<bool>], index: usize| cells[index].get();
+        let faults = Fault::ALL.iter().copied().filter(|f| asked(&self.asked.faults, *f as usize));
+        let variants =
+            Variant::ALL.iter().copied().filter(|v| asked(&self.asked.variants, *v as usize));
+        (faults.collect(), variants.collect())
     }
 
     /// Checks HTTP Basic credentials (D2 and D3, Authentication).

@@ -89,6 +89,11 @@ impl Reference {
         answer.unwrap_or_else(|refusal| self.core.refuse(&refusal))
     }
 
+    /// Faults and variants that were asked about so far: only those can have made a difference.
+    pub fn consulted(&self) -> (BTreeSet<Fault>, BTreeSet<Variant>) {
+        self.core.consulted()
+    }
+
     /// Callbacks that are due, in the order they were caused; each is handed out once and its
     /// outcome is expected in [`Reference::delivered`].
     pub fn take_callbacks(&mut self) -> Vec<Callback> {

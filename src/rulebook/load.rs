@@ -10,6 +10,7 @@ use super::sources::{self, Sources};
 use super::stories;
 use super::words::kebab;
 use super::written;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -90,6 +91,18 @@ pub fn companion(specs: Option<&Path>, name: &str) -> std::io::Result<String> {
             .remove(name)
             .and_then(|bytes| String::from_utf8(bytes).ok())
             .ok_or_else(|| std::io::Error::new(std::io::ErrorKind::NotFound, name.to_owned())),
+    }
+}
+
+/// Reads a YAML or JSON file of another format (configuration, waivers) as strictly as the
+/// rulebook's own.
+pub fn parse_file<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<T, Problems> {
+    let mut draft = Draft::default();
+    let file = read_file(path, bytes, &mut draft.problems);
+    let value = file.and_then(|file| draft.typed(&file, &file.node));
+    match value {
+        Some(value) if draft.problems.is_empty() => Ok(value),
+        Some(_) | None => Err(draft.problems),
     }
 }
 

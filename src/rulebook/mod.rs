@@ -18,7 +18,7 @@ mod words;
 mod written;
 mod yaml;
 
-pub use load::companion;
+pub use load::{companion, parse_file};
 pub use model::{
     Echo, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook, Service,
 };

@@ -219,4 +219,16 @@ impl Rulebook {
     pub fn operation(&self, service: &str, id: &str) -> Option<&Operation> {
         self.services.get(service)?.operations.get(id)
     }
+
+    /// The operation with the full id `SERVICE/ID`.
+    pub fn operation_by_id(&self, id: &str) -> Option<&Operation> {
+        let (service, id) = id.split_once('/')?;
+        self.operation(service, id)
+    }
+
+    /// The schema of a kind, or of the page that an operation answers with.
+    pub fn schema_of(&self, kind: &str) -> Option<&Value> {
+        let page = self.operation_by_id(kind).and_then(|o| o.response.as_ref());
+        self.kinds.get(page.map_or(kind, String::as_str)).map(|k| &k.schema)
+    }
 }

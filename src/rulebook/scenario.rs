@@ -252,3 +252,36 @@ pub struct TokenSpec {
     /// `context.auth_app_id`, default the application's.
     pub auth_app_id: Option<String>,
 }
+
+impl Step {
+    /// Whether this step, those between its pages included, names that rule.
+    pub fn names_rule(&self, rule: &str) -> bool {
+        self.expect.iter().map(|e| &e.rule).chain(&self.accepted).chain(&self.rejected).any(|r| r == rule)
+            || self.between.iter().any(|step| step.names_rule(rule))
+    }
+
+    /// The step in one line: its verb and what it is about.
+    pub fn summary(&self) -> String {
+        let verbs = [
+            ("call", &self.call),
+            ("get", &self.get),
+            ("hook", &self.hook),
+            ("listen", &self.listen),
+            ("await", &self.r#await),
+            ("wait", &self.wait),
+            ("use", &self.r#use),
+        ];
+        let verb = verbs.iter().find_map(|(verb, what)| Some(format!("{verb} {}", what.as_ref()?)));
+        let mut line = verb.unwrap_or_else(|| "token".to_owned());
+        for (name, value) in &self.with {
+            line.push_str(&format!(" {name}={}", crate::json::excerpt(value, 60)));
+        }
+        if let Some(rule) = &self.rejected {
+            line.push_str(&format!(" (refused: {rule})"));
+        }
+        for expect in &self.expect {
+            line.push_str(&format!(" (shows {})", expect.rule));
+        }
+        line
+    }
+}

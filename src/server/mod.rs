@@ -14,6 +14,7 @@ pub use self::world::{Deliver, Outcome, World, WorldClock};
 
 use self::courier::Courier;
 use self::relay::Relay;
+use crate::clock::Timestamp;
 use crate::http::{Headers, Request, Response};
 use crate::reference::{self, Fault, Variant};
 use httpmock::{HttpMockRequest, HttpMockResponse, MockServer};
@@ -21,9 +22,10 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// What a server is started with.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Settings {
     /// The port on the loopback interface; a free one when absent.
     pub port: Option<u16>,
@@ -33,8 +35,11 @@ pub struct Settings {
     pub faults: BTreeSet<Fault>,
     /// Deliberate legal freedoms of every world.
     pub variants: BTreeSet<Variant>,
-    /// Time stands still until it is advanced, in place of passing.
+    /// Time stands still until it is advanced, in place of passing; callbacks are then delivered
+    /// before the answer that caused them goes out.
     pub virtual_clock: bool,
+    /// Who delivers callbacks; over HTTP when absent.
+    pub deliver: Option<Arc<dyn Deliver>>,
 }
 
 /// Why a server does not start.
@@ -99,6 +104,18 @@ impl Server {
     /// Where the world of that name is; it is made when it is first asked.
     pub fn world_url(&self, name: &str) -> String {
         self.worlds.origin_of(name)
+    }
+
+    /// The time in a world.
+    pub fn now(&self, name: &str) -> Timestamp {
+        self.worlds.world(name).map_or(Timestamp::UNIX_EPOCH, |world| world.now())
+    }
+
+    /// Lets that much time pass in a world at once.
+    pub fn advance(&self, name: &str, by: Duration) {
+        if let Some(world) = self.worlds.world(name) {
+            world.advance(by);
+        }
     }
 
     /// Forgets a world; asked again, it begins anew. False when there was none.
@@ -187,6 +204,9 @@ impl Worlds {
         let Some(world) = self.world(name) else {
             return refusal(503, "too many worlds; drop one with DELETE /_world/NAME");
         };
+        if self.settings.virtual_clock {
+            return world.handle(request);
+        }
         let (response, errands) = world.answer(request);
         self.courier.take(&world, errands);
         response
@@ -215,7 +235,8 @@ impl Worlds {
         } else {
             WorldClock::passes()
         };
-        let world = Arc::new(World::new(settings, clock, Arc::new(HttpDelivery)));
+        let deliver = self.settings.deliver.clone().unwrap_or_else(|| Arc::new(HttpDelivery));
+        let world = Arc::new(World::new(settings, clock, deliver));
         worlds.insert(name.to_owned(), Arc::clone(&world));
         Some(world)
     }

@@ -6,9 +6,9 @@
 
 use crate::clock::{self, Timestamp, VirtualClock};
 use crate::http::{Request, Response};
-use crate::reference::{Callback, Delivery, Reference, Settings};
+use crate::reference::{Callback, Delivery, Fault, Reference, Settings, Variant};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -143,6 +143,11 @@ impl World {
     /// The time there now.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Faults and variants that its reference was asked about so far.
+    pub fn consulted(&self) -> (BTreeSet<Fault>, BTreeSet<Variant>) {
+        self.state().reference.consulted()
     }
 
     /// Lets that much time pass at once.

@@ -1,0 +1,272 @@
+//! The arguments of every command (the public surface: change it only with a note in CHANGELOG).
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Offline conformance harness and fixture generator.
+///
+/// With no target, `conformant run` judges its own reference implementation: nothing to install,
+/// nothing to start.
+#[derive(Debug, Parser)]
+#[command(name = "conformant", version, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the scenarios against targets, or against the reference, and judge what they show.
+    Run(RunArgs),
+    /// Serve the reference for client teams, with faults and variants if wanted.
+    Serve(ServeArgs),
+    /// Prove the rulebook: every fault is caught by the rules it should be, every variant passes.
+    Selftest(SelftestArgs),
+    /// Judge payload files offline.
+    Check(CheckArgs),
+    /// Explain a rule, open point, fault, variant, operation or scenario.
+    Explain(ExplainArgs),
+    /// List what there is.
+    List(ListArgs),
+    /// Check that every sentence of the documents is ruled, open, a definition or narrative.
+    Trace(TraceArgs),
+    /// Print the JSON Schema of a file format, for editors.
+    Schema(SchemaArgs),
+    /// Print a completion script for a shell.
+    Completions(CompletionsArgs),
+    /// Print the manual page.
+    Man,
+}
+
+/// Where the rulebook comes from.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Specs {
+    /// Read the rulebook from this folder in place of the embedded one.
+    #[arg(long, value_name = "DIR", env = "CONFORMANT_SPECS")]
+    pub specs: Option<PathBuf>,
+}
+
+/// Reports to write.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Reports {
+    /// Write a report: json, junit, html, markdown, sarif, tap, ctrf or github, and where (`-` is
+    /// standard output).
+    #[arg(long = "report", value_name = "FORMAT=PATH")]
+    pub reports: Vec<String>,
+}
+
+/// `conformant run`.
+#[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
+pub struct RunArgs {
+    /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
+    #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Base URL of a service under test; `all=URL` stands for URL/auth, URL/chat, URL/media, URL/flow.
+    #[arg(long = "target", value_name = "SERVICE=URL")]
+    pub targets: Vec<String>,
+    /// Control plane: the hook NAME is `POST URL/NAME` with a JSON body.
+    #[arg(long, value_name = "URL", env = "CONFORMANT_HOOKS")]
+    pub hooks: Option<String>,
+    /// Only this service.
+    #[arg(long = "service", value_name = "SERVICE")]
+    pub services: Vec<String>,
+    /// Only scenarios whose id matches; `*` stands for any text.
+    #[arg(long = "filter", value_name = "GLOB")]
+    pub filters: Vec<String>,
+    /// Further scenario files: DIR/SERVICE/TOPIC.yaml.
+    #[arg(long, value_name = "DIR")]
+    pub scenarios: Option<PathBuf>,
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
+    /// Reports.
+    #[command(flatten)]
+    pub reports: Reports,
+    /// Accepted failures, each with reason and expiry.
+    #[arg(long, value_name = "FILE")]
+    pub waivers: Option<PathBuf>,
+    /// A part of the scenarios, `hash:M/N` or `slice:M/N`.
+    #[arg(long, value_name = "PART")]
+    pub partition: Option<String>,
+    /// Scenarios side by side [default: 8].
+    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
+    pub jobs: Option<usize>,
+    /// Seed of names, identifiers and order.
+    #[arg(long, value_name = "N", env = "CONFORMANT_SEED")]
+    pub seed: Option<u64>,
+    /// Run in an order drawn from the seed.
+    #[arg(long)]
+    pub shuffle: bool,
+    /// Findings of level `should` fail the run too.
+    #[arg(long)]
+    pub strict: bool,
+    /// Exit 4 unless every selected must-rule was judged.
+    #[arg(long)]
+    pub require_complete: bool,
+    /// Only what failed the last time.
+    #[arg(long, value_name = "WHICH")]
+    pub rerun: Option<Rerun>,
+    /// Only scenarios that the rulebook's changes since this git revision touch.
+    #[arg(long, value_name = "REF")]
+    pub since: Option<String>,
+    /// Show the plan and send nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The longest the whole run may take, such as 10m.
+    #[arg(long, value_name = "DURATION")]
+    pub global_timeout: Option<String>,
+}
+
+/// Which scenarios are run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Rerun {
+    /// Those that did not pass in the last run.
+    LastFailed,
+}
+
+/// `conformant serve`.
+#[derive(Args, Debug)]
+pub struct ServeArgs {
+    /// Port to listen on; 0 takes a free one.
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
+    /// Switch a fault on.
+    #[arg(long = "fault", value_name = "ID")]
+    pub faults: Vec<String>,
+    /// Switch a variant on.
+    #[arg(long = "variant", value_name = "ID")]
+    pub variants: Vec<String>,
+    /// Seed of identifiers.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// `conformant selftest`.
+#[derive(Args, Debug)]
+pub struct SelftestArgs {
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
+    /// Only faults and variants whose id matches; `*` stands for any text.
+    #[arg(long = "filter", value_name = "GLOB")]
+    pub filters: Vec<String>,
+    /// Write the kill matrix: `json=PATH` or `markdown=PATH`.
+    #[command(flatten)]
+    pub reports: Reports,
+    /// Runs side by side.
+    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
+    pub jobs: Option<usize>,
+}
+
+/// `conformant check`.
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// Files to judge; `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// What they are: SERVICE/RESOURCE (`[]` for a list page), events/NAME/VERSION, an event type,
+    /// har, token or qr.
+    #[arg(long = "as", value_name = "KIND")]
+    pub kind: String,
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
+    /// Reports.
+    #[command(flatten)]
+    pub reports: Reports,
+    /// Findings of level `should` fail too.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// `conformant explain`.
+#[derive(Args, Debug)]
+pub struct ExplainArgs {
+    /// Id of a rule, open point, fault, variant, operation or scenario.
+    pub id: String,
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Listed {
+    Rules,
+    Operations,
+    Scenarios,
+    OpenPoints,
+    Faults,
+    Variants,
+    Hooks,
+    Kinds,
+}
+
+/// How a list is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// A line each.
+    #[default]
+    Text,
+    /// A JSON array.
+    Json,
+}
+
+/// `conformant list`.
+#[derive(Args, Debug)]
+pub struct ListArgs {
+    /// What to list.
+    pub what: Listed,
+    /// How to print it.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ListFormat,
+    /// Only ids that match; `*` stands for any text.
+    #[arg(long = "filter", value_name = "GLOB")]
+    pub filters: Vec<String>,
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
+}
+
+/// `conformant trace`.
+#[derive(Args, Debug)]
+pub struct TraceArgs {
+    /// The folder with the documents.
+    #[arg(value_name = "DIR")]
+    pub documents: PathBuf,
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
+    /// Write documents.lock anew from the rulebook's citations, keeping what was classified by hand.
+    #[arg(long)]
+    pub update: bool,
+}
+
+/// File formats with a JSON Schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum SchemaName {
+    Scenario,
+    Rules,
+    OpenPoints,
+    Config,
+    Waivers,
+}
+
+/// `conformant schema`.
+#[derive(Args, Debug)]
+pub struct SchemaArgs {
+    /// Which format.
+    pub name: SchemaName,
+}
+
+/// `conformant completions`.
+#[derive(Args, Debug)]
+pub struct CompletionsArgs {
+    /// For which shell.
+    pub shell: clap_complete::Shell,
+}

@@ -1,0 +1,535 @@
+//! Configuration: `conformant.yaml`, then `CONFORMANT_*`, then flags; the last one wins.
+//!
+//! Secrets come from the environment alone: the file names them as `${NAME}`.
+
+#![expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+
+use super::Failure;
+use super::args::RunArgs;
+use crate::engine::settings::{Hook, Settings, Target};
+use crate::reference::account;
+use crate::reference::auth::application;
+use crate::rulebook;
+use crate::verdict::SERVICES;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// `conformant.yaml`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ConfigFile {
+    /// Services under test by name: auth, chat, media, flow.
+    #[serde(default)]
+    targets: BTreeMap<String, TargetEntry>,
+    /// What people and devices do, by hook name.
+    #[serde(default)]
+    hooks: BTreeMap<String, HookEntry>,
+    /// The harness's own receiver of callbacks.
+    #[serde(default)]
+    callbacks: CallbacksEntry,
+    /// Limits of a run.
+    #[serde(default)]
+    limits: LimitsEntry,
+}
+
+/// One service under test. Texts may hold `${NAME}`, a value from the environment.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TargetEntry {
+    /// Base URL; documented paths are appended.
+    url: Option<String>,
+    /// API key, the user name of HTTP Basic credentials.
+    username: Option<String>,
+    /// API key secret, the password; only as `${NAME}`.
+    password: Option<String>,
+    /// Account SID, the user name for local testing.
+    account_sid: Option<String>,
+    /// Auth token of the account; only as `${NAME}`.
+    auth_token: Option<String>,
+    /// Further header fields of each request.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// How bodies are sent that may be either: form (default) or json.
+    body: Option<BodyForm>,
+    /// What auth answers in: json (default), xml or both.
+    format: Option<FormatChoice>,
+    /// The application whose users register (auth).
+    application: Option<ApplicationEntry>,
+    /// Path of the user-status request (auth); `{AUTH_ID}` stands for the user's id.
+    user_status_path: Option<String>,
+    /// A flow to run executions of (flow).
+    flow_sid: Option<String>,
+    /// A flow that may be deleted (flow).
+    disposable_flow_sid: Option<String>,
+    /// The person's phone number in E.164 (flow).
+    to: Option<String>,
+    /// The flow's phone number in E.164 (flow).
+    from: Option<String>,
+    /// A messaging service to send from (flow, chat).
+    message_service_sid: Option<String>,
+}
+
+/// How a body is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum BodyForm {
+    /// `application/x-www-form-urlencoded`.
+    Form,
+    /// `application/json`.
+    Json,
+}
+
+/// What an answer is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum FormatChoice {
+    /// JSON.
+    Json,
+    /// XML.
+    Xml,
+    /// Each scenario asks for what it needs.
+    Both,
+}
+
+/// The application that registers users.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ApplicationEntry {
+    /// Its identifier.
+    id: Option<String>,
+    /// Its name, the issuer of its tokens.
+    name: Option<String>,
+    /// Scheme of its QR strings.
+    scheme: Option<String>,
+    /// Its production API key; only as `${NAME}`.
+    api_key: Option<String>,
+}
+
+/// A hook: exactly one of the two.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct HookEntry {
+    /// A command with its arguments.
+    command: Option<Vec<String>>,
+    /// An HTTP request.
+    http: Option<HttpHookEntry>,
+}
+
+/// A hook that is an HTTP request.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct HttpHookEntry {
+    /// POST unless said otherwise.
+    method: Option<String>,
+    /// Absolute URL.
+    url: String,
+    /// Header fields.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// Body; left out: the arguments as JSON.
+    body: Option<String>,
+}
+
+/// The receiver of callbacks.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CallbacksEntry {
+    /// Address to bind, `127.0.0.1:0` by default.
+    listen: Option<String>,
+    /// URL under which the target reaches it.
+    public_url: Option<String>,
+}
+
+/// Limits of a run.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LimitsEntry {
+    /// The longest that one exchange may take, default 10s.
+    timeout: Option<String>,
+    /// The largest body that is read, default 8MiB.
+    body: Option<String>,
+    /// The longest that the run may take, default 10m.
+    run: Option<String>,
+    /// Requests per second, such as 50/s; no limit by default.
+    rate: Option<String>,
+}
+
+/// Everything a run needs to know.
+#[derive(Debug)]
+pub(super) struct Config {
+    /// Targets, hooks and the callback listener; no targets means the reference.
+    pub settings: Settings,
+    /// The longest that one exchange may take.
+    pub timeout: Duration,
+    /// The largest body that is read.
+    pub body_bytes_max: usize,
+    /// The longest that the run may take.
+    pub run_max: Duration,
+    /// Requests per second.
+    pub rate: Option<u32>,
+    /// What must appear in no output.
+    pub secrets: Vec<String>,
+}
+
+/// A variable of the environment.
+pub(super) fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Reads file, environment and flags.
+pub(super) fn read(args: &RunArgs) -> Result<Config, Failure> {
+    let file = match args.config.clone().or_else(find) {
+        Some(path) => parse(&path)?,
+        None => ConfigFile::default(),
+    };
+    let mut reader = Reader { problems: Vec::new(), secrets: Vec::new() };
+    let config = reader.resolve(file, args);
+    if reader.problems.is_empty() {
+        Ok(Config { secrets: reader.secrets, ..config })
+    } else {
+        Err(Failure::Usage(reader.problems.join("\nerror: ")))
+    }
+}
+
+/// The JSON Schema of the file.
+pub(super) fn schema() -> Value {
+    schemars::schema_for!(ConfigFile).to_value()
+}
+
+/// `conformant.yaml` from the current folder upwards to the repository's root.
+fn find() -> Option<PathBuf> {
+    let mut folder = std::env::current_dir().ok()?;
+    loop {
+        let file = folder.join("conformant.yaml");
+        if file.is_file() {
+            return Some(file);
+        }
+        if folder.join(".git").exists() || !folder.pop() {
+            return None;
+        }
+    }
+}
+
+fn parse(path: &Path) -> Result<ConfigFile, Failure> {
+    let shown = path.display().to_string();
+    let bytes = std::fs::read(path)
+        .map_err(|e| Failure::Usage(format!("configuration {shown} could not be read: {e}")))?;
+    rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
+}
+
+struct Reader {
+    problems: Vec<String>,
+    secrets: Vec<String>,
+}
+
+impl Reader {
+    fn resolve(&mut self, file: ConfigFile, args: &RunArgs) -> Config {
+        let mut entries = file.targets;
+        for name in entries.keys() {
+            if !SERVICES.contains(&name.as_str()) {
+                let known = SERVICES.join(", ");
+                self.problems.push(format!("targets.{name}: no such service; known are {known}"));
+            }
+        }
+        for service in SERVICES {
+            if let Some(url) = environment(&format!("CONFORMANT_{}_URL", service.to_uppercase())) {
+                entries.entry(service.to_owned()).or_default().url = Some(url);
+            }
+        }
+        self.target_flags(args, &mut entries);
+        let mut settings = Settings {
+            listen: file.callbacks.listen,
+            public_url: file.callbacks.public_url,
+            ..Settings::default()
+        };
+        for (name, entry) in entries {
+            if entry.url.is_none() {
+                self.problems.push(format!(
+                    "targets.{name}: no url; write it in conformant.yaml, set CONFORMANT_{}_URL or give --target {name}=URL",
+                    name.to_uppercase()
+                ));
+            }
+            let target = self.target(&name, entry);
+            settings.targets.insert(name, target);
+        }
+        if let Some(base) = &args.hooks {
+            settings.hooks = control_plane(base);
+        }
+        for (name, entry) in file.hooks {
+            if let Some(hook) = self.hook(&name, entry) {
+                settings.hooks.insert(name, hook);
+            }
+        }
+        let limits = file.limits;
+        let timeout = self.duration("limits.timeout", limits.timeout.as_deref(), 10);
+        let run = args.global_timeout.as_deref().or(limits.run.as_deref());
+        let run_max = self.duration("limits.run (--global-timeout)", run, 600);
+        let body_bytes_max = self.bytes(limits.body.as_deref());
+        let rate = self.rate(limits.rate.as_deref());
+        Config { settings, timeout, body_bytes_max, run_max, rate, secrets: Vec::new() }
+    }
+
+    fn target_flags(&mut self, args: &RunArgs, entries: &mut BTreeMap<String, TargetEntry>) {
+        for flag in &args.targets {
+            let Some((service, url)) = flag.split_once('=') else {
+                self.problems.push(format!("--target {flag}: write SERVICE=URL, such as flow=http://127.0.0.1:4010/flow"));
+                continue;
+            };
+            let url = url.trim_end_matches('/');
+            if service == "all" {
+                for service in SERVICES {
+                    entries.entry(service.to_owned()).or_default().url = Some(format!("{url}/{service}"));
+                }
+            } else if SERVICES.contains(&service) {
+                entries.entry(service.to_owned()).or_default().url = Some(url.to_owned());
+            } else {
+                let known = SERVICES.join(", ");
+                self.problems.push(format!("--target {flag}: no service is named {service}; known are {known}, all"));
+            }
+        }
+    }
+
+    fn target(&mut self, name: &str, entry: TargetEntry) -> Target {
+        let upper = name.to_uppercase();
+        let at = |key: &str| format!("targets.{name}.{key}");
+        let url = entry.url.map(|url| self.fill(&at("url"), &url)).unwrap_or_default();
+        if !url.is_empty() {
+            if let Err(why) = crate::transport::BaseUrl::parse(&url) {
+                self.problems.push(format!("{}: {url}: {why}", at("url")));
+            }
+        }
+        let from_environment = |key: &str| environment(&format!("CONFORMANT_{upper}_{key}"));
+        let username = from_environment("USERNAME").or(entry.username.map(|t| self.fill(&at("username"), &t)));
+        let password = match from_environment("PASSWORD") {
+            Some(password) => Some(self.keep_secret(password)),
+            None => entry.password.and_then(|text| self.secret(&at("password"), &text)),
+        };
+        let account_sid = from_environment("ACCOUNT_SID").or(entry.account_sid.map(|t| self.fill(&at("account_sid"), &t)));
+        let auth_token = match from_environment("AUTH_TOKEN") {
+            Some(token) => Some(self.keep_secret(token)),
+            None => entry.auth_token.and_then(|text| self.secret(&at("auth_token"), &text)),
+        };
+        let mut target = reference_target(name, &url);
+        let headers: Vec<(String, String)> =
+            entry.headers.iter().map(|(n, v)| (n.clone(), self.fill(&at(&format!("headers.{n}")), v))).collect();
+        for (header, value) in &headers {
+            if crate::redact::is_secret_header(header) {
+                self.secrets.push(value.clone());
+            }
+        }
+        if !headers.is_empty() {
+            target.headers = headers;
+        }
+        match (username, password) {
+            (Some(username), Some(password)) => {
+                target.basic = Some((username, password));
+                target.curl_credentials =
+                    format!("-u \"$CONFORMANT_{upper}_USERNAME:$CONFORMANT_{upper}_PASSWORD\"");
+                // The reference's own account is of no use elsewhere.
+                target.account = None;
+            }
+            (None, None) => {}
+            (Some(_), None) => self.problems.push(format!(
+                "{}: a username without a password; set CONFORMANT_{upper}_PASSWORD or write ${{NAME}}",
+                at("username")
+            )),
+            (None, Some(_)) => self.problems.push(format!("{}: a password without a username", at("password"))),
+        }
+        if let (Some(sid), Some(token)) = (account_sid, auth_token) {
+            target.account = Some((sid, token));
+        }
+        target.json_bodies = entry.body == Some(BodyForm::Json);
+        for (key, value) in [
+            ("user_status_path", entry.user_status_path),
+            ("flow_sid", entry.flow_sid),
+            ("disposable_flow_sid", entry.disposable_flow_sid),
+            ("to", entry.to),
+            ("from", entry.from),
+            ("message_service_sid", entry.message_service_sid),
+        ] {
+            if let Some(value) = value {
+                let value = self.fill(&at(key), &value);
+                target.values.insert(key.to_owned(), json!(value));
+            }
+        }
+        if let Some(format) = entry.format {
+            let format = match format {
+                FormatChoice::Json | FormatChoice::Both => "json",
+                FormatChoice::Xml => "xml",
+            };
+            target.values.insert("format".to_owned(), json!(format));
+        }
+        if let Some(application) = entry.application {
+            let known = self.application(&at("application"), application);
+            target.values.insert("application".to_owned(), Value::Object(known));
+        }
+        target
+    }
+
+    fn application(&mut self, at: &str, entry: ApplicationEntry) -> Map<String, Value> {
+        let mut known = Map::new();
+        for (key, value) in [("id", entry.id), ("name", entry.name), ("scheme", entry.scheme)] {
+            if let Some(value) = value {
+                known.insert(key.to_owned(), json!(self.fill(&format!("{at}.{key}"), &value)));
+            }
+        }
+        let api_key = match environment("CONFORMANT_AUTH_API_KEY") {
+            Some(key) => Some(self.keep_secret(key)),
+            None => entry.api_key.and_then(|text| self.secret(&format!("{at}.api_key"), &text)),
+        };
+        if let Some(api_key) = api_key {
+            known.insert("api_key".to_owned(), json!(api_key));
+        }
+        known
+    }
+
+    fn hook(&mut self, name: &str, entry: HookEntry) -> Option<Hook> {
+        if rulebook::hooks::find(name).is_none() {
+            let known: Vec<&str> = rulebook::hooks::HOOKS.iter().map(|h| h.name).collect();
+            let near = crate::text::did_you_mean(name, &known);
+            let help = near.map_or_else(String::new, |n| format!("; did you mean {n}?"));
+            self.problems.push(format!("hooks.{name}: no such hook{help} (`conformant list hooks`)"));
+            return None;
+        }
+        match (entry.command, entry.http) {
+            (Some(command), None) if !command.is_empty() => Some(Hook::Command(command)),
+            (None, Some(http)) => Some(Hook::Http {
+                method: http.method.unwrap_or_else(|| "POST".to_owned()),
+                url: self.fill(&format!("hooks.{name}.http.url"), &http.url),
+                headers: http
+                    .headers
+                    .iter()
+                    .map(|(n, v)| (n.clone(), self.fill(&format!("hooks.{name}.http.headers.{n}"), v)))
+                    .collect(),
+                body: http.body,
+            }),
+            (Some(_) | None, Some(_) | None) => {
+                self.problems.push(format!("hooks.{name}: give either `command: [program, …]` or `http: {{url}}`"));
+                None
+            }
+        }
+    }
+
+    /// Puts variables of the environment in. What a hook is called with (`${uuid}`) is lower case
+    /// and stays; what the environment holds is upper case.
+    fn fill(&mut self, at: &str, text: &str) -> String {
+        let mut filled = String::new();
+        let mut rest = text;
+        while let Some(start) = rest.find("${") {
+            let Some(end) = rest[start..].find('}').map(|e| start + e) else { break };
+            let name = &rest[start + 2..end];
+            filled.push_str(&rest[..start]);
+            if name.chars().any(|c| c.is_ascii_lowercase()) {
+                filled.push_str(&rest[start..=end]);
+            } else if let Some(value) = environment(name) {
+                filled.push_str(&value);
+            } else {
+                self.problems.push(format!("{at}: the environment has no {name}"));
+            }
+            rest = &rest[end + 1..];
+        }
+        filled.push_str(rest);
+        filled
+    }
+
+    fn secret(&mut self, at: &str, text: &str) -> Option<String> {
+        let named = text.strip_prefix("${").and_then(|t| t.strip_suffix('}'));
+        let Some(name) = named else {
+            self.problems.push(format!(
+                "{at}: a secret stands in the file; write ${{NAME}} and set NAME in the environment"
+            ));
+            return None;
+        };
+        let value = environment(name);
+        if value.is_none() {
+            self.problems.push(format!("{at}: the environment has no {name}"));
+        }
+        value.map(|value| self.keep_secret(value))
+    }
+
+    fn keep_secret(&mut self, value: String) -> String {
+        self.secrets.push(value.clone());
+        value
+    }
+
+    fn duration(&mut self, at: &str, text: Option<&str>, seconds: u64) -> Duration {
+        let Some(text) = text else { return Duration::from_secs(seconds) };
+        rulebook::duration(text).unwrap_or_else(|| {
+            self.problems.push(format!("{at}: `{text}` is no duration; write 500ms, 10s or 5m"));
+            Duration::from_secs(seconds)
+        })
+    }
+
+    fn bytes(&mut self, text: Option<&str>) -> usize {
+        const DEFAULT: usize = 8 * 1024 * 1024;
+        let Some(text) = text else { return DEFAULT };
+        let units = [("KiB", 1024), ("MiB", 1024 * 1024), ("B", 1)];
+        let read = units.iter().find_map(|(unit, size)| {
+            let number: usize = text.strip_suffix(unit)?.trim().parse().ok()?;
+            number.checked_mul(*size)
+        });
+        read.unwrap_or_else(|| {
+            self.problems.push(format!("limits.body: `{text}` is no size; write 512KiB or 8MiB"));
+            DEFAULT
+        })
+    }
+
+    fn rate(&mut self, text: Option<&str>) -> Option<u32> {
+        let text = text?;
+        let rate = text.strip_suffix("/s").and_then(|n| n.trim().parse().ok()).filter(|n| *n > 0);
+        if rate.is_none() {
+            self.problems.push(format!("limits.rate: `{text}` is no rate; write 50/s"));
+        }
+        rate
+    }
+}
+
+/// A hook for every name at one base URL.
+fn control_plane(base: &str) -> BTreeMap<String, Hook> {
+    let base = base.trim_end_matches('/');
+    let over_http = |hook: &rulebook::hooks::Hook| {
+        let url = format!("{base}/{}", hook.name);
+        (hook.name.to_owned(), Hook::Http { method: "POST".into(), url, headers: Vec::new(), body: None })
+    };
+    rulebook::hooks::HOOKS.iter().map(over_http).collect()
+}
+
+/// A target as the reference knows it: the values that stand where nothing is configured, so that
+/// `conformant serve` can be judged without any configuration. None of them is a secret.
+pub(super) fn reference_target(service: &str, url: &str) -> Target {
+    let mut target = Target { url: url.to_owned(), ..Target::default() };
+    let values = match service {
+        "flow" => json!({
+            "to": "+12025550123",
+            "from": "+12025550100",
+            "message_service_sid": format!("MG{}", "0123456789abcdef".repeat(2)),
+        }),
+        "chat" => json!({"message_service_sid": format!("MG{}", "0123456789abcdef".repeat(2))}),
+        "auth" => json!({
+            "format": "json",
+            "user_status_path": "/protected/{FORMAT}/users/{AUTH_ID}/status",
+            "application": {
+                "id": application::ID.to_string(),
+                "name": application::NAME,
+                "scheme": application::SCHEME,
+                "api_key": application::API_KEY,
+            },
+        }),
+        _ => json!({}),
+    };
+    if let Value::Object(values) = values {
+        target.values = values;
+    }
+    if service == "auth" {
+        target.headers = vec![(application::API_KEY_HEADER.to_owned(), application::API_KEY.to_owned())];
+    } else {
+        target.basic = Some((account::API_KEY.to_owned(), account::API_SECRET.to_owned()));
+        target.account = Some((account::SID.to_owned(), account::AUTH_TOKEN.to_owned()));
+        target.curl_credentials = format!("-u '{}:{}'", account::API_KEY, account::API_SECRET);
+    }
+    target
+}

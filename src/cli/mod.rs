@@ -1,0 +1,166 @@
+//! The command line: arguments, environment, terminal, exit codes. Alone prints and exits.
+
+mod args;
+mod check;
+mod completions;
+mod config;
+mod explain;
+mod list;
+mod output;
+mod run;
+mod schema;
+mod selftest;
+mod serve;
+mod signals;
+mod trace;
+
+pub use args::Cli;
+
+use args::Command;
+use crate::report::{Report, ReportError};
+use crate::rulebook::Rulebook;
+use clap::Parser;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// What a command concluded; the number is the process's exit code (DESIGN, Exit codes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Nothing failed.
+    Conformant = 0,
+    /// Failing findings.
+    Failed = 1,
+    /// Usage, configuration or rulebook error.
+    Usage = 2,
+    /// Target unreachable, or our own error.
+    Trouble = 3,
+    /// Nothing was judged, or less than `--require-complete` asks for.
+    NothingJudged = 4,
+    /// Ended by SIGINT.
+    Interrupted = 130,
+    /// Ended by SIGTERM.
+    Terminated = 143,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Arguments, configuration, rulebook or scenario files are at fault.
+    #[error("{0}")]
+    Usage(String),
+    /// The machine or we ourselves are at fault.
+    #[error("{0}")]
+    Trouble(String),
+    /// Problems with a place each.
+    #[error("{} problem(s) in the rulebook or configuration", .0.len())]
+    Problems(crate::rulebook::Problems),
+}
+
+impl Failure {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Usage(_) | Self::Problems(_) => Exit::Usage,
+            Self::Trouble(_) => Exit::Trouble,
+        }
+    }
+}
+
+/// What every command gives.
+pub(crate) type Done = Result<Exit, Failure>;
+
+/// Reads the arguments and does what they say.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Conformant };
+            // A closed pipe is the reader's choice, not an error.
+            let _ = error.print();
+            return exit.into();
+        }
+    };
+    let done = match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Serve(args) => serve::serve(&args),
+        Command::Selftest(args) => selftest::selftest(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Explain(args) => explain::explain(&args),
+        Command::List(args) => list::list(&args),
+        Command::Trace(args) => trace::trace(&args),
+        Command::Schema(args) => schema::schema(&args),
+        Command::Completions(args) => completions::completions(&args),
+        Command::Man => completions::man(),
+    };
+    match done {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            let exit = failure.exit();
+            complain(&failure);
+            exit.into()
+        }
+    }
+}
+
+/// The rulebook, from a folder or embedded.
+pub(crate) fn load(specs: &args::Specs) -> Result<Rulebook, Failure> {
+    match &specs.specs {
+        Some(folder) => Rulebook::from_dir(folder),
+        None => Rulebook::embedded(),
+    }
+    .map_err(Failure::Problems)
+}
+
+/// The reports that are asked for, or these.
+pub(crate) fn reports_of(reports: &args::Reports, default: &[&str]) -> Result<Vec<Report>, Failure> {
+    let given: Vec<&str> = reports.reports.iter().map(String::as_str).collect();
+    let wanted = if given.is_empty() { default } else { &given };
+    wanted
+        .iter()
+        .map(|text| text.parse().map_err(|e: ReportError| Failure::Usage(format!("--report {text}: {e}"))))
+        .collect()
+}
+
+/// Writes to standard output; a closed pipe ends the writing, not the program.
+pub(crate) fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Writes a line to standard error.
+pub(crate) fn note(text: &str) {
+    let mut out = std::io::stderr().lock();
+    let _ = writeln!(out, "{text}");
+}
+
+fn complain(failure: &Failure) {
+    match failure {
+        Failure::Usage(why) | Failure::Trouble(why) => note(&format!("error: {why}")),
+        Failure::Problems(problems) => {
+            for problem in problems.iter() {
+                let mut text = String::new();
+                let handler = miette::GraphicalReportHandler::new_themed(theme());
+                if handler.render_report(&mut text, problem).is_ok() {
+                    note(text.trim_end());
+                } else {
+                    note(&problem.to_string());
+                }
+            }
+            note(&format!("error: {failure}"));
+        }
+    }
+}
+
+fn theme() -> miette::GraphicalTheme {
+    use std::io::IsTerminal;
+    if std::io::stderr().is_terminal() && config::environment("NO_COLOR").is_none() {
+        miette::GraphicalTheme::unicode()
+    } else {
+        miette::GraphicalTheme::unicode_nocolor()
+    }
+}

@@ -1,0 +1,204 @@
+//! `run`: the main job.
+
+use super::args::RunArgs;
+use super::config::{self, Config};
+use super::signals::Signals;
+use super::{Done, Exit, Failure, note, output, reports_of, say};
+use crate::engine::sessions::{Live, Offline};
+use crate::engine::{self, Options, Partition, Selection, Sessions, plan};
+use crate::redact::Redactor;
+use crate::report::{Consumer, Keep, Settings as ReportSettings, Stream};
+use crate::rulebook::{self, Rulebook};
+use crate::schema::Schemas;
+use crate::transport::Limits;
+use crate::verdict::{Level, RunRecord, SERVICES, Verdict};
+use crate::waivers::{self, WaiverFile};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Where reports go unless told otherwise, and where `--rerun last-failed` looks.
+const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
+const LAST_RUN: &str = "reports/run.json";
+const JOBS_DEFAULT: usize = 8;
+
+pub(super) fn run(args: &RunArgs) -> Done {
+    let reports = reports_of(&args.reports, &REPORTS)?;
+    let config = config::read(args)?;
+    let waivers = match &args.waivers {
+        Some(path) => read_waivers(path)?.waivers,
+        None => Vec::new(),
+    };
+    let scenarios: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
+    let rulebook = Rulebook::load(args.specs.specs.as_deref(), &scenarios).map_err(Failure::Problems)?;
+    let seed = args.seed.unwrap_or_default();
+    let selection = selection(args, &config)?;
+    let planned = plan::plan(&rulebook, &selection, args.shuffle.then_some(seed));
+    if planned.is_empty() {
+        return Ok(nothing(args));
+    }
+    if args.dry_run {
+        say(&planned.iter().map(|p| format!("{}\n", p.scenario.id)).collect::<String>());
+        return Ok(Exit::Conformant);
+    }
+    let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
+    let options = Options {
+        seed,
+        jobs: args.jobs.unwrap_or(JOBS_DEFAULT),
+        shuffle: args.shuffle,
+        run_max: config.run_max,
+    };
+    let settings = ReportSettings { strict: args.strict };
+    let redactor = Redactor::new(&config.secrets);
+    let started = crate::clock::monotonic();
+    let mut keep = Keep::default();
+    let mut waiver_problems = Vec::new();
+    let trouble = {
+        let mut out = std::io::stdout();
+        let mut console = output::console(&mut out, settings);
+        let mut stream = Stream::new(&redactor, vec![&mut console as &mut dyn Consumer, &mut keep]);
+        let sessions = sessions(&config, seed, &signals)?;
+        let finish = |record: &mut RunRecord| {
+            let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+            waiver_problems = waivers::apply(record, &waivers, today);
+        };
+        let schemas = Schemas::default();
+        let mut emit = |event| stream.send(event);
+        engine::run(
+            &rulebook,
+            &schemas,
+            &planned,
+            sessions.as_ref(),
+            &options,
+            &signals.interrupted,
+            &mut emit,
+            finish,
+        )
+    };
+    let record = keep.record.ok_or_else(|| Failure::Trouble("the run left no record".to_owned()))?;
+    output::write_reports(&reports, &record, settings)?;
+    note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
+    for problem in &waiver_problems {
+        note(&format!("waiver: {problem}"));
+    }
+    let exit = conclude(args, &record, &waiver_problems, trouble);
+    Ok(signals.exit().unwrap_or(exit))
+}
+
+fn sessions<'a>(
+    config: &Config,
+    seed: u64,
+    signals: &'a Signals,
+) -> Result<Box<dyn Sessions + 'a>, Failure> {
+    if config.settings.targets.is_empty() {
+        let targets = SERVICES
+            .iter()
+            .map(|service| ((*service).to_owned(), config::reference_target(service, "")))
+            .collect();
+        let offline = Offline::over_tcp(seed, BTreeSet::new(), BTreeSet::new(), targets);
+        return Ok(Box::new(offline.map_err(Failure::Trouble)?));
+    }
+    let limits = Limits {
+        timeout: config.timeout,
+        body: config.body_bytes_max,
+        rate: config.rate,
+        ..Limits::default()
+    };
+    let live = Live::new(config.settings.clone(), limits, &signals.interrupted);
+    Ok(Box::new(live.map_err(Failure::Trouble)?))
+}
+
+fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
+    for service in &args.services {
+        if !SERVICES.contains(&service.as_str()) && service != "events" {
+            let known = SERVICES.join(", ");
+            return Err(Failure::Usage(format!("--service {service}: known are {known}, events")));
+        }
+    }
+    let mut services = args.services.clone();
+    if services.is_empty() && !config.settings.targets.is_empty() {
+        services = config.settings.targets.keys().cloned().collect();
+        // Events are collected beside any service.
+        services.push("events".to_owned());
+    }
+    let partition = args.partition.as_deref().map(Partition::parse).transpose();
+    let only = match args.rerun {
+        None => Vec::new(),
+        Some(super::args::Rerun::LastFailed) => last_failed()?,
+    };
+    Ok(Selection {
+        services,
+        filters: args.filters.clone(),
+        only,
+        partition: partition.map_err(|why| Failure::Usage(format!("--partition {why}")))?,
+    })
+}
+
+/// Scenarios that did not pass in the last run.
+fn last_failed() -> Result<Vec<String>, Failure> {
+    let failed = |e: &dyn std::fmt::Display| {
+        Failure::Usage(format!("--rerun last-failed reads {LAST_RUN}, which a run writes: {e}"))
+    };
+    let bytes = std::fs::read(LAST_RUN).map_err(|e| failed(&e))?;
+    let record = crate::report::read(&bytes).map_err(|e| failed(&e))?;
+    let stood = |verdict: Verdict| matches!(verdict, Verdict::Pass | Verdict::NotApplicable);
+    let ids: Vec<String> =
+        record.scenarios.into_iter().filter(|s| !stood(s.verdict)).map(|s| s.id).collect();
+    if ids.is_empty() {
+        return Err(Failure::Usage(format!("--rerun last-failed: everything in {LAST_RUN} passed")));
+    }
+    Ok(ids)
+}
+
+fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
+    let shown = path.display().to_string();
+    let bytes = std::fs::read(path)
+        .map_err(|e| Failure::Usage(format!("waivers {shown} could not be read: {e}")))?;
+    rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
+}
+
+fn nothing(args: &RunArgs) -> Exit {
+    let mut wanted: Vec<String> = args.filters.iter().map(|f| format!("--filter {f}")).collect();
+    wanted.extend(args.services.iter().map(|s| format!("--service {s}")));
+    wanted.extend(args.partition.iter().map(|p| format!("--partition {p}")));
+    note(&format!(
+        "nothing was judged: no scenario is selected by {} (`conformant list scenarios` shows them)",
+        wanted.join(" ")
+    ));
+    Exit::NothingJudged
+}
+
+/// The exit code of a finished run.
+fn conclude(args: &RunArgs, record: &RunRecord, waiver_problems: &[String], trouble: bool) -> Exit {
+    let failing = |level: Level| match level {
+        Level::Must => true,
+        Level::Should => args.strict,
+        Level::May | Level::Open => false,
+    };
+    let failed = record.rules.iter().any(|r| r.verdict == Verdict::Fail && failing(r.level));
+    if failed || !waiver_problems.is_empty() {
+        return Exit::Failed;
+    }
+    let counts = &record.summary.rules;
+    let judged = counts.pass + counts.fail + counts.waived;
+    let broken = record.scenarios.iter().any(|s| s.verdict == Verdict::Error);
+    if !record.complete || counts.error > 0 || broken || trouble {
+        return Exit::Trouble;
+    }
+    if judged == 0 {
+        note("nothing was judged");
+        return Exit::NothingJudged;
+    }
+    if args.require_complete {
+        let missing: Vec<&str> = record
+            .rules
+            .iter()
+            .filter(|r| r.level == Level::Must && !matches!(r.verdict, Verdict::Pass | Verdict::Fail | Verdict::Waived))
+            .map(|r| r.id.as_str())
+            .collect();
+        if !missing.is_empty() {
+            note(&format!("not judged although --require-complete asks for it: {}", missing.join(", ")));
+            return Exit::NothingJudged;
+        }
+    }
+    Exit::Conformant
+}

@@ -1,0 +1,20 @@
+//! `schema`: the JSON Schema of each file format, made from the types that read it.
+
+use super::args::{SchemaArgs, SchemaName};
+use super::{Done, Exit, Failure, config, say};
+use crate::rulebook::{open_points::OpenPointFile, rules::RuleFile, scenario::ScenarioFile};
+use crate::waivers::WaiverFile;
+
+pub(super) fn schema(args: &SchemaArgs) -> Done {
+    let schema = match args.name {
+        SchemaName::Scenario => schemars::schema_for!(ScenarioFile).to_value(),
+        SchemaName::Rules => schemars::schema_for!(RuleFile).to_value(),
+        SchemaName::OpenPoints => schemars::schema_for!(OpenPointFile).to_value(),
+        SchemaName::Waivers => schemars::schema_for!(WaiverFile).to_value(),
+        SchemaName::Config => config::schema(),
+    };
+    let text = serde_json::to_string_pretty(&schema)
+        .map_err(|e| Failure::Trouble(format!("the schema could not be written: {e}")))?;
+    say(&format!("{text}\n"));
+    Ok(Exit::Conformant)
+}

@@ -1,0 +1,95 @@
+//! Callbacks in scenarios: opening an address, waiting, and what came as one document.
+
+use super::runner::Stop;
+use super::session::{Callbacks, Session};
+use super::template::wait_of;
+use crate::json;
+use crate::rulebook::scenario::Step;
+use crate::transport::{Callback, Reply};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// How long `await` waits unless told otherwise.
+const WITHIN_DEFAULT: Duration = Duration::from_secs(5);
+/// How often it looks.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Opens an address; the result is `{url}`.
+pub(super) fn listen(callbacks: &Callbacks, name: &str, step: &Step) -> Result<Value, Stop> {
+    let mut plan = Vec::new();
+    for answer in &step.answers {
+        let after = time(answer.after.as_deref(), Duration::ZERO)?;
+        plan.push(Reply { status: answer.status.unwrap_or(200), after });
+    }
+    let url = callbacks.sink.open(&callbacks.name_of(name), plan);
+    Ok(json!({"url": url}))
+}
+
+/// Waits for callbacks; returns what came as `{count, requests}`, and the payloads to be judged.
+pub(super) fn wait_for(
+    callbacks: &Callbacks,
+    session: &dyn Session,
+    name: &str,
+    step: &Step,
+) -> Result<(Value, Vec<Value>), Stop> {
+    let name = callbacks.name_of(name);
+    let within = time(step.within.as_deref(), WITHIN_DEFAULT)?;
+    let wanted = step.count.unwrap_or(1);
+    let mut waited = Duration::ZERO;
+    while callbacks.sink.callbacks(&name).len() < wanted && waited < within {
+        session.wait(LOOK_EVERY);
+        waited += LOOK_EVERY;
+    }
+    let quiet = time(step.quiet.as_deref(), Duration::ZERO)?;
+    if !quiet.is_zero() {
+        session.wait(quiet);
+    }
+    let came = callbacks.sink.callbacks(&name);
+    let requests: Vec<Value> = came.iter().map(|callback| view(callback)).collect();
+    let payloads = requests
+        .iter()
+        .filter_map(|request| request.get("json").or_else(|| request.get("form")).cloned())
+        .collect();
+    Ok((json!({"count": requests.len(), "requests": requests}), payloads))
+}
+
+fn view(callback: &Callback) -> Value {
+    let request = &callback.request;
+    let mut view = json!({
+        "method": request.method,
+        "query": object(request.query_pairs()),
+        "headers": object(request.headers.iter().map(|(n, v)| (n.to_ascii_lowercase(), v.to_owned())).collect()),
+        "answered": callback.answered.status,
+    });
+    if request.body.is_empty() {
+        return view;
+    }
+    if request.headers.media_type().as_deref() == Some("application/x-www-form-urlencoded") {
+        view["form"] = object(form_urlencoded::parse(&request.body).into_owned().collect());
+    } else if let Ok(parsed) = json::parse(&request.body, json::Limits::default()) {
+        view["json"] = parsed.value;
+    }
+    view
+}
+
+/// Pairs as an object; a repeated name has a list.
+fn object(pairs: Vec<(String, String)>) -> Value {
+    let mut object = Map::new();
+    for (name, value) in pairs {
+        match object.get_mut(&name) {
+            None => {
+                object.insert(name, Value::String(value));
+            }
+            Some(Value::Array(values)) => values.push(Value::String(value)),
+            Some(first) => *first = json!([first.take(), value]),
+        }
+    }
+    Value::Object(object)
+}
+
+fn time(text: Option<&str>, default: Duration) -> Result<Duration, Stop> {
+    match text {
+        None => Ok(default),
+        Some(text) => wait_of(text).ok_or_else(|| Stop::Error(format!("not a duration: {text}"))),
+    }
+}

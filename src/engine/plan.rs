@@ -1,0 +1,226 @@
+//! The plan: which scenarios run, in which order.
+
+use super::derive;
+use crate::rulebook::scenario::{Scenario, Step};
+use crate::rulebook::{Rulebook, Service};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// What of the rulebook's scenarios is wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Services; empty for all.
+    pub services: Vec<String>,
+    /// Globs over scenario ids, `*` for any text; empty for all.
+    pub filters: Vec<String>,
+    /// Exact scenario ids; empty for all.
+    pub only: Vec<String>,
+    /// A part of the selection for one of several machines.
+    pub partition: Option<Partition>,
+}
+
+/// One part of a selection, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Partition {
+    /// By the hash of the id: stays where it is when others come and go.
+    Hash {
+        /// Which part.
+        part: u64,
+        /// Of how many.
+        of: u64,
+    },
+    /// Every N-th of the sorted ids: parts of equal size.
+    Slice {
+        /// Which part.
+        part: u64,
+        /// Of how many.
+        of: u64,
+    },
+}
+
+/// A scenario ready to be played.
+#[derive(Clone, Debug)]
+pub struct Planned<'a> {
+    /// The service whose operations and groups it uses by their short names.
+    pub service: &'a Service,
+    /// With its matrix reduced to one combination.
+    pub scenario: Scenario,
+}
+
+impl Planned<'_> {
+    /// Whether any step, those of groups included, is like this.
+    pub fn any_step(&self, is: &dyn Fn(&Step) -> bool) -> bool {
+        any_step(self.service, &self.scenario.steps, is, 0)
+    }
+}
+
+fn any_step(service: &Service, steps: &[Step], is: &dyn Fn(&Step) -> bool, depth: usize) -> bool {
+    const DEPTH_MAX: usize = 16;
+    steps.iter().any(|step| {
+        let group = step.r#use.as_ref().and_then(|name| service.groups.get(name));
+        is(step)
+            || any_step(service, &step.between, is, depth)
+            || group.is_some_and(|g| depth < DEPTH_MAX && any_step(service, &g.steps, is, depth + 1))
+    })
+}
+
+/// Every scenario of the rulebook, written and derived, each combination of its own, by id.
+pub fn all(rulebook: &Rulebook) -> Vec<Planned<'_>> {
+    let mut planned = Vec::new();
+    for service in rulebook.services.values() {
+        let written = service.scenarios.values().map(|(scenario, _)| scenario.clone());
+        for scenario in written.chain(derive::derive(service)) {
+            planned.extend(combinations(&scenario).into_iter().map(|scenario| Planned { service, scenario }));
+        }
+    }
+    planned.sort_by(|a, b| a.scenario.id.cmp(&b.scenario.id));
+    planned
+}
+
+/// The selected scenarios in the order in which they run.
+pub fn plan<'a>(
+    rulebook: &'a Rulebook,
+    selection: &Selection,
+    shuffle: Option<u64>,
+) -> Vec<Planned<'a>> {
+    let mut planned = all(rulebook);
+    planned.retain(|p| selection.wants(&p.service.name, &p.scenario.id));
+    if let Some(partition) = selection.partition {
+        let mut index = 0;
+        planned.retain(|p| {
+            index += 1;
+            partition.holds(index - 1, &p.scenario.id)
+        });
+    }
+    if let Some(seed) = shuffle {
+        planned.shuffle(&mut rand_chacha::ChaCha8Rng::seed_from_u64(seed));
+    }
+    planned
+}
+
+impl Selection {
+    fn wants(&self, service: &str, id: &str) -> bool {
+        let listed = |list: &[String], holds: &dyn Fn(&String) -> bool| {
+            list.is_empty() || list.iter().any(holds)
+        };
+        listed(&self.services, &|s| s == service)
+            && listed(&self.filters, &|f| glob(f, id))
+            && listed(&self.only, &|o| o == id)
+    }
+}
+
+impl Partition {
+    /// Reads `hash:M/N` or `slice:M/N`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no partition; write hash:1/4 or slice:1/4");
+        let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
+        let (part, of) = rest.split_once('/').ok_or_else(wrong)?;
+        let (part, of): (u64, u64) =
+            (part.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
+        if part == 0 || part > of {
+            return Err(format!("`{text}`: the part is counted from 1 to {of}"));
+        }
+        match kind {
+            "hash" => Ok(Self::Hash { part, of }),
+            "slice" => Ok(Self::Slice { part, of }),
+            _ => Err(wrong()),
+        }
+    }
+
+    fn holds(self, index: u64, id: &str) -> bool {
+        match self {
+            Self::Slice { part, of } => index % of == part - 1,
+            Self::Hash { part, of } => {
+                let digest = Sha256::digest(id.as_bytes());
+                let word = digest.iter().take(8).fold(0u64, |n, b| (n << 8) | u64::from(*b));
+                word % of == part - 1
+            }
+        }
+    }
+}
+
+/// One scenario for each combination of its matrix; the id tells them apart.
+fn combinations(scenario: &Scenario) -> Vec<Scenario> {
+    let mut combined: Vec<(String, BTreeMap<String, Vec<Value>>)> = vec![(String::new(), BTreeMap::new())];
+    for (name, values) in &scenario.matrix {
+        combined = combined
+            .into_iter()
+            .flat_map(|(label, chosen)| {
+                values.iter().map(move |value| {
+                    let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    let mut chosen = chosen.clone();
+                    chosen.insert(name.clone(), vec![value.clone()]);
+                    let comma = if label.is_empty() { "" } else { "," };
+                    (format!("{label}{comma}{name}={word}"), chosen)
+                })
+            })
+            .collect();
+    }
+    combined
+        .into_iter()
+        .map(|(label, matrix)| {
+            let id = if label.is_empty() { scenario.id.clone() } else { format!("{}[{label}]", scenario.id) };
+            Scenario { id, matrix, ..scenario.clone() }
+        })
+        .collect()
+}
+
+/// Whether `pattern` matches the whole of `text`; `*` stands for any text. A pattern without `*`
+/// also matches what lies below it: `flow/executions` matches `flow/executions/ended`.
+pub fn glob(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else {
+        return rest.is_empty() || rest.starts_with('/') || first.ends_with('/');
+    };
+    for part in middle {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_match_whole_ids_and_folders() {
+        for (pattern, text, matches) in [
+            ("flow/executions", "flow/executions/ended", true),
+            ("flow/exec", "flow/executions/ended", false),
+            ("flow/*", "flow/executions/ended", true),
+            ("*/ended", "flow/executions/ended", true),
+            ("flow/*/ended", "flow/executions/ended", true),
+            ("*walk*", "flow/read-flows/walk", true),
+            ("chat/*", "flow/x", false),
+            ("flow/", "flow/x", true),
+        ] {
+            assert_eq!(glob(pattern, text), matches, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn partitions_share_everything_out_once() {
+        let ids: Vec<String> = (0..97).map(|n| format!("s/{n}")).collect();
+        for kind in ["hash", "slice"] {
+            let held: usize = (1..=4)
+                .map(|part| {
+                    let partition = Partition::parse(&format!("{kind}:{part}/4")).unwrap();
+                    ids.iter().enumerate().filter(|(i, id)| partition.holds(*i as u64, id)).count()
+                })
+                .sum();
+            assert_eq!(held, ids.len(), "{kind}");
+        }
+        for wrong in ["hash:0/4", "slice:5/4", "x:1/2", "hash:1", "hash:a/b"] {
+            assert!(Partition::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Putting together what the scenarios of a run concluded.
+
+use super::runner::Stop;
+use crate::judge::Judgement;
+use crate::rulebook::{Origin, Rule, Rulebook};
+use crate::verdict::{
+    Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
+    SCHEMA_VERSION, ScenarioResult, Summary, Tool, Verdict,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one scenario concluded.
+#[derive(Debug)]
+pub(super) struct Concluded {
+    /// Its result.
+    pub result: ScenarioResult,
+    /// What the judge made of its evidence.
+    pub judgement: Judgement,
+    /// Rules that its steps name, with the reason where it did not get to them.
+    pub stopped: Option<Stop>,
+    /// Exchanges it made.
+    pub exchanges: usize,
+    /// A target got in the way: no answer, not HTTP, a redirect.
+    pub trouble: bool,
+    /// Operations that were called, as `SERVICE/ID`.
+    pub operations: BTreeSet<String>,
+    /// Kinds of the representations that came back.
+    pub kinds: BTreeSet<String>,
+}
+
+/// Collects conclusions into a record.
+#[derive(Debug)]
+pub struct Recorder<'a> {
+    rulebook: &'a Rulebook,
+    targets: BTreeMap<String, String>,
+    seed: u64,
+    scenarios: Vec<Concluded>,
+}
+
+impl<'a> Recorder<'a> {
+    /// A recorder for one run.
+    pub fn new(rulebook: &'a Rulebook, targets: BTreeMap<String, String>, seed: u64) -> Self {
+        Self { rulebook, targets, seed, scenarios: Vec::new() }
+    }
+
+    /// Takes what a scenario concluded.
+    pub fn add(&mut self, concluded: Concluded) {
+        self.scenarios.push(concluded);
+    }
+
+    /// Takes what was concluded outside any scenario, under a name of its own.
+    pub fn add_judgement(&mut self, name: &str, judgement: Judgement) {
+        let failed = judgement.findings.iter().any(|f| f.level == "must");
+        let verdict = if failed { Verdict::Fail } else { Verdict::Pass };
+        let result = ScenarioResult { id: name.to_owned(), verdict, seconds: 0.0, reason: String::new() };
+        let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
+        self.add(Concluded { result, judgement, stopped: None, exchanges: 0, trouble: false, operations, kinds });
+    }
+
+    /// The record with the rules that were judged at all; `selects` says which of them.
+    pub fn finish_judged(self, selects: impl Fn(&Rule) -> bool) -> RunRecord {
+        let judged: BTreeSet<String> =
+            self.scenarios.iter().flat_map(|c| c.judgement.tallies.keys().cloned()).collect();
+        self.finish(|rule| selects(rule) && judged.contains(&rule.id), true)
+    }
+
+    /// The record; `selects` says which rules were selected, `complete` whether all was run.
+    pub fn finish(
+        mut self,
+        selects: impl Fn(&Rule) -> bool,
+        complete: bool,
+    ) -> RunRecord {
+        self.scenarios.sort_by(|a, b| a.result.id.cmp(&b.result.id));
+        let mut whole = Judgement::default();
+        let mut reasons: BTreeMap<String, BTreeSet<(Why, String)>> = BTreeMap::new();
+        let mut exchanges = 0;
+        // The scenarios' own time added up: the same on any number of threads.
+        let seconds = self.scenarios.iter().map(|c| c.result.seconds).sum();
+        let mut scenarios = Vec::new();
+        for mut concluded in self.scenarios {
+            for finding in &mut concluded.judgement.findings {
+                if finding.exchange > 0 {
+                    finding.exchange += exchanges;
+                }
+            }
+            exchanges += concluded.exchanges;
+            let kind = Why::of(concluded.stopped.as_ref());
+            for (rule, tally) in &concluded.judgement.tallies {
+                for why in &tally.inconclusive {
+                    reasons.entry(rule.clone()).or_default().insert((kind, why.clone()));
+                }
+            }
+            whole.merge(concluded.judgement);
+            scenarios.push(concluded.result);
+        }
+        let mut rules = Vec::new();
+        for rule in self.rulebook.rules.values().filter(|r| selects(r)) {
+            rules.push(conclude(rule, &mut whole, reasons.get(&rule.id)));
+        }
+        let summary = Summary {
+            rules: count(&rules),
+            scenarios: count_scenarios(&scenarios),
+            exchanges,
+            seconds,
+        };
+        RunRecord {
+            schema_version: SCHEMA_VERSION,
+            tool: Tool { name: "conformant".into(), version: env!("CARGO_PKG_VERSION").into() },
+            rulebook: RulebookStamp { digest: self.rulebook.digest.clone() },
+            targets: self.targets,
+            seed: self.seed,
+            complete,
+            summary,
+            rules,
+            findings: whole.findings,
+            open_points: whole
+                .observed
+                .into_iter()
+                .map(|(id, observed)| OpenPointResult { id, observed: observed.into_iter().collect() })
+                .collect(),
+            scenarios,
+        }
+    }
+}
+
+/// Why a rule could not be judged in a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Why {
+    NotApplicable,
+    Inconclusive,
+    Error,
+}
+
+impl Why {
+    fn of(stop: Option<&Stop>) -> Self {
+        match stop {
+            Some(Stop::NotApplicable(_)) => Self::NotApplicable,
+            Some(Stop::Error(_)) => Self::Error,
+            Some(Stop::Inconclusive(_) | Stop::Unexpected | Stop::Interrupted | Stop::Unreachable(_)) | None => {
+                Self::Inconclusive
+            }
+        }
+    }
+}
+
+fn conclude(
+    rule: &Rule,
+    whole: &mut Judgement,
+    reasons: Option<&BTreeSet<(Why, String)>>,
+) -> RuleResult {
+    if let Origin::Either = rule.origin {
+        either(rule, whole);
+    }
+    let tally = whole.tallies.get(&rule.id).cloned().unwrap_or_default();
+    let worst = reasons.and_then(|r| r.iter().next_back());
+    let verdict = if tally.findings > 0 {
+        Verdict::Fail
+    } else if matches!(rule.level, Level::Open | Level::May) {
+        Verdict::Open
+    } else if tally.judged > 0 {
+        Verdict::Pass
+    } else {
+        match worst {
+            Some((Why::NotApplicable, _)) => Verdict::NotApplicable,
+            Some((Why::Inconclusive, _)) => Verdict::Inconclusive,
+            Some((Why::Error, _)) => Verdict::Error,
+            None => Verdict::NotJudged,
+        }
+    };
+    let reason = match verdict {
+        Verdict::Inconclusive | Verdict::NotApplicable | Verdict::Error => {
+            worst.map(|(_, why)| why.clone()).unwrap_or_default()
+        }
+        Verdict::NotJudged => "no evidence that it judges came by".to_owned(),
+        Verdict::Pass | Verdict::Fail | Verdict::Open | Verdict::Waived => String::new(),
+    };
+    RuleResult {
+        id: rule.id.clone(),
+        level: rule.level,
+        source: rule.source.clone(),
+        verdict,
+        judged: tally.judged,
+        findings: tally.findings,
+        reason,
+    }
+}
+
+/// Any answer will do, two different ones within a run will not.
+fn either(rule: &Rule, whole: &mut Judgement) {
+    let Some(observed) = whole.observed.get(&rule.id) else { return };
+    let words: Vec<String> = observed.iter().cloned().collect();
+    let finding = (words.len() > 1).then(|| Finding {
+        rule: rule.id.clone(),
+        level: "must".into(),
+        service: rule.service.clone(),
+        kind: "either".into(),
+        expected: "one answer throughout the run".into(),
+        actual: words.join(" and "),
+        message: format!("answered in {} ways within one run: {}", words.len(), words.join(", ")),
+        ..Finding::default()
+    });
+    whole.conclude(&rule.id, finding);
+}
+
+fn count(rules: &[RuleResult]) -> RuleCounts {
+    let mut counts = RuleCounts::default();
+    for rule in rules {
+        *match rule.verdict {
+            Verdict::Pass => &mut counts.pass,
+            Verdict::Fail => &mut counts.fail,
+            Verdict::Open => &mut counts.open,
+            Verdict::Inconclusive => &mut counts.inconclusive,
+            Verdict::NotApplicable => &mut counts.not_applicable,
+            Verdict::Waived => &mut counts.waived,
+            Verdict::Error => &mut counts.error,
+            Verdict::NotJudged => &mut counts.not_judged,
+        } += 1;
+    }
+    counts
+}
+
+fn count_scenarios(scenarios: &[ScenarioResult]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for scenario in scenarios {
+        *counts.entry(scenario.verdict.word().to_owned()).or_default() += 1;
+    }
+    counts
+}

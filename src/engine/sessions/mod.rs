@@ -1,0 +1,16 @@
+//! The worlds that scenarios talk to: the reference in process or behind a socket, and live
+//! targets.
+
+mod hooks;
+mod live;
+mod offline;
+
+pub use live::Live;
+pub use offline::{Consulted, Mangle, Offline};
+
+use sha2::{Digest, Sha256};
+
+/// A short name that follows from a scenario's id and can stand in a path.
+fn short_name(scenario: &str) -> String {
+    Sha256::digest(scenario.as_bytes()).iter().take(12).map(|b| format!("{b:02x}")).collect()
+}

@@ -1,0 +1,69 @@
+//! What a run is told: targets, credentials, hooks, limits. Plain values; `cli` reads them from
+//! flags, environment and file.
+
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Everything about the targets of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// By service: `auth`, `chat`, `media`, `flow`. A service that is missing is not targeted.
+    pub targets: BTreeMap<String, Target>,
+    /// Hooks by name.
+    pub hooks: BTreeMap<String, Hook>,
+    /// Address the callback listener binds; `127.0.0.1:0` by default.
+    pub listen: Option<String>,
+    /// URL under which the target reaches the listener, where it differs.
+    pub public_url: Option<String>,
+}
+
+/// One service under test.
+#[derive(Clone, Debug, Default)]
+pub struct Target {
+    /// Base URL; documented paths are appended.
+    pub url: String,
+    /// User name and password of HTTP Basic credentials.
+    pub basic: Option<(String, String)>,
+    /// Account SID and auth token, the second way in (D2 and D3, Authentication).
+    pub account: Option<(String, String)>,
+    /// How a person passes the Basic credentials to curl.
+    pub curl_credentials: String,
+    /// Further header fields of each request; for auth they carry the API key.
+    pub headers: Vec<(String, String)>,
+    /// True: bodies that may be JSON or a form are sent as JSON.
+    pub json_bodies: bool,
+    /// Values for `${target.SERVICE.KEY}`.
+    pub values: Map<String, Value>,
+}
+
+/// How a hook is carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// A command with arguments; `${NAME}` is filled in, the result is JSON on standard output.
+    Command(Vec<String>),
+    /// An HTTP request; `${NAME}` is filled in, the result is a JSON body.
+    Http {
+        /// Method.
+        method: String,
+        /// Absolute URL.
+        url: String,
+        /// Header fields.
+        headers: Vec<(String, String)>,
+        /// Body; left out: the arguments as JSON.
+        body: Option<String>,
+    },
+}
+
+/// How a run is carried out.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Seeds names, order and the reference.
+    pub seed: u64,
+    /// Scenarios side by side.
+    pub jobs: usize,
+    /// Whether the plan's order is shuffled by the seed.
+    pub shuffle: bool,
+    /// The longest the whole run may take.
+    pub run_max: Duration,
+}

@@ -1,0 +1,79 @@
+//! Registration tokens and QR strings, as an application builds them (D1, Registration without
+//! personal data), and the broken ones that a service must refuse.
+
+use super::runner::Stop;
+use super::settings::Target;
+use super::template::{Scope, duration};
+use crate::clock::Timestamp;
+use crate::rulebook::scenario::TokenSpec;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, EncodingKey, crypto};
+use serde_json::{Value, json};
+
+/// How long a token lives unless told otherwise; the document allows 15 minutes.
+const LIFETIME_DEFAULT: &str = "10m";
+
+/// Builds `{token, qr, header, claims}`.
+pub(super) fn build(
+    spec: &TokenSpec,
+    scope: &Scope<'_>,
+    target: Option<&Target>,
+    now: Timestamp,
+) -> Result<Value, Stop> {
+    let application = target.and_then(|t| t.values.get("application"));
+    let configured = |key: &str| {
+        application
+            .and_then(|a| a.get(key))
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+            .ok_or_else(|| Stop::NotApplicable(format!("not configured: targets.auth.application.{key}")))
+    };
+    let filled = |text: &Option<String>| -> Result<Option<String>, Stop> {
+        match text {
+            None => Ok(None),
+            Some(text) => Ok(scope.fill_text(text)?.as_str().map(str::to_owned)),
+        }
+    };
+    let at = |text: &str| {
+        let shift = duration(text).ok_or_else(|| Stop::Error(format!("not a duration: {text}")))?;
+        now.checked_add(shift).map(Timestamp::as_second).map_err(|e| Stop::Error(e.to_string()))
+    };
+    let or_configured = |value: Option<String>, key: &str| match value {
+        Some(value) => Ok(value),
+        None => configured(key),
+    };
+    let algorithm = filled(&spec.algorithm)?.unwrap_or_else(|| "HS256".to_owned());
+    let header = json!({
+        "alg": algorithm,
+        "typ": filled(&spec.typ)?.unwrap_or_else(|| "JWT".to_owned()),
+    });
+    let claims = json!({
+        "iss": or_configured(filled(&spec.issuer)?, "name")?,
+        "iat": at(spec.issued.as_deref().unwrap_or("0s"))?,
+        "exp": at(spec.expires.as_deref().unwrap_or(LIFETIME_DEFAULT))?,
+        "context": {
+            "custom_user_id": filled(&spec.custom_user_id)?,
+            "auth_app_id": or_configured(filled(&spec.auth_app_id)?, "id")?,
+        },
+    });
+    let key = if spec.wrong_key { "not-the-application-key".to_owned() } else { configured("api_key")? };
+    let token = sign(&header, &claims, &algorithm, &key)?;
+    let qr = format!("{}://account?token={token}", configured("scheme")?);
+    Ok(json!({"token": token, "qr": qr, "header": header, "claims": claims}))
+}
+
+fn sign(header: &Value, claims: &Value, algorithm: &str, key: &str) -> Result<String, Stop> {
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let message = format!("{}.{}", part(header), part(claims));
+    let algorithm = match algorithm {
+        "none" => return Ok(format!("{message}.")),
+        "HS384" => Algorithm::HS384,
+        "HS512" => Algorithm::HS512,
+        "HS256" => Algorithm::HS256,
+        other => return Err(Stop::Error(format!("no token algorithm is named {other}"))),
+    };
+    let signature = crypto::sign(message.as_bytes(), &EncodingKey::from_secret(key.as_bytes()), algorithm)
+        .map_err(|e| Stop::Error(format!("the token could not be signed: {e}")))?;
+    Ok(format!("{message}.{signature}"))
+}

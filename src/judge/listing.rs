@@ -1,0 +1,91 @@
+//! List rules: the array stands under `meta.key`, and a walk over `next_page_url` yields each item
+//! exactly once and ends.
+
+use super::acceptance::Acceptance;
+use super::case::{Case, Fact, Judgement};
+use super::evidence::{Walk, WalkEnd};
+use crate::json;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Judges every list page and every walk.
+pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
+    for (index, seen) in case.seen.iter().enumerate() {
+        let Some(operation) = seen.operation.filter(|o| o.list_key.is_some()) else { continue };
+        if seen.acceptance != Acceptance::Accepted {
+            continue;
+        }
+        let Some(key) = seen.value("/meta/key").and_then(Value::as_str) else { continue };
+        let rule = format!("{}/{}/key", operation.service, operation.id);
+        let array = seen.whole(&format!("/{}", json::escape(key))).and_then(Value::as_array);
+        let fact = array.is_none().then(|| Fact {
+            pointer: "/meta/key".into(),
+            kind: "list-key",
+            expected: "the name of the array in this answer".into(),
+            actual: json::short(&Value::from(key)),
+            ..Fact::default()
+        });
+        judgement.conclude(&rule, fact.map(|f| case.finding(&rule, Some(index), f)));
+    }
+    for walk in &case.evidence.walks {
+        judge_walk(case, walk, judgement);
+    }
+}
+
+fn judge_walk(case: &Case<'_>, walk: &Walk, judgement: &mut Judgement) {
+    let rule = format!("{}/{}/walk", walk.service, walk.operation);
+    let fact = match &walk.end {
+        WalkEnd::Broken => {
+            judgement.inconclusive(&rule, "a page of the walk could not be had");
+            return;
+        }
+        WalkEnd::Endless(why) => Some(("endless", "a walk that ends".to_owned(), why.clone())),
+        WalkEnd::Unfollowable(why) => {
+            Some(("next-page-url", "a link to the next page on the same origin".to_owned(), why.clone()))
+        }
+        WalkEnd::Complete => None,
+    };
+    if let Some((kind, expected, actual)) = fact {
+        let message = format!("paging does not work: {actual}");
+        let pointer = "/meta/next_page_url".to_owned();
+        let fact = Fact { pointer, kind, expected, actual, message };
+        let finding = case.finding(&rule, walk.pages.last().copied(), fact);
+        judgement.conclude(&rule, Some(finding));
+        return;
+    }
+    let finding = repeated(case, &rule, walk);
+    judgement.conclude(&rule, finding);
+}
+
+/// An item that the walk yields twice.
+fn repeated(case: &Case<'_>, rule: &str, walk: &Walk) -> Option<crate::verdict::Finding> {
+    let mut first: BTreeMap<String, usize> = BTreeMap::new();
+    for &page in &walk.pages {
+        for (pointer, item) in items(case, page)? {
+            let identity = identity(item);
+            if let Some(earlier) = first.insert(identity.clone(), page) {
+                let fact = Fact {
+                    pointer,
+                    kind: "repeated-item",
+                    expected: "each item once over all pages".into(),
+                    actual: format!("{identity} on two pages"),
+                    message: format!("{identity} came twice: exchanges {} and {}", earlier + 1, page + 1),
+                };
+                return Some(case.finding(rule, Some(page), fact));
+            }
+        }
+    }
+    None
+}
+
+fn items<'a>(case: &'a Case<'_>, page: usize) -> Option<Vec<(String, &'a Value)>> {
+    let seen = &case.seen[page];
+    let key = seen.operation?.list_key.as_deref()?;
+    Some(seen.select(&format!("/{}/*", json::escape(key))))
+}
+
+/// What identifies an item: its `sid`, for a user channel its `channel_sid`, else all of it.
+fn identity(item: &Value) -> String {
+    let named = item.get("sid").or_else(|| item.get("channel_sid")).and_then(Value::as_str);
+    named.map_or_else(|| item.to_string(), str::to_owned)
+}

@@ -1,0 +1,76 @@
+//! Operation and credentials rules: what is expected to be accepted is, what is expected to be
+//! refused is, and nobody gets in without credentials.
+
+use super::acceptance::Acceptance;
+use super::case::{Case, Fact, Judgement, Seen};
+use super::evidence::Expectation;
+use crate::rulebook::scenario::Credentials;
+
+/// Judges every exchange by what its step expects.
+pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
+    for (index, seen) in case.seen.iter().enumerate() {
+        credentials(case, index, seen, judgement);
+        let (rule, wanted) = match &seen.exchange.expectation {
+            Expectation::Either => continue,
+            // A set-up step accuses nobody when it fails; the scenario says that it got no further.
+            Expectation::Accepted(_) if seen.exchange.setup => continue,
+            Expectation::Accepted(rule) => (rule, true),
+            Expectation::Rejected(rule) => (rule, false),
+        };
+        match &seen.acceptance {
+            Acceptance::Inconclusive(why) => judgement.inconclusive(rule, why),
+            Acceptance::Accepted if !wanted => {
+                let fact = accepted_fact(seen);
+                // A field that broke its own rule may be the very thing that should be refused.
+                if seen.broken.is_empty() {
+                    judgement.conclude(rule, Some(case.finding(rule, Some(index), fact)));
+                }
+            }
+            Acceptance::Rejected(why) if wanted => {
+                let fact = Fact {
+                    kind: "refused",
+                    expected: "an accepted request: 2xx with the documented representation".into(),
+                    actual: why.clone(),
+                    message: format!("{} was refused: {why}", seen.exchange.operation),
+                    ..Fact::default()
+                };
+                judgement.conclude(rule, Some(case.finding(rule, Some(index), fact)));
+            }
+            Acceptance::Accepted | Acceptance::Rejected(_) => judgement.judged(rule),
+        }
+    }
+}
+
+/// The rule `SERVICE/OPERATION/credentials`, wherever credentials are missing or wrong.
+fn credentials(case: &Case<'_>, index: usize, seen: &Seen<'_>, judgement: &mut Judgement) {
+    let how = match seen.exchange.credentials {
+        Credentials::None => "without credentials",
+        Credentials::Wrong => "with a wrong password",
+        Credentials::Default | Credentials::Account => return,
+    };
+    let rule = format!("{}/{}/credentials", seen.exchange.service, seen.exchange.operation);
+    let expected_already = matches!(&seen.exchange.expectation,
+        Expectation::Accepted(r) | Expectation::Rejected(r) if *r == rule);
+    if expected_already || !case.rulebook.rules.contains_key(&rule) {
+        return;
+    }
+    match &seen.acceptance {
+        Acceptance::Accepted => {
+            let fact = Fact { message: format!("accepted {how}"), ..accepted_fact(seen) };
+            judgement.conclude(&rule, Some(case.finding(&rule, Some(index), fact)));
+        }
+        Acceptance::Rejected(_) => judgement.judged(&rule),
+        Acceptance::Inconclusive(why) => judgement.inconclusive(&rule, why),
+    }
+}
+
+fn accepted_fact(seen: &Seen<'_>) -> Fact {
+    let status = seen.exchange.status().unwrap_or_default();
+    Fact {
+        kind: "accepted",
+        expected: "a refusal".into(),
+        actual: format!("accepted with {status}"),
+        message: format!("{} was accepted where it must be refused", seen.exchange.operation),
+        ..Fact::default()
+    }
+}

@@ -1,0 +1,138 @@
+//! Parameter rules: required, bounded, honoured, defaulted, as OpenAPI says it of each parameter.
+
+use super::acceptance::Acceptance;
+use super::case::{Case, Fact, Judgement, Seen};
+use super::echoes::{self, Way, as_text};
+use super::evidence::Expectation;
+use super::default;
+use crate::json;
+use crate::rulebook::rules::Comparison;
+use crate::rulebook::{Parameter, Place};
+use serde_json::Value;
+
+/// Judges every exchange by every parameter of its operation.
+pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
+    for (index, seen) in case.seen.iter().enumerate() {
+        let Some(operation) = seen.operation else { continue };
+        for parameter in &operation.parameters {
+            match seen.exchange.sent.get(&parameter.name) {
+                None => left_out(case, index, seen, parameter, judgement),
+                Some(sent) => was_sent(case, index, seen, parameter, sent, judgement),
+            }
+        }
+    }
+}
+
+fn left_out(
+    case: &Case<'_>,
+    index: usize,
+    seen: &Seen<'_>,
+    parameter: &Parameter,
+    judgement: &mut Judgement,
+) {
+    let expected_already =
+        matches!(&seen.exchange.expectation, Expectation::Rejected(rule) if *rule == parameter.rule);
+    if parameter.required && parameter.place != Place::Path {
+        if seen.acceptance == Acceptance::Accepted && !expected_already {
+            let fact = Fact {
+                kind: "required-parameter",
+                expected: format!("a refusal, because {} is required", parameter.name),
+                actual: "an accepted request".into(),
+                message: format!("accepted without the required {}", parameter.name),
+                ..Fact::default()
+            };
+            let finding = case.finding(&parameter.rule, Some(index), fact);
+            judgement.conclude(&parameter.rule, Some(finding));
+        }
+        return;
+    }
+    let (Some(echo), Some(value)) = (&parameter.echo, &parameter.default) else { return };
+    let Some(got) = seen.value(&echo.at) else { return };
+    if echo.or.contains(got) {
+        judgement.judged(&parameter.rule);
+        return;
+    }
+    let finding = default::differs(&parameter.name, value, got, &echo.at)
+        .map(|fact| case.finding(&parameter.rule, Some(index), fact));
+    judgement.conclude(&parameter.rule, finding);
+}
+
+fn was_sent(
+    case: &Case<'_>,
+    index: usize,
+    seen: &Seen<'_>,
+    parameter: &Parameter,
+    sent: &Value,
+    judgement: &mut Judgement,
+) {
+    let Some(echo) = &parameter.echo else { return };
+    let Some(got) = seen.value(&echo.at) else { return };
+    let fact = match beyond(sent, &parameter.schema) {
+        Some(bound) => (as_text(sent) == as_text(got)).then(|| Fact {
+            pointer: echo.at.clone(),
+            kind: "bound",
+            expected: format!("{bound}: refused or cut"),
+            actual: format!("{} honoured in full", json::short(sent)),
+            message: format!("{} is beyond its bound ({bound}) and was honoured in full", parameter.name),
+        }),
+        None if echo.compare == Comparison::Limit => None,
+        None => {
+            let way = Way { at: &echo.at, compare: echo.compare, or: &echo.or };
+            echoes::differs(sent, got, &way)
+        }
+    };
+    let finding = fact.map(|fact| case.finding(&parameter.rule, Some(index), fact));
+    judgement.conclude(&parameter.rule, finding);
+}
+
+/// The bound of the schema that the sent value is beyond, in words; nothing within bounds.
+pub(super) fn beyond(sent: &Value, schema: &Value) -> Option<String> {
+    let bound = |name: &str| schema.get(name).and_then(Value::as_i64);
+    let text = as_text(sent);
+    let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+    let is_text = schema.get("type").and_then(Value::as_str) == Some("string");
+    let number: Option<i64> = if is_text { None } else { text.parse().ok() };
+    let count = sent.as_array().map(|items| i64::try_from(items.len()).unwrap_or(i64::MAX));
+    if let Some(max) = bound("maxLength").filter(|max| length > *max) {
+        return Some(format!("at most {max} characters"));
+    }
+    if let Some((max, _)) = bound("maximum").zip(number).filter(|(max, n)| n > max) {
+        return Some(format!("at most {max}"));
+    }
+    if let Some((min, _)) = bound("minimum").zip(number).filter(|(min, n)| n < min) {
+        return Some(format!("at least {min}"));
+    }
+    if let Some((max, _)) = bound("maxItems").zip(count).filter(|(max, n)| n > max) {
+        return Some(format!("at most {max} values"));
+    }
+    let words = schema.get("enum").and_then(Value::as_array)?;
+    let outside = |value: &Value| !words.iter().any(|w| as_text(w) == as_text(value));
+    let any_outside = match sent.as_array() {
+        Some(items) => items.iter().any(outside),
+        None => outside(sent),
+    };
+    any_outside.then(|| {
+        let words: Vec<String> = words.iter().map(as_text).collect();
+        format!("one of {}", words.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn bounds_bite_just_outside_and_not_just_inside() {
+        for (schema, inside, outside) in [
+            (json!({"type": "string", "maxLength": 3}), json!("abc"), json!("abcd")),
+            (json!({"type": "integer", "maximum": 3}), json!("3"), json!(4)),
+            (json!({"type": "integer", "minimum": 1}), json!(1), json!("0")),
+            (json!({"enum": ["a", "b"]}), json!("a"), json!("c")),
+            (json!({"type": "array", "maxItems": 1}), json!(["x"]), json!(["x", "y"])),
+        ] {
+            assert_eq!(beyond(&inside, &schema), None, "{schema}");
+            assert!(beyond(&outside, &schema).is_some(), "{schema}");
+        }
+    }
+}

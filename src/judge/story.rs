@@ -1,0 +1,183 @@
+//! `story`: what a step states about its result, for rules that only a scenario can set up.
+
+use super::acceptance::Acceptance;
+use super::case::{Case, Fact, Judgement};
+use super::echoes::{as_text, instant};
+use crate::json;
+use crate::rulebook::scenario::Expect;
+use serde_json::Value;
+
+/// Judges every statement.
+pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
+    for statement in &case.evidence.statements {
+        let expect = &statement.expect;
+        if let Some(seen) = statement.exchange.map(|index| &case.seen[index]) {
+            if let Acceptance::Inconclusive(why) = &seen.acceptance {
+                judgement.inconclusive(&expect.rule, why);
+                continue;
+            }
+            // A field that broke a rule of its own brings no second finding.
+            let hidden = !expect.at.is_empty()
+                && seen.acceptance == Acceptance::Accepted
+                && json::expand(&statement.result, &expect.at)
+                    .iter()
+                    .any(|(at, _)| seen.broken.iter().any(|broken| at.starts_with(broken.as_str())));
+            if hidden {
+                continue;
+            }
+        }
+        let finding = differs(expect, &statement.result).map(|fact| {
+            let mut finding = case.finding(&expect.rule, statement.exchange, fact);
+            finding.step = statement.step;
+            finding
+        });
+        judgement.conclude(&expect.rule, finding);
+    }
+}
+
+/// What is wrong with `result`; nothing when the statement holds.
+pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
+    let many = expect.at.contains('*');
+    let selected: Vec<&Value> =
+        json::expand(result, &expect.at).into_iter().map(|(_, value)| value).collect();
+    let one = selected.first().copied();
+    let every = |expected: String, holds: &dyn Fn(&Value) -> bool| {
+        let wrong = if many { selected.iter().copied().find(|v| !holds(v)) } else { one.filter(|v| !holds(v)) };
+        match (wrong, selected.is_empty() && !many) {
+            (Some(value), _) => Some((expected, json::short(value))),
+            (None, true) => Some((expected, "nothing there".to_owned())),
+            (None, false) => None,
+        }
+    };
+    let list: Vec<&Value> = match one {
+        Some(Value::Array(items)) if !many => items.iter().collect(),
+        Some(_) | None => selected.clone(),
+    };
+    let mut wrong = None;
+    let mut note = |found: Option<(String, String)>| {
+        if wrong.is_none() {
+            wrong = found;
+        }
+    };
+    if let Some(value) = &expect.equals {
+        note(every(json::short(value), &|v| json::equal(v, value)));
+    }
+    if let Some(value) = &expect.differs {
+        note(every(format!("not {}", json::short(value)), &|v| !json::equal(v, value)));
+    }
+    if let Some(values) = &expect.one_of {
+        let words: Vec<String> = values.iter().map(json::short).collect();
+        note(every(format!("one of {}", words.join(", ")), &|v| {
+            values.iter().any(|value| json::equal(v, value))
+        }));
+    }
+    if let Some(absent) = expect.absent {
+        note(match (absent, one) {
+            (true, Some(value)) => Some(("nothing there".into(), json::short(value))),
+            (false, None) => Some(("a value".into(), "nothing there".into())),
+            (true, None) | (false, Some(_)) => None,
+        });
+    }
+    if let Some(value) = &expect.includes {
+        let held = list.iter().any(|item| json::equal(item, value));
+        note((!held).then(|| (format!("{} among them", json::short(value)), count(list.len()))));
+    }
+    if let Some(value) = &expect.excludes {
+        let held = list.iter().any(|item| json::equal(item, value));
+        note(held.then(|| (format!("{} not among them", json::short(value)), count(list.len()))));
+    }
+    if let Some(least) = expect.at_least {
+        let size = size(one, &list, many);
+        note((size < Some(least)).then(|| (format!("at least {least}"), size_text(size))));
+    }
+    if let Some(most) = expect.at_most {
+        let size = size(one, &list, many);
+        note((size.is_none() || size > Some(most)).then(|| (format!("at most {most}"), size_text(size))));
+    }
+    if let Some(value) = &expect.same_json {
+        note(every(format!("JSON text of {}", json::short(value)), &|v| {
+            v.as_str().and_then(json::parse_text).is_some_and(|parsed| json::equal(&parsed, value))
+        }));
+    }
+    if let Some(pattern) = &expect.matches {
+        // The loader has compiled it once; here it is a statement's own and rarely used.
+        let regex = regex::Regex::new(pattern).ok();
+        note(every(format!("a text matching {pattern}"), &|v| {
+            regex.as_ref().is_some_and(|r| r.is_match(&as_text(v)))
+        }));
+    }
+    if let Some(bound) = &expect.not_before {
+        let bound_at = instant(&Value::from(bound.as_str()));
+        note(every(format!("not before {bound}"), &|v| instant(v) >= bound_at && bound_at.is_some()));
+    }
+    wrong.map(|(expected, actual)| Fact {
+        pointer: if many { String::new() } else { expect.at.clone() },
+        kind: "story",
+        message: format!("{}: expected {expected}, got {actual}", place(&expect.at)),
+        expected,
+        actual,
+    })
+}
+
+fn place(at: &str) -> &str {
+    if at.is_empty() { "the answer" } else { at }
+}
+
+fn count(items: usize) -> String {
+    format!("{items} items")
+}
+
+/// A number's own value, else how long the array or text is, else how many were selected.
+fn size(one: Option<&Value>, list: &[&Value], many: bool) -> Option<u64> {
+    let length = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+    if many {
+        return Some(length(list.len()));
+    }
+    match one? {
+        Value::Number(number) => number.as_u64(),
+        Value::Array(items) => Some(length(items.len())),
+        Value::String(text) => Some(length(text.chars().count())),
+        Value::Null | Value::Bool(_) | Value::Object(_) => None,
+    }
+}
+
+fn size_text(size: Option<u64>) -> String {
+    size.map_or_else(|| "nothing that has a size".to_owned(), |n| n.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(expect: &Value, right: &Value, wrong: &Value) {
+        let mut full = expect.clone();
+        full["rule"] = json!("x/y");
+        let expect: Expect = serde_json::from_value(full).expect("a statement");
+        assert_eq!(differs(&expect, right).map(|f| f.message), None, "{expect:?}");
+        assert!(differs(&expect, wrong).is_some(), "{expect:?}");
+    }
+
+    #[test]
+    fn each_comparison_holds_and_bites() {
+        check(&json!({"at": "/a", "equals": 1}), &json!({"a": 1}), &json!({"a": "1"}));
+        check(&json!({"at": "/a", "equals": 1}), &json!({"a": 1}), &json!({}));
+        check(&json!({"at": "/a", "differs": 1}), &json!({"a": 2}), &json!({"a": 1}));
+        check(&json!({"at": "/a", "one-of": [1, 2]}), &json!({"a": 2}), &json!({"a": 3}));
+        check(&json!({"at": "/a", "absent": true}), &json!({}), &json!({"a": null}));
+        check(&json!({"at": "/a", "absent": false}), &json!({"a": null}), &json!({}));
+        check(&json!({"at": "/*/s", "includes": "x"}), &json!([{"s": "x"}]), &json!([{"s": "y"}]));
+        check(&json!({"at": "/l", "excludes": "x"}), &json!({"l": ["y"]}), &json!({"l": ["x"]}));
+        check(&json!({"at": "/*/s", "equals": "x"}), &json!([{"s": "x"}]), &json!([{"s": "x"}, {"s": "y"}]));
+        check(&json!({"at": "/l", "at-least": 2}), &json!({"l": [1, 2]}), &json!({"l": [1]}));
+        check(&json!({"at": "/l", "at-most": 2}), &json!({"l": 2}), &json!({"l": 3}));
+        check(&json!({"at": "/l", "at-most": 2}), &json!({"l": 2}), &json!({}));
+        check(&json!({"at": "/j", "same-json": {"a": [1]}}), &json!({"j": "{\"a\": [1]}"}), &json!({"j": "{}"}));
+        check(&json!({"at": "/t", "matches": "^a+$"}), &json!({"t": "aa"}), &json!({"t": "ab"}));
+        check(
+            &json!({"at": "/t", "not-before": "2026-01-01T00:00:00Z"}),
+            &json!({"t": "2026-01-01T00:00:00Z"}),
+            &json!({"t": "2025-12-31T23:59:59Z"}),
+        );
+    }
+}

@@ -1,0 +1,343 @@
+//! Generated faults: what passes between scenario and reference is rewritten, so that the
+//! reference behaves as if it were broken, without knowing.
+
+use super::mutate::Mutation;
+use crate::engine::request::recognise;
+use crate::engine::sessions::Mangle;
+use crate::http::{Request, Response};
+use crate::json;
+use crate::reference::account;
+use crate::reference::auth::application;
+use crate::rulebook::{Operation, Origin, Parameter, Place, Rule, Rulebook};
+use base64::Engine as _;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// One generated fault.
+#[derive(Clone, Debug)]
+pub(super) enum Rewrite {
+    /// Each representation of a kind is changed at a pointer.
+    Representation { kind: String, pointer: String, mutation: Mutation },
+    /// An operation's answers become errors.
+    Broken { operation: String },
+    /// A parameter never reaches the reference.
+    Ignored { operation: String, parameter: String },
+    /// A missing parameter is made up.
+    MadeUp { operation: String, parameter: String },
+    /// A value beyond its bound is honoured in full.
+    Unbounded { operation: String, parameter: String },
+    /// A value of the parameter, at its bound or of its enumeration, is refused.
+    Refused { operation: String, parameter: String },
+    /// Anyone gets in.
+    Unguarded { operation: String },
+    /// `meta.key` names something else.
+    OtherKey { operation: String },
+}
+
+impl Rewrite {
+    /// A change of a representation.
+    pub(super) fn of_kind(kind: &str, pointer: &str, mutation: Mutation) -> Self {
+        Self::Representation { kind: kind.to_owned(), pointer: pointer.to_owned(), mutation }
+    }
+
+    /// What can be broken of an operation, a parameter, credentials or a list.
+    pub(super) fn of_rule(rulebook: &Rulebook, rule: &Rule) -> Vec<Self> {
+        let full = |operation: &str| format!("{}/{operation}", rule.service);
+        match &rule.origin {
+            Origin::Operation { operation } => vec![Self::Broken { operation: full(operation) }],
+            Origin::Credentials { operation } => vec![Self::Unguarded { operation: full(operation) }],
+            Origin::ListKey { operation } => vec![Self::OtherKey { operation: full(operation) }],
+            Origin::Parameter { operation, parameter } => {
+                let known = rulebook
+                    .operation(&rule.service, operation)
+                    .and_then(|o| o.parameters.iter().find(|p| p.name == *parameter));
+                known.map(|p| Self::of_parameter(&full(operation), p)).unwrap_or_default()
+            }
+            Origin::Property { .. }
+            | Origin::NoOtherFields { .. }
+            | Origin::ListWalk { .. }
+            | Origin::Written(_)
+            | Origin::Either => Vec::new(),
+        }
+    }
+
+    fn of_parameter(operation: &str, parameter: &Parameter) -> Vec<Self> {
+        let operation = operation.to_owned();
+        let name = parameter.name.clone();
+        let mut rewrites = Vec::new();
+        let bounded = ["maxLength", "maximum", "minimum", "enum"].iter().any(|k| parameter.schema.get(k).is_some());
+        if parameter.required && parameter.place != Place::Path {
+            rewrites.push(Self::MadeUp { operation: operation.clone(), parameter: name.clone() });
+        }
+        if let Some(echo) = &parameter.echo {
+            if !parameter.required && !echo.at.contains('*') {
+                rewrites.push(Self::Ignored { operation: operation.clone(), parameter: name.clone() });
+            }
+            if bounded && parameter.schema.get("enum").is_none() {
+                rewrites.push(Self::Unbounded { operation: operation.clone(), parameter: name.clone() });
+            }
+        }
+        if !parameter.required || bounded {
+            rewrites.push(Self::Refused { operation, parameter: name });
+        }
+        rewrites
+    }
+
+    /// Names the row.
+    pub(super) fn id(&self) -> String {
+        match self {
+            Self::Representation { kind, pointer, mutation } => format!("{kind}{pointer} {}", mutation.word()),
+            Self::Broken { operation } => format!("{operation} answers-with-an-error"),
+            Self::Ignored { operation, parameter } => format!("{operation} {parameter} ignored"),
+            Self::MadeUp { operation, parameter } => format!("{operation} {parameter} not-required"),
+            Self::Unbounded { operation, parameter } => format!("{operation} {parameter} unbounded"),
+            Self::Refused { operation, parameter } => format!("{operation} {parameter} refused"),
+            Self::Unguarded { operation } => format!("{operation} unguarded"),
+            Self::OtherKey { operation } => format!("{operation} other-key"),
+        }
+    }
+
+    /// Whether a scenario that showed these operations and kinds can show the fault.
+    pub(super) fn touches(&self, operations: &BTreeSet<String>, kinds: &BTreeSet<String>, scenario: &str) -> bool {
+        match self {
+            Self::Representation { kind, .. } => kinds.contains(kind) || operations.contains(kind),
+            // The derived scenarios of the operation are what exercises its parameters.
+            Self::Ignored { operation, .. }
+            | Self::MadeUp { operation, .. }
+            | Self::Unbounded { operation, .. }
+            | Self::Refused { operation, .. }
+            | Self::Unguarded { operation } => {
+                operations.contains(operation)
+                    && scenario.strip_prefix(operation.as_str()).is_some_and(|rest| self.is_case(rest))
+            }
+            Self::Broken { operation } | Self::OtherKey { operation } => {
+                operations.contains(operation) && scenario.starts_with(&format!("{operation}/"))
+            }
+        }
+    }
+
+    /// Whether a derived case, such as `/without-to`, is about what this fault breaks.
+    fn is_case(&self, case: &str) -> bool {
+        let slug = |parameter: &str| crate::rulebook::kebab(parameter);
+        match self {
+            Self::MadeUp { parameter, .. } => case == format!("/without-{}", slug(parameter)),
+            Self::Unbounded { parameter, .. } => {
+                let slug = slug(parameter);
+                case == format!("/{slug}-over-max") || case == format!("/{slug}-under-min")
+            }
+            Self::Ignored { parameter, .. } | Self::Refused { parameter, .. } => {
+                let slug = slug(parameter);
+                case.starts_with(&format!("/{slug}=")) || case.starts_with(&format!("/{slug}-at-")) || case == format!("/optional-{slug}")
+            }
+            Self::Unguarded { .. } => case.starts_with("/credentials"),
+            Self::Representation { .. } | Self::Broken { .. } | Self::OtherKey { .. } => true,
+        }
+    }
+
+    fn operation(&self) -> Option<&str> {
+        match self {
+            Self::Representation { .. } => None,
+            Self::Broken { operation }
+            | Self::Ignored { operation, .. }
+            | Self::MadeUp { operation, .. }
+            | Self::Unbounded { operation, .. }
+            | Self::Refused { operation, .. }
+            | Self::Unguarded { operation }
+            | Self::OtherKey { operation } => Some(operation),
+        }
+    }
+}
+
+/// Applies a generated fault to what passes.
+#[derive(Debug)]
+pub(super) struct Mangler<'a> {
+    rulebook: &'a Rulebook,
+    rewrite: &'a Rewrite,
+}
+
+impl<'a> Mangler<'a> {
+    /// A mangler for one fault.
+    pub(super) fn new(rulebook: &'a Rulebook, rewrite: &'a Rewrite) -> Self {
+        Self { rulebook, rewrite }
+    }
+
+    /// The operation of a request, with its parameters, where it is the one that is broken.
+    fn recognise(
+        &self,
+        service: &str,
+        request: &Request,
+    ) -> Option<(&'a Operation, std::collections::BTreeMap<String, Value>)> {
+        let path = request.path().strip_prefix(&format!("/{service}"))?;
+        let operations = self.rulebook.services.get(service)?.operations.values();
+        recognise(operations, request, path)
+    }
+
+    fn is_broken(&self, operation: &Operation) -> bool {
+        self.rewrite.operation() == Some(&format!("{}/{}", operation.service, operation.id))
+    }
+}
+
+impl Mangle for Mangler<'_> {
+    fn request(&self, service: &str, request: &mut Request) {
+        let Some((operation, sent)) = self.recognise(service, request) else { return };
+        if !self.is_broken(operation) {
+            return;
+        }
+        match self.rewrite {
+            Rewrite::Ignored { parameter, .. } => edit(operation, request, parameter, None),
+            Rewrite::MadeUp { parameter, .. } if !sent.contains_key(parameter) => {
+                let known = operation.parameters.iter().find(|p| p.name == *parameter);
+                let value = known.map(made_up).unwrap_or_default();
+                edit(operation, request, parameter, Some(&value));
+            }
+            Rewrite::Unbounded { parameter, .. } => edit(operation, request, parameter, None),
+            Rewrite::Unguarded { .. } => {
+                let token = base64::engine::general_purpose::STANDARD
+                    .encode(format!("{}:{}", account::API_KEY, account::API_SECRET));
+                request.headers.set("Authorization", format!("Basic {token}"));
+                request.headers.set(application::API_KEY_HEADER, application::API_KEY);
+            }
+            Rewrite::MadeUp { .. }
+            | Rewrite::Representation { .. }
+            | Rewrite::Broken { .. }
+            | Rewrite::Refused { .. }
+            | Rewrite::OtherKey { .. } => {}
+        }
+    }
+
+    fn response(&self, service: &str, request: &Request, response: &mut Response) {
+        let Some((operation, sent)) = self.recognise(service, request) else { return };
+        if let Rewrite::Representation { kind, pointer, mutation } = self.rewrite {
+            if let Some(place) = self.place(operation, response, kind, pointer) {
+                rewrite_json(response, |document| {
+                    mutation.apply(document, &place);
+                });
+            }
+            return;
+        }
+        if !self.is_broken(operation) {
+            return;
+        }
+        match self.rewrite {
+            Rewrite::Broken { .. } => *response = Response::new(500, "text/plain", "broken"),
+            Rewrite::Refused { parameter, .. } if sent.contains_key(parameter) => {
+                *response = Response::new(400, "text/plain", "refused");
+            }
+            Rewrite::Unbounded { parameter, .. } => {
+                let known = operation.parameters.iter().find(|p| p.name == *parameter);
+                let echo = known.and_then(|p| p.echo.as_ref());
+                if let (Some(echo), Some(value)) = (echo, sent.get(parameter)) {
+                    rewrite_json(response, |document| {
+                        if let Some(slot) = document.pointer_mut(&echo.at) {
+                            *slot = typed_as(slot, value);
+                        }
+                    });
+                }
+            }
+            Rewrite::OtherKey { .. } => rewrite_json(response, |document| {
+                if let Some(slot) = document.pointer_mut("/meta/key") {
+                    *slot = Value::from("something_else");
+                }
+            }),
+            Rewrite::Refused { .. }
+            | Rewrite::Representation { .. }
+            | Rewrite::Ignored { .. }
+            | Rewrite::MadeUp { .. }
+            | Rewrite::Unguarded { .. } => {}
+        }
+    }
+
+    fn payload(&self, kind: &str, document: &mut Value) {
+        if let Rewrite::Representation { kind: broken, pointer, mutation } = self.rewrite {
+            if broken == kind {
+                mutation.apply(document, pointer);
+            }
+        }
+    }
+}
+
+impl Mangler<'_> {
+    /// Where the kind's pointer leads in this operation's answer.
+    fn place(&self, operation: &Operation, response: &Response, kind: &str, pointer: &str) -> Option<String> {
+        let own = format!("{}/{}", operation.service, operation.id);
+        if kind == own {
+            return response.is_success().then(|| pointer.to_owned());
+        }
+        let shown = if response.is_success() { operation.response.as_deref() } else { operation.error.as_deref() }?;
+        if shown == kind {
+            return Some(pointer.to_owned());
+        }
+        let page = self.rulebook.kinds.get(shown)?;
+        if kind.ends_with("/list-meta") && page.page_of.is_some() {
+            return Some(format!("/meta{pointer}"));
+        }
+        match &page.page_of {
+            Some((item, Some(key))) if item == kind => Some(format!("/{}/*{pointer}", json::escape(key))),
+            Some(_) | None => None,
+        }
+    }
+}
+
+fn rewrite_json(response: &mut Response, change: impl FnOnce(&mut Value)) {
+    if let Ok(mut document) = serde_json::from_slice::<Value>(&response.body) {
+        change(&mut document);
+        response.body = document.to_string().into_bytes();
+    }
+}
+
+/// A plausible value for a parameter that nobody sent.
+fn made_up(parameter: &Parameter) -> String {
+    let first = parameter.schema.get("enum").and_then(|e| e.get(0)).and_then(Value::as_str);
+    match first {
+        Some(word) => word.to_owned(),
+        None if parameter.name.contains("email") => "made.up@example.com".to_owned(),
+        None if parameter.name.contains("country") => "1".to_owned(),
+        None if parameter.name.contains("phone") || parameter.name == "To" || parameter.name == "From" => {
+            "+12025550177".to_owned()
+        }
+        None => "made-up".to_owned(),
+    }
+}
+
+/// Removes a parameter from a request, or sets it.
+fn edit(operation: &Operation, request: &mut Request, name: &str, value: Option<&str>) {
+    let Some(parameter) = operation.parameters.iter().find(|p| p.name == name) else { return };
+    match parameter.place {
+        Place::Path => {}
+        Place::Header => match value {
+            Some(value) => request.headers.set(name, value),
+            None => request.headers.remove(name),
+        },
+        Place::Query => {
+            let query = edited(request.query(), name, value);
+            let path = request.path().to_owned();
+            request.target = if query.is_empty() { path } else { format!("{path}?{query}") };
+        }
+        Place::Body => {
+            if request.headers.media_type().as_deref() == Some("application/x-www-form-urlencoded") {
+                let body = String::from_utf8_lossy(&request.body).into_owned();
+                request.body = edited(&body, name, value).into_bytes();
+            }
+        }
+    }
+}
+
+fn edited(form: &str, name: &str, value: Option<&str>) -> String {
+    let bracketed = format!("{name}[");
+    let mut pairs: Vec<(String, String)> = form_urlencoded::parse(form.as_bytes())
+        .into_owned()
+        .filter(|(n, _)| n != name && !n.starts_with(&bracketed))
+        .collect();
+    pairs.extend(value.map(|v| (name.to_owned(), v.to_owned())));
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
+
+/// What was sent, as the type that stands there.
+fn typed_as(slot: &Value, sent: &Value) -> Value {
+    let text = sent.as_str().map_or_else(|| sent.to_string(), str::to_owned);
+    if slot.is_number() {
+        text.parse::<i64>().map_or_else(|_| Value::from(text.clone()), Value::from)
+    } else {
+        Value::from(text)
+    }
+}

@@ -1,0 +1,154 @@
+//! The kill matrix: what each fault was caught by, beside what it is recorded to be caught by.
+
+use crate::rulebook::Rulebook;
+use crate::verdict::Level;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// All rows of a self-test.
+#[derive(Debug, Default)]
+pub struct Matrix {
+    /// By name: `fault flow/…`, `variant …`, `generated …`.
+    pub rows: BTreeMap<String, Row>,
+    /// What the clean reference was accused of, or could not be judged on.
+    pub unclean: Vec<String>,
+    /// Rules that no fault kills.
+    pub dead: Vec<String>,
+}
+
+/// What happened under one fault or variant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// True for a variant, which nothing may accuse.
+    pub is_variant: bool,
+    /// Scenarios that were played.
+    pub scenarios: usize,
+    /// Rules with a finding, of any level.
+    pub killed_by: BTreeSet<String>,
+    /// Rules of level must with a finding.
+    pub failed_by: BTreeSet<String>,
+    /// Our own errors.
+    pub errors: Vec<String>,
+}
+
+/// How a row compares with what is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// Caught by exactly the recorded rules; for a variant: not accused.
+    Killed,
+    /// Caught by further or other rules than recorded; for a variant: accused.
+    OverKilled,
+    /// Caught by nothing.
+    Silent,
+    /// We failed ourselves.
+    Error,
+}
+
+impl State {
+    /// The word in reports.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Killed => "killed",
+            Self::OverKilled => "over-killed",
+            Self::Silent => "silent",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What is recorded: rule ids by row. A generated row that is not recorded is caught by exactly the
+/// rule it is named after.
+pub type Recorded = BTreeMap<String, BTreeSet<String>>;
+
+impl Matrix {
+    /// Finds the rules that no row has killed.
+    pub(super) fn find_dead(&mut self, rulebook: &Rulebook) {
+        let killed: BTreeSet<&String> =
+            self.rows.values().filter(|r| !r.is_variant).flat_map(|r| &r.killed_by).collect();
+        self.dead = rulebook
+            .rules
+            .values()
+            .filter(|rule| matches!(rule.level, Level::Must | Level::Should))
+            .filter(|rule| !killed.contains(&rule.id))
+            .map(|rule| rule.id.clone())
+            .collect();
+    }
+
+    /// How a row compares with the record.
+    pub fn state(&self, name: &str, recorded: &Recorded) -> State {
+        let Some(row) = self.rows.get(name) else { return State::Silent };
+        if !row.errors.is_empty() {
+            return State::Error;
+        }
+        if row.is_variant {
+            return if row.failed_by.is_empty() { State::Killed } else { State::OverKilled };
+        }
+        if row.killed_by.is_empty() {
+            return State::Silent;
+        }
+        match recorded.get(name) {
+            Some(rules) if *rules == row.killed_by => State::Killed,
+            None if name.starts_with("generated ") && row.killed_by.len() == 1 => State::Killed,
+            Some(_) | None => State::OverKilled,
+        }
+    }
+
+    /// True when every row is as recorded, the clean reference is clean and no rule is dead.
+    pub fn holds(&self, recorded: &Recorded) -> bool {
+        self.unclean.is_empty()
+            && self.dead.is_empty()
+            && self.rows.keys().all(|name| self.state(name, recorded) == State::Killed)
+    }
+
+    /// What is worth recording: every named fault, and generated ones that kill more than one rule.
+    pub fn record(&self) -> Recorded {
+        self.rows
+            .iter()
+            .filter(|(name, row)| {
+                !row.is_variant && (!name.starts_with("generated ") || row.killed_by.len() != 1)
+            })
+            .map(|(name, row)| (name.clone(), row.killed_by.clone()))
+            .collect()
+    }
+
+    /// The matrix as text: counts, then everything that is not as it should be.
+    pub fn render(&self, recorded: &Recorded) -> String {
+        let mut text = String::new();
+        let mut counts: BTreeMap<(&str, State), usize> = BTreeMap::new();
+        for name in self.rows.keys() {
+            let what = name.split(' ').next().unwrap_or_default();
+            *counts.entry((what, self.state(name, recorded))).or_default() += 1;
+        }
+        let states = [State::Killed, State::OverKilled, State::Silent, State::Error];
+        let _ = writeln!(text, "{:<12}{:>10}{:>14}{:>10}{:>10}", "", "as it should", "over-killed", "silent", "error");
+        for what in ["fault", "generated", "variant"] {
+            let cells: Vec<usize> =
+                states.iter().map(|s| counts.get(&(what, *s)).copied().unwrap_or_default()).collect();
+            let _ = writeln!(text, "{what:<12}{:>12}{:>14}{:>10}{:>10}", cells[0], cells[1], cells[2], cells[3]);
+        }
+        for line in &self.unclean {
+            let _ = writeln!(text, "UNCLEAN {line}");
+        }
+        for (name, row) in &self.rows {
+            let state = self.state(name, recorded);
+            if state == State::Killed {
+                continue;
+            }
+            let killed: Vec<&str> = row.killed_by.iter().map(String::as_str).collect();
+            let _ = writeln!(text, "{} {name}", state.word().to_uppercase());
+            let _ = writeln!(text, "    scenarios  {}", row.scenarios);
+            let _ = writeln!(text, "    killed by  {}", killed.join(", "));
+            if let Some(rules) = recorded.get(name) {
+                let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+                let _ = writeln!(text, "    recorded   {}", rules.join(", "));
+            }
+            for error in &row.errors {
+                let _ = writeln!(text, "    error      {error}");
+            }
+        }
+        for rule in &self.dead {
+            let _ = writeln!(text, "DEAD {rule}: no fault kills it");
+        }
+        text
+    }
+}

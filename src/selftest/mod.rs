@@ -1,0 +1,264 @@
+//! The self-test: proves the rulebook against the reference.
+//!
+//! The clean reference and every variant bring no finding; every fault, named or generated, is
+//! caught by exactly the rules that the kill matrix records. A rule that no fault kills is dead.
+
+mod mangle;
+mod matrix;
+mod mutate;
+
+pub use matrix::{Matrix, Row, State};
+
+use crate::engine::plan::{self, Planned, glob};
+use crate::engine::sessions::{Consulted, Mangle, Offline};
+use crate::engine::{self, Concluded, Target};
+use crate::judge::payload::judge_payload;
+use crate::reference::{Fault, Variant};
+use crate::rulebook::{Origin, Rulebook};
+use crate::schema::Schemas;
+use crate::verdict::{Level, Verdict};
+use mangle::Rewrite;
+use mutate::Mutation;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Scenarios that a generated fault is tried on: the smallest that bring what it changes.
+const SCENARIOS_PER_REWRITE: usize = 3;
+
+/// What a self-test is made with.
+#[derive(Debug)]
+pub struct Selftest<'a> {
+    /// The rulebook under test.
+    pub rulebook: &'a Rulebook,
+    /// Its schemas.
+    pub schemas: &'a Schemas,
+    /// The reference's targets by service.
+    pub targets: BTreeMap<String, Target>,
+    /// Runs side by side.
+    pub jobs: usize,
+    /// Only faults and variants whose id matches one of these globs; empty for all.
+    pub filters: Vec<String>,
+}
+
+/// One thing that is tried on the reference.
+#[derive(Debug)]
+enum Trial {
+    Variant(Variant),
+    Fault(Fault),
+    Rewrite(Rewrite),
+    Payload { kind: String, mutation: Mutation, pointer: String },
+}
+
+/// What the clean reference showed of one scenario.
+#[derive(Debug)]
+struct Clean {
+    /// Index into the plan.
+    index: usize,
+    exchanges: usize,
+    operations: BTreeSet<String>,
+    kinds: BTreeSet<String>,
+    consulted: Consulted,
+}
+
+impl Selftest<'_> {
+    /// Runs everything; `progress` is told how many of how many trials are done.
+    pub fn run(&self, progress: &(dyn Fn(usize, usize) + Sync)) -> Matrix {
+        let planned = plan::all(self.rulebook);
+        let (clean, mut matrix) = self.clean(&planned);
+        let trials = self.trials(&clean);
+        let done = AtomicUsize::new(0);
+        let next = AtomicUsize::new(0);
+        let rows = Mutex::new(BTreeMap::new());
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.max(1) {
+                scope.spawn(|| {
+                    while let Some(trial) = trials.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let row = self.try_out(trial, &planned, &clean);
+                        let mut rows = rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                        rows.insert(trial.id(), row);
+                        progress(done.fetch_add(1, Ordering::Relaxed) + 1, trials.len());
+                    }
+                });
+            }
+        });
+        matrix.rows = rows.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if self.filters.is_empty() {
+            matrix.find_dead(self.rulebook);
+        }
+        matrix
+    }
+
+    /// The clean reference under all scenarios.
+    fn clean(&self, planned: &[Planned<'_>]) -> (Vec<Clean>, Matrix) {
+        let consulted = Mutex::new(BTreeMap::new());
+        let sessions = self.sessions(BTreeSet::new(), BTreeSet::new()).consulting(&consulted);
+        let mut matrix = Matrix::default();
+        let mut clean = Vec::new();
+        for (index, one) in planned.iter().enumerate() {
+            let concluded = self.play(one, &sessions);
+            if concluded.result.verdict != Verdict::Pass || !concluded.judgement.findings.is_empty() {
+                matrix.unclean.push(complaint("clean reference", &concluded));
+            }
+            let consulted = consulted
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .remove(&one.scenario.id)
+                .unwrap_or_default();
+            clean.push(Clean {
+                index,
+                exchanges: concluded.exchanges,
+                operations: concluded.operations,
+                kinds: concluded.kinds,
+                consulted,
+            });
+        }
+        (clean, matrix)
+    }
+
+    fn trials(&self, clean: &[Clean]) -> Vec<Trial> {
+        let mut trials: Vec<Trial> = Vec::new();
+        trials.extend(Variant::ALL.iter().map(|v| Trial::Variant(*v)));
+        trials.extend(Fault::ALL.iter().map(|f| Trial::Fault(*f)));
+        let shown: BTreeSet<&String> = clean.iter().flat_map(|c| &c.kinds).collect();
+        for rule in self.rulebook.rules.values() {
+            match &rule.origin {
+                Origin::Property { kind, pointer } => {
+                    for mutation in mutate::of_property(self.rulebook, kind, pointer) {
+                        trials.push(self.of_kind(&shown, kind, pointer, mutation));
+                    }
+                }
+                Origin::NoOtherFields { kind } => {
+                    let pointer = mutate::closed_at(self.rulebook, kind, &rule.id);
+                    trials.push(self.of_kind(&shown, kind, &pointer, Mutation::ExtraField));
+                }
+                Origin::Operation { .. }
+                | Origin::Parameter { .. }
+                | Origin::Credentials { .. }
+                | Origin::ListKey { .. } => {
+                    trials.extend(Rewrite::of_rule(self.rulebook, rule).into_iter().map(Trial::Rewrite));
+                }
+                Origin::ListWalk { .. } | Origin::Written(_) | Origin::Either => {}
+            }
+        }
+        let wanted = |id: &str| self.filters.is_empty() || self.filters.iter().any(|f| glob(f, id));
+        trials.retain(|trial| wanted(&trial.id()));
+        trials
+    }
+
+    /// A change of a representation: of answers where the reference shows any, else of the
+    /// schema's own example.
+    fn of_kind(&self, shown: &BTreeSet<&String>, kind: &str, pointer: &str, mutation: Mutation) -> Trial {
+        let is_operation = self.rulebook.operation_by_id(kind).is_some();
+        if is_operation || shown.contains(&kind.to_owned()) {
+            return Trial::Rewrite(Rewrite::of_kind(kind, pointer, mutation));
+        }
+        Trial::Payload { kind: kind.to_owned(), mutation, pointer: pointer.to_owned() }
+    }
+
+    fn try_out(&self, trial: &Trial, planned: &[Planned<'_>], clean: &[Clean]) -> Row {
+        match trial {
+            Trial::Variant(variant) => {
+                let touched = clean.iter().filter(|c| c.consulted.variants.contains(variant));
+                let sessions = self.sessions(BTreeSet::new(), BTreeSet::from([*variant]));
+                let mut row = self.over(touched, planned, &sessions);
+                row.is_variant = true;
+                row
+            }
+            Trial::Fault(fault) => {
+                let touched = clean.iter().filter(|c| c.consulted.faults.contains(fault));
+                let sessions = self.sessions(BTreeSet::from([*fault]), BTreeSet::new());
+                self.over(touched, planned, &sessions)
+            }
+            Trial::Rewrite(rewrite) => {
+                let mut touched: Vec<&Clean> = clean
+                    .iter()
+                    .filter(|c| rewrite.touches(&c.operations, &c.kinds, &planned[c.index].scenario.id))
+                    .collect();
+                touched.sort_by_key(|c| (c.exchanges, c.index));
+                touched.truncate(SCENARIOS_PER_REWRITE);
+                let mangle = mangle::Mangler::new(self.rulebook, rewrite);
+                let sessions = self.sessions(BTreeSet::new(), BTreeSet::new()).mangled(&mangle as &dyn Mangle);
+                self.over(touched.into_iter(), planned, &sessions)
+            }
+            Trial::Payload { kind, mutation, pointer } => self.payload(kind, *mutation, pointer),
+        }
+    }
+
+    fn over<'c>(
+        &self,
+        touched: impl Iterator<Item = &'c Clean>,
+        planned: &[Planned<'_>],
+        sessions: &Offline<'_>,
+    ) -> Row {
+        let mut row = Row::default();
+        for clean in touched {
+            let concluded = self.play(&planned[clean.index], sessions);
+            row.scenarios += 1;
+            for finding in &concluded.judgement.findings {
+                row.killed_by.insert(finding.rule.clone());
+                if finding.level == "must" {
+                    row.failed_by.insert(finding.rule.clone());
+                }
+            }
+            if concluded.result.verdict == Verdict::Error {
+                row.errors.push(format!("{}: {}", concluded.result.id, concluded.result.reason));
+            }
+        }
+        row
+    }
+
+    /// The schema's own example with one thing changed, judged as a payload.
+    fn payload(&self, kind: &str, mutation: Mutation, pointer: &str) -> Row {
+        let mut row = Row::default();
+        let Some(example) = self.rulebook.kinds.get(kind).and_then(|k| k.schema.pointer("/examples/0")) else {
+            row.errors.push(format!("{kind}: nothing shows one, and its schema has no example"));
+            return row;
+        };
+        let mut changed = example.clone();
+        if !mutation.apply(&mut changed, pointer) {
+            row.errors.push(format!("{kind}: its example has nothing at {pointer}"));
+            return row;
+        }
+        row.scenarios = 1;
+        for violation in judge_payload(self.rulebook, self.schemas, kind, &changed).violations {
+            if violation.level == Level::Must {
+                row.failed_by.insert(violation.rule.clone());
+            }
+            row.killed_by.insert(violation.rule);
+        }
+        row
+    }
+
+    fn play(&self, planned: &Planned<'_>, sessions: &Offline<'_>) -> Concluded {
+        let calm = AtomicBool::new(false);
+        engine::conclude(self.rulebook, self.schemas, planned, sessions, 0, &calm)
+    }
+
+    fn sessions<'b>(&self, faults: BTreeSet<Fault>, variants: BTreeSet<Variant>) -> Offline<'b> {
+        Offline::in_process(0, faults, variants, self.targets.clone())
+    }
+}
+
+impl Trial {
+    /// Names the row: `fault flow/…`, `variant …`, `generated RULE ~ CHANGE`.
+    fn id(&self) -> String {
+        match self {
+            Self::Variant(variant) => format!("variant {}", variant.id()),
+            Self::Fault(fault) => format!("fault {}", fault.id()),
+            Self::Rewrite(rewrite) => format!("generated {}", rewrite.id()),
+            Self::Payload { kind, mutation, pointer } => {
+                format!("generated {kind}{pointer} {}", mutation.word())
+            }
+        }
+    }
+}
+
+fn complaint(what: &str, concluded: &Concluded) -> String {
+    let first = concluded.judgement.findings.first();
+    let why = first.map_or_else(
+        || concluded.result.reason.clone(),
+        |f| format!("{} at {:?}: {}", f.rule, f.pointer, f.message),
+    );
+    format!("{what}: {}: {}: {why}", concluded.result.id, concluded.result.verdict.word())
+}
