@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What one scenario concluded.
 #[derive(Debug)]
-pub(super) struct Concluded {
+pub struct Concluded {
     /// Its result.
     pub result: ScenarioResult,
     /// What the judge made of its evidence.

@@ -111,6 +111,26 @@ impl Matrix {
             .collect()
     }
 
+    /// The record as the file that keeps it.
+    pub fn record_text(&self) -> String {
+        let mut text = String::from(
+            "# Which rules catch each fault. Written by `BLESS=1 conformant selftest`; review it as a diff.\n\
+             # A generated fault that is not listed is caught by exactly one rule.\n",
+        );
+        for (name, rules) in self.record() {
+            let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+            if rules.is_empty() {
+                let _ = writeln!(text, "\"{name}\": []");
+                continue;
+            }
+            let _ = writeln!(text, "\"{name}\":");
+            for rule in rules {
+                let _ = writeln!(text, "  - {rule}");
+            }
+        }
+        text
+    }
+
     /// The matrix as text: counts, then everything that is not as it should be.
     pub fn render(&self, recorded: &Recorded) -> String {
         let mut text = String::new();

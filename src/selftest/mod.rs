@@ -7,7 +7,7 @@ mod mangle;
 mod matrix;
 mod mutate;
 
-pub use matrix::{Matrix, Row, State};
+pub use matrix::{Matrix, Recorded, Row, State};
 
 use crate::engine::plan::{self, Planned, glob};
 use crate::engine::sessions::{Consulted, Mangle, Offline};

@@ -37,6 +37,14 @@ impl Fault {
         }
     }
 
+    /// True when the target could not even be connected to.
+    pub fn is_unreachable(&self) -> bool {
+        matches!(
+            self.cause,
+            Cause::Unresolved | Cause::Refused | Cause::ConnectTimeout | Cause::Unreachable
+        )
+    }
+
     /// The same fault with the start of what had come of the body.
     pub(super) fn within_body(mut self, status: u16, body: &[u8]) -> Self {
         self.status = Some(status);
