@@ -16,7 +16,7 @@ use crate::rulebook::scenario::{Scenario, Step, Until};
 use crate::rulebook::{Operation, Rulebook, Service};
 use crate::schema::Schemas;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -78,6 +78,8 @@ pub(super) fn play(
         depth: 0,
         setup: false,
         soft_stop: None,
+        refused: BTreeSet::new(),
+        judged_as: BTreeMap::new(),
     };
     let matrix: Map<String, Value> = scenario
         .matrix
@@ -113,6 +115,10 @@ struct Runner<'a> {
     setup: bool,
     /// Something could not be stated, but the story went on.
     soft_stop: Option<Stop>,
+    /// Captures of calls that were free to be refused and were; steps that need them are skipped.
+    refused: BTreeSet<String>,
+    /// Kind that the callbacks at a listening address are judged as.
+    judged_as: BTreeMap<String, String>,
 }
 
 /// What a call brought.
@@ -156,6 +162,9 @@ impl<'a> Runner<'a> {
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(Stop::Interrupted);
         }
+        if self.needs_refused(step) {
+            return Ok(());
+        }
         self.scope.set_now(self.session.now());
         let outer = self.setup;
         self.setup = outer || step.setup;
@@ -165,6 +174,16 @@ impl<'a> Runner<'a> {
         };
         self.setup = outer;
         done
+    }
+
+    /// True when a parameter reads what a refused call did not bring.
+    fn needs_refused(&self, step: &Step) -> bool {
+        let reads = |value: &Value| {
+            let text = value.to_string();
+            let names = crate::rulebook::interpolations(&text).unwrap_or_default();
+            names.iter().any(|one| self.refused.contains(&one.path[0]))
+        };
+        !self.refused.is_empty() && step.with.values().any(reads)
     }
 
     fn repeatedly(&mut self, step: &Step, times: usize) -> Result<(), Stop> {
@@ -268,6 +287,22 @@ impl<'a> Runner<'a> {
             kind = None;
         }
         let expected = self.as_expected(step, &called);
+        if matches!(called.acceptance, Acceptance::Rejected(_)) {
+            if let Some(kind) = &step.judge {
+                self.evidence.payloads.push(Payload {
+                    kind: kind.clone(),
+                    value: Arc::new(value.clone()),
+                    step: self.step,
+                });
+            }
+            if step.either {
+                self.refused.extend(step.capture.clone());
+                return expected;
+            }
+        }
+        if let Some(name) = &step.capture {
+            self.refused.remove(name);
+        }
         self.finish(step, value, kind, Some(called.exchange))?;
         expected
     }
@@ -510,6 +545,9 @@ impl<'a> Runner<'a> {
             .callbacks()
             .ok_or_else(|| Stop::NotApplicable("no callback listener is configured".to_owned()))?;
         let result = callbacks::listen(callbacks, name, step)?;
+        if let Some(kind) = &step.judge {
+            self.judged_as.insert(name.to_owned(), kind.clone());
+        }
         self.scope.capture(name, result, None);
         Ok(())
     }
@@ -521,7 +559,7 @@ impl<'a> Runner<'a> {
             .ok_or_else(|| Stop::NotApplicable("no callback listener is configured".to_owned()))?;
         let (result, payloads) =
             callbacks::wait_for(callbacks, self.session, name, step)?;
-        if let Some(kind) = &step.judge {
+        if let Some(kind) = self.judged_as.get(name) {
             let step = self.step;
             for mut payload in payloads {
                 self.session.mangle_payload(kind, &mut payload);

@@ -11,6 +11,9 @@ use serde_json::Value;
 pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
     for statement in &case.evidence.statements {
         let expect = &statement.expect;
+        if expect.or_absent && json::expand(&statement.result, &expect.at).is_empty() {
+            continue;
+        }
         if let Some(seen) = statement.exchange.map(|index| &case.seen[index]) {
             if let Acceptance::Inconclusive(why) = &seen.acceptance {
                 judgement.inconclusive(&expect.rule, why);
