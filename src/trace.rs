@@ -209,6 +209,20 @@ pub fn check(documents: &Path, rulebook: &Rulebook, lock: &str) -> Vec<TraceProb
     problems
 }
 
+/// What rulebook and lock say of each other, without the documents at hand: every unit is
+/// classified and cites what exists.
+pub fn check_lock(rulebook: &Rulebook, lock: &str) -> Vec<TraceProblem> {
+    let mut problems = Vec::new();
+    let entries = parse_lock(lock, &mut problems);
+    for (place, _, class) in &entries {
+        if *class == Class::Unclassified {
+            problems.push(TraceProblem::Unclassified { place: *place });
+        }
+    }
+    check_ids(rulebook, &entries, &mut problems);
+    problems
+}
+
 /// Writes the lock anew: rules and open points from their sources, definitions and narrative as
 /// the old lock has them, everything else unclassified.
 pub fn propose(
@@ -770,6 +784,19 @@ mod tests {
         );
         std::fs::remove_file(dir.path().join("D1.txt")).unwrap();
         has(&good, &lock, "D1 is not there");
+    }
+
+    #[test]
+    fn the_lock_and_the_rulebook_agree() {
+        let specs = Path::new("specs");
+        let rulebook = Rulebook::from_dir(specs).unwrap_or_else(|problems| panic!("{problems}"));
+        let lock = std::fs::read_to_string(specs.join("documents.lock")).unwrap();
+        let problems = check_lock(&rulebook, &lock);
+        let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert!(
+            told.is_empty(),
+            "write documents.lock anew (trace::propose): {told:#?}"
+        );
     }
 
     #[test]

@@ -127,7 +127,7 @@ fn further_scenarios(dir: &Path, sources: &mut Sources, problems: &mut Problems)
 }
 
 /// Everything or all problems.
-fn read(sources: &Sources, problems: Problems) -> Result<Rulebook, Problems> {
+pub(super) fn read(sources: &Sources, problems: Problems) -> Result<Rulebook, Problems> {
     let mut draft = Draft {
         problems,
         ..Draft::default()
@@ -168,6 +168,12 @@ fn read(sources: &Sources, problems: Problems) -> Result<Rulebook, Problems> {
         }
     }
     generic_pages(&files, &mut kinds);
+    for file in by_role(Role::Schema)
+        .into_iter()
+        .chain(by_role(Role::Common))
+    {
+        meta_check(&mut draft, file);
+    }
     let mut event_types = BTreeMap::new();
     for file in by_role(Role::AsyncApi) {
         event_types.extend(asyncapi::read(&mut draft, &files, file));
@@ -258,6 +264,16 @@ fn resource(draft: &mut Draft, files: &Files, file: &File, kinds: &mut BTreeMap<
             page_of: None,
         },
     );
+}
+
+/// Refuses what JSON Schema itself does not allow, such as a text where a number belongs.
+fn meta_check(draft: &mut Draft, file: &File) {
+    let schema = file.node.to_json();
+    if let Err(error) = jsonschema::draft202012::meta::validate(&schema) {
+        let pointer = error.instance_path().as_str().to_owned();
+        let message = format!("no JSON Schema: {error}");
+        draft.problems.push(file.problem(&pointer, message));
+    }
 }
 
 /// A page for each resource whose service has lists, where no operation shows one: the array

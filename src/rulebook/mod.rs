@@ -1,6 +1,8 @@
 //! The rulebook: `specs/` as a validated model.
 
 mod asyncapi;
+#[cfg(test)]
+mod bad_files;
 mod draft;
 pub mod hooks;
 mod load;
