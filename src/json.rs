@@ -59,7 +59,7 @@ impl Position {
             .rposition(|b| *b == b'\n')
             .map_or(0, |n| n + 1);
         Self {
-            line: before.iter().filter(|b| **b == b'\n').count() + 1,
+            line: before.split(|b| *b == b'\n').count(),
             column: String::from_utf8_lossy(&before[line_start..])
                 .chars()
                 .count()
@@ -526,12 +526,16 @@ impl Decimal {
 
 /// True when `inner` is `outer` or something below it.
 pub fn within(outer: &str, inner: &str) -> bool {
-    inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    inner
+        .strip_prefix(outer)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// A text as the JSON document it holds; nothing where it holds none.
 pub fn parse_text(text: &str) -> Option<Value> {
-    parse(text.as_bytes(), Limits::default()).ok().map(|parsed| parsed.value)
+    parse(text.as_bytes(), Limits::default())
+        .ok()
+        .map(|parsed| parsed.value)
 }
 
 /// What findings show of a value.

@@ -489,7 +489,7 @@ fn headings(text: &str) -> Vec<String> {
     let mut found = Vec::with_capacity(lines.len());
     for (n, line) in lines.iter().enumerate() {
         if line.starts_with('#') {
-            current = line.trim_start_matches('#').trim().to_owned();
+            line.trim_start_matches('#').trim().clone_into(&mut current);
             found.push((*line).to_owned());
         } else if is_row(line) && lines.get(n + 1).is_some_and(|next| is_separator(next)) {
             found.push(format!("#> {current}"));
@@ -557,11 +557,13 @@ fn sentences(text: &str) -> Vec<&str> {
             '`' => in_code = !in_code,
             '(' | '[' if !in_code => depth += 1,
             ')' | ']' if !in_code => depth = depth.saturating_sub(1),
-            '.' | '?' | '!' if !in_code && depth == 0 => {
-                if chars.peek().is_none_or(|(_, next)| next.is_whitespace()) {
-                    found.push(text[start..=at].trim());
-                    start = at + 1;
-                }
+            '.' | '?' | '!'
+                if !in_code
+                    && depth == 0
+                    && chars.peek().is_none_or(|(_, next)| next.is_whitespace()) =>
+            {
+                found.push(text[start..=at].trim());
+                start = at + 1;
             }
             _ => {}
         }

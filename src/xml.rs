@@ -246,7 +246,11 @@ fn object(root: &Value, applying: &[&Value], element: &Element) -> Value {
             }
             Some(Value::Array(items)) if is_list => match value {
                 Value::Array(more) => items.extend(more),
-                one => items.push(one),
+                one @ (Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Object(_)) => items.push(one),
             },
             // An element that should stand once stands twice: the type rule tells.
             Some(Value::Array(items)) if repeated.contains(&child.name.as_str()) => {
@@ -366,10 +370,8 @@ mod tests {
             to_value(deep.as_bytes(), None),
             Err(XmlFault::TooDeep(_))
         ));
-        let wide = format!(
-            "<a {}/>",
-            (0..300).map(|n| format!("a{n}='1' ")).collect::<String>()
-        );
+        let attributes: Vec<String> = (0..300).map(|n| format!("a{n}='1'")).collect();
+        let wide = format!("<a {}/>", attributes.join(" "));
         assert!(matches!(
             to_value(wide.as_bytes(), None),
             Err(XmlFault::TooMany(_))

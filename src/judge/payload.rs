@@ -89,7 +89,7 @@ fn representations<'a>(
             .as_deref()
             .or_else(|| value.pointer("/meta/key").and_then(Value::as_str));
         let list = key.and_then(|key| Some((key, value.get(key)?.as_array()?)));
-        for (key, items) in list {
+        if let Some((key, items)) = list {
             let prefix = json::join("", key);
             let items = items.iter().enumerate();
             found.extend(items.map(|(n, v)| (item.clone(), format!("{prefix}/{n}"), v)));

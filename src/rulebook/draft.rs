@@ -117,9 +117,8 @@ impl Draft {
         // An unknown key hides what comes behind it: take it out and read on.
         let mut rest = node.clone();
         loop {
-            let fault = match yaml::from_node::<T>(&rest) {
-                Ok(_) => return None,
-                Err(fault) => fault,
+            let Err(fault) = yaml::from_node::<T>(&rest) else {
+                return None;
             };
             let unknown = fault.unknown.is_some();
             let span = fault.span.unwrap_or(node.span);

@@ -10,6 +10,7 @@ use super::sources::{self, Sources};
 use super::stories;
 use super::words::kebab;
 use super::written;
+use super::yaml::Node;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -142,7 +143,7 @@ pub(super) fn read(sources: &Sources, problems: Problems) -> Result<Rulebook, Pr
 
     let mut kinds: BTreeMap<String, Kind> = BTreeMap::new();
     for file in by_role(Role::Common) {
-        for member in file.node.get("$defs").into_iter().flat_map(|d| d.members()) {
+        for member in file.node.get("$defs").into_iter().flat_map(Node::members) {
             let at = crate::json::join("/$defs", &member.key);
             schemas::derive(&mut draft, &files, file, &at, &member.value, At::default());
         }

@@ -229,6 +229,8 @@ impl Rulebook {
     /// The schema of a kind, or of the page that an operation answers with.
     pub fn schema_of(&self, kind: &str) -> Option<&Value> {
         let page = self.operation_by_id(kind).and_then(|o| o.response.as_ref());
-        self.kinds.get(page.map_or(kind, String::as_str)).map(|k| &k.schema)
+        self.kinds
+            .get(page.map_or(kind, String::as_str))
+            .map(|k| &k.schema)
     }
 }

@@ -358,7 +358,7 @@ impl Reader<'_> {
             let listed = owner.get("parameters").map(Node::items).unwrap_or_default();
             for (n, node) in listed.iter().enumerate() {
                 let at = format!("{at}/parameters/{n}");
-                found.extend(self.parameter(draft, operation, node, at));
+                found.extend(self.parameter(draft, operation, node, &at));
             }
         }
         let mut bodies = self.bodies();
@@ -380,17 +380,17 @@ impl Reader<'_> {
         draft: &mut Draft,
         operation: &str,
         node: &Node,
-        at: String,
+        at: &str,
     ) -> Option<Parameter> {
         if let Some(reference) = node.get("$ref").and_then(Node::text) {
             return match schemas::target(self.files, &self.file.path, reference) {
                 Ok((path, pointer)) if path == self.file.path => {
                     let target = schemas::node_at(self.file, &pointer)?;
-                    self.parameter(draft, operation, target, pointer)
+                    self.parameter(draft, operation, target, &pointer)
                 }
                 Ok((path, _)) => {
                     let message = format!("a parameter in another file, {path}");
-                    draft.problems.push(self.file.problem(&at, message));
+                    draft.problems.push(self.file.problem(at, message));
                     None
                 }
                 Err(message) => {
@@ -429,7 +429,7 @@ impl Reader<'_> {
             draft.problems.push(
                 self.file
                     .problem(
-                        &at,
+                        at,
                         format!("the path parameter `{}` is always required", written.name),
                     )
                     .help("add `required: true`"),
@@ -439,7 +439,7 @@ impl Reader<'_> {
             draft,
             operation,
             node,
-            &at,
+            at,
             schema,
             Named {
                 name: &written.name,
@@ -566,20 +566,18 @@ impl Reader<'_> {
             .get("x-echo-or")
             .map(|values| values.items().iter().map(Node::to_json).collect())
             .unwrap_or_default();
-        match pointer.text().filter(|p| p.starts_with('/')) {
-            Some(pointer) => Some(Echo {
-                at: pointer.to_owned(),
-                compare,
-                or,
-            }),
-            None => {
-                let message = "expected a JSON Pointer such as `/friendly_name`";
-                draft
-                    .problems
-                    .push(self.file.problem(&format!("{at}/x-echo"), message));
-                None
-            }
-        }
+        let Some(pointer) = pointer.text().filter(|p| p.starts_with('/')) else {
+            let message = "expected a JSON Pointer such as `/friendly_name`";
+            draft
+                .problems
+                .push(self.file.problem(&format!("{at}/x-echo"), message));
+            return None;
+        };
+        Some(Echo {
+            at: pointer.to_owned(),
+            compare,
+            or,
+        })
     }
 
     /// Braces in the path and parameters with `in: path` name the same things.
@@ -797,6 +795,7 @@ impl Reader<'_> {
     }
 }
 
+#[derive(Clone, Copy)]
 struct Named<'a> {
     name: &'a str,
     place: Place,

@@ -903,15 +903,12 @@ impl StepChecker<'_> {
             let what = format!("parameter of the group {name}");
             draft.unknown(self.checker.file, span, &what, given, known);
         }
-        match &self.step.r#as {
-            Some(prefix) => {
-                scope.names.insert(prefix.clone());
-            }
-            None => {
-                let mut names = BTreeSet::new();
-                results(self.checker, name, &mut names, 0);
-                scope.names.extend(names);
-            }
+        if let Some(prefix) = &self.step.r#as {
+            scope.names.insert(prefix.clone());
+        } else {
+            let mut names = BTreeSet::new();
+            results(self.checker, name, &mut names, 0);
+            scope.names.extend(names);
         }
     }
 

@@ -433,14 +433,13 @@ impl Names<'_> {
             .operations
             .and_then(|o| o.get(operation))
             .and_then(|o| o.response.as_deref());
-        match answer {
-            Some(kind) => self.within(draft, kind, key, pointer),
-            None => {
-                let message = format!("the answer of {operation} is not described");
-                draft
-                    .problems
-                    .push(self.file.problem(&format!("{}/{key}", self.at), message));
-            }
+        if let Some(kind) = answer {
+            self.within(draft, kind, key, pointer);
+        } else {
+            let message = format!("the answer of {operation} is not described");
+            draft
+                .problems
+                .push(self.file.problem(&format!("{}/{key}", self.at), message));
         }
     }
 }

@@ -524,7 +524,7 @@ impl<'de> de::Deserializer<'de> for &'de Node {
         };
         visitor
             .visit_enum(Variant {
-                variant,
+                word: variant,
                 span,
                 value,
             })
@@ -578,7 +578,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 }
 
 struct Variant<'a> {
-    variant: &'a str,
+    word: &'a str,
     span: Span,
     value: Option<&'a Node>,
 }
@@ -589,7 +589,7 @@ impl<'de> de::EnumAccess<'de> for Variant<'de> {
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Fault> {
         let word: Result<_, Fault> =
-            seed.deserialize(de::value::BorrowedStrDeserializer::new(self.variant));
+            seed.deserialize(de::value::BorrowedStrDeserializer::new(self.word));
         Ok((word.map_err(|fault| fault.at(self.span))?, self))
     }
 }
@@ -597,7 +597,7 @@ impl<'de> de::EnumAccess<'de> for Variant<'de> {
 impl<'de> Variant<'de> {
     fn parameters(&self) -> Result<&'de Node, Fault> {
         self.value
-            .ok_or_else(|| de::Error::custom(format!("`{}` needs parameters", self.variant)))
+            .ok_or_else(|| de::Error::custom(format!("`{}` needs parameters", self.word)))
             .map_err(|fault: Fault| fault.at(self.span))
     }
 }
