@@ -146,11 +146,10 @@ fn kind_of(rule: &Rule) -> Option<&str> {
         return None;
     };
     match check {
-        Check::Conforms { kind, .. }
-        | Check::PresentOnlyWhen { kind, .. }
-        | Check::Configured { kind, .. }
-        | Check::AtMostAfter { kind, .. } => Some(kind),
+        Check::Conforms { kind, .. } | Check::PresentOnlyWhen { kind, .. } => Some(kind),
         Check::Story {}
+        | Check::Configured { .. }
+        | Check::AtMostAfter { .. }
         | Check::Echoes { .. }
         | Check::Default { .. }
         | Check::OrderedBy { .. }

@@ -1,7 +1,7 @@
-//! Rules about one payload alone: its schema, and the predicates `conforms`, `present-only-when`,
-//! `configured` and `at-most-after`.
+//! Rules about one payload alone: its schema, and the predicates `conforms` and
+//! `present-only-when`.
 //!
-//! What an exchange or a history adds is judged elsewhere. A place that is broken already is not
+//! What the configuration, the clock, an exchange or a history adds is judged elsewhere. A place that is broken already is not
 //! judged a second time.
 
 use crate::json;
@@ -22,28 +22,8 @@ pub struct Outcome {
     pub violations: Vec<Violation>,
 }
 
-/// What a payload is judged against beside the rulebook; what is missing is not judged.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Surroundings<'a> {
-    /// The time in seconds since 1970.
-    pub now: Option<i64>,
-    /// Configuration of the service's target, as JSON.
-    pub configuration: Option<&'a Value>,
-}
-
 /// Judges a document as a representation of `kind`, list items included.
 pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: &Value) -> Outcome {
-    judge_payload_in(rulebook, schemas, kind, value, Surroundings::default())
-}
-
-/// The same with the time and the configuration at hand.
-pub fn judge_payload_in(
-    rulebook: &Rulebook,
-    schemas: &Schemas,
-    kind: &str,
-    value: &Value,
-    surroundings: Surroundings<'_>,
-) -> Outcome {
     let examined = schemas.examine(rulebook, kind, value);
     let mut outcome = Outcome {
         judged: examined.judged,
@@ -66,7 +46,6 @@ pub fn judge_payload_in(
                 prefix: &prefix,
                 value,
                 broken: &broken,
-                surroundings,
             };
             judging.judge(&mut outcome);
         }
@@ -105,7 +84,6 @@ struct Judging<'a> {
     prefix: &'a str,
     value: &'a Value,
     broken: &'a [String],
-    surroundings: Surroundings<'a>,
 }
 
 /// What is wrong at a place of the representation.
@@ -131,11 +109,9 @@ impl Judging<'_> {
                 may_be_absent,
                 ..
             } => self.present_only_when(field, when, is, *may_be_absent),
-            Check::Configured { at, key, .. } => self.configured(at, key),
-            Check::AtMostAfter {
-                at, after, seconds, ..
-            } => self.at_most_after(at, after.as_deref(), *seconds),
             Check::Story {}
+            | Check::Configured { .. }
+            | Check::AtMostAfter { .. }
             | Check::Echoes { .. }
             | Check::Default { .. }
             | Check::OrderedBy { .. }
@@ -251,68 +227,6 @@ impl Judging<'_> {
         };
         Some(vec![wrong])
     }
-
-    fn configured(&self, at: &str, key: &str) -> Option<Vec<Wrong>> {
-        let mut wanted = self.surroundings.configuration?;
-        for name in key.split('.') {
-            wanted = wanted.get(name)?;
-        }
-        let value = json::get(self.value, at)?;
-        if wanted.is_null() || self.is_broken(at) {
-            return None;
-        }
-        if text_of(wanted) == text_of(value) {
-            return Some(Vec::new());
-        }
-        let (expected, actual) = (json::excerpt(wanted, 160), json::excerpt(value, 160));
-        Some(vec![Wrong {
-            message: format!("{at} is {actual}, the configuration has {expected}"),
-            at: at.to_owned(),
-            kind: "value",
-            expected,
-            actual,
-        }])
-    }
-
-    fn at_most_after(&self, at: &str, after: Option<&str>, seconds: u64) -> Option<Vec<Wrong>> {
-        let seconds_at = |pointer: &str| json::get(self.value, pointer).and_then(Value::as_f64);
-        let later = seconds_at(at)?;
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "seconds since 1970 are far below 2^52"
-        )]
-        let earlier = match after {
-            Some(pointer) => seconds_at(pointer)?,
-            None => self.surroundings.now? as f64,
-        };
-        if self.is_broken(at) || after.is_some_and(|a| self.is_broken(a)) {
-            return None;
-        }
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "rules speak of minutes and days"
-        )]
-        let most = seconds as f64;
-        if later - earlier <= most {
-            return Some(Vec::new());
-        }
-        let from = after.unwrap_or("now");
-        let expected = format!("at most {seconds} s after {from}");
-        let actual = format!("{} s after {from}", later - earlier);
-        Some(vec![Wrong {
-            message: format!("{at} is {actual}, {expected} is allowed"),
-            at: at.to_owned(),
-            kind: "bound",
-            expected,
-            actual,
-        }])
-    }
-}
-
-fn text_of(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]
@@ -367,10 +281,10 @@ mod tests {
         }
     }
 
-    fn judged(check: Check, value: &Value, surroundings: Surroundings<'_>) -> (bool, Vec<String>) {
+    fn judged(check: Check, value: &Value) -> (bool, Vec<String>) {
         let rulebook = rulebook(check);
         let schemas = Schemas::default();
-        let outcome = judge_payload_in(&rulebook, &schemas, "auth/thing", value, surroundings);
+        let outcome = judge_payload(&rulebook, &schemas, "auth/thing", value);
         let judged = outcome.judged.iter().any(|r| r == "auth/thing/written");
         let found = outcome.violations.into_iter();
         (
@@ -393,7 +307,7 @@ mod tests {
                 is: vec![json!("approved")],
                 may_be_absent,
             };
-            judged(check, &value, Surroundings::default())
+            judged(check, &value)
         };
         assert_eq!(
             judge(false, json!({"status": "approved", "device": {}})),
@@ -426,7 +340,7 @@ mod tests {
                 at: "/device".to_owned(),
                 schema: json!({"type": "object", "required": ["id"]}),
             };
-            judged(check, &value, Surroundings::default())
+            judged(check, &value)
         };
         assert_eq!(judge(json!({"device": {"id": 1}})), (true, SILENT));
         assert_eq!(judge(json!({})), (false, SILENT));
@@ -441,68 +355,6 @@ mod tests {
         assert_eq!(
             judge(json!({"device": 1})),
             (false, vec!["auth/thing/device /device type".to_owned()])
-        );
-    }
-
-    #[test]
-    fn a_value_is_that_of_the_configuration() {
-        let configuration = json!({"application": {"id": 7, "name": null}});
-        let judge = |key: &str, value: Value, configuration: Option<&Value>| {
-            let check = Check::Configured {
-                kind: "auth/thing".to_owned(),
-                at: "/status".to_owned(),
-                key: key.to_owned(),
-            };
-            let surroundings = Surroundings {
-                now: None,
-                configuration,
-            };
-            judged(check, &value, surroundings)
-        };
-        let seven = json!({"status": "7"});
-        assert_eq!(
-            judge("application.id", seven.clone(), Some(&configuration)),
-            (true, SILENT)
-        );
-        let (_, found) = judge(
-            "application.id",
-            json!({"status": "8"}),
-            Some(&configuration),
-        );
-        assert_eq!(found, ["auth/thing/written /status value"]);
-        assert_eq!(
-            judge("application.name", seven.clone(), Some(&configuration)),
-            (false, SILENT)
-        );
-        assert_eq!(judge("application.id", seven, None), (false, SILENT));
-    }
-
-    #[test]
-    fn a_time_is_not_too_far_after_another() {
-        let judge = |after: Option<&str>, value: Value, now: Option<i64>| {
-            let check = Check::AtMostAfter {
-                kind: "auth/thing".to_owned(),
-                at: "/exp".to_owned(),
-                after: after.map(str::to_owned),
-                seconds: 900,
-            };
-            let surroundings = Surroundings {
-                now,
-                configuration: None,
-            };
-            judged(check, &value, surroundings)
-        };
-        let token = |exp: f64| json!({"iat": 1000, "exp": exp});
-        assert_eq!(judge(Some("/iat"), token(1900.0), None), (true, SILENT));
-        assert_eq!(
-            judge(Some("/iat"), token(1900.5), None).1,
-            ["auth/thing/written /exp bound"]
-        );
-        assert_eq!(judge(None, token(1900.0), None), (false, SILENT));
-        assert_eq!(judge(None, token(1900.0), Some(1000)), (true, SILENT));
-        assert_eq!(
-            judge(None, token(1901.0), Some(1000)).1,
-            ["auth/thing/written /exp bound"]
         );
     }
 }
