@@ -15,6 +15,7 @@ pub mod schema;
 pub mod verdict;
 
 pub mod judge;
+pub mod fixtures;
 pub mod reference;
 
 pub mod server;
