@@ -3,7 +3,7 @@
 //! A case is an ordinary scenario, so that nothing but the plan knows it was not written by hand.
 
 use crate::rulebook::scenario::{Credentials, HappyPath, Scenario, Step};
-use crate::rulebook::{Operation, Parameter, Place, Service};
+use crate::rulebook::{Operation, Parameter, Place, Service, kebab};
 use serde_json::{Map, Value, json};
 
 /// A text that is no value of any enumeration.
@@ -58,6 +58,9 @@ impl Cases<'_> {
             let step = Step { rejected: Some(parameter.rule.clone()), ..Step::default() };
             self.add(&format!("without-{slug}"), says, step, &only(name, Value::Null));
         }
+        if parameter.names_a_thing(self.operation) {
+            self.unknown(parameter, &slug);
+        }
         for value in parameter.schema.get("enum").and_then(Value::as_array).into_iter().flatten() {
             let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let says = format!("{}: {name} {word}.", self.operation.id);
@@ -72,6 +75,19 @@ impl Cases<'_> {
             let says = format!("{}: with {name}.", self.operation.id);
             self.accept(&format!("optional-{slug}"), says, parameter, value.clone());
         }
+    }
+
+    /// A path that names nothing, behind its accepted twin.
+    fn unknown(&mut self, parameter: &Parameter, slug: &str) {
+        let call = Some(self.operation.id.clone());
+        let twin = Step { call: call.clone(), with: self.happy.with.clone(), ..Step::default() };
+        let mut with = self.happy.with.clone();
+        with.insert(parameter.name.clone(), names_nothing(&parameter.schema));
+        let step = Step { call, with, rejected: Some(parameter.rule.clone()), ..Step::default() };
+        let mut steps = self.setup();
+        steps.extend([twin, step]);
+        let says = format!("{}: {} names nothing.", self.operation.id, parameter.name);
+        self.push(&format!("unknown-{slug}"), says, steps);
     }
 
     fn bounds(&mut self, parameter: &Parameter, slug: &str) {
@@ -125,17 +141,23 @@ impl Cases<'_> {
     }
 
     fn add(&mut self, case: &str, says: String, mut step: Step, with: &Map<String, Value>) {
-        if self.happy.except.contains_key(case) {
+        // The rulebook spells parameters as the documents do, ids are in kebab-case.
+        if self.happy.except.keys().any(|name| kebab(name) == kebab(case)) {
             return;
         }
+        let mut steps = self.setup();
         step.call = Some(self.operation.id.clone());
         step.with = self.happy.with.clone();
         step.with.extend(with.clone());
-        let mut steps = self.happy.setup.clone();
-        for step in &mut steps {
-            step.setup = true;
-        }
         steps.push(step);
+        self.push(case, says, steps);
+    }
+
+    fn setup(&self) -> Vec<Step> {
+        self.happy.setup.iter().map(|step| Step { setup: true, ..step.clone() }).collect()
+    }
+
+    fn push(&mut self, case: &str, says: String, steps: Vec<Step>) {
         let id = format!("{}/{}/{case}", self.operation.service, self.operation.id);
         let matrix = std::collections::BTreeMap::new();
         self.scenarios.push(Scenario { id, says, matrix, steps });
@@ -143,6 +165,18 @@ impl Cases<'_> {
 
     fn takes(&self, name: &str) -> bool {
         self.operation.parameters.iter().any(|p| p.name == name)
+    }
+}
+
+/// A value of the right form that no thing has.
+fn names_nothing(schema: &Value) -> Value {
+    let text = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default();
+    let prefix = text("pattern").strip_prefix('^').and_then(|p| p.get(..2));
+    match prefix {
+        Some(prefix) if text("pattern").contains("{32}") => json!(format!("{prefix}{}", "f".repeat(32))),
+        Some(_) | None if text("type") == "integer" => json!(999_999_999),
+        Some(_) | None if text("format") == "uuid" => json!("00000000-0000-4000-8000-000000000000"),
+        Some(_) | None => json!("${unique.nothing}"),
     }
 }
 

@@ -430,6 +430,9 @@ impl<'a> Runner<'a> {
             exchange.request.target = target;
             exchange.sent.extend(page_parameters(operation, &exchange.request));
             exchange.at = self.session.now();
+            if let Some(token) = operation.parameters.iter().find(|p| p.name == "PageToken") {
+                exchange.expectation = Expectation::Accepted(token.rule.clone());
+            }
             let called = self.exchange(exchange, operation)?;
             accepted = called.acceptance == Acceptance::Accepted;
             pages.push(called.exchange);

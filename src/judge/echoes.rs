@@ -43,7 +43,11 @@ pub(super) fn judge(
 pub(super) fn differs(sent: &Value, got: &Value, way: &Way<'_>) -> Option<Fact> {
     let same = match way.compare {
         Comparison::Text => as_text(sent) == as_text(got),
-        Comparison::Json => json::parse_text(&as_text(sent)) == json::parse_text(&as_text(got)),
+        // What is no JSON may be refused or replaced; only JSON can come back as itself.
+        Comparison::Json => match json::parse_text(&as_text(sent)) {
+            Some(sent) => json::parse_text(&as_text(got)).is_some_and(|got| json::equal(&sent, &got)),
+            None => true,
+        },
         Comparison::Instant => match (instant(sent), instant(got)) {
             (Some(sent), Some(got)) => sent.as_second() == got.as_second(),
             (_, _) => false,

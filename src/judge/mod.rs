@@ -36,6 +36,7 @@ pub use case::{Case, Judgement, Tally};
 use crate::rulebook::rules::Check;
 use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::schema::Schemas;
+use crate::verdict::Level;
 use evidence::Evidence;
 use std::collections::BTreeSet;
 
@@ -56,8 +57,23 @@ pub fn judge(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Jud
     for (rule, why) in &evidence.missed {
         judgement.inconclusive(rule, why);
     }
+    only_binding(rulebook, &mut judgement);
     judgement.findings.sort_by_key(|f| f.step);
     judgement
+}
+
+/// What the documents leave open or permit is observed and never accused.
+fn only_binding(rulebook: &Rulebook, judgement: &mut Judgement) {
+    let binds = |id: &str| {
+        let level = rulebook.rules.get(id).map_or(Level::Must, |rule| rule.level);
+        matches!(level, Level::Must | Level::Should)
+    };
+    judgement.findings.retain(|finding| binds(&finding.rule));
+    for (id, tally) in &mut judgement.tallies {
+        if !binds(id) {
+            tally.findings = 0;
+        }
+    }
 }
 
 /// The kinds of the representations in the evidence, pages and their metadata included.

@@ -65,7 +65,13 @@ fn was_sent(
     sent: &Value,
     judgement: &mut Judgement,
 ) {
-    let Some(echo) = &parameter.echo else { return };
+    let Some(echo) = &parameter.echo else {
+        // Nothing comes back: that it was accepted is all there is to see.
+        if seen.acceptance == Acceptance::Accepted && parameter.place == Place::Query {
+            judgement.judged(&parameter.rule);
+        }
+        return;
+    };
     let Some(got) = seen.value(&echo.at) else { return };
     let fact = match beyond(sent, &parameter.schema) {
         Some(bound) => (as_text(sent) == as_text(got)).then(|| Fact {

@@ -214,6 +214,19 @@ pub struct OpenPointEntry {
     pub place: String,
 }
 
+impl Parameter {
+    /// Whether it is part of a path that must name something for the operation to be accepted: not
+    /// for lists, which may be empty, nor for deletions, which may be repeated.
+    pub fn names_a_thing(&self, operation: &Operation) -> bool {
+        self.place == Place::Path
+            && self.schema.get("enum").is_none()
+            && self.echo.is_none()
+            && operation.list_key.is_none()
+            && operation.method != "DELETE"
+            && operation.path_from.is_none()
+    }
+}
+
 impl Rulebook {
     /// The operation `SERVICE/ID`.
     pub fn operation(&self, service: &str, id: &str) -> Option<&Operation> {

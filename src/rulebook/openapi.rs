@@ -315,6 +315,7 @@ impl Reader<'_> {
             error,
             list_key,
         };
+        rule_paths(draft, &operation);
         described.operations.insert(id.to_owned(), operation);
     }
 
@@ -806,3 +807,20 @@ struct Answer {
     kind: Option<String>,
     list_key: Option<String>,
 }
+/// A path parameter that nothing compares with the answer is ruled by what happens when it names
+/// nothing, which no document states in words; where that may go either way it has no rule.
+fn rule_paths(draft: &mut Draft, operation: &Operation) {
+    for parameter in &operation.parameters {
+        let is_compared = parameter.echo.is_some() || parameter.schema.get("enum").is_some();
+        if parameter.place != Place::Path || is_compared {
+            continue;
+        }
+        if !parameter.names_a_thing(operation) {
+            draft.rules.remove(&parameter.rule);
+        } else if let Some(rule) = draft.rules.get_mut(&parameter.rule) {
+            rule.level = Level::Should;
+            rule.basis = Basis::Inferred;
+        }
+    }
+}
+

@@ -625,7 +625,7 @@ fn is_case(case: &str, operation: &Operation) -> bool {
         "walk",
     ];
     general.contains(&case)
-        || ["without-", "optional-"]
+        || ["without-", "optional-", "unknown-"]
             .iter()
             .any(|prefix| case.strip_prefix(prefix).is_some_and(parameter))
         || ["-foreign", "-at-max", "-over-max", "-at-min", "-under-min"]

@@ -12,6 +12,7 @@ use crate::rulebook::{Operation, Origin, Parameter, Place, Rule, Rulebook};
 use base64::Engine as _;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 /// One generated fault.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub(super) enum Rewrite {
     Unbounded { operation: String, parameter: String },
     /// A value of the parameter, at its bound or of its enumeration, is refused.
     Refused { operation: String, parameter: String },
+    /// A path that names nothing is answered as if it named something.
+    Anything { operation: String, parameter: String },
     /// Anyone gets in.
     Unguarded { operation: String },
     /// `meta.key` names something else.
@@ -51,7 +54,14 @@ impl Rewrite {
                 let known = rulebook
                     .operation(&rule.service, operation)
                     .and_then(|o| o.parameters.iter().find(|p| p.name == *parameter));
-                known.map(|p| Self::of_parameter(&full(operation), p)).unwrap_or_default()
+                let operation = rulebook.operation(&rule.service, operation);
+                match (operation, known) {
+                    (Some(o), Some(p)) if p.names_a_thing(o) => {
+                        vec![Self::Anything { operation: full(&o.id), parameter: p.name.clone() }]
+                    }
+                    (Some(o), Some(p)) => Self::of_parameter(&full(&o.id), p),
+                    (Some(_) | None, Some(_) | None) => Vec::new(),
+                }
             }
             Origin::Property { .. }
             | Origin::NoOtherFields { .. }
@@ -92,6 +102,7 @@ impl Rewrite {
             Self::MadeUp { operation, parameter } => format!("{operation} {parameter} not-required"),
             Self::Unbounded { operation, parameter } => format!("{operation} {parameter} unbounded"),
             Self::Refused { operation, parameter } => format!("{operation} {parameter} refused"),
+            Self::Anything { operation, parameter } => format!("{operation} {parameter} names-anything"),
             Self::Unguarded { operation } => format!("{operation} unguarded"),
             Self::OtherKey { operation } => format!("{operation} other-key"),
         }
@@ -106,6 +117,7 @@ impl Rewrite {
             | Self::MadeUp { operation, .. }
             | Self::Unbounded { operation, .. }
             | Self::Refused { operation, .. }
+            | Self::Anything { operation, .. }
             | Self::Unguarded { operation } => {
                 operations.contains(operation)
                     && scenario.strip_prefix(operation.as_str()).is_some_and(|rest| self.is_case(rest))
@@ -120,6 +132,7 @@ impl Rewrite {
     fn is_case(&self, case: &str) -> bool {
         let slug = |parameter: &str| crate::rulebook::kebab(parameter);
         match self {
+            Self::Anything { parameter, .. } => case == format!("/unknown-{}", slug(parameter)),
             Self::MadeUp { parameter, .. } => case == format!("/without-{}", slug(parameter)),
             Self::Unbounded { parameter, .. } => {
                 let slug = slug(parameter);
@@ -128,6 +141,7 @@ impl Rewrite {
             Self::Ignored { parameter, .. } | Self::Refused { parameter, .. } => {
                 let slug = slug(parameter);
                 case.starts_with(&format!("/{slug}=")) || case.starts_with(&format!("/{slug}-at-")) || case == format!("/optional-{slug}")
+                    || (parameter == "PageToken" && case == "/walk")
             }
             Self::Unguarded { .. } => case.starts_with("/credentials"),
             Self::Representation { .. } | Self::Broken { .. } | Self::OtherKey { .. } => true,
@@ -142,6 +156,7 @@ impl Rewrite {
             | Self::MadeUp { operation, .. }
             | Self::Unbounded { operation, .. }
             | Self::Refused { operation, .. }
+            | Self::Anything { operation, .. }
             | Self::Unguarded { operation }
             | Self::OtherKey { operation } => Some(operation),
         }
@@ -153,12 +168,14 @@ impl Rewrite {
 pub(super) struct Mangler<'a> {
     rulebook: &'a Rulebook,
     rewrite: &'a Rewrite,
+    /// The last answer of the broken operation that was accepted.
+    accepted: Mutex<Option<Response>>,
 }
 
 impl<'a> Mangler<'a> {
     /// A mangler for one fault.
     pub(super) fn new(rulebook: &'a Rulebook, rewrite: &'a Rewrite) -> Self {
-        Self { rulebook, rewrite }
+        Self { rulebook, rewrite, accepted: Mutex::new(None) }
     }
 
     /// The operation of a request, with its parameters, where it is the one that is broken.
@@ -201,6 +218,7 @@ impl Mangle for Mangler<'_> {
             | Rewrite::Representation { .. }
             | Rewrite::Broken { .. }
             | Rewrite::Refused { .. }
+            | Rewrite::Anything { .. }
             | Rewrite::OtherKey { .. } => {}
         }
     }
@@ -232,6 +250,14 @@ impl Mangle for Mangler<'_> {
                             *slot = typed_as(slot, value);
                         }
                     });
+                }
+            }
+            Rewrite::Anything { .. } => {
+                let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
+                if response.is_success() {
+                    *accepted = Some(response.clone());
+                } else if let Some(earlier) = &*accepted {
+                    *response = earlier.clone();
                 }
             }
             Rewrite::OtherKey { .. } => rewrite_json(response, |document| {
