@@ -23,6 +23,7 @@ pub mod trace;
 pub mod transport;
 
 pub mod check;
+pub mod compare;
 pub mod engine;
 pub mod report;
 pub mod selftest;

@@ -58,7 +58,7 @@ fn stated() -> Basis {
 
 /// A predicate with its parameters. `at` and its like are JSON Pointers into the response body; a
 /// segment `*` stands for every array item or every member.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(
     rename_all = "kebab-case",
     rename_all_fields = "kebab-case",

@@ -1,0 +1,80 @@
+//! Events: which schema versions there are, which one each event type has now, and the next version
+//! begun from the last.
+
+use super::coordinates::{Action, Direction, What};
+use super::ledger::{Ledger, Note, Subject};
+use super::operations::union;
+use super::schemas;
+use crate::rulebook::Rulebook;
+use std::collections::BTreeMap;
+
+/// Versions and event types of both rulebooks. Where an event type moves on to another version, the
+/// two versions are compared field by field; a version that no type has yet changes nothing.
+pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
+    versions(ledger, old, new);
+    for name in union(&old.event_types, &new.event_types) {
+        let subject = Subject::EventType(name.clone());
+        let mut note = |what, action, was: Option<String>, is: Option<String>| {
+            ledger.note(&subject, Note::new(what, action, Direction::Response).from_to(was, is));
+        };
+        match (old.event_types.get(&name).cloned(), new.event_types.get(&name).cloned()) {
+            (None, after) => note(What::EventType, Action::Added, None, after.flatten()),
+            (before, None) => note(What::EventType, Action::Removed, before.flatten(), None),
+            (Some(None), Some(None)) => {}
+            (Some(None), Some(is)) => note(What::EventSchema, Action::Added, None, is),
+            (Some(was), Some(None)) => note(What::EventSchema, Action::Removed, was, None),
+            (Some(Some(was)), Some(Some(is))) if was != is => {
+                note(What::EventSchema, Action::Changed, Some(was.clone()), Some(is.clone()));
+                schemas::kind(ledger, (old, &was), (new, &is));
+            }
+            (Some(Some(_)), Some(Some(_))) => {}
+        }
+    }
+}
+
+fn versions(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
+    for name in union(&old.kinds, &new.kinds) {
+        if version(&name).is_none() {
+            continue;
+        }
+        let subject = Subject::Representation {
+            old: name.clone(),
+            new: name.clone(),
+            pointer: String::new(),
+        };
+        let (what, action) = match (old.kinds.get(&name), new.kinds.get(&name)) {
+            (None, _) => (What::EventVersion, Action::Added),
+            (_, None) => (What::EventVersion, Action::Removed),
+            (Some(a), Some(b)) if a.schema == b.schema => continue,
+            (Some(_), Some(_)) => (What::ReleasedVersion, Action::Changed),
+        };
+        ledger.note(&subject, Note::new(what, action, Direction::Response));
+    }
+}
+
+/// Name and version of an event's representation: `events/MessageSent/4` -> `MessageSent`, 4.
+pub(super) fn version(kind: &str) -> Option<(&str, u64)> {
+    let (name, version) = kind.strip_prefix("events/")?.split_once('/')?;
+    Some((name, version.parse().ok()?))
+}
+
+/// The next version of an event, begun from the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextVersion {
+    /// Path of the last version within the rulebook: `events/MessageSent/4.yaml`.
+    pub from: String,
+    /// Path of the next one.
+    pub to: String,
+}
+
+/// Where the next version of an event is begun from; `None` for an unknown event.
+pub fn next_version(rulebook: &Rulebook, name: &str) -> Option<NextVersion> {
+    let mut last: BTreeMap<&str, u64> = BTreeMap::new();
+    for (event, version) in rulebook.kinds.keys().filter_map(|kind| version(kind)) {
+        let known = last.entry(event).or_default();
+        *known = version.max(*known);
+    }
+    let version = last.get(name)?;
+    let path = |version: u64| format!("events/{name}/{version}.yaml");
+    Some(NextVersion { from: path(*version), to: path(version + 1) })
+}

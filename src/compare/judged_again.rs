@@ -1,0 +1,132 @@
+//! A stored run under another rulebook: what can be concluded again from what was written down.
+//!
+//! A record holds findings, not the exchanges behind them. So levels, rules that are gone and
+//! counts are concluded again; a rule that is new, or one that asks for something else, cannot be:
+//! it is not judged, and says so. Waivers are applied behind this, by `waivers`.
+
+use super::merge::count;
+use crate::rulebook::Rulebook;
+use crate::source::Source;
+use crate::verdict::{Level, RuleResult, RunRecord, Verdict};
+use std::collections::BTreeMap;
+
+/// A run judged again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JudgedAgain {
+    /// The record as it stands now.
+    pub record: RunRecord,
+    /// What could not be concluded again, or stands differently, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// Judges a stored run by this rulebook.
+pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
+    let mut notes = Vec::new();
+    let mut record = stored.clone();
+    let is_same = stored.rulebook.digest == rulebook.digest;
+    record.rulebook.digest.clone_from(&rulebook.digest);
+    record.findings.retain(|finding| rulebook.rules.contains_key(&finding.rule));
+    let mut per_rule: BTreeMap<&str, usize> = BTreeMap::new();
+    for finding in &record.findings {
+        *per_rule.entry(finding.rule.as_str()).or_default() += 1;
+    }
+    let mut rules = Vec::new();
+    for known in &stored.rules {
+        match rulebook.rules.get(&known.id) {
+            None => notes.push(format!("{} is no rule any more", known.id)),
+            Some(rule) => {
+                let findings = per_rule.get(known.id.as_str()).copied().unwrap_or_default();
+                rules.push(conclude(known, rule.level, &rule.source, findings, &mut notes));
+            }
+        }
+    }
+    if !is_same {
+        let services: Vec<&String> = stored.targets.keys().collect();
+        for rule in rulebook.rules.values() {
+            let selected = services.contains(&&rule.service);
+            if selected && !stored.rules.iter().any(|known| known.id == rule.id) {
+                rules.push(unseen(&rule.id, rule.level, &rule.source));
+            }
+        }
+        notes.push(
+            "the run was judged by another rulebook: what rules ask for is as it was then, for the \
+             exchanges are not in the record"
+                .to_owned(),
+        );
+    }
+    rules.sort_by(|a, b| a.id.cmp(&b.id));
+    let levels: BTreeMap<&str, Level> = rules.iter().map(|r| (r.id.as_str(), r.level)).collect();
+    for finding in &mut record.findings {
+        match levels.get(finding.rule.as_str()) {
+            Some(Level::Must) => "must".clone_into(&mut finding.level),
+            Some(Level::Should) => "should".clone_into(&mut finding.level),
+            Some(Level::May | Level::Open) | None => finding.level.clear(),
+        }
+    }
+    // A rule that is no duty any more is not broken by anybody.
+    record.findings.retain(|finding| !finding.level.is_empty());
+    record.summary.rules = count(&rules);
+    record.rules = rules;
+    JudgedAgain { record, notes }
+}
+
+fn conclude(
+    known: &RuleResult,
+    level: Level,
+    source: &Source,
+    findings: usize,
+    notes: &mut Vec<String>,
+) -> RuleResult {
+    if level != known.level {
+        notes.push(format!("{} was {:?} and is {level:?}", known.id, known.level).to_lowercase());
+    }
+    let (verdict, findings) = match level {
+        Level::May | Level::Open => (observed(known), 0),
+        Level::Must | Level::Should if findings > 0 => (Verdict::Fail, findings),
+        Level::Must | Level::Should => (held(known, notes), 0),
+    };
+    let reason = if verdict == known.verdict { known.reason.clone() } else { String::new() };
+    RuleResult { level, source: source.clone(), verdict, findings, reason, ..known.clone() }
+}
+
+/// What a rule without findings comes to.
+fn held(known: &RuleResult, notes: &mut Vec<String>) -> Verdict {
+    match known.verdict {
+        // Its findings were taken out when it was waived, and cannot be brought back.
+        Verdict::Waived => {
+            notes.push(format!("{} stays waived: its findings are not in the record", known.id));
+            Verdict::Waived
+        }
+        // What was only observed was never held against the rule.
+        Verdict::Open => Verdict::NotJudged,
+        other @ (Verdict::Pass
+        | Verdict::Fail
+        | Verdict::Inconclusive
+        | Verdict::NotApplicable
+        | Verdict::Error
+        | Verdict::NotJudged) => other,
+    }
+}
+
+/// What a rule comes to that is only observed.
+fn observed(known: &RuleResult) -> Verdict {
+    match known.verdict {
+        Verdict::Pass | Verdict::Fail | Verdict::Waived | Verdict::Open => Verdict::Open,
+        other @ (Verdict::Inconclusive
+        | Verdict::NotApplicable
+        | Verdict::Error
+        | Verdict::NotJudged) => other,
+    }
+}
+
+fn unseen(id: &str, level: Level, source: &Source) -> RuleResult {
+    RuleResult {
+        id: id.to_owned(),
+        level,
+        source: source.clone(),
+        verdict: Verdict::NotJudged,
+        judged: 0,
+        findings: 0,
+        reason: "the stored run was made before this rule".to_owned(),
+    }
+}

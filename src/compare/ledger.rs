@@ -1,0 +1,365 @@
+//! Writing changes down: their place, their stable id, their class.
+//!
+//! Finds no change itself.
+
+use super::coordinates::{Action, Class, Coordinates, Direction, What};
+use crate::rulebook::kebab;
+use crate::source::Document;
+use crate::text;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How much of an old or new value is shown, in bytes.
+const SHOWN_BYTES_MAX: usize = 400;
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Made of place and coordinates, never of a position: the same change has the same id in every
+    /// comparison.
+    pub id: String,
+    /// Where, for a person: `events/MessageSent/5 at /from/channel`.
+    pub place: String,
+    /// What changed, how, and which way the data flows.
+    #[serde(flatten)]
+    pub coordinates: Coordinates,
+    /// What was there; JSON where it is a value.
+    pub old: Option<String>,
+    /// What is there now.
+    pub new: Option<String>,
+    /// What it means; two where it breaks both sides.
+    pub class: Vec<Class>,
+    /// One sentence that says what, and why it has that class.
+    pub message: String,
+    /// Why it was accepted, where it was declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declared: Option<String>,
+    /// What it is about.
+    #[serde(skip)]
+    pub subject: Subject,
+    /// The value itself that came or went, where scenarios and fixtures are asked for it.
+    #[serde(skip)]
+    pub value: Option<serde_json::Value>,
+}
+
+/// What a change is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A place in a representation; in two of different names when versions are compared.
+    Representation {
+        /// Its name in the older rulebook.
+        old: String,
+        /// Its name in the newer one.
+        new: String,
+        /// JSON Pointer, `*` for items and members.
+        pointer: String,
+    },
+    /// An operation.
+    Operation {
+        /// Its service.
+        service: String,
+        /// Its id.
+        operation: String,
+    },
+    /// A parameter of an operation.
+    Parameter {
+        /// Its service.
+        service: String,
+        /// Its operation.
+        operation: String,
+        /// As the document spells it.
+        parameter: String,
+        /// JSON Pointer into its value.
+        pointer: String,
+    },
+    /// A version that is a path segment.
+    PathVersion {
+        /// Its service.
+        service: String,
+        /// `v2`.
+        version: String,
+    },
+    /// A rule.
+    Rule(String),
+    /// An open point.
+    OpenPoint(String),
+    /// A subscription event type.
+    EventType(String),
+    /// A scenario.
+    Scenario(String),
+    /// A sentence or table row.
+    Statement {
+        /// The document.
+        document: Document,
+        /// What identifies it within the document.
+        unit: String,
+    },
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Representation { new, pointer, .. } if pointer.is_empty() => f.write_str(new),
+            Self::Representation { new, pointer, .. } => write!(f, "{new} at {pointer}"),
+            Self::Operation { service, operation } => write!(f, "{service}/{operation}"),
+            Self::Parameter { service, operation, parameter, pointer } => {
+                write!(f, "{service}/{operation}, parameter {parameter}")?;
+                if pointer.is_empty() { Ok(()) } else { write!(f, " at {pointer}") }
+            }
+            Self::PathVersion { service, version } => write!(f, "{service}, version {version}"),
+            Self::Rule(id) | Self::OpenPoint(id) | Self::EventType(id) | Self::Scenario(id) => {
+                f.write_str(id)
+            }
+            Self::Statement { document, unit } => write!(f, "{document}, {unit}"),
+        }
+    }
+}
+
+impl Subject {
+    /// The place as a path of an id.
+    fn path(&self) -> Vec<String> {
+        let mut path: Vec<String> = Vec::new();
+        let segments = |text: &str| text.split('/').map(word).collect::<Vec<_>>();
+        let inside = |pointer: &str| crate::json::segments(pointer).map(|s| word(&s)).collect::<Vec<_>>();
+        match self {
+            Self::Representation { new, pointer, .. } => {
+                path.extend(segments(new));
+                path.extend(inside(pointer));
+            }
+            Self::Operation { service, operation } => path.extend([word(service), word(operation)]),
+            Self::Parameter { service, operation, parameter, pointer } => {
+                path.extend([word(service), word(operation), word(parameter)]);
+                path.extend(inside(pointer));
+            }
+            Self::PathVersion { service, version } => path.extend([word(service), word(version)]),
+            Self::Rule(id) | Self::OpenPoint(id) | Self::Scenario(id) => path.extend(segments(id)),
+            Self::EventType(name) => path.extend(["events".to_owned(), word(name)]),
+            Self::Statement { document, unit } => {
+                path.extend([word(&document.to_string()), word(unit)]);
+            }
+        }
+        path
+    }
+}
+
+/// A word of an id: kebab-case, or where nothing is left of it, its bytes.
+fn word(text: &str) -> String {
+    let kebab = match text {
+        "*" => "each".to_owned(),
+        _ if text.ends_with("[]") => format!("{}-page", kebab(text)),
+        _ => kebab(text),
+    };
+    if kebab.is_empty() { format!("x{}", text::hex(text.bytes())) } else { kebab }
+}
+
+/// What a comparison has noted so far.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    changes: Vec<Change>,
+}
+
+/// A change about to be noted.
+#[derive(Debug)]
+pub(super) struct Note {
+    what: What,
+    action: Action,
+    direction: Direction,
+    detail: String,
+    old: Option<String>,
+    new: Option<String>,
+    value: Option<serde_json::Value>,
+    binding: bool,
+}
+
+impl Note {
+    /// A change with these coordinates.
+    pub(super) fn new(what: What, action: Action, direction: Direction) -> Self {
+        Self {
+            what,
+            action,
+            direction,
+            detail: String::new(),
+            old: None,
+            new: None,
+            value: None,
+            binding: true,
+        }
+    }
+
+    /// What is meant at the place: the enumerated value, the keyword, the media type.
+    pub(super) fn detail(mut self, detail: &str) -> Self {
+        detail.clone_into(&mut self.detail);
+        self
+    }
+
+    /// What was there and what is there now.
+    pub(super) fn from_to(mut self, old: Option<String>, new: Option<String>) -> Self {
+        (self.old, self.new) = (old, new);
+        self
+    }
+
+    /// Old and new as JSON.
+    pub(super) fn values(
+        self,
+        old: Option<&serde_json::Value>,
+        new: Option<&serde_json::Value>,
+    ) -> Self {
+        let shown = |v: &serde_json::Value| crate::json::excerpt(v, SHOWN_BYTES_MAX);
+        self.from_to(old.map(shown), new.map(shown))
+    }
+
+    /// The value that came or went.
+    pub(super) fn value(mut self, value: &serde_json::Value) -> Self {
+        self.value = Some(value.clone());
+        self
+    }
+
+    /// Whether the rule behind it is a duty; nobody may rely on advice.
+    pub(super) fn binding(mut self, binding: bool) -> Self {
+        self.binding = binding;
+        self
+    }
+}
+
+impl Ledger {
+    /// Writes a change down.
+    pub(super) fn note(&mut self, subject: &Subject, note: Note) {
+        let coordinates =
+            Coordinates { what: note.what, action: note.action, direction: note.direction };
+        let (class, why) = classify(coordinates, note.binding);
+        let mut path = subject.path();
+        if !note.detail.is_empty() {
+            path.push(word(&note.detail));
+        }
+        path.push(format!("{}-{}", note.what.word(), note.action.word()));
+        let detail = if note.detail.is_empty() { String::new() } else { format!(" {}", note.detail) };
+        let message = format!(
+            "{}{detail} {}{}: {why}",
+            note.what.word().replace('-', " "),
+            note.action.word(),
+            shown(note.old.as_deref(), note.new.as_deref()),
+        );
+        self.changes.push(Change {
+            id: path.join("/"),
+            place: subject.to_string(),
+            coordinates,
+            old: note.old,
+            new: note.new,
+            class,
+            message,
+            declared: None,
+            subject: subject.clone(),
+            value: note.value,
+        });
+    }
+
+    /// The changes by id. Two places whose spelling differs only in what an id leaves out are told
+    /// apart by a digest of the place.
+    pub(super) fn finish(mut self) -> Vec<Change> {
+        let mut count: BTreeMap<String, usize> = BTreeMap::new();
+        for change in &self.changes {
+            *count.entry(change.id.clone()).or_default() += 1;
+        }
+        for change in &mut self.changes {
+            if count[&change.id] > 1 {
+                let exact = format!("{}\0{:?}\0{:?}", change.place, change.old, change.new);
+                let digest = text::hex(Sha256::digest(exact.as_bytes()));
+                change.id = format!("{}-{}", change.id, &digest[..8]);
+            }
+        }
+        self.changes.sort_by(|a, b| (&a.id, &a.place).cmp(&(&b.id, &b.place)));
+        self.changes
+    }
+}
+
+fn shown(old: Option<&str>, new: Option<&str>) -> String {
+    match (old, new) {
+        (Some(old), Some(new)) => format!(" from {old} to {new}"),
+        (Some(only), None) | (None, Some(only)) => format!(" ({only})"),
+        (None, None) => String::new(),
+    }
+}
+
+/// Classes and reason of a change.
+fn classify(at: Coordinates, binding: bool) -> (Vec<Class>, String) {
+    let row = at.row().expect("the comparing modules note only changes that the table has a row for");
+    if row.consumers.is_none() && row.producers.is_none() {
+        return (vec![row.harmless], row.why.to_owned());
+    }
+    if !binding {
+        return (vec![Class::Clarified], "its rule is advice, and nobody may rely on advice".to_owned());
+    }
+    let sides = [
+        (Class::BreakingForConsumers, "a consumer", row.consumers),
+        (Class::BreakingForProducers, "a producer", row.producers),
+    ];
+    let broken = || sides.iter().filter_map(|(class, who, why)| Some((*class, *who, (*why)?)));
+    let class = broken().map(|(class, ..)| class).collect();
+    let why: Vec<String> =
+        broken().map(|(class, who, why)| format!("{}, for {who}: {why}", class.words())).collect();
+    (class, why.join("; "))
+}
+
+impl Change {
+    /// Whether somebody who was right may be wrong now.
+    pub fn is_breaking(&self) -> bool {
+        self.class.iter().any(|class| class.is_breaking())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn place(pointer: &str) -> Subject {
+        let kind = "events/MessageSent/5".to_owned();
+        Subject::Representation { old: kind.clone(), new: kind, pointer: pointer.to_owned() }
+    }
+
+    fn removed(value: &serde_json::Value) -> Note {
+        Note::new(What::EnumValue, Action::Removed, Direction::Response)
+            .detail(value.as_str().unwrap_or("null"))
+            .values(Some(value), None)
+    }
+
+    #[test]
+    fn an_id_is_made_of_place_and_coordinates() {
+        let mut ledger = Ledger::default();
+        ledger.note(&place("/from/channel"), removed(&json!("rcs")));
+        let changes = ledger.finish();
+        assert_eq!(changes[0].id, "events/message-sent/5/from/channel/rcs/enum-value-removed");
+        assert_eq!(changes[0].place, "events/MessageSent/5 at /from/channel");
+        assert_eq!(changes[0].class, [Class::BreakingForProducers]);
+        assert_eq!(
+            changes[0].message,
+            "enum value rcs removed (\"rcs\"): breaking for producers, for a producer: it may write \
+             what is no longer right"
+        );
+    }
+
+    #[test]
+    fn ids_stay_apart_and_in_place_whatever_else_changes() {
+        let ids = |values: &[serde_json::Value]| {
+            let mut ledger = Ledger::default();
+            for value in values {
+                ledger.note(&place("/a"), removed(value));
+            }
+            ledger.finish().into_iter().map(|c| c.id).collect::<Vec<_>>()
+        };
+        let both = ids(&[json!("user_id"), json!("userId"), json!("*"), json!("+"), json!("")]);
+        let unique: std::collections::BTreeSet<_> = both.iter().collect();
+        assert_eq!(unique.len(), 5, "{both:?}");
+        let again = ids(&[json!(""), json!("+"), json!("*"), json!("userId"), json!("user_id")]);
+        assert_eq!(both, again);
+    }
+
+    #[test]
+    fn advice_breaks_nobody() {
+        let mut ledger = Ledger::default();
+        ledger.note(&place("/from/channel"), removed(&json!("rcs")).binding(false));
+        assert_eq!(ledger.finish()[0].class, [Class::Clarified]);
+    }
+}

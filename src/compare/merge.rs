@@ -1,0 +1,204 @@
+//! Several records of one run, made in parts on several machines, as one.
+//!
+//! The parts must belong together, and no scenario may be in two. What only the whole run can show
+//! is concluded again from what the parts wrote down: an open point that each part answered in one
+//! way, but not all in the same. Rules about a history that spans several scenarios see only their
+//! own part.
+
+use crate::verdict::{
+    Finding, OpenPointResult, RuleCounts, RuleResult, RunRecord, ScenarioResult, Summary, Verdict,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Why records are not parts of one run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// Nothing to merge.
+    #[error("failed to merge: no record is given")]
+    Nothing,
+    /// Something differs that is the same throughout a run.
+    #[error("failed to merge record {part}: its {what} is {found}, that of the first is {expected}")]
+    Different {
+        /// Counted from 1.
+        part: usize,
+        /// What differs.
+        what: &'static str,
+        /// Its value there.
+        found: String,
+        /// Its value in the first record.
+        expected: String,
+    },
+    /// A scenario that two records have.
+    #[error("failed to merge record {part}: the scenario {scenario} is in an earlier one too")]
+    Twice {
+        /// Counted from 1.
+        part: usize,
+        /// The scenario.
+        scenario: String,
+    },
+}
+
+/// Merges the parts of a run.
+pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
+    let Some(first) = parts.first() else { return Err(MergeError::Nothing) };
+    belong_together(first, parts)?;
+    let mut rules: BTreeMap<String, RuleResult> = BTreeMap::new();
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut exchanges = 0;
+    for part in parts {
+        for rule in &part.rules {
+            match rules.get_mut(&rule.id) {
+                Some(known) => join(known, rule),
+                None => {
+                    rules.insert(rule.id.clone(), rule.clone());
+                }
+            }
+        }
+        for finding in &part.findings {
+            let mut finding = finding.clone();
+            if finding.exchange > 0 {
+                finding.exchange += exchanges;
+            }
+            findings.push(finding);
+        }
+        exchanges += part.summary.exchanges;
+    }
+    findings.sort_by(|a, b| (&a.scenario, a.step).cmp(&(&b.scenario, b.step)));
+    let open_points = answers(parts);
+    for point in &open_points {
+        if let Some(rule) = rules.get_mut(&point.id) {
+            either(rule, point, &mut findings);
+        }
+    }
+    let mut scenarios: Vec<ScenarioResult> =
+        parts.iter().flat_map(|part| part.scenarios.clone()).collect();
+    scenarios.sort_by(|a, b| a.id.cmp(&b.id));
+    let rules: Vec<RuleResult> = rules.into_values().collect();
+    Ok(RunRecord {
+        summary: Summary {
+            rules: count(&rules),
+            scenarios: sum(parts),
+            exchanges,
+            seconds: parts.iter().map(|part| part.summary.seconds).sum(),
+        },
+        complete: parts.iter().all(|part| part.complete),
+        rules,
+        findings,
+        open_points,
+        scenarios,
+        ..first.clone()
+    })
+}
+
+fn belong_together(first: &RunRecord, parts: &[RunRecord]) -> Result<(), MergeError> {
+    type Value = fn(&RunRecord) -> String;
+    let same: [(&str, Value); 4] = [
+        ("rulebook digest", |run| run.rulebook.digest.clone()),
+        ("seed", |run| run.seed.to_string()),
+        ("tool version", |run| run.tool.version.clone()),
+        ("list of services", |run| run.targets.keys().cloned().collect::<Vec<_>>().join(", ")),
+    ];
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    for (n, part) in parts.iter().enumerate() {
+        for (what, value) in same {
+            let (found, expected) = (value(part), value(first));
+            if found != expected {
+                return Err(MergeError::Different { part: n + 1, what, found, expected });
+            }
+        }
+        for scenario in &part.scenarios {
+            if !seen.insert(&scenario.id) {
+                return Err(MergeError::Twice { part: n + 1, scenario: scenario.id.clone() });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What two parts concluded of one rule: the worst that was judged, else what came nearest to it.
+fn join(known: &mut RuleResult, other: &RuleResult) {
+    known.judged += other.judged;
+    known.findings += other.findings;
+    if rank(other.verdict) < rank(known.verdict) {
+        known.verdict = other.verdict;
+        known.reason.clone_from(&other.reason);
+    }
+}
+
+/// The first one stands.
+fn rank(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Fail => 0,
+        Verdict::Waived => 1,
+        Verdict::Pass => 2,
+        Verdict::Open => 3,
+        Verdict::Error => 4,
+        Verdict::Inconclusive => 5,
+        Verdict::NotApplicable => 6,
+        Verdict::NotJudged => 7,
+    }
+}
+
+fn answers(parts: &[RunRecord]) -> Vec<OpenPointResult> {
+    let mut observed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for point in parts.iter().flat_map(|part| &part.open_points) {
+        let words = observed.entry(&point.id).or_default();
+        words.extend(point.observed.iter().map(String::as_str));
+    }
+    observed
+        .into_iter()
+        .map(|(id, words)| OpenPointResult {
+            id: id.to_owned(),
+            observed: words.into_iter().map(str::to_owned).collect(),
+        })
+        .collect()
+}
+
+/// A rule with an open point's id asks for one answer throughout the run.
+fn either(rule: &mut RuleResult, point: &OpenPointResult, findings: &mut Vec<Finding>) {
+    findings.retain(|f| f.rule != rule.id);
+    rule.findings = 0;
+    if point.observed.len() < 2 {
+        return;
+    }
+    rule.verdict = Verdict::Fail;
+    rule.findings = 1;
+    rule.reason.clear();
+    let words = point.observed.join(", ");
+    findings.push(Finding {
+        rule: rule.id.clone(),
+        level: "must".to_owned(),
+        service: rule.id.split('/').next().unwrap_or_default().to_owned(),
+        kind: "either".to_owned(),
+        expected: "one answer throughout the run".to_owned(),
+        actual: point.observed.join(" and "),
+        message: format!("answered in {} ways within one run: {words}", point.observed.len()),
+        ..Finding::default()
+    });
+}
+
+/// How many rules came to each verdict.
+pub(super) fn count(rules: &[RuleResult]) -> RuleCounts {
+    let mut counts = RuleCounts::default();
+    for rule in rules {
+        *match rule.verdict {
+            Verdict::Pass => &mut counts.pass,
+            Verdict::Fail => &mut counts.fail,
+            Verdict::Open => &mut counts.open,
+            Verdict::Inconclusive => &mut counts.inconclusive,
+            Verdict::NotApplicable => &mut counts.not_applicable,
+            Verdict::Waived => &mut counts.waived,
+            Verdict::Error => &mut counts.error,
+            Verdict::NotJudged => &mut counts.not_judged,
+        } += 1;
+    }
+    counts
+}
+
+fn sum(parts: &[RunRecord]) -> BTreeMap<String, usize> {
+    let mut sums = BTreeMap::new();
+    for (verdict, count) in parts.iter().flat_map(|part| &part.summary.scenarios) {
+        *sums.entry(verdict.clone()).or_default() += count;
+    }
+    sums
+}

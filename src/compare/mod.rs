@@ -1,0 +1,142 @@
+//! Comparing versions: two rulebooks, two event versions, two representations, two revisions of the
+//! documents, two stored runs.
+//!
+//! Every change has coordinates, and one table ([`coordinates`]) says whom it breaks. Lines that a
+//! rule cites are no part of the comparison: they move with every revision and oblige nobody.
+//! Reads no file but released versions' own, and prints nothing.
+
+pub mod coordinates;
+mod declared;
+mod events;
+mod judged_again;
+mod ledger;
+mod merge;
+mod operations;
+mod released;
+mod render;
+mod runs;
+mod schemas;
+mod statements;
+mod touched;
+
+pub use coordinates::{Action, Class, Coordinates, Direction, What};
+pub use declared::{Declaration, DeclaredFile};
+pub use events::{NextVersion, next_version};
+pub use judged_again::{JudgedAgain, judge_again};
+pub use ledger::{Change, Subject};
+pub use merge::{MergeError, merge};
+pub use released::{Released, ReleasedError};
+pub use render::Format;
+pub use runs::{RunDifference, runs};
+pub use touched::{touched_payload, touched_scenarios};
+
+use crate::rulebook::Rulebook;
+use ledger::Ledger;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Version of the shape that `diff --report json=` writes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What is different between an older and a newer one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Comparison {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// What the older one is called.
+    pub old: String,
+    /// What the newer one is called.
+    pub new: String,
+    /// How many changes there are of each class; one that breaks both sides counts in both.
+    pub summary: BTreeMap<&'static str, usize>,
+    /// The changes by id.
+    pub changes: Vec<Change>,
+    /// Declarations that declare nothing any more.
+    pub stale: Vec<String>,
+    /// Scenarios of the newer rulebook that a change touches, by id.
+    pub scenarios: Vec<String>,
+    /// Fixtures that a change touches, by path.
+    pub fixtures: Vec<String>,
+}
+
+/// Why two things cannot be compared.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompareError {
+    /// A name that the rulebook does not have.
+    #[error("there is no representation `{name}`{help}")]
+    NoSuchKind {
+        /// As given.
+        name: String,
+        /// A near one.
+        help: String,
+    },
+}
+
+/// Compares two rulebooks.
+pub fn rulebooks(old: (&str, &Rulebook), new: (&str, &Rulebook)) -> Comparison {
+    let mut ledger = Ledger::default();
+    schemas::kinds(&mut ledger, old.1, new.1);
+    operations::compare(&mut ledger, old.1, new.1);
+    statements::compare(&mut ledger, old.1, new.1);
+    events::compare(&mut ledger, old.1, new.1);
+    Comparison::of(old.0, new.0, ledger)
+}
+
+/// Compares two representations of one rulebook, such as two versions of an event: `MessageSent/4`,
+/// `events/MessageSent/5`, `chat/channel`, `chat/channel-v3`.
+pub fn kinds(rulebook: &Rulebook, old: &str, new: &str) -> Result<Comparison, CompareError> {
+    let (before, after) = (kind_named(rulebook, old)?, kind_named(rulebook, new)?);
+    let mut ledger = Ledger::default();
+    schemas::kind(&mut ledger, (rulebook, &before), (rulebook, &after));
+    Ok(Comparison::of(&before, &after, ledger))
+}
+
+/// The full name of a representation; events may leave their folder out.
+pub fn kind_named(rulebook: &Rulebook, name: &str) -> Result<String, CompareError> {
+    let event = format!("events/{name}");
+    if let Some(kind) = [name, &event].into_iter().find(|n| rulebook.kinds.contains_key(*n)) {
+        return Ok(kind.to_owned());
+    }
+    let known: Vec<&str> = rulebook
+        .kinds
+        .keys()
+        .flat_map(|kind| [Some(kind.as_str()), kind.strip_prefix("events/")])
+        .flatten()
+        .collect();
+    let near = crate::text::did_you_mean(name, &known);
+    Err(CompareError::NoSuchKind {
+        name: name.to_owned(),
+        help: near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")),
+    })
+}
+
+impl Comparison {
+    fn of(old: &str, new: &str, ledger: Ledger) -> Self {
+        let changes = ledger.finish();
+        let mut summary: BTreeMap<&'static str, usize> =
+            Class::ALL.iter().map(|class| (class.words(), 0)).collect();
+        for class in changes.iter().flat_map(|change| &change.class) {
+            *summary.entry(class.words()).or_default() += 1;
+        }
+        Self {
+            schema_version: SCHEMA_VERSION,
+            old: old.to_owned(),
+            new: new.to_owned(),
+            summary,
+            changes,
+            stale: Vec::new(),
+            scenarios: Vec::new(),
+            fixtures: Vec::new(),
+        }
+    }
+
+    /// Breaking changes that nobody has declared.
+    pub fn undeclared(&self) -> impl Iterator<Item = &Change> {
+        self.changes.iter().filter(|change| change.is_breaking() && change.declared.is_none())
+    }
+
+    /// Whether the gate is shut: a breaking change is undeclared, or a declaration stale.
+    pub fn fails(&self) -> bool {
+        self.undeclared().next().is_some() || !self.stale.is_empty()
+    }
+}

@@ -1,0 +1,243 @@
+//! Two sets of operations: what one calls, with which parameters, where, and what it brings.
+
+use super::coordinates::{Action, Direction, What};
+use super::ledger::{Ledger, Note, Subject};
+use super::schemas;
+use crate::rulebook::{Operation, Parameter, Place, Rulebook};
+use crate::verdict::Level;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Every operation of either rulebook, and the versions that their paths begin with.
+pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
+    let empty = BTreeMap::new();
+    for name in union(&old.services, &new.services) {
+        let of = |rulebook: &Rulebook| rulebook.services.get(&name).map(|s| s.operations.clone());
+        let before = of(old).unwrap_or_else(|| empty.clone());
+        let after = of(new).unwrap_or_else(|| empty.clone());
+        versions(ledger, &name, &before, &after);
+        for id in union(&before, &after) {
+            let subject = Subject::Operation { service: name.clone(), operation: id.clone() };
+            match (before.get(&id), after.get(&id)) {
+                (Some(a), Some(b)) => Pair { ledger, old: (old, a), new: (new, b), subject }.compare(),
+                (before, after) => {
+                    let action = if after.is_some() { Action::Added } else { Action::Removed };
+                    let note = Note::new(What::Operation, action, Direction::Request)
+                        .from_to(before.map(address), after.map(address));
+                    ledger.note(&subject, note);
+                }
+            }
+        }
+    }
+}
+
+/// Names of either, sorted.
+pub(super) fn union<V>(a: &BTreeMap<String, V>, b: &BTreeMap<String, V>) -> BTreeSet<String> {
+    a.keys().chain(b.keys()).cloned().collect()
+}
+
+/// Versions in path segments that came or went with all their operations.
+fn versions(
+    ledger: &mut Ledger,
+    service: &str,
+    old: &BTreeMap<String, Operation>,
+    new: &BTreeMap<String, Operation>,
+) {
+    let of = |operations: &BTreeMap<String, Operation>| -> BTreeSet<String> {
+        operations.values().filter_map(|o| version(&o.path)).map(|(v, _)| v.to_owned()).collect()
+    };
+    let (before, after) = (of(old), of(new));
+    for (found, action) in
+        [(after.difference(&before), Action::Added), (before.difference(&after), Action::Removed)]
+    {
+        for version in found {
+            let subject = Subject::PathVersion { service: service.to_owned(), version: version.clone() };
+            ledger.note(&subject, Note::new(What::PathVersion, action, Direction::Request));
+        }
+    }
+}
+
+/// The version that a path begins with, and what is behind it: `/v3/Services` -> `v3`, `/Services`.
+fn version(path: &str) -> Option<(&str, &str)> {
+    let rest = path.strip_prefix('/')?;
+    let (first, behind) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let digits = first.strip_prefix('v')?;
+    (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then_some((first, behind))
+}
+
+/// `POST /v2/Services`.
+fn address(operation: &Operation) -> String {
+    match &operation.path_from {
+        Some(key) => format!("{} <{key} of the configuration>", operation.method),
+        None => format!("{} {}", operation.method, operation.path),
+    }
+}
+
+/// One operation in both rulebooks.
+struct Pair<'a> {
+    ledger: &'a mut Ledger,
+    old: (&'a Rulebook, &'a Operation),
+    new: (&'a Rulebook, &'a Operation),
+    subject: Subject,
+}
+
+impl Pair<'_> {
+    fn compare(mut self) {
+        let (old, new) = (self.old.1, self.new.1);
+        self.address();
+        if old.summary != new.summary {
+            self.note(What::Words, Action::Changed, Direction::Request, Some(&old.summary), Some(&new.summary));
+        }
+        if old.secured != new.secured {
+            let action = if new.secured { Action::Added } else { Action::Removed };
+            self.note(What::Credentials, action, Direction::Request, None, None);
+        }
+        self.encodings();
+        self.answer("accepted", old.response.as_deref(), new.response.as_deref());
+        self.answer("refused", old.error.as_deref(), new.error.as_deref());
+        if old.list_key != new.list_key && old.response.is_some() && new.response.is_some() {
+            let (a, b) = (old.list_key.as_deref(), new.list_key.as_deref());
+            self.note(What::ListKey, Action::Changed, Direction::Response, a, b);
+        }
+        self.parameters();
+    }
+
+    fn note(
+        &mut self,
+        what: What,
+        action: Action,
+        direction: Direction,
+        old: Option<&str>,
+        new: Option<&str>,
+    ) {
+        let note = Note::new(what, action, direction)
+            .from_to(old.map(str::to_owned), new.map(str::to_owned));
+        self.ledger.note(&self.subject, note);
+    }
+
+    fn address(&mut self) {
+        let (old, new) = (address(self.old.1), address(self.new.1));
+        if old == new {
+            return;
+        }
+        let moved = match (version(&self.old.1.path), version(&self.new.1.path)) {
+            (Some((a, behind_a)), Some((b, behind_b))) => a != b && behind_a == behind_b,
+            (None, _) | (_, None) => false,
+        };
+        let same_method = self.old.1.method == self.new.1.method;
+        let what = if moved && same_method { What::PathVersion } else { What::Address };
+        self.note(what, Action::Changed, Direction::Request, Some(&old), Some(&new));
+    }
+
+    fn encodings(&mut self) {
+        let (old, new) = (self.old.1.bodies.clone(), self.new.1.bodies.clone());
+        for (media, action) in [(&new, &old, Action::Added), (&old, &new, Action::Removed)]
+            .into_iter()
+            .flat_map(|(have, lack, action)| {
+                have.iter().filter(|m| !lack.contains(m)).map(move |m| (m, action))
+            })
+        {
+            let note = Note::new(What::Encoding, action, Direction::Request).detail(media);
+            self.ledger.note(&self.subject, note);
+        }
+    }
+
+    fn answer(&mut self, which: &str, old: Option<&str>, new: Option<&str>) {
+        let action = match (old, new) {
+            (a, b) if a == b => return,
+            (None, _) => Action::Added,
+            (_, None) => Action::Removed,
+            (Some(_), Some(_)) => Action::Changed,
+        };
+        let note = Note::new(What::Answer, action, Direction::Response)
+            .detail(which)
+            .from_to(old.map(str::to_owned), new.map(str::to_owned));
+        self.ledger.note(&self.subject, note);
+    }
+
+    fn parameters(&mut self) {
+        let of = |operation: &Operation| -> BTreeMap<(String, Place), Parameter> {
+            operation.parameters.iter().map(|p| ((p.name.clone(), p.place), p.clone())).collect()
+        };
+        let (before, after) = (of(self.old.1), of(self.new.1));
+        let keys: BTreeSet<_> = before.keys().chain(after.keys()).cloned().collect();
+        for key in keys {
+            self.parameter(before.get(&key), after.get(&key));
+        }
+    }
+
+    fn parameter(&mut self, old: Option<&Parameter>, new: Option<&Parameter>) {
+        let Some(some) = new.or(old) else { return };
+        let (service, operation) = (&self.new.1.service, &self.new.1.id);
+        let place = |pointer: &str| Subject::Parameter {
+            service: service.clone(),
+            operation: operation.clone(),
+            parameter: some.name.clone(),
+            pointer: pointer.to_owned(),
+        };
+        let duty = |rulebook: &Rulebook, parameter: Option<&Parameter>| {
+            let rule = parameter.and_then(|p| rulebook.rules.get(&p.rule));
+            rule.is_some_and(|r| r.level == Level::Must)
+        };
+        let binding = duty(self.old.0, old) || duty(self.new.0, new);
+        let request = |what, action| Note::new(what, action, Direction::Request).binding(binding);
+        let required = |p: Option<&Parameter>| p.is_some_and(|p| p.required);
+        let (old_place, new_place) = (old.map(where_), new.map(where_));
+        if old.is_none() || new.is_none() {
+            let action = if new.is_some() { Action::Added } else { Action::Removed };
+            let note = request(What::Parameter, action).from_to(old_place, new_place);
+            self.ledger.note(&place(""), note);
+        }
+        if required(old) != required(new) {
+            let action = if required(new) { Action::Added } else { Action::Removed };
+            self.ledger.note(&place(""), request(What::Required, action));
+        }
+        let (Some(old), Some(new)) = (old, new) else { return };
+        if old.description != new.description {
+            let words = (Some(old.description.clone()), Some(new.description.clone()));
+            let note = request(What::Words, Action::Changed).from_to(words.0, words.1);
+            self.ledger.note(&place(""), note);
+        }
+        let echo = |p: &Parameter| {
+            let echo = p.echo.as_ref()?;
+            let or: String = echo.or.iter().map(|v| format!(" or {v}")).collect();
+            Some(format!("{} as {:?}{or}", echo.at, echo.compare).to_lowercase())
+        };
+        let action = match (echo(old), echo(new)) {
+            (a, b) if a == b => None,
+            (None, _) => Some(Action::Added),
+            (_, None) => Some(Action::Removed),
+            (Some(_), Some(_)) => Some(Action::Changed),
+        };
+        if let Some(action) = action {
+            let note = request(What::Echo, action).from_to(echo(old), echo(new));
+            self.ledger.note(&place(""), note);
+        }
+        let (a, b) = ((self.old.0, &old.schema), (self.new.0, &new.schema));
+        schemas::parameter(self.ledger, a, b, &place, binding);
+    }
+}
+
+/// Where a parameter goes, in a word.
+fn where_(parameter: &Parameter) -> String {
+    let place = match parameter.place {
+        Place::Path => "path",
+        Place::Query => "query",
+        Place::Header => "header",
+        Place::Body => "body",
+    };
+    format!("in the {place}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_the_first_segment() {
+        assert_eq!(version("/v3/Services/{Sid}"), Some(("v3", "/Services/{Sid}")));
+        assert_eq!(version("/v2"), Some(("v2", "")));
+        for without in ["", "/", "/vx/a", "/v/a", "/protected/{FORMAT}/v2"] {
+            assert_eq!(version(without), None, "{without}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Released event versions never change: `specs/events/released.lock` holds a digest of each.
+//!
+//! The digest is taken of what a version demands, definitions that it refers to included; its words
+//! and citations may be mended. A version that is not listed is a draft. Reads and writes no file.
+
+use super::events;
+use super::schemas::bare;
+use crate::rulebook::Rulebook;
+use crate::text;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+const HEAD: &str = "\
+# SHA-256 of what each released event version demands. Lines are added by `BLESS=1 cargo test released`,
+# and never change: begin a new version with `conformant events new NAME`.
+";
+
+/// The released versions with their digests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Released(BTreeMap<String, String>);
+
+/// A line of the lock that is none.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("failed to read line {line} of the lock: expected `NAME/VERSION DIGEST`, found `{found}`")]
+pub struct ReleasedError {
+    /// Counted from 1.
+    pub line: usize,
+    /// What stands there.
+    pub found: String,
+}
+
+impl Released {
+    /// Reads the lock.
+    pub fn parse(lock: &str) -> Result<Self, ReleasedError> {
+        let mut versions = BTreeMap::new();
+        for (n, line) in lock.lines().enumerate() {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let fault = || ReleasedError { line: n + 1, found: line.to_owned() };
+            let (version, digest) = line.split_once(' ').ok_or_else(fault)?;
+            let is_digest = digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit());
+            let kind = format!("events/{version}");
+            let is_new = versions.insert(version.to_owned(), digest.to_owned()).is_none();
+            if !is_digest || !is_new || events::version(&kind).is_none() {
+                return Err(fault());
+            }
+        }
+        Ok(Self(versions))
+    }
+
+    /// What is wrong with a rulebook by this lock, a sentence each.
+    pub fn problems(&self, rulebook: &Rulebook) -> Vec<String> {
+        let mut problems = Vec::new();
+        for (version, locked) in &self.0 {
+            match digest(rulebook, version) {
+                None => problems.push(format!("the released version {version} is gone")),
+                Some(digest) if digest != *locked => problems.push(format!(
+                    "the released version {version} was edited: put it back and begin the next one \
+                     with `conformant events new {}`",
+                    version.split('/').next().unwrap_or_default()
+                )),
+                Some(_) => {}
+            }
+        }
+        problems.extend(gaps(rulebook));
+        for kind in rulebook.event_types.values().flatten() {
+            let version = kind.strip_prefix("events/").unwrap_or(kind);
+            if !self.0.contains_key(version) {
+                problems.push(format!(
+                    "an event type has the version {version}, which is not released: \
+                     BLESS=1 cargo test released"
+                ));
+            }
+        }
+        problems
+    }
+
+    /// The same with the versions that event types have now; what is listed stays as it is.
+    #[must_use]
+    pub fn with_current(&self, rulebook: &Rulebook) -> Self {
+        let mut versions = self.0.clone();
+        for kind in rulebook.event_types.values().flatten() {
+            let version = kind.strip_prefix("events/").unwrap_or(kind);
+            if let Some(digest) = digest(rulebook, version) {
+                versions.entry(version.to_owned()).or_insert(digest);
+            }
+        }
+        Self(versions)
+    }
+
+    /// The lock's text.
+    pub fn lock(&self) -> String {
+        let mut lock = HEAD.to_owned();
+        for (version, digest) in &self.0 {
+            writeln!(lock, "{version} {digest}").expect("writing to a String succeeds");
+        }
+        lock
+    }
+}
+
+fn digest(rulebook: &Rulebook, version: &str) -> Option<String> {
+    let kind = rulebook.kinds.get(&format!("events/{version}"))?;
+    Some(text::hex(Sha256::digest(text::canonical_json(&bare(&kind.schema)).as_bytes())))
+}
+
+/// Versions that are left out between the first and the last of an event.
+fn gaps(rulebook: &Rulebook) -> Vec<String> {
+    let mut by_event: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for (event, version) in rulebook.kinds.keys().filter_map(|kind| events::version(kind)) {
+        by_event.entry(event).or_default().push(version);
+    }
+    let mut problems = Vec::new();
+    for (event, mut versions) in by_event {
+        versions.sort_unstable();
+        for pair in versions.windows(2) {
+            if pair[1] - pair[0] > 1 {
+                problems.push(format!("{event} goes from version {} to {}", pair[0], pair[1]));
+            }
+        }
+    }
+    problems
+}

@@ -1,0 +1,273 @@
+//! A comparison as text, JSON, Markdown or `JUnit` XML.
+//!
+//! Pure functions to text; every text of others is escaped on its way out.
+
+use super::ledger::Change;
+use super::runs::{RunDifference, VerdictDifference};
+use super::{Class, Comparison};
+use crate::text::{escape_line, safe_json};
+use crate::verdict::{Finding, Verdict};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use std::fmt::Write as _;
+
+const MEMORY: &str = "writing to a String succeeds";
+
+/// How a comparison is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Lines for a person.
+    #[default]
+    Text,
+    /// The comparison itself.
+    Json,
+    /// Markdown, for a job summary or a pull request.
+    Markdown,
+    /// `JUnit` XML: one test case per change, red where the gate is shut.
+    Junit,
+}
+
+impl Format {
+    /// The format of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "text" => Some(Self::Text),
+            "json" => Some(Self::Json),
+            "markdown" => Some(Self::Markdown),
+            "junit" => Some(Self::Junit),
+            _ => None,
+        }
+    }
+}
+
+impl Comparison {
+    /// The comparison in this format.
+    pub fn render(&self, format: Format) -> String {
+        match format {
+            Format::Text => text(self),
+            Format::Json => safe_json(self).expect("its map keys are texts"),
+            Format::Markdown => markdown(self),
+            Format::Junit => junit(self),
+        }
+    }
+
+    /// `2 breaking for consumers, 1 additive`.
+    fn counts(&self) -> String {
+        let parts: Vec<String> = Class::ALL
+            .iter()
+            .filter_map(|class| Some((self.summary.get(class.words())?, class)))
+            .filter(|(count, _)| **count > 0)
+            .map(|(count, class)| format!("{count} {}", class.words()))
+            .collect();
+        if parts.is_empty() { "no change".to_owned() } else { parts.join(", ") }
+    }
+}
+
+/// The word in front of a change, and how it ends.
+fn standing(change: &Change) -> &'static str {
+    match (change.is_breaking(), &change.declared) {
+        (true, None) => "BREAKS",
+        (true, Some(_)) => "declared",
+        (false, _) => "ok",
+    }
+}
+
+fn classes(change: &Change) -> String {
+    change.class.iter().map(|class| class.words()).collect::<Vec<_>>().join(", ")
+}
+
+fn text(comparison: &Comparison) -> String {
+    let mut out = String::new();
+    let line = |out: &mut String, text: &str| {
+        out.push_str(&escape_line(text));
+        out.push('\n');
+    };
+    for change in &comparison.changes {
+        line(&mut out, &format!("{:8} {}", standing(change), change.id));
+        line(&mut out, &format!("         {} ({})", change.place, classes(change)));
+        line(&mut out, &format!("         {}", change.message));
+        if let Some(reason) = &change.declared {
+            line(&mut out, &format!("         declared: {reason}"));
+        }
+    }
+    for id in &comparison.stale {
+        line(&mut out, &format!("STALE    {id} is declared, but is no change any more: remove it"));
+    }
+    for (what, ids) in [("scenarios", &comparison.scenarios), ("fixtures", &comparison.fixtures)] {
+        if !ids.is_empty() {
+            line(&mut out, &format!("{what} touched: {}", ids.len()));
+            for id in ids {
+                line(&mut out, &format!("  {id}"));
+            }
+        }
+    }
+    line(&mut out, &format!("{} -> {}: {}", comparison.old, comparison.new, comparison.counts()));
+    out
+}
+
+fn markdown(comparison: &Comparison) -> String {
+    let mut out = format!(
+        "## {} to {}: {}\n",
+        code(&comparison.old),
+        code(&comparison.new),
+        comparison.counts()
+    );
+    if !comparison.changes.is_empty() {
+        out.push_str("\n| | change | class | old | new | what it means |\n|---|---|---|---|---|---|\n");
+    }
+    for change in &comparison.changes {
+        let value = |v: &Option<String>| v.as_deref().map_or_else(String::new, code);
+        let declared = change.declared.as_ref().map_or_else(String::new, |r| format!(" declared: {r}"));
+        writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} |",
+            standing(change),
+            code(&change.id),
+            classes(change),
+            value(&change.old),
+            value(&change.new),
+            code(&format!("{}{declared}", change.message)),
+        )
+        .expect(MEMORY);
+    }
+    let lists = [
+        ("Declared, but no change any more", &comparison.stale),
+        ("Scenarios touched", &comparison.scenarios),
+        ("Fixtures touched", &comparison.fixtures),
+    ];
+    for (title, ids) in lists.into_iter().filter(|(_, ids)| !ids.is_empty()) {
+        write!(out, "\n### {title}\n\n").expect(MEMORY);
+        for id in ids {
+            writeln!(out, "- {}", code(id)).expect(MEMORY);
+        }
+    }
+    out
+}
+
+/// A code span in a table cell; a bar would end the cell even there, a backtick the span.
+fn code(text: &str) -> String {
+    let text = escape_line(text).replace('|', "\\x7c").replace('`', "\\x60");
+    if text.trim().is_empty() { "(empty)".to_owned() } else { format!("`{text}`") }
+}
+
+fn junit(comparison: &Comparison) -> String {
+    let mut report = Report::new("conformant diff");
+    let mut suite = TestSuite::new(xml(&format!("{} to {}", comparison.old, comparison.new)));
+    for change in &comparison.changes {
+        let status = match (&change.declared, change.is_breaking()) {
+            (None, true) => {
+                let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+                status.set_type("breaking");
+                status.set_message(xml(&change.message));
+                status
+            }
+            (Some(reason), true) => {
+                let mut status = TestCaseStatus::skipped();
+                status.set_message(xml(&format!("declared: {reason}")));
+                status
+            }
+            (_, false) => TestCaseStatus::success(),
+        };
+        let mut case = TestCase::new(xml(&change.id), status);
+        case.set_classname(xml(&classes(change)));
+        case.set_system_out(xml(&format!("{}: {}", change.place, change.message)));
+        suite.add_test_case(case);
+    }
+    for id in &comparison.stale {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+        status.set_type("stale");
+        status.set_message("declared, but no change any more: remove it");
+        let mut case = TestCase::new(xml(id), status);
+        case.set_classname("stale declaration");
+        suite.add_test_case(case);
+    }
+    report.add_test_suite(suite);
+    report.to_string().expect("writing XML into memory succeeds")
+}
+
+/// Visible, and without what XML 1.0 cannot hold.
+fn xml(text: &str) -> String {
+    escape_line(text).chars().filter(|c| !matches!(c, '\u{fffe}' | '\u{ffff}')).collect()
+}
+
+impl RunDifference {
+    /// The difference in this format; two runs side by side are no test cases, so that `JUnit` is
+    /// refused.
+    pub fn render(&self, format: Format) -> Option<String> {
+        match format {
+            Format::Text => Some(self.text()),
+            Format::Json => Some(safe_json(self).expect("it has no maps")),
+            Format::Markdown => Some(self.markdown()),
+            Format::Junit => None,
+        }
+    }
+
+    /// Title and lines of each part that is not empty.
+    fn parts(&self) -> Vec<(String, Vec<String>)> {
+        let shown = |verdict: Option<Verdict>| verdict.map_or("not selected", Verdict::word);
+        let verdicts = |list: &[VerdictDifference]| -> Vec<String> {
+            list.iter().map(|d| format!("{}: {} -> {}", d.id, shown(d.a), shown(d.b))).collect()
+        };
+        let answer = |words: &[String]| {
+            if words.is_empty() { "not observed".to_owned() } else { words.join(", ") }
+        };
+        let findings = |list: &[Finding]| -> Vec<String> {
+            list.iter()
+                .map(|f| {
+                    let by = if f.scenario.is_empty() { &f.operation } else { &f.scenario };
+                    format!("{} ({by}): {}", f.rule, f.message)
+                })
+                .collect()
+        };
+        [
+            ("to be read with care", self.cautions.clone()),
+            ("rules whose verdict differs", verdicts(&self.rules)),
+            ("scenarios whose verdict differs", verdicts(&self.scenarios)),
+            (
+                "open points answered differently",
+                self.open_points
+                    .iter()
+                    .map(|p| format!("{}: {} -> {}", p.id, answer(&p.a), answer(&p.b)))
+                    .collect(),
+            ),
+            ("new findings", findings(&self.new)),
+            ("findings that are gone", findings(&self.gone)),
+        ]
+        .into_iter()
+        .filter(|(_, lines)| !lines.is_empty())
+        .map(|(title, lines)| (format!("{title}: {}", lines.len()), lines))
+        .collect()
+    }
+
+    fn conclusion(&self) -> String {
+        match (self.is_empty(), self.regressions().count()) {
+            (true, _) => "no difference".to_owned(),
+            (false, 0) => "the second breaks no rule that the first keeps".to_owned(),
+            (false, count) => format!("rules that only the second breaks: {count}"),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut out = String::new();
+        for (title, lines) in self.parts() {
+            writeln!(out, "{title}").expect(MEMORY);
+            for line in lines {
+                writeln!(out, "  {}", escape_line(&line)).expect(MEMORY);
+            }
+        }
+        let line = format!("{} -> {}: {}", self.a, self.b, self.conclusion());
+        writeln!(out, "{}", escape_line(&line)).expect(MEMORY);
+        out
+    }
+
+    fn markdown(&self) -> String {
+        let mut out =
+            format!("## {} to {}: {}\n", code(&self.a), code(&self.b), self.conclusion());
+        for (title, lines) in self.parts() {
+            write!(out, "\n### {title}\n\n").expect(MEMORY);
+            for line in lines {
+                writeln!(out, "- {}", code(&line)).expect(MEMORY);
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,153 @@
+//! Two stored runs side by side: two targets, or the same one before and after.
+//!
+//! Compares conclusions, never judges again.
+
+use crate::verdict::{Finding, Level, RunRecord, Verdict};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is different between two runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunDifference {
+    /// [`super::SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// What the first run is called.
+    pub a: String,
+    /// What the second run is called.
+    pub b: String,
+    /// Why the two can be compared with care only.
+    pub cautions: Vec<String>,
+    /// Rules with different verdicts, by id.
+    pub rules: Vec<VerdictDifference>,
+    /// Scenarios with different verdicts, by id.
+    pub scenarios: Vec<VerdictDifference>,
+    /// Open points that were answered differently, by id.
+    pub open_points: Vec<AnswerDifference>,
+    /// Findings of the second run alone.
+    pub new: Vec<Finding>,
+    /// Findings of the first run alone.
+    pub gone: Vec<Finding>,
+}
+
+/// Two verdicts of one rule or scenario; none where the run did not select it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VerdictDifference {
+    /// Its id.
+    pub id: String,
+    /// How binding it is; nothing for scenarios.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<Level>,
+    /// In the first run.
+    pub a: Option<Verdict>,
+    /// In the second run.
+    pub b: Option<Verdict>,
+}
+
+/// Two answers to one open point.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AnswerDifference {
+    /// Its id.
+    pub id: String,
+    /// Observed in the first run.
+    pub a: Vec<String>,
+    /// Observed in the second run.
+    pub b: Vec<String>,
+}
+
+/// Compares two runs.
+pub fn runs(a: (&str, &RunRecord), b: (&str, &RunRecord)) -> RunDifference {
+    let levels: BTreeMap<&str, Level> =
+        a.1.rules.iter().chain(&b.1.rules).map(|rule| (rule.id.as_str(), rule.level)).collect();
+    let rules = |run: &RunRecord| run.rules.iter().map(|r| (r.id.clone(), r.verdict)).collect();
+    let scenarios =
+        |run: &RunRecord| run.scenarios.iter().map(|s| (s.id.clone(), s.verdict)).collect();
+    RunDifference {
+        schema_version: super::SCHEMA_VERSION,
+        a: a.0.to_owned(),
+        b: b.0.to_owned(),
+        cautions: cautions(a.1, b.1),
+        rules: verdicts(&rules(a.1), &rules(b.1), |id| levels.get(id).copied()),
+        scenarios: verdicts(&scenarios(a.1), &scenarios(b.1), |_| None),
+        open_points: answers(a.1, b.1),
+        new: only_in(&b.1.findings, &a.1.findings),
+        gone: only_in(&a.1.findings, &b.1.findings),
+    }
+}
+
+impl RunDifference {
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+            && self.scenarios.is_empty()
+            && self.open_points.is_empty()
+            && self.new.is_empty()
+            && self.gone.is_empty()
+    }
+
+    /// Rules of level `must` that the second run breaks and the first does not.
+    pub fn regressions(&self) -> impl Iterator<Item = &VerdictDifference> {
+        self.rules.iter().filter(|d| {
+            d.level == Some(Level::Must) && d.b == Some(Verdict::Fail) && d.a != Some(Verdict::Fail)
+        })
+    }
+}
+
+fn cautions(a: &RunRecord, b: &RunRecord) -> Vec<String> {
+    let mut cautions = Vec::new();
+    if a.rulebook.digest != b.rulebook.digest {
+        cautions.push("the runs were judged by different rulebooks".to_owned());
+    }
+    if a.tool.version != b.tool.version {
+        let (a, b) = (&a.tool.version, &b.tool.version);
+        cautions.push(format!("the runs were judged by different versions: {a} and {b}"));
+    }
+    for (name, run) in [("first", a), ("second", b)] {
+        if !run.complete {
+            cautions.push(format!("the {name} run was cut short"));
+        }
+    }
+    cautions
+}
+
+fn verdicts(
+    a: &BTreeMap<String, Verdict>,
+    b: &BTreeMap<String, Verdict>,
+    level: impl Fn(&str) -> Option<Level>,
+) -> Vec<VerdictDifference> {
+    let ids: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    ids.into_iter()
+        .map(|id| VerdictDifference {
+            id: id.clone(),
+            level: level(id),
+            a: a.get(id).copied(),
+            b: b.get(id).copied(),
+        })
+        .filter(|d| d.a != d.b)
+        .collect()
+}
+
+fn answers(a: &RunRecord, b: &RunRecord) -> Vec<AnswerDifference> {
+    let of = |run: &RunRecord| -> BTreeMap<String, Vec<String>> {
+        run.open_points.iter().map(|p| (p.id.clone(), p.observed.clone())).collect()
+    };
+    let (a, b) = (of(a), of(b));
+    let ids: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    ids.into_iter()
+        .map(|id| AnswerDifference {
+            id: id.clone(),
+            a: a.get(id).cloned().unwrap_or_default(),
+            b: b.get(id).cloned().unwrap_or_default(),
+        })
+        .filter(|d| d.a != d.b)
+        .collect()
+}
+
+/// Findings without a twin in the other run. Twins break the same rule at the same place in the
+/// same way; values, names and times differ between any two runs.
+fn only_in(findings: &[Finding], other: &[Finding]) -> Vec<Finding> {
+    fn key(f: &Finding) -> [&str; 6] {
+        [&f.rule, &f.service, &f.operation, &f.scenario, &f.pointer, &f.kind]
+    }
+    let there: BTreeSet<[&str; 6]> = other.iter().map(key).collect();
+    findings.iter().filter(|f| !there.contains(&key(f))).cloned().collect()
+}

@@ -1,0 +1,203 @@
+//! What a change touches: scenarios that make evidence of it, payloads that show it.
+//!
+//! Touched means worth running again, not broken; broken is for the judge to say.
+
+use super::coordinates::What;
+use super::ledger::{Change, Subject};
+use crate::json;
+use crate::rulebook::scenario::{Scenario, Step};
+use crate::rulebook::{Origin, Rulebook, Service};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Groups within groups.
+const DEPTH_MAX: usize = 16;
+/// The hook that brings events.
+const COLLECTS_EVENTS: &str = "collect_events";
+
+/// Scenarios of the newer rulebook that a change touches, by id.
+pub fn touched_scenarios<'a>(
+    changes: &[Change],
+    rulebook: &Rulebook,
+    scenarios: impl IntoIterator<Item = (&'a Service, &'a Scenario)>,
+) -> Vec<String> {
+    let mut ids: BTreeSet<String> = BTreeSet::new();
+    for (service, scenario) in scenarios {
+        let mut uses = Uses { id: &scenario.id, ..Uses::default() };
+        uses.steps(rulebook, service, &scenario.steps, 0);
+        uses.representations(rulebook);
+        if changes.iter().any(|change| uses.touched_by(&change.subject, rulebook)) {
+            ids.insert(scenario.id.clone());
+        }
+    }
+    ids.into_iter().collect()
+}
+
+/// What a scenario makes evidence of.
+#[derive(Debug, Default)]
+struct Uses<'a> {
+    id: &'a str,
+    operations: BTreeSet<(String, String)>,
+    kinds: BTreeSet<String>,
+    rules: BTreeSet<String>,
+    events: bool,
+}
+
+impl Uses<'_> {
+    fn steps(&mut self, rulebook: &Rulebook, service: &Service, steps: &[Step], depth: usize) {
+        if depth > DEPTH_MAX {
+            return;
+        }
+        for step in steps {
+            if let Some(call) = &step.call {
+                let (service, operation) =
+                    call.split_once('/').unwrap_or((service.name.as_str(), call));
+                self.operations.insert((service.to_owned(), operation.to_owned()));
+            }
+            self.events |= step.hook.as_deref() == Some(COLLECTS_EVENTS);
+            self.kinds.extend(step.judge.clone());
+            self.rules.extend(step.accepted.iter().chain(&step.rejected).cloned());
+            self.rules.extend(step.expect.iter().map(|expect| expect.rule.clone()));
+            self.steps(rulebook, service, &step.between, depth + 1);
+            if let Some(name) = &step.r#use {
+                let (owner, name) = name.split_once('/').unwrap_or((service.name.as_str(), name));
+                if let Some(owner) = rulebook.services.get(owner)
+                    && let Some(group) = owner.groups.get(name)
+                {
+                    self.steps(rulebook, owner, &group.steps, depth + 1);
+                }
+            }
+        }
+    }
+
+    /// Representations that the operations bring, those inside others included.
+    fn representations(&mut self, rulebook: &Rulebook) {
+        for (service, operation) in &self.operations {
+            if let Some(operation) = rulebook.operation(service, operation) {
+                self.kinds.extend(operation.response.iter().chain(&operation.error).cloned());
+            }
+        }
+        let inner: Vec<String> = self
+            .kinds
+            .iter()
+            .filter_map(|kind| rulebook.kinds.get(kind)?.schema.get("$defs")?.as_object())
+            .flat_map(|defs| defs.keys().map(|name| name.replace('.', "/")))
+            .collect();
+        self.kinds.extend(inner);
+    }
+
+    fn touched_by(&self, subject: &Subject, rulebook: &Rulebook) -> bool {
+        let calls = |service: &str, operation: &str| {
+            self.operations.contains(&(service.to_owned(), operation.to_owned()))
+        };
+        match subject {
+            Subject::Representation { old, new, .. } => {
+                let is_event = new.starts_with("events/");
+                (is_event && self.events) || self.kinds.contains(old) || self.kinds.contains(new)
+            }
+            Subject::Operation { service, operation }
+            | Subject::Parameter { service, operation, .. } => calls(service, operation),
+            Subject::PathVersion { service, version } => {
+                let begins = format!("/{version}/");
+                self.operations.iter().any(|(s, operation)| {
+                    s == service
+                        && rulebook
+                            .operation(s, operation)
+                            .is_some_and(|o| o.path.starts_with(&begins))
+                })
+            }
+            Subject::Rule(id) => self.rules.contains(id) || self.judged_by(id, rulebook),
+            Subject::OpenPoint(id) => self.rules.contains(id),
+            Subject::EventType(_) => self.events,
+            Subject::Scenario(id) => {
+                self.id == id || self.id.strip_prefix(id.as_str()).is_some_and(|rest| rest.starts_with('['))
+            }
+            // A sentence touches what its rules touch, and the comparison lists those beside it.
+            Subject::Statement { .. } => false,
+        }
+    }
+
+    /// Whether a written rule judges evidence of these operations or representations. All
+    /// predicates name their parameters alike.
+    fn judged_by(&self, id: &str, rulebook: &Rulebook) -> bool {
+        let Some(rule) = rulebook.rules.get(id) else { return false };
+        let check = match &rule.origin {
+            Origin::Written(check) => serde_json::to_value(check).unwrap_or_default(),
+            Origin::Property { kind, .. } | Origin::NoOtherFields { kind } => {
+                return self.kinds.contains(kind);
+            }
+            Origin::Operation { operation }
+            | Origin::Parameter { operation, .. }
+            | Origin::Credentials { operation }
+            | Origin::ListKey { operation }
+            | Origin::ListWalk { operation } => {
+                return self.operations.contains(&(rule.service.clone(), operation.clone()));
+            }
+            Origin::Either => return false,
+        };
+        let parameters: Vec<&Value> =
+            check.as_object().into_iter().flat_map(serde_json::Map::values).collect();
+        let named = |key: &str| {
+            parameters
+                .iter()
+                .filter_map(|p| p.get(key))
+                .flat_map(|v| v.as_array().map_or_else(|| vec![v], |list| list.iter().collect()))
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        named("kind").iter().any(|kind| self.kinds.contains(kind))
+            || ["operation", "operations", "after"]
+                .iter()
+                .flat_map(|key| named(key))
+                .any(|operation| self.operations.contains(&(rule.service.clone(), operation)))
+    }
+}
+
+/// Whether a payload of the older representation shows the place of a change: the value that came
+/// or went, the object that a field came into, whatever stands there otherwise.
+pub fn touched_payload(change: &Change, kind: &str, payload: &Value) -> bool {
+    let Subject::Representation { old, new, pointer } = &change.subject else { return false };
+    if kind != old && kind != new {
+        return false;
+    }
+    match change.coordinates.what {
+        What::EnumValue => json::expand(payload, pointer)
+            .iter()
+            .any(|(_, found)| change.value.as_ref().is_some_and(|value| json::equal(found, value))),
+        What::Property | What::ClosedProperty | What::Required => {
+            let parent = pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
+            json::expand(payload, parent).iter().any(|(_, found)| found.is_object())
+        }
+        What::Words => false,
+        What::OtherFields
+        | What::Enumeration
+        | What::Type
+        | What::Bound
+        | What::Form
+        | What::Shape
+        | What::Default
+        | What::Representation
+        | What::Operation
+        | What::Address
+        | What::PathVersion
+        | What::Parameter
+        | What::Echo
+        | What::Credentials
+        | What::Encoding
+        | What::Answer
+        | What::ListKey
+        | What::EventVersion
+        | What::ReleasedVersion
+        | What::EventType
+        | What::EventSchema
+        | What::Rule
+        | What::RuleOnOpenPoint
+        | What::Level
+        | What::OpenPoint
+        | What::Scenario
+        | What::Statement
+        | What::OpenStatement
+        | What::Narrative => !json::expand(payload, pointer).is_empty(),
+    }
+}
