@@ -368,6 +368,12 @@ const fn at(what: What, action: Action, direction: Direction) -> Row {
 }
 
 impl Row {
+    /// Its coordinates.
+    #[cfg(test)]
+    pub(super) fn at(&self) -> Coordinates {
+        self.at
+    }
+
     const fn consumers(self, why: &'static str) -> Self {
         Self { consumers: Some(why), ..self }
     }

@@ -19,6 +19,9 @@ mod schemas;
 mod statements;
 mod touched;
 
+#[cfg(test)]
+mod tests;
+
 pub use coordinates::{Action, Class, Coordinates, Direction, What};
 pub use declared::{Declaration, DeclaredFile};
 pub use events::{NextVersion, next_version};

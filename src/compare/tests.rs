@@ -1,0 +1,346 @@
+//! Comparing real rulebooks: the specs as they are beside copies with edits.
+
+use super::coordinates::TABLE;
+use super::*;
+use crate::engine::plan;
+use crate::rulebook::{Kind, Operation, Origin};
+use crate::verdict::Level;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// The rulebook of this repository, with edits: in each file the first text becomes the second.
+struct Edited {
+    dir: tempfile::TempDir,
+}
+
+impl Edited {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for entry in walkdir::WalkDir::new("specs") {
+            let entry = entry.unwrap();
+            let to = dir.path().join(entry.path());
+            if entry.file_type().is_dir() {
+                std::fs::create_dir_all(to).unwrap();
+            } else {
+                std::fs::copy(entry.path(), to).unwrap();
+            }
+        }
+        Self { dir }
+    }
+
+    fn specs(&self) -> PathBuf {
+        self.dir.path().join("specs")
+    }
+
+    fn edit(self, file: &str, from: &str, to: &str) -> Self {
+        let path = self.specs().join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{file} has no {from:?}");
+        std::fs::write(path, text.replacen(from, to, 1)).unwrap();
+        self
+    }
+
+    fn copy(self, from: &str, to: &str) -> Self {
+        std::fs::copy(self.specs().join(from), self.specs().join(to)).unwrap();
+        self
+    }
+
+    fn load(&self) -> Rulebook {
+        Rulebook::from_dir(&self.specs()).unwrap_or_else(|problems| panic!("{problems}"))
+    }
+}
+
+fn today() -> Rulebook {
+    Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// A made-up next version: one field more, one enumerated value less.
+fn message_sent_5() -> Edited {
+    Edited::new()
+        .copy("events/MessageSent/4.yaml", "events/MessageSent/5.yaml")
+        .edit(
+            "events/MessageSent/5.yaml",
+            "  downstream_id:",
+            "  carrier:\n    type: [string, \"null\"]\n    description: Carrier that took it.\n    \
+             x-source: { section: Message event payload fields, lines: [21] }\n  downstream_id:",
+        )
+        .edit("events/MessageSent/5.yaml", "enum: [sms, whatsapp, rcs, null]", "enum: [sms, whatsapp, null]")
+}
+
+fn ids(comparison: &Comparison) -> Vec<&str> {
+    comparison.changes.iter().map(|change| change.id.as_str()).collect()
+}
+
+fn class<'a>(comparison: &'a Comparison, id: &str) -> &'a [Class] {
+    let found = comparison.changes.iter().find(|change| change.id == id);
+    &found.unwrap_or_else(|| panic!("{id} is not among {:#?}", ids(comparison))).class
+}
+
+#[test]
+fn a_made_up_message_sent_5_is_classified() {
+    let rulebook = message_sent_5().load();
+    let comparison = kinds(&rulebook, "MessageSent/4", "MessageSent/5").unwrap();
+    let field = "events/message-sent/5/carrier/property-added";
+    let value = "events/message-sent/5/from/channel/rcs/enum-value-removed";
+    assert_eq!(ids(&comparison), [field, value]);
+    assert_eq!(class(&comparison, field), [Class::BreakingForConsumers]);
+    assert_eq!(class(&comparison, value), [Class::BreakingForProducers]);
+    assert!(comparison.fails());
+    assert!(comparison.changes[0].message.contains("lists all it may hold"));
+    let back = kinds(&rulebook, "MessageSent/5", "events/MessageSent/4").unwrap();
+    assert_eq!(
+        class(&back, "events/message-sent/4/carrier/property-removed"),
+        [Class::BreakingForConsumers, Class::BreakingForProducers]
+    );
+}
+
+#[test]
+fn fixtures_that_a_change_touches_are_told_from_others() {
+    let rulebook = message_sent_5().load();
+    let comparison = kinds(&rulebook, "MessageSent/4", "MessageSent/5").unwrap();
+    let touches = |payload: serde_json::Value, id: &str| {
+        let change = comparison.changes.iter().find(|c| c.id.ends_with(id)).unwrap();
+        touched_payload(change, "events/MessageSent/4", &payload)
+    };
+    assert!(touches(json!({"from": {"channel": "rcs"}}), "enum-value-removed"));
+    assert!(!touches(json!({"from": {"channel": "sms"}}), "enum-value-removed"));
+    assert!(!touches(json!({"to": {"channel": "rcs"}}), "enum-value-removed"));
+    assert!(touches(json!({}), "property-added"));
+    assert!(!touched_payload(&comparison.changes[0], "events/MessageFailed/4", &json!({})));
+}
+
+#[test]
+fn nothing_differs_between_equals() {
+    let comparison = rulebooks(("a", &today()), ("b", &Edited::new().load()));
+    assert_eq!(ids(&comparison), Vec::<&str>::new());
+    assert!(!comparison.fails());
+}
+
+#[test]
+fn a_new_version_is_additive_until_an_event_type_moves_to_it() {
+    let (old, apart) = (today(), message_sent_5());
+    let comparison = rulebooks(("a", &old), ("b", &apart.load()));
+    assert_eq!(ids(&comparison), ["events/message-sent/5/event-version-added"]);
+    assert!(!comparison.fails());
+
+    let moved = apart.edit("events/asyncapi.yaml", "MessageSent/4.yaml", "MessageSent/5.yaml").load();
+    let comparison = rulebooks(("a", &old), ("b", &moved));
+    assert_eq!(comparison.changes.len(), 4, "{:#?}", ids(&comparison));
+    assert_eq!(
+        class(&comparison, "events/com-svc-comms-api-message-sent/event-schema-changed"),
+        [Class::BreakingForProducers]
+    );
+    let all = plan::all(&moved);
+    let touched =
+        touched_scenarios(&comparison.changes, &moved, all.iter().map(|p| (p.service, &p.scenario)));
+    assert!(!touched.is_empty() && touched.iter().all(|id| id.starts_with("events/")), "{touched:?}");
+}
+
+#[test]
+fn scenarios_are_touched_by_what_they_make_evidence_of() {
+    let old = today();
+    let touched = |edited: Edited| {
+        let new = edited.load();
+        let comparison = rulebooks(("a", &old), ("b", &new));
+        let all = plan::all(&new);
+        touched_scenarios(&comparison.changes, &new, all.iter().map(|p| (p.service, &p.scenario)))
+    };
+    let page_size = touched(Edited::new().edit("flow/openapi.yaml", "maximum: 1000", "maximum: 500"));
+    assert!(page_size.iter().any(|id| id == "flow/read-flows/happy"), "{page_size:?}");
+    assert!(!page_size.iter().any(|id| id.starts_with("chat/")));
+    let step = touched(Edited::new().edit("flow/schemas/step.yaml", "  name:\n", "  name:\n    maxLength: 64\n"));
+    assert!(step.iter().any(|id| id.starts_with("flow/read-steps")), "{step:?}");
+    assert!(!step.iter().any(|id| id.starts_with("flow/read-flows")));
+}
+
+#[test]
+fn declared_changes_open_the_gate_and_stale_ones_shut_it() {
+    let rulebook = message_sent_5().load();
+    let declaration = |id: &str| Declaration { id: id.to_owned(), reason: "agreed".to_owned() };
+    let mut comparison = kinds(&rulebook, "MessageSent/4", "MessageSent/5").unwrap();
+    let mut declared: Vec<Declaration> = ids(&comparison).into_iter().map(declaration).collect();
+    comparison.declare(&declared);
+    assert!(!comparison.fails());
+    declared.push(declaration("events/message-sent/5/gone/property-removed"));
+    comparison.declare(&declared);
+    assert!(comparison.fails());
+    assert_eq!(comparison.stale, ["events/message-sent/5/gone/property-removed"]);
+}
+
+#[test]
+fn every_format_tells_the_same() {
+    let rulebook = message_sent_5().load();
+    let mut comparison = kinds(&rulebook, "MessageSent/4", "MessageSent/5").unwrap();
+    comparison.fixtures = vec!["fixtures/MessageSent/4/valid/1.json".to_owned()];
+    for format in [Format::Text, Format::Json, Format::Markdown, Format::Junit] {
+        let text = comparison.render(format);
+        for change in &comparison.changes {
+            assert!(text.contains(&change.id), "{format:?} without {}", change.id);
+        }
+    }
+    let json: serde_json::Value = serde_json::from_str(&comparison.render(Format::Json)).unwrap();
+    assert_eq!(json["schema_version"], 1);
+    assert_eq!(json["changes"][0]["class"], json!(["breaking-for-consumers"]));
+    assert_eq!(json["changes"][0]["what"], "closed-property");
+    assert!(comparison.render(Format::Junit).contains("failures=\"2\""));
+    assert!(comparison.render(Format::Text).contains("fixtures touched: 1"));
+}
+
+#[test]
+fn unknown_representations_have_near_ones() {
+    let error = kinds(&today(), "MessageSent/4", "MesageSent/4").unwrap_err().to_string();
+    assert_eq!(error, "there is no representation `MesageSent/4`; did you mean `MessageSent/4`?");
+}
+
+#[test]
+fn released_versions_are_guarded() {
+    let book = today();
+    let released = Released::default().with_current(&book);
+    assert_eq!(Released::parse(&released.lock()), Ok(released.clone()));
+    assert_eq!(released.problems(&book), Vec::<String>::new());
+
+    let mended = Edited::new().edit("events/MessageSent/4.yaml", "A message was handed", "A message is handed");
+    assert_eq!(released.problems(&mended.load()), Vec::<String>::new());
+
+    let edited = Edited::new().edit("events/MessageSent/4.yaml", "rcs, null", "null").load();
+    let problems = released.problems(&edited);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].contains("MessageSent/4 was edited"), "{problems:?}");
+    assert_eq!(released.with_current(&edited), released, "blessing never changes a line");
+
+    let gap = Edited::new().copy("events/MessageSent/4.yaml", "events/MessageSent/6.yaml").load();
+    assert_eq!(released.problems(&gap), ["MessageSent goes from version 4 to 6"]);
+    for wrong in ["MessageSent/4", "MessageSent/4 abc", "MessageSent 00", &released.lock().repeat(2)] {
+        assert!(Released::parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn the_next_version_begins_from_the_last() {
+    let book = message_sent_5().load();
+    let next = next_version(&book, "MessageSent").unwrap();
+    assert_eq!((next.from.as_str(), next.to.as_str()), ("events/MessageSent/5.yaml", "events/MessageSent/6.yaml"));
+    assert_eq!(next_version(&book, "MessageLost"), None);
+}
+
+/// A rulebook with nothing in it.
+fn blank() -> Rulebook {
+    Rulebook {
+        digest: String::new(),
+        rules: BTreeMap::new(),
+        services: BTreeMap::new(),
+        open_points: BTreeMap::new(),
+        kinds: BTreeMap::new(),
+        event_types: BTreeMap::new(),
+    }
+}
+
+/// How two schemas of one made-up kind differ, read both ways.
+fn schemas_of(kind: &str, old: &serde_json::Value, new: &serde_json::Value) -> Vec<Coordinates> {
+    let book = |schema: &serde_json::Value| {
+        let mut book = blank();
+        let entry = Kind { name: kind.to_owned(), schema: schema.clone(), page_of: None };
+        book.kinds.insert(kind.to_owned(), entry);
+        book
+    };
+    both_ways(&book(old), &book(new))
+}
+
+fn both_ways(a: &Rulebook, b: &Rulebook) -> Vec<Coordinates> {
+    let one = rulebooks(("a", a), ("b", b)).changes;
+    let other = rulebooks(("b", b), ("a", a)).changes;
+    one.into_iter().chain(other).map(|change| change.coordinates).collect()
+}
+
+/// Pairs of schemas that show every row about schemas, in the direction of their kind.
+fn turned(kind: &str) -> Vec<Coordinates> {
+    let listed = |properties: serde_json::Value| json!({"properties": properties});
+    let closed = |properties: serde_json::Value| json!({"additionalProperties": false, "properties": properties});
+    let pairs = [
+        (listed(json!({"a": {}})), listed(json!({}))),
+        (closed(json!({"a": {}})), closed(json!({}))),
+        (listed(json!({})), closed(json!({}))),
+        (listed(json!({"a": {}})), json!({"properties": {"a": {}}, "required": ["a"]})),
+        (json!({"enum": ["a"]}), json!({"enum": ["a", "b"]})),
+        (json!({}), json!({"const": 1})),
+        (json!({"type": "string"}), json!({"type": ["string", "null"]})),
+        (json!({"type": "string"}), json!({"type": "integer"})),
+        (json!({"maxLength": 3}), json!({"maxLength": 4})),
+        (json!({"multipleOf": 3}), json!({"multipleOf": 2})),
+        (json!({"pattern": "a"}), json!({})),
+        (json!({"pattern": "a"}), json!({"pattern": "b"})),
+        (json!({"anyOf": [{"type": "null"}]}), json!({"anyOf": [{"type": "null"}, {"type": "string"}]})),
+        (json!({"not": {"type": "null"}}), json!({"not": {"type": "string"}})),
+        (json!({}), json!({"default": 1})),
+        (json!({"default": 2}), json!({"default": 1})),
+        (json!({"title": "a"}), json!({"title": "b"})),
+    ];
+    let mut seen: Vec<Coordinates> = pairs.iter().flat_map(|(a, b)| schemas_of(kind, a, b)).collect();
+    let mut book = blank();
+    let entry = Kind { name: kind.to_owned(), schema: json!({}), page_of: None };
+    book.kinds.insert(kind.to_owned(), entry);
+    seen.extend(both_ways(&blank(), &book));
+    seen
+}
+
+/// Turns one thing of each sort about operations, events and statements.
+fn turn(book: &mut Rulebook) {
+    let flow = book.services.get_mut("flow").unwrap();
+    let operation = |flow: &mut crate::rulebook::Service, id: &str, turn: &dyn Fn(&mut Operation)| {
+        turn(flow.operations.get_mut(id).unwrap());
+    };
+    operation(flow, "fetch-flow", &|o| {
+        o.summary.push_str(" Really.");
+        o.secured = false;
+        o.response = None;
+        o.parameters[0].echo = None;
+    });
+    operation(flow, "read-flows", &|o| {
+        o.path = "/v2/Flows".into();
+        o.list_key = Some("streams".into());
+        o.parameters[0].echo.as_mut().unwrap().at = "/elsewhere".into();
+        o.parameters.pop();
+    });
+    operation(flow, "create-execution", &|o| {
+        o.path = "/v1/Runs".into();
+        o.bodies.clear();
+        o.response = Some("flow/flow".into());
+    });
+    flow.operations.remove("delete-flow");
+    let ended = flow.scenarios.get_mut("flow/executions/ended").unwrap();
+    ended.0.steps.pop();
+    flow.scenarios.pop_first();
+
+    let types = &mut book.event_types;
+    types.remove("com.svc.comms-api.message.failed");
+    types.insert("com.svc.comms-api.message.sent".into(), None);
+    types.insert("com.svc.comms-api.message.queued".into(), Some("events/MessageSent/4".into()));
+    book.kinds.remove("events/MessageUndelivered/4");
+    book.kinds.get_mut("events/MessageDelivered/4").unwrap().schema["type"] = json!("array");
+
+    let rule = |id: &str| id.to_owned();
+    book.rules.get_mut(&rule("flow/execution/only-ends")).unwrap().says.push('!');
+    book.rules.get_mut(&rule("flow/execution/sid")).unwrap().level = Level::Should;
+    book.rules.get_mut(&rule("flow/execution/ends-when-removed")).unwrap().origin = Origin::Either;
+    // One rule is gone, and one stands on the lines of what is an open point no more.
+    book.rules.remove("flow/execution/same-everywhere");
+    let mut points = std::mem::take(&mut book.open_points);
+    let (_, gone) = points.pop_first().unwrap();
+    let mut answer = book.rules["flow/execution/only-ends"].clone();
+    (answer.id, answer.source) = ("flow/made-up/answer".into(), gone.source);
+    book.rules.insert(answer.id.clone(), answer);
+    points.first_entry().unwrap().get_mut().point.says.push('!');
+    book.open_points = points;
+}
+
+#[test]
+fn every_row_of_the_table_is_shown_by_some_pair() {
+    let mut seen: Vec<Coordinates> = turned("flow/made-up");
+    seen.extend(turned("auth/registration-qr"));
+    let (book, mut other) = (today(), today());
+    turn(&mut other);
+    seen.extend(both_ways(&book, &other));
+    seen.extend(documents::tests::shown());
+    let missing: Vec<_> = TABLE.iter().map(super::coordinates::Row::at).filter(|at| !seen.contains(at)).collect();
+    assert_eq!(missing, []);
+}
