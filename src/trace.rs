@@ -245,6 +245,28 @@ pub fn propose(
     Ok(text)
 }
 
+/// The units of the documents in a folder, one revision of them; a document may be missing.
+pub fn revision(documents: &Path) -> Result<Vec<Unit>, Vec<TraceProblem>> {
+    let mut problems = Vec::new();
+    let units = read(documents, &mut problems).units;
+    let is_missing = |p: &TraceProblem| matches!(p, TraceProblem::DocumentMissing { .. });
+    if units.is_empty() || !problems.iter().all(is_missing) {
+        return Err(problems);
+    }
+    Ok(units)
+}
+
+/// What a lock says became of each unit, by document and hash; units of the same words agree.
+pub fn classes(lock: &str) -> Result<BTreeMap<(Document, String), Class>, Vec<TraceProblem>> {
+    let mut problems = Vec::new();
+    let entries = parse_lock(lock, &mut problems);
+    if problems.is_empty() {
+        Ok(entries.into_iter().map(|(place, hash, class)| ((place.document, hash), class)).collect())
+    } else {
+        Err(problems)
+    }
+}
+
 fn format_line(unit: &Unit, class: &Class) -> String {
     format!("{} {} {class}\n", unit.place(), unit.hash)
 }

@@ -305,8 +305,13 @@ impl What {
 
 impl Action {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Added, Self::Removed, Self::Narrowed, Self::Widened, Self::Changed];
+    pub const ALL: [Self; 5] = [
+        Self::Added,
+        Self::Removed,
+        Self::Narrowed,
+        Self::Widened,
+        Self::Changed,
+    ];
 
     /// As an id spells it.
     pub fn word(self) -> &'static str {
@@ -363,8 +368,18 @@ impl Coordinates {
 }
 
 const fn at(what: What, action: Action, direction: Direction) -> Row {
-    let at = Coordinates { what, action, direction };
-    Row { at, consumers: None, producers: None, harmless: Class::Clarified, why: "" }
+    let at = Coordinates {
+        what,
+        action,
+        direction,
+    };
+    Row {
+        at,
+        consumers: None,
+        producers: None,
+        harmless: Class::Clarified,
+        why: "",
+    }
 }
 
 impl Row {
@@ -375,19 +390,30 @@ impl Row {
     }
 
     const fn consumers(self, why: &'static str) -> Self {
-        Self { consumers: Some(why), ..self }
+        Self {
+            consumers: Some(why),
+            ..self
+        }
     }
 
     const fn producers(self, why: &'static str) -> Self {
-        Self { producers: Some(why), ..self }
+        Self {
+            producers: Some(why),
+            ..self
+        }
     }
 
     const fn harmless(self, harmless: Class, why: &'static str) -> Self {
-        Self { harmless, why, ..self }
+        Self {
+            harmless,
+            why,
+            ..self
+        }
     }
 }
 
-const UNORDERED: &str = "old and new are neither wider nor narrower, so what was right may be wrong";
+const UNORDERED: &str =
+    "old and new are neither wider nor narrower, so what was right may be wrong";
 const MORE_TO_READ: &str = "it may meet what it was told would never come";
 const LESS_TO_WRITE: &str = "it may write what is no longer right";
 const MORE_TO_TAKE: &str = "it has to take what it was free to refuse";
@@ -566,7 +592,11 @@ mod tests {
         for what in What::ALL {
             for action in Action::ALL {
                 for direction in Direction::ALL {
-                    let at = Coordinates { what, action, direction };
+                    let at = Coordinates {
+                        what,
+                        action,
+                        direction,
+                    };
                     let possible =
                         what.actions().contains(&action) && what.directions().contains(&direction);
                     let rows = TABLE.iter().filter(|row| row.at == at).count();
@@ -589,7 +619,11 @@ mod tests {
     fn writers_break_by_less_and_readers_by_more() {
         use Action::{Narrowed, Widened};
         for row in TABLE {
-            let Coordinates { what, action, direction } = row.at;
+            let Coordinates {
+                what,
+                action,
+                direction,
+            } = row.at;
             let (writer, reader) = match direction {
                 Direction::Request => (row.consumers, row.producers),
                 Direction::Response => (row.producers, row.consumers),
@@ -597,7 +631,10 @@ mod tests {
             };
             match action {
                 Narrowed => assert!(writer.is_some(), "{what:?} {direction:?}"),
-                Widened => assert!(reader.is_some() && writer.is_none(), "{what:?} {direction:?}"),
+                Widened => assert!(
+                    reader.is_some() && writer.is_none(),
+                    "{what:?} {direction:?}"
+                ),
                 Action::Added | Action::Removed | Action::Changed => {}
             }
         }

@@ -29,8 +29,10 @@ pub struct Declaration {
 impl Comparison {
     /// Marks what is declared, and lists the declarations that declare nothing.
     pub fn declare(&mut self, declarations: &[Declaration]) {
-        let mut reasons: BTreeMap<&str, &str> =
-            declarations.iter().map(|d| (d.id.as_str(), d.reason.as_str())).collect();
+        let mut reasons: BTreeMap<&str, &str> = declarations
+            .iter()
+            .map(|d| (d.id.as_str(), d.reason.as_str()))
+            .collect();
         for change in &mut self.changes {
             if let Some(reason) = reasons.remove(change.id.as_str()) {
                 change.declared = Some(reason.to_owned());

@@ -15,16 +15,27 @@ pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
     for name in union(&old.event_types, &new.event_types) {
         let subject = Subject::EventType(name.clone());
         let mut note = |what, action, was: Option<String>, is: Option<String>| {
-            ledger.note(&subject, Note::new(what, action, Direction::Response).from_to(was, is));
+            ledger.note(
+                &subject,
+                Note::new(what, action, Direction::Response).between(was, is),
+            );
         };
-        match (old.event_types.get(&name).cloned(), new.event_types.get(&name).cloned()) {
+        match (
+            old.event_types.get(&name).cloned(),
+            new.event_types.get(&name).cloned(),
+        ) {
             (None, after) => note(What::EventType, Action::Added, None, after.flatten()),
             (before, None) => note(What::EventType, Action::Removed, before.flatten(), None),
             (Some(None), Some(None)) => {}
             (Some(None), Some(is)) => note(What::EventSchema, Action::Added, None, is),
             (Some(was), Some(None)) => note(What::EventSchema, Action::Removed, was, None),
             (Some(Some(was)), Some(Some(is))) if was != is => {
-                note(What::EventSchema, Action::Changed, Some(was.clone()), Some(is.clone()));
+                note(
+                    What::EventSchema,
+                    Action::Changed,
+                    Some(was.clone()),
+                    Some(is.clone()),
+                );
                 schemas::kind(ledger, (old, &was), (new, &is));
             }
             (Some(Some(_)), Some(Some(_))) => {}
@@ -76,5 +87,8 @@ pub fn next_version(rulebook: &Rulebook, name: &str) -> Option<NextVersion> {
     }
     let version = last.get(name)?;
     let path = |version: u64| format!("events/{name}/{version}.yaml");
-    Some(NextVersion { from: path(*version), to: path(version + 1) })
+    Some(NextVersion {
+        from: path(*version),
+        to: path(version + 1),
+    })
 }

@@ -25,7 +25,9 @@ pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
     let mut record = stored.clone();
     let is_same = stored.rulebook.digest == rulebook.digest;
     record.rulebook.digest.clone_from(&rulebook.digest);
-    record.findings.retain(|finding| rulebook.rules.contains_key(&finding.rule));
+    record
+        .findings
+        .retain(|finding| rulebook.rules.contains_key(&finding.rule));
     let mut per_rule: BTreeMap<&str, usize> = BTreeMap::new();
     for finding in &record.findings {
         *per_rule.entry(finding.rule.as_str()).or_default() += 1;
@@ -36,7 +38,13 @@ pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
             None => notes.push(format!("{} is no rule any more", known.id)),
             Some(rule) => {
                 let findings = per_rule.get(known.id.as_str()).copied().unwrap_or_default();
-                rules.push(conclude(known, rule.level, &rule.source, findings, &mut notes));
+                rules.push(conclude(
+                    known,
+                    rule.level,
+                    &rule.source,
+                    findings,
+                    &mut notes,
+                ));
             }
         }
     }
@@ -85,8 +93,19 @@ fn conclude(
         Level::Must | Level::Should if findings > 0 => (Verdict::Fail, findings),
         Level::Must | Level::Should => (held(known, notes), 0),
     };
-    let reason = if verdict == known.verdict { known.reason.clone() } else { String::new() };
-    RuleResult { level, source: source.clone(), verdict, findings, reason, ..known.clone() }
+    let reason = if verdict == known.verdict {
+        known.reason.clone()
+    } else {
+        String::new()
+    };
+    RuleResult {
+        level,
+        source: source.clone(),
+        verdict,
+        findings,
+        reason,
+        ..known.clone()
+    }
 }
 
 /// What a rule without findings comes to.
@@ -94,7 +113,10 @@ fn held(known: &RuleResult, notes: &mut Vec<String>) -> Verdict {
     match known.verdict {
         // Its findings were taken out when it was waived, and cannot be brought back.
         Verdict::Waived => {
-            notes.push(format!("{} stays waived: its findings are not in the record", known.id));
+            notes.push(format!(
+                "{} stays waived: its findings are not in the record",
+                known.id
+            ));
             Verdict::Waived
         }
         // What was only observed was never held against the rule.

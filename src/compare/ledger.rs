@@ -104,9 +104,18 @@ impl fmt::Display for Subject {
             Self::Representation { new, pointer, .. } if pointer.is_empty() => f.write_str(new),
             Self::Representation { new, pointer, .. } => write!(f, "{new} at {pointer}"),
             Self::Operation { service, operation } => write!(f, "{service}/{operation}"),
-            Self::Parameter { service, operation, parameter, pointer } => {
+            Self::Parameter {
+                service,
+                operation,
+                parameter,
+                pointer,
+            } => {
                 write!(f, "{service}/{operation}, parameter {parameter}")?;
-                if pointer.is_empty() { Ok(()) } else { write!(f, " at {pointer}") }
+                if pointer.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, " at {pointer}")
+                }
             }
             Self::PathVersion { service, version } => write!(f, "{service}, version {version}"),
             Self::Rule(id) | Self::OpenPoint(id) | Self::EventType(id) | Self::Scenario(id) => {
@@ -122,14 +131,23 @@ impl Subject {
     fn path(&self) -> Vec<String> {
         let mut path: Vec<String> = Vec::new();
         let segments = |text: &str| text.split('/').map(word).collect::<Vec<_>>();
-        let inside = |pointer: &str| crate::json::segments(pointer).map(|s| word(&s)).collect::<Vec<_>>();
+        let inside = |pointer: &str| {
+            crate::json::segments(pointer)
+                .map(|s| word(&s))
+                .collect::<Vec<_>>()
+        };
         match self {
             Self::Representation { new, pointer, .. } => {
                 path.extend(segments(new));
                 path.extend(inside(pointer));
             }
             Self::Operation { service, operation } => path.extend([word(service), word(operation)]),
-            Self::Parameter { service, operation, parameter, pointer } => {
+            Self::Parameter {
+                service,
+                operation,
+                parameter,
+                pointer,
+            } => {
                 path.extend([word(service), word(operation), word(parameter)]);
                 path.extend(inside(pointer));
             }
@@ -151,7 +169,11 @@ fn word(text: &str) -> String {
         _ if text.ends_with("[]") => format!("{}-page", kebab(text)),
         _ => kebab(text),
     };
-    if kebab.is_empty() { format!("x{}", text::hex(text.bytes())) } else { kebab }
+    if kebab.is_empty() {
+        format!("x{}", text::hex(text.bytes()))
+    } else {
+        kebab
+    }
 }
 
 /// What a comparison has noted so far.
@@ -195,7 +217,7 @@ impl Note {
     }
 
     /// What was there and what is there now.
-    pub(super) fn from_to(mut self, old: Option<String>, new: Option<String>) -> Self {
+    pub(super) fn between(mut self, old: Option<String>, new: Option<String>) -> Self {
         (self.old, self.new) = (old, new);
         self
     }
@@ -207,7 +229,7 @@ impl Note {
         new: Option<&serde_json::Value>,
     ) -> Self {
         let shown = |v: &serde_json::Value| crate::json::excerpt(v, SHOWN_BYTES_MAX);
-        self.from_to(old.map(shown), new.map(shown))
+        self.between(old.map(shown), new.map(shown))
     }
 
     /// The value that came or went.
@@ -226,15 +248,22 @@ impl Note {
 impl Ledger {
     /// Writes a change down.
     pub(super) fn note(&mut self, subject: &Subject, note: Note) {
-        let coordinates =
-            Coordinates { what: note.what, action: note.action, direction: note.direction };
+        let coordinates = Coordinates {
+            what: note.what,
+            action: note.action,
+            direction: note.direction,
+        };
         let (class, why) = classify(coordinates, note.binding);
         let mut path = subject.path();
         if !note.detail.is_empty() {
             path.push(word(&note.detail));
         }
         path.push(format!("{}-{}", note.what.word(), note.action.word()));
-        let detail = if note.detail.is_empty() { String::new() } else { format!(" {}", note.detail) };
+        let detail = if note.detail.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", note.detail)
+        };
         let message = format!(
             "{}{detail} {}{}: {why}",
             note.what.word().replace('-', " "),
@@ -269,7 +298,8 @@ impl Ledger {
                 change.id = format!("{}-{}", change.id, &digest[..8]);
             }
         }
-        self.changes.sort_by(|a, b| (&a.id, &a.place).cmp(&(&b.id, &b.place)));
+        self.changes
+            .sort_by(|a, b| (&a.id, &a.place).cmp(&(&b.id, &b.place)));
         self.changes
     }
 }
@@ -284,21 +314,31 @@ fn shown(old: Option<&str>, new: Option<&str>) -> String {
 
 /// Classes and reason of a change.
 fn classify(at: Coordinates, binding: bool) -> (Vec<Class>, String) {
-    let row = at.row().expect("the comparing modules note only changes that the table has a row for");
+    let row = at
+        .row()
+        .expect("the comparing modules note only changes that the table has a row for");
     if row.consumers.is_none() && row.producers.is_none() {
         return (vec![row.harmless], row.why.to_owned());
     }
     if !binding {
-        return (vec![Class::Clarified], "its rule is advice, and nobody may rely on advice".to_owned());
+        return (
+            vec![Class::Clarified],
+            "its rule is advice, and nobody may rely on advice".to_owned(),
+        );
     }
     let sides = [
         (Class::BreakingForConsumers, "a consumer", row.consumers),
         (Class::BreakingForProducers, "a producer", row.producers),
     ];
-    let broken = || sides.iter().filter_map(|(class, who, why)| Some((*class, *who, (*why)?)));
+    let broken = || {
+        sides
+            .iter()
+            .filter_map(|(class, who, why)| Some((*class, *who, (*why)?)))
+    };
     let class = broken().map(|(class, ..)| class).collect();
-    let why: Vec<String> =
-        broken().map(|(class, who, why)| format!("{}, for {who}: {why}", class.words())).collect();
+    let why: Vec<String> = broken()
+        .map(|(class, who, why)| format!("{}, for {who}: {why}", class.words()))
+        .collect();
     (class, why.join("; "))
 }
 
@@ -316,7 +356,11 @@ mod tests {
 
     fn place(pointer: &str) -> Subject {
         let kind = "events/MessageSent/5".to_owned();
-        Subject::Representation { old: kind.clone(), new: kind, pointer: pointer.to_owned() }
+        Subject::Representation {
+            old: kind.clone(),
+            new: kind,
+            pointer: pointer.to_owned(),
+        }
     }
 
     fn removed(value: &serde_json::Value) -> Note {
@@ -330,7 +374,10 @@ mod tests {
         let mut ledger = Ledger::default();
         ledger.note(&place("/from/channel"), removed(&json!("rcs")));
         let changes = ledger.finish();
-        assert_eq!(changes[0].id, "events/message-sent/5/from/channel/rcs/enum-value-removed");
+        assert_eq!(
+            changes[0].id,
+            "events/message-sent/5/from/channel/rcs/enum-value-removed"
+        );
         assert_eq!(changes[0].place, "events/MessageSent/5 at /from/channel");
         assert_eq!(changes[0].class, [Class::BreakingForProducers]);
         assert_eq!(
@@ -347,19 +394,38 @@ mod tests {
             for value in values {
                 ledger.note(&place("/a"), removed(value));
             }
-            ledger.finish().into_iter().map(|c| c.id).collect::<Vec<_>>()
+            ledger
+                .finish()
+                .into_iter()
+                .map(|c| c.id)
+                .collect::<Vec<_>>()
         };
-        let both = ids(&[json!("user_id"), json!("userId"), json!("*"), json!("+"), json!("")]);
+        let both = ids(&[
+            json!("user_id"),
+            json!("userId"),
+            json!("*"),
+            json!("+"),
+            json!(""),
+        ]);
         let unique: std::collections::BTreeSet<_> = both.iter().collect();
         assert_eq!(unique.len(), 5, "{both:?}");
-        let again = ids(&[json!(""), json!("+"), json!("*"), json!("userId"), json!("user_id")]);
+        let again = ids(&[
+            json!(""),
+            json!("+"),
+            json!("*"),
+            json!("userId"),
+            json!("user_id"),
+        ]);
         assert_eq!(both, again);
     }
 
     #[test]
     fn advice_breaks_nobody() {
         let mut ledger = Ledger::default();
-        ledger.note(&place("/from/channel"), removed(&json!("rcs")).binding(false));
+        ledger.note(
+            &place("/from/channel"),
+            removed(&json!("rcs")).binding(false),
+        );
         assert_eq!(ledger.finish()[0].class, [Class::Clarified]);
     }
 }

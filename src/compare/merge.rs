@@ -17,7 +17,9 @@ pub enum MergeError {
     #[error("failed to merge: no record is given")]
     Nothing,
     /// Something differs that is the same throughout a run.
-    #[error("failed to merge record {part}: its {what} is {found}, that of the first is {expected}")]
+    #[error(
+        "failed to merge record {part}: its {what} is {found}, that of the first is {expected}"
+    )]
     Different {
         /// Counted from 1.
         part: usize,
@@ -40,7 +42,9 @@ pub enum MergeError {
 
 /// Merges the parts of a run.
 pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
-    let Some(first) = parts.first() else { return Err(MergeError::Nothing) };
+    let Some(first) = parts.first() else {
+        return Err(MergeError::Nothing);
+    };
     belong_together(first, parts)?;
     let mut rules: BTreeMap<String, RuleResult> = BTreeMap::new();
     let mut findings: Vec<Finding> = Vec::new();
@@ -70,8 +74,10 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
             either(rule, point, &mut findings);
         }
     }
-    let mut scenarios: Vec<ScenarioResult> =
-        parts.iter().flat_map(|part| part.scenarios.clone()).collect();
+    let mut scenarios: Vec<ScenarioResult> = parts
+        .iter()
+        .flat_map(|part| part.scenarios.clone())
+        .collect();
     scenarios.sort_by(|a, b| a.id.cmp(&b.id));
     let rules: Vec<RuleResult> = rules.into_values().collect();
     Ok(RunRecord {
@@ -96,19 +102,29 @@ fn belong_together(first: &RunRecord, parts: &[RunRecord]) -> Result<(), MergeEr
         ("rulebook digest", |run| run.rulebook.digest.clone()),
         ("seed", |run| run.seed.to_string()),
         ("tool version", |run| run.tool.version.clone()),
-        ("list of services", |run| run.targets.keys().cloned().collect::<Vec<_>>().join(", ")),
+        ("list of services", |run| {
+            run.targets.keys().cloned().collect::<Vec<_>>().join(", ")
+        }),
     ];
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for (n, part) in parts.iter().enumerate() {
         for (what, value) in same {
             let (found, expected) = (value(part), value(first));
             if found != expected {
-                return Err(MergeError::Different { part: n + 1, what, found, expected });
+                return Err(MergeError::Different {
+                    part: n + 1,
+                    what,
+                    found,
+                    expected,
+                });
             }
         }
         for scenario in &part.scenarios {
             if !seen.insert(&scenario.id) {
-                return Err(MergeError::Twice { part: n + 1, scenario: scenario.id.clone() });
+                return Err(MergeError::Twice {
+                    part: n + 1,
+                    scenario: scenario.id.clone(),
+                });
             }
         }
     }
@@ -172,7 +188,10 @@ fn either(rule: &mut RuleResult, point: &OpenPointResult, findings: &mut Vec<Fin
         kind: "either".to_owned(),
         expected: "one answer throughout the run".to_owned(),
         actual: point.observed.join(" and "),
-        message: format!("answered in {} ways within one run: {words}", point.observed.len()),
+        message: format!(
+            "answered in {} ways within one run: {words}",
+            point.observed.len()
+        ),
         ..Finding::default()
     });
 }

@@ -7,6 +7,7 @@
 
 pub mod coordinates;
 mod declared;
+mod documents;
 mod events;
 mod judged_again;
 mod ledger;
@@ -24,6 +25,7 @@ mod tests;
 
 pub use coordinates::{Action, Class, Coordinates, Direction, What};
 pub use declared::{Declaration, DeclaredFile};
+pub use documents::documents;
 pub use events::{NextVersion, next_version};
 pub use judged_again::{JudgedAgain, judge_again};
 pub use ledger::{Change, Subject};
@@ -97,7 +99,10 @@ pub fn kinds(rulebook: &Rulebook, old: &str, new: &str) -> Result<Comparison, Co
 /// The full name of a representation; events may leave their folder out.
 pub fn kind_named(rulebook: &Rulebook, name: &str) -> Result<String, CompareError> {
     let event = format!("events/{name}");
-    if let Some(kind) = [name, &event].into_iter().find(|n| rulebook.kinds.contains_key(*n)) {
+    if let Some(kind) = [name, &event]
+        .into_iter()
+        .find(|n| rulebook.kinds.contains_key(*n))
+    {
         return Ok(kind.to_owned());
     }
     let known: Vec<&str> = rulebook
@@ -135,7 +140,9 @@ impl Comparison {
 
     /// Breaking changes that nobody has declared.
     pub fn undeclared(&self) -> impl Iterator<Item = &Change> {
-        self.changes.iter().filter(|change| change.is_breaking() && change.declared.is_none())
+        self.changes
+            .iter()
+            .filter(|change| change.is_breaking() && change.declared.is_none())
     }
 
     /// Whether the gate is shut: a breaking change is undeclared, or a declaration stale.

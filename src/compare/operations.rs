@@ -16,13 +16,26 @@ pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
         let after = of(new).unwrap_or_else(|| empty.clone());
         versions(ledger, &name, &before, &after);
         for id in union(&before, &after) {
-            let subject = Subject::Operation { service: name.clone(), operation: id.clone() };
+            let subject = Subject::Operation {
+                service: name.clone(),
+                operation: id.clone(),
+            };
             match (before.get(&id), after.get(&id)) {
-                (Some(a), Some(b)) => Pair { ledger, old: (old, a), new: (new, b), subject }.compare(),
+                (Some(a), Some(b)) => Pair {
+                    ledger,
+                    old: (old, a),
+                    new: (new, b),
+                    subject,
+                }
+                .compare(),
                 (before, after) => {
-                    let action = if after.is_some() { Action::Added } else { Action::Removed };
+                    let action = if after.is_some() {
+                        Action::Added
+                    } else {
+                        Action::Removed
+                    };
                     let note = Note::new(What::Operation, action, Direction::Request)
-                        .from_to(before.map(address), after.map(address));
+                        .between(before.map(address), after.map(address));
                     ledger.note(&subject, note);
                 }
             }
@@ -43,15 +56,26 @@ fn versions(
     new: &BTreeMap<String, Operation>,
 ) {
     let of = |operations: &BTreeMap<String, Operation>| -> BTreeSet<String> {
-        operations.values().filter_map(|o| version(&o.path)).map(|(v, _)| v.to_owned()).collect()
+        operations
+            .values()
+            .filter_map(|o| version(&o.path))
+            .map(|(v, _)| v.to_owned())
+            .collect()
     };
     let (before, after) = (of(old), of(new));
-    for (found, action) in
-        [(after.difference(&before), Action::Added), (before.difference(&after), Action::Removed)]
-    {
+    for (found, action) in [
+        (after.difference(&before), Action::Added),
+        (before.difference(&after), Action::Removed),
+    ] {
         for version in found {
-            let subject = Subject::PathVersion { service: service.to_owned(), version: version.clone() };
-            ledger.note(&subject, Note::new(What::PathVersion, action, Direction::Request));
+            let subject = Subject::PathVersion {
+                service: service.to_owned(),
+                version: version.clone(),
+            };
+            ledger.note(
+                &subject,
+                Note::new(What::PathVersion, action, Direction::Request),
+            );
         }
     }
 }
@@ -85,10 +109,20 @@ impl Pair<'_> {
         let (old, new) = (self.old.1, self.new.1);
         self.address();
         if old.summary != new.summary {
-            self.note(What::Words, Action::Changed, Direction::Request, Some(&old.summary), Some(&new.summary));
+            self.note(
+                What::Words,
+                Action::Changed,
+                Direction::Request,
+                Some(&old.summary),
+                Some(&new.summary),
+            );
         }
         if old.secured != new.secured {
-            let action = if new.secured { Action::Added } else { Action::Removed };
+            let action = if new.secured {
+                Action::Added
+            } else {
+                Action::Removed
+            };
             self.note(What::Credentials, action, Direction::Request, None, None);
         }
         self.encodings();
@@ -110,7 +144,7 @@ impl Pair<'_> {
         new: Option<&str>,
     ) {
         let note = Note::new(what, action, direction)
-            .from_to(old.map(str::to_owned), new.map(str::to_owned));
+            .between(old.map(str::to_owned), new.map(str::to_owned));
         self.ledger.note(&self.subject, note);
     }
 
@@ -124,8 +158,18 @@ impl Pair<'_> {
             (None, _) | (_, None) => false,
         };
         let same_method = self.old.1.method == self.new.1.method;
-        let what = if moved && same_method { What::PathVersion } else { What::Address };
-        self.note(what, Action::Changed, Direction::Request, Some(&old), Some(&new));
+        let what = if moved && same_method {
+            What::PathVersion
+        } else {
+            What::Address
+        };
+        self.note(
+            what,
+            Action::Changed,
+            Direction::Request,
+            Some(&old),
+            Some(&new),
+        );
     }
 
     fn encodings(&mut self) {
@@ -133,7 +177,9 @@ impl Pair<'_> {
         for (media, action) in [(&new, &old, Action::Added), (&old, &new, Action::Removed)]
             .into_iter()
             .flat_map(|(have, lack, action)| {
-                have.iter().filter(|m| !lack.contains(m)).map(move |m| (m, action))
+                have.iter()
+                    .filter(|m| !lack.contains(m))
+                    .map(move |m| (m, action))
             })
         {
             let note = Note::new(What::Encoding, action, Direction::Request).detail(media);
@@ -150,13 +196,17 @@ impl Pair<'_> {
         };
         let note = Note::new(What::Answer, action, Direction::Response)
             .detail(which)
-            .from_to(old.map(str::to_owned), new.map(str::to_owned));
+            .between(old.map(str::to_owned), new.map(str::to_owned));
         self.ledger.note(&self.subject, note);
     }
 
     fn parameters(&mut self) {
         let of = |operation: &Operation| -> BTreeMap<(String, Place), Parameter> {
-            operation.parameters.iter().map(|p| ((p.name.clone(), p.place), p.clone())).collect()
+            operation
+                .parameters
+                .iter()
+                .map(|p| ((p.name.clone(), p.place), p.clone()))
+                .collect()
         };
         let (before, after) = (of(self.old.1), of(self.new.1));
         let keys: BTreeSet<_> = before.keys().chain(after.keys()).cloned().collect();
@@ -183,24 +233,37 @@ impl Pair<'_> {
         let required = |p: Option<&Parameter>| p.is_some_and(|p| p.required);
         let (old_place, new_place) = (old.map(where_), new.map(where_));
         if old.is_none() || new.is_none() {
-            let action = if new.is_some() { Action::Added } else { Action::Removed };
-            let note = request(What::Parameter, action).from_to(old_place, new_place);
+            let action = if new.is_some() {
+                Action::Added
+            } else {
+                Action::Removed
+            };
+            let note = request(What::Parameter, action).between(old_place, new_place);
             self.ledger.note(&place(""), note);
         }
         if required(old) != required(new) {
-            let action = if required(new) { Action::Added } else { Action::Removed };
-            self.ledger.note(&place(""), request(What::Required, action));
+            let action = if required(new) {
+                Action::Added
+            } else {
+                Action::Removed
+            };
+            self.ledger
+                .note(&place(""), request(What::Required, action));
         }
-        let (Some(old), Some(new)) = (old, new) else { return };
+        let (Some(old), Some(new)) = (old, new) else {
+            return;
+        };
         if old.description != new.description {
             let words = (Some(old.description.clone()), Some(new.description.clone()));
-            let note = request(What::Words, Action::Changed).from_to(words.0, words.1);
+            let note = request(What::Words, Action::Changed).between(words.0, words.1);
             self.ledger.note(&place(""), note);
         }
         let echo = |p: &Parameter| {
             let echo = p.echo.as_ref()?;
-            let or: String = echo.or.iter().map(|v| format!(" or {v}")).collect();
-            Some(format!("{} as {:?}{or}", echo.at, echo.compare).to_lowercase())
+            let as_ = format!("{:?}", echo.compare).to_lowercase();
+            let mut told = vec![format!("{} as {as_}", echo.at)];
+            told.extend(echo.or.iter().map(ToString::to_string));
+            Some(told.join(" or "))
         };
         let action = match (echo(old), echo(new)) {
             (a, b) if a == b => None,
@@ -209,7 +272,7 @@ impl Pair<'_> {
             (Some(_), Some(_)) => Some(Action::Changed),
         };
         if let Some(action) = action {
-            let note = request(What::Echo, action).from_to(echo(old), echo(new));
+            let note = request(What::Echo, action).between(echo(old), echo(new));
             self.ledger.note(&place(""), note);
         }
         let (a, b) = ((self.old.0, &old.schema), (self.new.0, &new.schema));
@@ -234,7 +297,10 @@ mod tests {
 
     #[test]
     fn a_version_is_the_first_segment() {
-        assert_eq!(version("/v3/Services/{Sid}"), Some(("v3", "/Services/{Sid}")));
+        assert_eq!(
+            version("/v3/Services/{Sid}"),
+            Some(("v3", "/Services/{Sid}"))
+        );
         assert_eq!(version("/v2"), Some(("v2", "")));
         for without in ["", "/", "/vx/a", "/v/a", "/protected/{FORMAT}/v2"] {
             assert_eq!(version(without), None, "{without}");

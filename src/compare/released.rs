@@ -38,11 +38,16 @@ impl Released {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let fault = || ReleasedError { line: n + 1, found: line.to_owned() };
+            let fault = || ReleasedError {
+                line: n + 1,
+                found: line.to_owned(),
+            };
             let (version, digest) = line.split_once(' ').ok_or_else(fault)?;
             let is_digest = digest.len() == 64 && digest.bytes().all(|b| b.is_ascii_hexdigit());
             let kind = format!("events/{version}");
-            let is_new = versions.insert(version.to_owned(), digest.to_owned()).is_none();
+            let is_new = versions
+                .insert(version.to_owned(), digest.to_owned())
+                .is_none();
             if !is_digest || !is_new || events::version(&kind).is_none() {
                 return Err(fault());
             }
@@ -102,13 +107,19 @@ impl Released {
 
 fn digest(rulebook: &Rulebook, version: &str) -> Option<String> {
     let kind = rulebook.kinds.get(&format!("events/{version}"))?;
-    Some(text::hex(Sha256::digest(text::canonical_json(&bare(&kind.schema)).as_bytes())))
+    Some(text::hex(Sha256::digest(
+        text::canonical_json(&bare(&kind.schema)).as_bytes(),
+    )))
 }
 
 /// Versions that are left out between the first and the last of an event.
 fn gaps(rulebook: &Rulebook) -> Vec<String> {
     let mut by_event: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    for (event, version) in rulebook.kinds.keys().filter_map(|kind| events::version(kind)) {
+    for (event, version) in rulebook
+        .kinds
+        .keys()
+        .filter_map(|kind| events::version(kind))
+    {
         by_event.entry(event).or_default().push(version);
     }
     let mut problems = Vec::new();
@@ -116,7 +127,10 @@ fn gaps(rulebook: &Rulebook) -> Vec<String> {
         versions.sort_unstable();
         for pair in versions.windows(2) {
             if pair[1] - pair[0] > 1 {
-                problems.push(format!("{event} goes from version {} to {}", pair[0], pair[1]));
+                problems.push(format!(
+                    "{event} goes from version {} to {}",
+                    pair[0], pair[1]
+                ));
             }
         }
     }

@@ -41,6 +41,9 @@ impl Format {
 
 impl Comparison {
     /// The comparison in this format.
+    ///
+    /// # Panics
+    /// Never: its map keys are texts.
     pub fn render(&self, format: Format) -> String {
         match format {
             Format::Text => text(self),
@@ -58,7 +61,11 @@ impl Comparison {
             .filter(|(count, _)| **count > 0)
             .map(|(count, class)| format!("{count} {}", class.words()))
             .collect();
-        if parts.is_empty() { "no change".to_owned() } else { parts.join(", ") }
+        if parts.is_empty() {
+            "no change".to_owned()
+        } else {
+            parts.join(", ")
+        }
     }
 }
 
@@ -72,7 +79,12 @@ fn standing(change: &Change) -> &'static str {
 }
 
 fn classes(change: &Change) -> String {
-    change.class.iter().map(|class| class.words()).collect::<Vec<_>>().join(", ")
+    change
+        .class
+        .iter()
+        .map(|class| class.words())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn text(comparison: &Comparison) -> String {
@@ -83,16 +95,25 @@ fn text(comparison: &Comparison) -> String {
     };
     for change in &comparison.changes {
         line(&mut out, &format!("{:8} {}", standing(change), change.id));
-        line(&mut out, &format!("         {} ({})", change.place, classes(change)));
+        line(
+            &mut out,
+            &format!("         {} ({})", change.place, classes(change)),
+        );
         line(&mut out, &format!("         {}", change.message));
         if let Some(reason) = &change.declared {
             line(&mut out, &format!("         declared: {reason}"));
         }
     }
     for id in &comparison.stale {
-        line(&mut out, &format!("STALE    {id} is declared, but is no change any more: remove it"));
+        line(
+            &mut out,
+            &format!("STALE    {id} is declared, but is no change any more: remove it"),
+        );
     }
-    for (what, ids) in [("scenarios", &comparison.scenarios), ("fixtures", &comparison.fixtures)] {
+    for (what, ids) in [
+        ("scenarios", &comparison.scenarios),
+        ("fixtures", &comparison.fixtures),
+    ] {
         if !ids.is_empty() {
             line(&mut out, &format!("{what} touched: {}", ids.len()));
             for id in ids {
@@ -100,7 +121,15 @@ fn text(comparison: &Comparison) -> String {
             }
         }
     }
-    line(&mut out, &format!("{} -> {}: {}", comparison.old, comparison.new, comparison.counts()));
+    line(
+        &mut out,
+        &format!(
+            "{} -> {}: {}",
+            comparison.old,
+            comparison.new,
+            comparison.counts()
+        ),
+    );
     out
 }
 
@@ -112,11 +141,16 @@ fn markdown(comparison: &Comparison) -> String {
         comparison.counts()
     );
     if !comparison.changes.is_empty() {
-        out.push_str("\n| | change | class | old | new | what it means |\n|---|---|---|---|---|---|\n");
+        out.push_str(
+            "\n| | change | class | old | new | what it means |\n|---|---|---|---|---|---|\n",
+        );
     }
     for change in &comparison.changes {
         let value = |v: &Option<String>| v.as_deref().map_or_else(String::new, code);
-        let declared = change.declared.as_ref().map_or_else(String::new, |r| format!(" declared: {r}"));
+        let declared = change
+            .declared
+            .as_ref()
+            .map_or_else(String::new, |r| format!(" declared: {r}"));
         writeln!(
             out,
             "| {} | {} | {} | {} | {} | {} |",
@@ -145,8 +179,14 @@ fn markdown(comparison: &Comparison) -> String {
 
 /// A code span in a table cell; a bar would end the cell even there, a backtick the span.
 fn code(text: &str) -> String {
-    let text = escape_line(text).replace('|', "\\x7c").replace('`', "\\x60");
-    if text.trim().is_empty() { "(empty)".to_owned() } else { format!("`{text}`") }
+    let text = escape_line(text)
+        .replace('|', "\\x7c")
+        .replace('`', "\\x60");
+    if text.trim().is_empty() {
+        "(empty)".to_owned()
+    } else {
+        format!("`{text}`")
+    }
 }
 
 fn junit(comparison: &Comparison) -> String {
@@ -181,17 +221,25 @@ fn junit(comparison: &Comparison) -> String {
         suite.add_test_case(case);
     }
     report.add_test_suite(suite);
-    report.to_string().expect("writing XML into memory succeeds")
+    report
+        .to_string()
+        .expect("writing XML into memory succeeds")
 }
 
 /// Visible, and without what XML 1.0 cannot hold.
 fn xml(text: &str) -> String {
-    escape_line(text).chars().filter(|c| !matches!(c, '\u{fffe}' | '\u{ffff}')).collect()
+    escape_line(text)
+        .chars()
+        .filter(|c| !matches!(c, '\u{fffe}' | '\u{ffff}'))
+        .collect()
 }
 
 impl RunDifference {
     /// The difference in this format; two runs side by side are no test cases, so that `JUnit` is
     /// refused.
+    ///
+    /// # Panics
+    /// Never: it has no maps.
     pub fn render(&self, format: Format) -> Option<String> {
         match format {
             Format::Text => Some(self.text()),
@@ -205,15 +253,25 @@ impl RunDifference {
     fn parts(&self) -> Vec<(String, Vec<String>)> {
         let shown = |verdict: Option<Verdict>| verdict.map_or("not selected", Verdict::word);
         let verdicts = |list: &[VerdictDifference]| -> Vec<String> {
-            list.iter().map(|d| format!("{}: {} -> {}", d.id, shown(d.a), shown(d.b))).collect()
+            list.iter()
+                .map(|d| format!("{}: {} -> {}", d.id, shown(d.a), shown(d.b)))
+                .collect()
         };
         let answer = |words: &[String]| {
-            if words.is_empty() { "not observed".to_owned() } else { words.join(", ") }
+            if words.is_empty() {
+                "not observed".to_owned()
+            } else {
+                words.join(", ")
+            }
         };
         let findings = |list: &[Finding]| -> Vec<String> {
             list.iter()
                 .map(|f| {
-                    let by = if f.scenario.is_empty() { &f.operation } else { &f.scenario };
+                    let by = if f.scenario.is_empty() {
+                        &f.operation
+                    } else {
+                        &f.scenario
+                    };
                     format!("{} ({by}): {}", f.rule, f.message)
                 })
                 .collect()
@@ -260,8 +318,12 @@ impl RunDifference {
     }
 
     fn markdown(&self) -> String {
-        let mut out =
-            format!("## {} to {}: {}\n", code(&self.a), code(&self.b), self.conclusion());
+        let mut out = format!(
+            "## {} to {}: {}\n",
+            code(&self.a),
+            code(&self.b),
+            self.conclusion()
+        );
         for (title, lines) in self.parts() {
             write!(out, "\n### {title}\n\n").expect(MEMORY);
             for line in lines {

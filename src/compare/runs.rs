@@ -57,10 +57,23 @@ pub struct AnswerDifference {
 /// Compares two runs.
 pub fn runs(a: (&str, &RunRecord), b: (&str, &RunRecord)) -> RunDifference {
     let levels: BTreeMap<&str, Level> =
-        a.1.rules.iter().chain(&b.1.rules).map(|rule| (rule.id.as_str(), rule.level)).collect();
-    let rules = |run: &RunRecord| run.rules.iter().map(|r| (r.id.clone(), r.verdict)).collect();
-    let scenarios =
-        |run: &RunRecord| run.scenarios.iter().map(|s| (s.id.clone(), s.verdict)).collect();
+        a.1.rules
+            .iter()
+            .chain(&b.1.rules)
+            .map(|rule| (rule.id.as_str(), rule.level))
+            .collect();
+    let rules = |run: &RunRecord| {
+        run.rules
+            .iter()
+            .map(|r| (r.id.clone(), r.verdict))
+            .collect()
+    };
+    let scenarios = |run: &RunRecord| {
+        run.scenarios
+            .iter()
+            .map(|s| (s.id.clone(), s.verdict))
+            .collect()
+    };
     RunDifference {
         schema_version: super::SCHEMA_VERSION,
         a: a.0.to_owned(),
@@ -99,7 +112,9 @@ fn cautions(a: &RunRecord, b: &RunRecord) -> Vec<String> {
     }
     if a.tool.version != b.tool.version {
         let (a, b) = (&a.tool.version, &b.tool.version);
-        cautions.push(format!("the runs were judged by different versions: {a} and {b}"));
+        cautions.push(format!(
+            "the runs were judged by different versions: {a} and {b}"
+        ));
     }
     for (name, run) in [("first", a), ("second", b)] {
         if !run.complete {
@@ -128,7 +143,10 @@ fn verdicts(
 
 fn answers(a: &RunRecord, b: &RunRecord) -> Vec<AnswerDifference> {
     let of = |run: &RunRecord| -> BTreeMap<String, Vec<String>> {
-        run.open_points.iter().map(|p| (p.id.clone(), p.observed.clone())).collect()
+        run.open_points
+            .iter()
+            .map(|p| (p.id.clone(), p.observed.clone()))
+            .collect()
     };
     let (a, b) = (of(a), of(b));
     let ids: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
@@ -146,8 +164,19 @@ fn answers(a: &RunRecord, b: &RunRecord) -> Vec<AnswerDifference> {
 /// same way; values, names and times differ between any two runs.
 fn only_in(findings: &[Finding], other: &[Finding]) -> Vec<Finding> {
     fn key(f: &Finding) -> [&str; 6] {
-        [&f.rule, &f.service, &f.operation, &f.scenario, &f.pointer, &f.kind]
+        [
+            &f.rule,
+            &f.service,
+            &f.operation,
+            &f.scenario,
+            &f.pointer,
+            &f.kind,
+        ]
     }
     let there: BTreeSet<[&str; 6]> = other.iter().map(key).collect();
-    findings.iter().filter(|f| !there.contains(&key(f))).cloned().collect()
+    findings
+        .iter()
+        .filter(|f| !there.contains(&key(f)))
+        .cloned()
+        .collect()
 }

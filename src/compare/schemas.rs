@@ -21,10 +21,20 @@ const DEPTH_MAX: usize = 24;
 const WRITTEN_BY_CONSUMERS: [&str; 2] = ["auth/registration-token", "auth/registration-qr"];
 
 /// Keywords that bound from below, then from above.
-const LOWER: [&str; 5] =
-    ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"];
-const UPPER: [&str; 5] =
-    ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"];
+const LOWER: [&str; 5] = [
+    "minimum",
+    "exclusiveMinimum",
+    "minLength",
+    "minItems",
+    "minProperties",
+];
+const UPPER: [&str; 5] = [
+    "maximum",
+    "exclusiveMaximum",
+    "maxLength",
+    "maxItems",
+    "maxProperties",
+];
 /// Bounds that have no order.
 const UNORDERED: [&str; 2] = ["multipleOf", "uniqueItems"];
 const FORMS: [&str; 4] = ["pattern", "format", "contentMediaType", "contentEncoding"];
@@ -55,10 +65,18 @@ pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
         match (old.kinds.get(name), new.kinds.get(name)) {
             (Some(_), Some(_)) => kind(ledger, (old, name), (new, name)),
             // A page comes and goes with its operation or its resource, an event version by itself.
-            (Some(kind), None) | (None, Some(kind)) if kind.page_of.is_some() || name.starts_with("events/") => {}
+            (Some(kind), None) | (None, Some(kind))
+                if kind.page_of.is_some() || name.starts_with("events/") => {}
             (before, _) => {
-                let action = if before.is_some() { Action::Removed } else { Action::Added };
-                ledger.note(&whole(name, name), Note::new(What::Representation, action, direction(name)));
+                let action = if before.is_some() {
+                    Action::Removed
+                } else {
+                    Action::Added
+                };
+                ledger.note(
+                    &whole(name, name),
+                    Note::new(What::Representation, action, direction(name)),
+                );
             }
         }
     }
@@ -66,11 +84,19 @@ pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
 
 /// Which way a representation flows.
 pub(super) fn direction(kind: &str) -> Direction {
-    if WRITTEN_BY_CONSUMERS.contains(&kind) { Direction::Request } else { Direction::Response }
+    if WRITTEN_BY_CONSUMERS.contains(&kind) {
+        Direction::Request
+    } else {
+        Direction::Response
+    }
 }
 
 fn whole(old: &str, new: &str) -> Subject {
-    Subject::Representation { old: old.to_owned(), new: new.to_owned(), pointer: String::new() }
+    Subject::Representation {
+        old: old.to_owned(),
+        new: new.to_owned(),
+        pointer: String::new(),
+    }
 }
 
 /// One representation, or two of different names.
@@ -85,8 +111,14 @@ pub(super) fn kind(ledger: &mut Ledger, old: (&Rulebook, &str), new: (&Rulebook,
     };
     let mut walk = Walk {
         ledger,
-        old: Side { rulebook: old.0, root: &before.schema },
-        new: Side { rulebook: new.0, root: &after.schema },
+        old: Side {
+            rulebook: old.0,
+            root: &before.schema,
+        },
+        new: Side {
+            rulebook: new.0,
+            root: &after.schema,
+        },
         direction: direction(new.1),
         place: &place,
     };
@@ -103,8 +135,14 @@ pub(super) fn parameter(
 ) {
     let mut walk = Walk {
         ledger,
-        old: Side { rulebook: old.0, root: old.1 },
-        new: Side { rulebook: new.0, root: new.1 },
+        old: Side {
+            rulebook: old.0,
+            root: old.1,
+        },
+        new: Side {
+            rulebook: new.0,
+            root: new.1,
+        },
         direction: Direction::Request,
         place,
     };
@@ -121,13 +159,23 @@ impl Side<'_> {
     /// The keywords of a schema, those it refers to included; its own words come first.
     fn keywords(self, schema: &Value) -> Map<String, Value> {
         let mut keywords = match schema {
-            Value::Bool(false) => [("not".to_owned(), Value::Bool(true))].into_iter().collect(),
+            Value::Bool(false) => [("not".to_owned(), Value::Bool(true))]
+                .into_iter()
+                .collect(),
             Value::Object(members) => members.clone(),
-            Value::Bool(true) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+            Value::Bool(true)
+            | Value::Null
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_) => Map::new(),
         };
         for _ in 0..DEPTH_MAX {
-            let Some(Value::String(reference)) = keywords.remove("$ref") else { break };
-            let target = reference.strip_prefix('#').and_then(|p| self.root.pointer(p));
+            let Some(Value::String(reference)) = keywords.remove("$ref") else {
+                break;
+            };
+            let target = reference
+                .strip_prefix('#')
+                .and_then(|p| self.root.pointer(p));
             for (key, value) in target.and_then(Value::as_object).into_iter().flatten() {
                 keywords.entry(key.clone()).or_insert_with(|| value.clone());
             }
@@ -138,7 +186,10 @@ impl Side<'_> {
     /// The resource that a schema refers to, where it does nothing else: it is compared by itself.
     fn resource(self, schema: &Value) -> Option<String> {
         let reference = schema.get("$ref")?.as_str()?;
-        let name = reference.strip_prefix("#/$defs/")?.replace("~1", "/").replace('.', "/");
+        let name = reference
+            .strip_prefix("#/$defs/")?
+            .replace("~1", "/")
+            .replace('.', "/");
         self.rulebook.kinds.contains_key(&name).then_some(name)
     }
 
@@ -175,7 +226,13 @@ impl Walk<'_> {
             [None, None] => binding,
             [a, b] => a.unwrap_or_default() || b.unwrap_or_default(),
         };
-        let mut at = Place { walk: self, pointer, old: &old, new: &new, binding };
+        let mut at = Place {
+            walk: self,
+            pointer,
+            old: &old,
+            new: &new,
+            binding,
+        };
         at.words();
         at.types();
         at.enumeration();
@@ -198,21 +255,36 @@ impl Walk<'_> {
         depth: usize,
     ) {
         let of = |keywords: &Map<String, Value>| {
-            keywords.get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
+            keywords
+                .get("properties")
+                .and_then(Value::as_object)
+                .cloned()
+                .unwrap_or_default()
         };
         let (before, after) = (of(old), of(new));
         let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         for name in names {
             let below = json::join(pointer, name);
             match (before.get(name), after.get(name)) {
-                (Some(before), Some(after)) => self.schema(&below, before, after, binding, depth + 1),
+                (Some(before), Some(after)) => {
+                    self.schema(&below, before, after, binding, depth + 1);
+                }
                 (before, after) => {
                     // The side that does not have the field decides what a stray one means.
                     let (action, other, side, schema) = match after {
                         Some(schema) => (Action::Added, old, self.new, schema),
-                        None => (Action::Removed, new, self.old, before.unwrap_or(&Value::Null)),
+                        None => (
+                            Action::Removed,
+                            new,
+                            self.old,
+                            before.unwrap_or(&Value::Null),
+                        ),
                     };
-                    let what = if is_closed(other) { What::ClosedProperty } else { What::Property };
+                    let what = if is_closed(other) {
+                        What::ClosedProperty
+                    } else {
+                        What::Property
+                    };
                     let keywords = side.keywords(schema);
                     let shown = described(&keywords);
                     let (was, is) = match action {
@@ -222,7 +294,9 @@ impl Walk<'_> {
                         }
                     };
                     let duty = side.is_duty(&keywords).unwrap_or(binding);
-                    let note = Note::new(what, action, self.direction).from_to(was, is).binding(duty);
+                    let note = Note::new(what, action, self.direction)
+                        .between(was, is)
+                        .binding(duty);
                     self.ledger.note(&(self.place)(&below), note);
                 }
             }
@@ -239,7 +313,8 @@ impl Walk<'_> {
         depth: usize,
     ) {
         for key in ["items", "additionalProperties"] {
-            let schema = |side: &Map<String, Value>| side.get(key).filter(|s| s.is_object()).cloned();
+            let schema =
+                |side: &Map<String, Value>| side.get(key).filter(|s| s.is_object()).cloned();
             if let (Some(a), Some(b)) = (schema(old), schema(new)) {
                 self.schema(&format!("{pointer}/*"), &a, &b, binding, depth + 1);
             }
@@ -297,7 +372,9 @@ impl Place<'_, '_> {
     fn words(&mut self) {
         for key in WORDS {
             if let Some((old, new)) = self.difference(key) {
-                self.note(What::Words, Action::Changed, |n| n.detail(key).values(old.as_ref(), new.as_ref()));
+                self.note(What::Words, Action::Changed, |n| {
+                    n.detail(key).values(old.as_ref(), new.as_ref())
+                });
             }
         }
     }
@@ -310,8 +387,10 @@ impl Place<'_, '_> {
             (false, true) => Action::Narrowed,
             (false, false) => Action::Changed,
         };
-        let words = |types: BTreeSet<&'static str>| Some(types.into_iter().collect::<Vec<_>>().join(" or "));
-        self.note(What::Type, action, |n| n.from_to(words(old), words(new)));
+        let words = |types: BTreeSet<&'static str>| {
+            Some(types.into_iter().collect::<Vec<_>>().join(" or "))
+        };
+        self.note(What::Type, action, |n| n.between(words(old), words(new)));
     }
 
     fn enumeration(&mut self) {
@@ -319,31 +398,45 @@ impl Place<'_, '_> {
             (None, None) => return,
             (None, Some(values)) => {
                 let values = Value::Array(values);
-                return self.note(What::Enumeration, Action::Narrowed, |n| n.values(None, Some(&values)));
+                return self.note(What::Enumeration, Action::Narrowed, |n| {
+                    n.values(None, Some(&values))
+                });
             }
             (Some(values), None) => {
                 let values = Value::Array(values);
-                return self.note(What::Enumeration, Action::Widened, |n| n.values(Some(&values), None));
+                return self.note(What::Enumeration, Action::Widened, |n| {
+                    n.values(Some(&values), None)
+                });
             }
             (Some(old), Some(new)) => (old, new),
         };
         let lacks = |list: &[Value], value: &Value| !list.iter().any(|v| equal(v, value));
         for value in old.iter().filter(|v| lacks(&new, v)) {
             self.note(What::EnumValue, Action::Removed, |n| {
-                n.detail(&plain(value)).values(Some(value), None).value(value)
+                n.detail(&plain(value))
+                    .values(Some(value), None)
+                    .value(value)
             });
         }
         for value in new.iter().filter(|v| lacks(&old, v)) {
             self.note(What::EnumValue, Action::Added, |n| {
-                n.detail(&plain(value)).values(None, Some(value)).value(value)
+                n.detail(&plain(value))
+                    .values(None, Some(value))
+                    .value(value)
             });
         }
     }
 
     fn bounds(&mut self) {
         let number = |v: &Option<Value>| v.as_ref().and_then(Value::as_f64);
-        for (key, is_upper) in LOWER.map(|k| (k, false)).into_iter().chain(UPPER.map(|k| (k, true))) {
-            let Some((old, new)) = self.difference(key) else { continue };
+        for (key, is_upper) in LOWER
+            .map(|k| (k, false))
+            .into_iter()
+            .chain(UPPER.map(|k| (k, true)))
+        {
+            let Some((old, new)) = self.difference(key) else {
+                continue;
+            };
             let action = match (number(&old), number(&new)) {
                 (None, _) => Action::Narrowed,
                 (_, None) => Action::Widened,
@@ -355,7 +448,9 @@ impl Place<'_, '_> {
                     Some(Ordering::Equal) | None => Action::Changed,
                 },
             };
-            self.note(What::Bound, action, |n| n.detail(key).values(old.as_ref(), new.as_ref()));
+            self.note(What::Bound, action, |n| {
+                n.detail(key).values(old.as_ref(), new.as_ref())
+            });
         }
         for key in UNORDERED {
             self.presence(What::Bound, key, &Value::Bool(false));
@@ -370,7 +465,9 @@ impl Place<'_, '_> {
 
     /// A condition whose presence narrows; `nothing` is how it says that it asks for nothing.
     fn presence(&mut self, what: What, key: &str, nothing: &Value) {
-        let Some((old, new)) = self.difference(key) else { return };
+        let Some((old, new)) = self.difference(key) else {
+            return;
+        };
         let asks = |v: &Option<Value>| v.as_ref().is_some_and(|v| v != nothing);
         let action = match (asks(&old), asks(&new)) {
             (false, false) => return,
@@ -378,17 +475,23 @@ impl Place<'_, '_> {
             (true, false) => Action::Widened,
             (true, true) => Action::Changed,
         };
-        self.note(what, action, |n| n.detail(key).values(old.as_ref(), new.as_ref()));
+        self.note(what, action, |n| {
+            n.detail(key).values(old.as_ref(), new.as_ref())
+        });
     }
 
     fn default(&mut self) {
-        let Some((old, new)) = self.difference("default") else { return };
+        let Some((old, new)) = self.difference("default") else {
+            return;
+        };
         let action = match (&old, &new) {
             (None, _) => Action::Added,
             (_, None) => Action::Removed,
             (Some(_), Some(_)) => Action::Changed,
         };
-        self.note(What::Default, action, |n| n.values(old.as_ref(), new.as_ref()));
+        self.note(What::Default, action, |n| {
+            n.values(old.as_ref(), new.as_ref())
+        });
     }
 
     fn conditions(&mut self) {
@@ -397,7 +500,10 @@ impl Place<'_, '_> {
         }
         for (key, more_is_wider) in ANY.map(|k| (k, true)).into_iter().chain([("allOf", false)]) {
             let list = |keywords: &Map<String, Value>| {
-                keywords.get(key).and_then(Value::as_array).map(|branches| branches.iter().map(bare).collect::<Vec<_>>())
+                keywords
+                    .get(key)
+                    .and_then(Value::as_array)
+                    .map(|branches| branches.iter().map(bare).collect::<Vec<_>>())
             };
             let within = |a: &[Value], b: &[Value]| a.iter().all(|v| b.iter().any(|w| equal(v, w)));
             let action = match (list(self.old), list(self.new)) {
@@ -413,7 +519,9 @@ impl Place<'_, '_> {
                 },
             };
             let (old, new) = self.pair(key);
-            self.note(What::Shape, action, |n| n.detail(key).values(old.as_ref(), new.as_ref()));
+            self.note(What::Shape, action, |n| {
+                n.detail(key).values(old.as_ref(), new.as_ref())
+            });
         }
     }
 
@@ -422,7 +530,9 @@ impl Place<'_, '_> {
     fn required(&mut self) {
         let (old, new) = (required(self.old), required(self.new));
         let listed = |keywords: &Map<String, Value>, name: &str| {
-            keywords.get("properties").is_some_and(|p| p.get(name).is_some())
+            keywords
+                .get("properties")
+                .is_some_and(|p| p.get(name).is_some())
         };
         for name in new.difference(&old) {
             self.required_of(name, Action::Added);
@@ -436,11 +546,19 @@ impl Place<'_, '_> {
 
     fn required_of(&mut self, name: &str, action: Action) {
         let property = |keywords: &Map<String, Value>| {
-            keywords.get("properties").and_then(|p| p.get(name)).cloned().unwrap_or_default()
+            keywords
+                .get("properties")
+                .and_then(|p| p.get(name))
+                .cloned()
+                .unwrap_or_default()
         };
         let duties = [
-            self.walk.old.is_duty(&self.walk.old.keywords(&property(self.old))),
-            self.walk.new.is_duty(&self.walk.new.keywords(&property(self.new))),
+            self.walk
+                .old
+                .is_duty(&self.walk.old.keywords(&property(self.old))),
+            self.walk
+                .new
+                .is_duty(&self.walk.new.keywords(&property(self.new))),
         ];
         let binding = match duties {
             [None, None] => self.binding,
@@ -452,7 +570,9 @@ impl Place<'_, '_> {
     }
 
     fn other_fields(&mut self) {
-        let describes = |k: &Map<String, Value>| k.contains_key("properties") || k.contains_key("additionalProperties");
+        let describes = |k: &Map<String, Value>| {
+            k.contains_key("properties") || k.contains_key("additionalProperties")
+        };
         if !describes(self.old) || !describes(self.new) {
             return;
         }
@@ -470,7 +590,7 @@ impl Place<'_, '_> {
             Some(word.to_owned())
         };
         let (old, new) = (word(self.old), word(self.new));
-        self.note(What::OtherFields, action, |n| n.from_to(old, new));
+        self.note(What::OtherFields, action, |n| n.between(old, new));
     }
 }
 
@@ -486,7 +606,14 @@ fn openness(keywords: &Map<String, Value>) -> Openness {
     match keywords.get("additionalProperties") {
         Some(Value::Bool(false)) => Openness::Closed,
         Some(Value::Object(members)) if !members.is_empty() => Openness::Shaped,
-        Some(Value::Object(_) | Value::Bool(true) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_))
+        Some(
+            Value::Object(_)
+            | Value::Bool(true)
+            | Value::Null
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_),
+        )
         | None => Openness::Open,
     }
 }
@@ -497,17 +624,23 @@ pub(super) fn bare(schema: &Value) -> Value {
     let members = match schema {
         Value::Object(members) => members,
         Value::Array(items) => return items.iter().map(bare).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return schema.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            return schema.clone();
+        }
     };
     let says = |key: &str| !WORDS.contains(&key) && key != RULE_KEY && key != OTHER_FIELDS_KEY;
     let mut out = Map::new();
     for (key, value) in members.iter().filter(|(key, _)| says(key)) {
-        let value = match value {
-            // Here the keys are names of fields, not keywords.
-            Value::Object(named) if NAMED.contains(&key.as_str()) => {
-                named.iter().map(|(name, schema)| (name.clone(), bare(schema))).collect::<Map<_, _>>().into()
+        // Here the keys are names of fields, not keywords.
+        let named = value.as_object().filter(|_| NAMED.contains(&key.as_str()));
+        let value = match named {
+            Some(named) => {
+                let fields = named
+                    .iter()
+                    .map(|(name, schema)| (name.clone(), bare(schema)));
+                Value::Object(fields.collect())
             }
-            _ => bare(value),
+            None => bare(value),
         };
         out.insert(key.clone(), value);
     }
@@ -516,12 +649,19 @@ pub(super) fn bare(schema: &Value) -> Value {
 
 /// A value as part of an id.
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn required(keywords: &Map<String, Value>) -> BTreeSet<String> {
     let names = keywords.get("required").and_then(Value::as_array);
-    names.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    names
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Types that may stand there; `integer` beside `number`, which holds it.

@@ -15,7 +15,7 @@ pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
             (None, Some(after)) if is_written(after) => added(ledger, after, old, new),
             (Some(before), None) if is_written(before) => {
                 let note = Note::new(What::Rule, Action::Removed, Direction::Neither)
-                    .from_to(Some(before.says.clone()), None)
+                    .between(Some(before.says.clone()), None)
                     .binding(before.level == Level::Must);
                 ledger.note(&Subject::Rule(id), note);
             }
@@ -24,7 +24,12 @@ pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
         }
     }
     for id in union(&old.open_points, &new.open_points) {
-        open_point(ledger, &id, old.open_points.get(&id), new.open_points.get(&id));
+        open_point(
+            ledger,
+            &id,
+            old.open_points.get(&id),
+            new.open_points.get(&id),
+        );
     }
     scenarios(ledger, old, new);
 }
@@ -44,11 +49,16 @@ fn is_written(rule: &Rule) -> bool {
 
 fn added(ledger: &mut Ledger, rule: &Rule, old: &Rulebook, new: &Rulebook) {
     let answers = old.open_points.iter().any(|(id, point)| {
-        (*id == rule.id || !new.open_points.contains_key(id)) && overlap(&point.source, &rule.source)
+        (*id == rule.id || !new.open_points.contains_key(id))
+            && overlap(&point.source, &rule.source)
     });
-    let what = if answers { What::RuleOnOpenPoint } else { What::Rule };
+    let what = if answers {
+        What::RuleOnOpenPoint
+    } else {
+        What::Rule
+    };
     let note = Note::new(what, Action::Added, Direction::Neither)
-        .from_to(None, Some(rule.says.clone()))
+        .between(None, Some(rule.says.clone()))
         .binding(rule.level == Level::Must);
     ledger.note(&Subject::Rule(rule.id.clone()), note);
 }
@@ -69,18 +79,23 @@ fn rule(ledger: &mut Ledger, old: &Rule, new: &Rule) {
             (a, b) if b < a => neither(What::Level, Action::Narrowed).binding(binding),
             _ => neither(What::Level, Action::Widened).binding(binding),
         };
-        ledger.note(&subject, note.from_to(levels.0, levels.1));
+        ledger.note(&subject, note.between(levels.0, levels.1));
     }
     if !is_written(new) {
         return;
     }
     let (before, after) = (check(old), check(new));
     if before != after {
-        let note = neither(What::Rule, Action::Changed).from_to(before, after).binding(binding);
+        let note = neither(What::Rule, Action::Changed)
+            .between(before, after)
+            .binding(binding);
         ledger.note(&subject, note);
     } else if old.says != new.says {
         let says = (Some(old.says.clone()), Some(new.says.clone()));
-        ledger.note(&subject, neither(What::Words, Action::Changed).from_to(says.0, says.1));
+        ledger.note(
+            &subject,
+            neither(What::Words, Action::Changed).between(says.0, says.1),
+        );
     }
 }
 
@@ -123,7 +138,7 @@ fn open_point(
         (_, None) => Action::Removed,
         (Some(_), Some(_)) => Action::Changed,
     };
-    let note = Note::new(What::OpenPoint, action, Direction::Neither).from_to(before, after);
+    let note = Note::new(What::OpenPoint, action, Direction::Neither).between(before, after);
     ledger.note(&Subject::OpenPoint(id.to_owned()), note);
 }
 
@@ -131,7 +146,10 @@ fn scenarios(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
     for service in union(&old.services, &new.services) {
         let empty = std::collections::BTreeMap::new();
         let of = |rulebook: &Rulebook| {
-            rulebook.services.get(&service).map_or_else(|| empty.clone(), |s| s.scenarios.clone())
+            rulebook
+                .services
+                .get(&service)
+                .map_or_else(|| empty.clone(), |s| s.scenarios.clone())
         };
         let (before, after) = (of(old), of(new));
         for id in union(&before, &after) {
@@ -144,7 +162,7 @@ fn scenarios(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
                 (Some(_), Some(_)) => Action::Changed,
             };
             let note = Note::new(What::Scenario, action, Direction::Neither)
-                .from_to(a.map(|s| s.says.clone()), b.map(|s| s.says.clone()));
+                .between(a.map(|s| s.says.clone()), b.map(|s| s.says.clone()));
             ledger.note(&Subject::Scenario(id), note);
         }
     }

@@ -64,16 +64,26 @@ fn message_sent_5() -> Edited {
             "  carrier:\n    type: [string, \"null\"]\n    description: Carrier that took it.\n    \
              x-source: { section: Message event payload fields, lines: [21] }\n  downstream_id:",
         )
-        .edit("events/MessageSent/5.yaml", "enum: [sms, whatsapp, rcs, null]", "enum: [sms, whatsapp, null]")
+        .edit(
+            "events/MessageSent/5.yaml",
+            "enum: [sms, whatsapp, rcs, null]",
+            "enum: [sms, whatsapp, null]",
+        )
 }
 
 fn ids(comparison: &Comparison) -> Vec<&str> {
-    comparison.changes.iter().map(|change| change.id.as_str()).collect()
+    comparison
+        .changes
+        .iter()
+        .map(|change| change.id.as_str())
+        .collect()
 }
 
 fn class<'a>(comparison: &'a Comparison, id: &str) -> &'a [Class] {
     let found = comparison.changes.iter().find(|change| change.id == id);
-    &found.unwrap_or_else(|| panic!("{id} is not among {:#?}", ids(comparison))).class
+    &found
+        .unwrap_or_else(|| panic!("{id} is not among {:#?}", ids(comparison)))
+        .class
 }
 
 #[test]
@@ -86,7 +96,11 @@ fn a_made_up_message_sent_5_is_classified() {
     assert_eq!(class(&comparison, field), [Class::BreakingForConsumers]);
     assert_eq!(class(&comparison, value), [Class::BreakingForProducers]);
     assert!(comparison.fails());
-    assert!(comparison.changes[0].message.contains("lists all it may hold"));
+    assert!(
+        comparison.changes[0]
+            .message
+            .contains("lists all it may hold")
+    );
     let back = kinds(&rulebook, "MessageSent/5", "events/MessageSent/4").unwrap();
     assert_eq!(
         class(&back, "events/message-sent/4/carrier/property-removed"),
@@ -99,14 +113,31 @@ fn fixtures_that_a_change_touches_are_told_from_others() {
     let rulebook = message_sent_5().load();
     let comparison = kinds(&rulebook, "MessageSent/4", "MessageSent/5").unwrap();
     let touches = |payload: serde_json::Value, id: &str| {
-        let change = comparison.changes.iter().find(|c| c.id.ends_with(id)).unwrap();
+        let change = comparison
+            .changes
+            .iter()
+            .find(|c| c.id.ends_with(id))
+            .unwrap();
         touched_payload(change, "events/MessageSent/4", &payload)
     };
-    assert!(touches(json!({"from": {"channel": "rcs"}}), "enum-value-removed"));
-    assert!(!touches(json!({"from": {"channel": "sms"}}), "enum-value-removed"));
-    assert!(!touches(json!({"to": {"channel": "rcs"}}), "enum-value-removed"));
+    assert!(touches(
+        json!({"from": {"channel": "rcs"}}),
+        "enum-value-removed"
+    ));
+    assert!(!touches(
+        json!({"from": {"channel": "sms"}}),
+        "enum-value-removed"
+    ));
+    assert!(!touches(
+        json!({"to": {"channel": "rcs"}}),
+        "enum-value-removed"
+    ));
     assert!(touches(json!({}), "property-added"));
-    assert!(!touched_payload(&comparison.changes[0], "events/MessageFailed/4", &json!({})));
+    assert!(!touched_payload(
+        &comparison.changes[0],
+        "events/MessageFailed/4",
+        &json!({})
+    ));
 }
 
 #[test]
@@ -120,20 +151,38 @@ fn nothing_differs_between_equals() {
 fn a_new_version_is_additive_until_an_event_type_moves_to_it() {
     let (old, apart) = (today(), message_sent_5());
     let comparison = rulebooks(("a", &old), ("b", &apart.load()));
-    assert_eq!(ids(&comparison), ["events/message-sent/5/event-version-added"]);
+    assert_eq!(
+        ids(&comparison),
+        ["events/message-sent/5/event-version-added"]
+    );
     assert!(!comparison.fails());
 
-    let moved = apart.edit("events/asyncapi.yaml", "MessageSent/4.yaml", "MessageSent/5.yaml").load();
+    let moved = apart
+        .edit(
+            "events/asyncapi.yaml",
+            "MessageSent/4.yaml",
+            "MessageSent/5.yaml",
+        )
+        .load();
     let comparison = rulebooks(("a", &old), ("b", &moved));
     assert_eq!(comparison.changes.len(), 4, "{:#?}", ids(&comparison));
     assert_eq!(
-        class(&comparison, "events/com-svc-comms-api-message-sent/event-schema-changed"),
+        class(
+            &comparison,
+            "events/com-svc-comms-api-message-sent/event-schema-changed"
+        ),
         [Class::BreakingForProducers]
     );
     let all = plan::all(&moved);
-    let touched =
-        touched_scenarios(&comparison.changes, &moved, all.iter().map(|p| (p.service, &p.scenario)));
-    assert!(!touched.is_empty() && touched.iter().all(|id| id.starts_with("events/")), "{touched:?}");
+    let touched = touched_scenarios(
+        &comparison.changes,
+        &moved,
+        all.iter().map(|p| (p.service, &p.scenario)),
+    );
+    assert!(
+        !touched.is_empty() && touched.iter().all(|id| id.starts_with("events/")),
+        "{touched:?}"
+    );
 }
 
 #[test]
@@ -143,20 +192,38 @@ fn scenarios_are_touched_by_what_they_make_evidence_of() {
         let new = edited.load();
         let comparison = rulebooks(("a", &old), ("b", &new));
         let all = plan::all(&new);
-        touched_scenarios(&comparison.changes, &new, all.iter().map(|p| (p.service, &p.scenario)))
+        touched_scenarios(
+            &comparison.changes,
+            &new,
+            all.iter().map(|p| (p.service, &p.scenario)),
+        )
     };
-    let page_size = touched(Edited::new().edit("flow/openapi.yaml", "maximum: 1000", "maximum: 500"));
-    assert!(page_size.iter().any(|id| id == "flow/read-flows/happy"), "{page_size:?}");
+    let page_size =
+        touched(Edited::new().edit("flow/openapi.yaml", "maximum: 1000", "maximum: 500"));
+    assert!(
+        page_size.iter().any(|id| id == "flow/read-flows/happy"),
+        "{page_size:?}"
+    );
     assert!(!page_size.iter().any(|id| id.starts_with("chat/")));
-    let step = touched(Edited::new().edit("flow/schemas/step.yaml", "  name:\n", "  name:\n    maxLength: 64\n"));
-    assert!(step.iter().any(|id| id.starts_with("flow/read-steps")), "{step:?}");
+    let step = touched(Edited::new().edit(
+        "flow/schemas/step.yaml",
+        "  name:\n",
+        "  name:\n    maxLength: 64\n",
+    ));
+    assert!(
+        step.iter().any(|id| id.starts_with("flow/read-steps")),
+        "{step:?}"
+    );
     assert!(!step.iter().any(|id| id.starts_with("flow/read-flows")));
 }
 
 #[test]
 fn declared_changes_open_the_gate_and_stale_ones_shut_it() {
     let rulebook = message_sent_5().load();
-    let declaration = |id: &str| Declaration { id: id.to_owned(), reason: "agreed".to_owned() };
+    let declaration = |id: &str| Declaration {
+        id: id.to_owned(),
+        reason: "agreed".to_owned(),
+    };
     let mut comparison = kinds(&rulebook, "MessageSent/4", "MessageSent/5").unwrap();
     let mut declared: Vec<Declaration> = ids(&comparison).into_iter().map(declaration).collect();
     comparison.declare(&declared);
@@ -164,7 +231,10 @@ fn declared_changes_open_the_gate_and_stale_ones_shut_it() {
     declared.push(declaration("events/message-sent/5/gone/property-removed"));
     comparison.declare(&declared);
     assert!(comparison.fails());
-    assert_eq!(comparison.stale, ["events/message-sent/5/gone/property-removed"]);
+    assert_eq!(
+        comparison.stale,
+        ["events/message-sent/5/gone/property-removed"]
+    );
 }
 
 #[test]
@@ -175,21 +245,37 @@ fn every_format_tells_the_same() {
     for format in [Format::Text, Format::Json, Format::Markdown, Format::Junit] {
         let text = comparison.render(format);
         for change in &comparison.changes {
-            assert!(text.contains(&change.id), "{format:?} without {}", change.id);
+            assert!(
+                text.contains(&change.id),
+                "{format:?} without {}",
+                change.id
+            );
         }
     }
     let json: serde_json::Value = serde_json::from_str(&comparison.render(Format::Json)).unwrap();
     assert_eq!(json["schema_version"], 1);
-    assert_eq!(json["changes"][0]["class"], json!(["breaking-for-consumers"]));
+    assert_eq!(
+        json["changes"][0]["class"],
+        json!(["breaking-for-consumers"])
+    );
     assert_eq!(json["changes"][0]["what"], "closed-property");
     assert!(comparison.render(Format::Junit).contains("failures=\"2\""));
-    assert!(comparison.render(Format::Text).contains("fixtures touched: 1"));
+    assert!(
+        comparison
+            .render(Format::Text)
+            .contains("fixtures touched: 1")
+    );
 }
 
 #[test]
 fn unknown_representations_have_near_ones() {
-    let error = kinds(&today(), "MessageSent/4", "MesageSent/4").unwrap_err().to_string();
-    assert_eq!(error, "there is no representation `MesageSent/4`; did you mean `MessageSent/4`?");
+    let error = kinds(&today(), "MessageSent/4", "MesageSent/4")
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "there is no representation `MesageSent/4`; did you mean `MessageSent/4`?"
+    );
 }
 
 #[test]
@@ -199,18 +285,41 @@ fn released_versions_are_guarded() {
     assert_eq!(Released::parse(&released.lock()), Ok(released.clone()));
     assert_eq!(released.problems(&book), Vec::<String>::new());
 
-    let mended = Edited::new().edit("events/MessageSent/4.yaml", "A message was handed", "A message is handed");
+    let mended = Edited::new().edit(
+        "events/MessageSent/4.yaml",
+        "A message was handed",
+        "A message is handed",
+    );
     assert_eq!(released.problems(&mended.load()), Vec::<String>::new());
 
-    let edited = Edited::new().edit("events/MessageSent/4.yaml", "rcs, null", "null").load();
+    let edited = Edited::new()
+        .edit("events/MessageSent/4.yaml", "rcs, null", "null")
+        .load();
     let problems = released.problems(&edited);
     assert_eq!(problems.len(), 1, "{problems:?}");
-    assert!(problems[0].contains("MessageSent/4 was edited"), "{problems:?}");
-    assert_eq!(released.with_current(&edited), released, "blessing never changes a line");
+    assert!(
+        problems[0].contains("MessageSent/4 was edited"),
+        "{problems:?}"
+    );
+    assert_eq!(
+        released.with_current(&edited),
+        released,
+        "blessing never changes a line"
+    );
 
-    let gap = Edited::new().copy("events/MessageSent/4.yaml", "events/MessageSent/6.yaml").load();
-    assert_eq!(released.problems(&gap), ["MessageSent goes from version 4 to 6"]);
-    for wrong in ["MessageSent/4", "MessageSent/4 abc", "MessageSent 00", &released.lock().repeat(2)] {
+    let gap = Edited::new()
+        .copy("events/MessageSent/4.yaml", "events/MessageSent/6.yaml")
+        .load();
+    assert_eq!(
+        released.problems(&gap),
+        ["MessageSent goes from version 4 to 6"]
+    );
+    for wrong in [
+        "MessageSent/4",
+        "MessageSent/4 abc",
+        "MessageSent 00",
+        &released.lock().repeat(2),
+    ] {
         assert!(Released::parse(wrong).is_err(), "{wrong}");
     }
 }
@@ -219,7 +328,10 @@ fn released_versions_are_guarded() {
 fn the_next_version_begins_from_the_last() {
     let book = message_sent_5().load();
     let next = next_version(&book, "MessageSent").unwrap();
-    assert_eq!((next.from.as_str(), next.to.as_str()), ("events/MessageSent/5.yaml", "events/MessageSent/6.yaml"));
+    assert_eq!(
+        (next.from.as_str(), next.to.as_str()),
+        ("events/MessageSent/5.yaml", "events/MessageSent/6.yaml")
+    );
     assert_eq!(next_version(&book, "MessageLost"), None);
 }
 
@@ -239,7 +351,11 @@ fn blank() -> Rulebook {
 fn schemas_of(kind: &str, old: &serde_json::Value, new: &serde_json::Value) -> Vec<Coordinates> {
     let book = |schema: &serde_json::Value| {
         let mut book = blank();
-        let entry = Kind { name: kind.to_owned(), schema: schema.clone(), page_of: None };
+        let entry = Kind {
+            name: kind.to_owned(),
+            schema: schema.clone(),
+            page_of: None,
+        };
         book.kinds.insert(kind.to_owned(), entry);
         book
     };
@@ -249,7 +365,10 @@ fn schemas_of(kind: &str, old: &serde_json::Value, new: &serde_json::Value) -> V
 fn both_ways(a: &Rulebook, b: &Rulebook) -> Vec<Coordinates> {
     let one = rulebooks(("a", a), ("b", b)).changes;
     let other = rulebooks(("b", b), ("a", a)).changes;
-    one.into_iter().chain(other).map(|change| change.coordinates).collect()
+    one.into_iter()
+        .chain(other)
+        .map(|change| change.coordinates)
+        .collect()
 }
 
 /// Pairs of schemas that show every row about schemas, in the direction of their kind.
@@ -260,24 +379,43 @@ fn turned(kind: &str) -> Vec<Coordinates> {
         (listed(json!({"a": {}})), listed(json!({}))),
         (closed(json!({"a": {}})), closed(json!({}))),
         (listed(json!({})), closed(json!({}))),
-        (listed(json!({"a": {}})), json!({"properties": {"a": {}}, "required": ["a"]})),
+        (
+            listed(json!({"a": {}})),
+            json!({"properties": {"a": {}}, "required": ["a"]}),
+        ),
         (json!({"enum": ["a"]}), json!({"enum": ["a", "b"]})),
         (json!({}), json!({"const": 1})),
-        (json!({"type": "string"}), json!({"type": ["string", "null"]})),
+        (
+            json!({"type": "string"}),
+            json!({"type": ["string", "null"]}),
+        ),
         (json!({"type": "string"}), json!({"type": "integer"})),
         (json!({"maxLength": 3}), json!({"maxLength": 4})),
         (json!({"multipleOf": 3}), json!({"multipleOf": 2})),
         (json!({"pattern": "a"}), json!({})),
         (json!({"pattern": "a"}), json!({"pattern": "b"})),
-        (json!({"anyOf": [{"type": "null"}]}), json!({"anyOf": [{"type": "null"}, {"type": "string"}]})),
-        (json!({"not": {"type": "null"}}), json!({"not": {"type": "string"}})),
+        (
+            json!({"anyOf": [{"type": "null"}]}),
+            json!({"anyOf": [{"type": "null"}, {"type": "string"}]}),
+        ),
+        (
+            json!({"not": {"type": "null"}}),
+            json!({"not": {"type": "string"}}),
+        ),
         (json!({}), json!({"default": 1})),
         (json!({"default": 2}), json!({"default": 1})),
         (json!({"title": "a"}), json!({"title": "b"})),
     ];
-    let mut seen: Vec<Coordinates> = pairs.iter().flat_map(|(a, b)| schemas_of(kind, a, b)).collect();
+    let mut seen: Vec<Coordinates> = pairs
+        .iter()
+        .flat_map(|(a, b)| schemas_of(kind, a, b))
+        .collect();
     let mut book = blank();
-    let entry = Kind { name: kind.to_owned(), schema: json!({}), page_of: None };
+    let entry = Kind {
+        name: kind.to_owned(),
+        schema: json!({}),
+        page_of: None,
+    };
     book.kinds.insert(kind.to_owned(), entry);
     seen.extend(both_ways(&blank(), &book));
     seen
@@ -286,9 +424,10 @@ fn turned(kind: &str) -> Vec<Coordinates> {
 /// Turns one thing of each sort about operations, events and statements.
 fn turn(book: &mut Rulebook) {
     let flow = book.services.get_mut("flow").unwrap();
-    let operation = |flow: &mut crate::rulebook::Service, id: &str, turn: &dyn Fn(&mut Operation)| {
-        turn(flow.operations.get_mut(id).unwrap());
-    };
+    let operation =
+        |flow: &mut crate::rulebook::Service, id: &str, turn: &dyn Fn(&mut Operation)| {
+            turn(flow.operations.get_mut(id).unwrap());
+        };
     operation(flow, "fetch-flow", &|o| {
         o.summary.push_str(" Really.");
         o.secured = false;
@@ -314,14 +453,30 @@ fn turn(book: &mut Rulebook) {
     let types = &mut book.event_types;
     types.remove("com.svc.comms-api.message.failed");
     types.insert("com.svc.comms-api.message.sent".into(), None);
-    types.insert("com.svc.comms-api.message.queued".into(), Some("events/MessageSent/4".into()));
+    types.insert(
+        "com.svc.comms-api.message.queued".into(),
+        Some("events/MessageSent/4".into()),
+    );
     book.kinds.remove("events/MessageUndelivered/4");
-    book.kinds.get_mut("events/MessageDelivered/4").unwrap().schema["type"] = json!("array");
+    book.kinds
+        .get_mut("events/MessageDelivered/4")
+        .unwrap()
+        .schema["type"] = json!("array");
 
     let rule = |id: &str| id.to_owned();
-    book.rules.get_mut(&rule("flow/execution/only-ends")).unwrap().says.push('!');
-    book.rules.get_mut(&rule("flow/execution/sid")).unwrap().level = Level::Should;
-    book.rules.get_mut(&rule("flow/execution/ends-when-removed")).unwrap().origin = Origin::Either;
+    book.rules
+        .get_mut(&rule("flow/execution/only-ends"))
+        .unwrap()
+        .says
+        .push('!');
+    book.rules
+        .get_mut(&rule("flow/execution/sid"))
+        .unwrap()
+        .level = Level::Should;
+    book.rules
+        .get_mut(&rule("flow/execution/ends-when-removed"))
+        .unwrap()
+        .origin = Origin::Either;
     // One rule is gone, and one stands on the lines of what is an open point no more.
     book.rules.remove("flow/execution/same-everywhere");
     let mut points = std::mem::take(&mut book.open_points);
@@ -341,6 +496,10 @@ fn every_row_of_the_table_is_shown_by_some_pair() {
     turn(&mut other);
     seen.extend(both_ways(&book, &other));
     seen.extend(documents::tests::shown());
-    let missing: Vec<_> = TABLE.iter().map(super::coordinates::Row::at).filter(|at| !seen.contains(at)).collect();
+    let missing: Vec<_> = TABLE
+        .iter()
+        .map(super::coordinates::Row::at)
+        .filter(|at| !seen.contains(at))
+        .collect();
     assert_eq!(missing, []);
 }

@@ -23,10 +23,16 @@ pub fn touched_scenarios<'a>(
 ) -> Vec<String> {
     let mut ids: BTreeSet<String> = BTreeSet::new();
     for (service, scenario) in scenarios {
-        let mut uses = Uses { id: &scenario.id, ..Uses::default() };
+        let mut uses = Uses {
+            id: &scenario.id,
+            ..Uses::default()
+        };
         uses.steps(rulebook, service, &scenario.steps, 0);
         uses.representations(rulebook);
-        if changes.iter().any(|change| uses.touched_by(&change.subject, rulebook)) {
+        if changes
+            .iter()
+            .any(|change| uses.touched_by(&change.subject, rulebook))
+        {
             ids.insert(scenario.id.clone());
         }
     }
@@ -50,17 +56,23 @@ impl Uses<'_> {
         }
         for step in steps {
             if let Some(call) = &step.call {
-                let (service, operation) =
-                    call.split_once('/').unwrap_or((service.name.as_str(), call));
-                self.operations.insert((service.to_owned(), operation.to_owned()));
+                let (service, operation) = call
+                    .split_once('/')
+                    .unwrap_or((service.name.as_str(), call));
+                self.operations
+                    .insert((service.to_owned(), operation.to_owned()));
             }
             self.events |= step.hook.as_deref() == Some(COLLECTS_EVENTS);
             self.kinds.extend(step.judge.clone());
-            self.rules.extend(step.accepted.iter().chain(&step.rejected).cloned());
-            self.rules.extend(step.expect.iter().map(|expect| expect.rule.clone()));
+            self.rules
+                .extend(step.accepted.iter().chain(&step.rejected).cloned());
+            self.rules
+                .extend(step.expect.iter().map(|expect| expect.rule.clone()));
             self.steps(rulebook, service, &step.between, depth + 1);
             if let Some(name) = &step.r#use {
-                let (owner, name) = name.split_once('/').unwrap_or((service.name.as_str(), name));
+                let (owner, name) = name
+                    .split_once('/')
+                    .unwrap_or((service.name.as_str(), name));
                 if let Some(owner) = rulebook.services.get(owner)
                     && let Some(group) = owner.groups.get(name)
                 {
@@ -74,7 +86,8 @@ impl Uses<'_> {
     fn representations(&mut self, rulebook: &Rulebook) {
         for (service, operation) in &self.operations {
             if let Some(operation) = rulebook.operation(service, operation) {
-                self.kinds.extend(operation.response.iter().chain(&operation.error).cloned());
+                self.kinds
+                    .extend(operation.response.iter().chain(&operation.error).cloned());
             }
         }
         let inner: Vec<String> = self
@@ -88,7 +101,8 @@ impl Uses<'_> {
 
     fn touched_by(&self, subject: &Subject, rulebook: &Rulebook) -> bool {
         let calls = |service: &str, operation: &str| {
-            self.operations.contains(&(service.to_owned(), operation.to_owned()))
+            self.operations
+                .contains(&(service.to_owned(), operation.to_owned()))
         };
         match subject {
             Subject::Representation { old, new, .. } => {
@@ -96,7 +110,9 @@ impl Uses<'_> {
                 (is_event && self.events) || self.kinds.contains(old) || self.kinds.contains(new)
             }
             Subject::Operation { service, operation }
-            | Subject::Parameter { service, operation, .. } => calls(service, operation),
+            | Subject::Parameter {
+                service, operation, ..
+            } => calls(service, operation),
             Subject::PathVersion { service, version } => {
                 let begins = format!("/{version}/");
                 self.operations.iter().any(|(s, operation)| {
@@ -110,7 +126,11 @@ impl Uses<'_> {
             Subject::OpenPoint(id) => self.rules.contains(id),
             Subject::EventType(_) => self.events,
             Subject::Scenario(id) => {
-                self.id == id || self.id.strip_prefix(id.as_str()).is_some_and(|rest| rest.starts_with('['))
+                self.id == id
+                    || self
+                        .id
+                        .strip_prefix(id.as_str())
+                        .is_some_and(|rest| rest.starts_with('['))
             }
             // A sentence touches what its rules touch, and the comparison lists those beside it.
             Subject::Statement { .. } => false,
@@ -120,7 +140,9 @@ impl Uses<'_> {
     /// Whether a written rule judges evidence of these operations or representations. All
     /// predicates name their parameters alike.
     fn judged_by(&self, id: &str, rulebook: &Rulebook) -> bool {
-        let Some(rule) = rulebook.rules.get(id) else { return false };
+        let Some(rule) = rulebook.rules.get(id) else {
+            return false;
+        };
         let check = match &rule.origin {
             Origin::Written(check) => serde_json::to_value(check).unwrap_or_default(),
             Origin::Property { kind, .. } | Origin::NoOtherFields { kind } => {
@@ -131,17 +153,25 @@ impl Uses<'_> {
             | Origin::Credentials { operation }
             | Origin::ListKey { operation }
             | Origin::ListWalk { operation } => {
-                return self.operations.contains(&(rule.service.clone(), operation.clone()));
+                return self
+                    .operations
+                    .contains(&(rule.service.clone(), operation.clone()));
             }
             Origin::Either => return false,
         };
-        let parameters: Vec<&Value> =
-            check.as_object().into_iter().flat_map(serde_json::Map::values).collect();
+        let parameters: Vec<&Value> = check
+            .as_object()
+            .into_iter()
+            .flat_map(serde_json::Map::values)
+            .collect();
         let named = |key: &str| {
             parameters
                 .iter()
                 .filter_map(|p| p.get(key))
-                .flat_map(|v| v.as_array().map_or_else(|| vec![v], |list| list.iter().collect()))
+                .flat_map(|v| {
+                    v.as_array()
+                        .map_or_else(|| vec![v], |list| list.iter().collect())
+                })
                 .filter_map(Value::as_str)
                 .map(str::to_owned)
                 .collect::<Vec<_>>()
@@ -157,17 +187,24 @@ impl Uses<'_> {
 /// Whether a payload of the older representation shows the place of a change: the value that came
 /// or went, the object that a field came into, whatever stands there otherwise.
 pub fn touched_payload(change: &Change, kind: &str, payload: &Value) -> bool {
-    let Subject::Representation { old, new, pointer } = &change.subject else { return false };
+    let Subject::Representation { old, new, pointer } = &change.subject else {
+        return false;
+    };
     if kind != old && kind != new {
         return false;
     }
     match change.coordinates.what {
-        What::EnumValue => json::expand(payload, pointer)
-            .iter()
-            .any(|(_, found)| change.value.as_ref().is_some_and(|value| json::equal(found, value))),
+        What::EnumValue => json::expand(payload, pointer).iter().any(|(_, found)| {
+            change
+                .value
+                .as_ref()
+                .is_some_and(|value| json::equal(found, value))
+        }),
         What::Property | What::ClosedProperty | What::Required => {
             let parent = pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
-            json::expand(payload, parent).iter().any(|(_, found)| found.is_object())
+            json::expand(payload, parent)
+                .iter()
+                .any(|(_, found)| found.is_object())
         }
         What::Words => false,
         What::OtherFields
