@@ -267,6 +267,11 @@ struct Walk<'a> {
     defects: Vec<Defect>,
 }
 
+/// A property that must not be there is judged by its absence.
+fn is_forbidden(schema: &Value) -> bool {
+    schema.get("not").and_then(Value::as_object).is_some_and(serde_json::Map::is_empty)
+}
+
 impl<'a> Walk<'a> {
     fn new(root: &'a Value) -> Self {
         Self {
@@ -310,7 +315,7 @@ impl<'a> Walk<'a> {
             let properties = schema.get("properties").and_then(Value::as_object);
             for (name, property) in properties.into_iter().flatten() {
                 if let Some(rule) = property.get(RULE_KEY).and_then(Value::as_str)
-                    && (members.contains_key(name) || is_required(name))
+                    && (members.contains_key(name) || is_required(name) || is_forbidden(property))
                     && !self.judged.contains(rule)
                 {
                     self.judged.insert(rule.to_owned());

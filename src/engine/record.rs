@@ -93,9 +93,16 @@ impl<'a> Recorder<'a> {
             whole.merge(concluded.judgement);
             scenarios.push(concluded.result);
         }
+        let carried = carried_kinds(self.rulebook);
         let mut rules = Vec::new();
         for rule in self.rulebook.rules.values().filter(|r| selects(r)) {
-            rules.push(conclude(rule, &mut whole, reasons.get(&rule.id)));
+            let mut result = conclude(rule, &mut whole, reasons.get(&rule.id));
+            let kind = rule.kind();
+            if result.verdict == Verdict::NotJudged && kind.is_some_and(|k| !carried.contains(k)) {
+                result.verdict = Verdict::NotApplicable;
+                result.reason = "no exchange carries one: `conformant check` judges it".to_owned();
+            }
+            rules.push(result);
         }
         let summary = Summary {
             rules: count(&rules),
@@ -121,6 +128,27 @@ impl<'a> Recorder<'a> {
             scenarios,
         }
     }
+}
+
+/// Kinds that an exchange, a callback or an event can carry.
+fn carried_kinds(rulebook: &Rulebook) -> BTreeSet<String> {
+    let mut kinds: BTreeSet<String> = rulebook.event_types.values().flatten().cloned().collect();
+    for service in rulebook.services.values() {
+        kinds.insert(format!("{}/list-meta", service.name));
+        for operation in service.operations.values() {
+            kinds.extend(operation.response.iter().chain(&operation.error).cloned());
+        }
+        for (scenario, _) in service.scenarios.values() {
+            kinds.extend(scenario.steps.iter().filter_map(|step| step.judge.clone()));
+        }
+    }
+    let items: Vec<String> = kinds
+        .iter()
+        .filter_map(|kind| rulebook.kinds.get(kind)?.page_of.as_ref())
+        .map(|(item, _)| item.clone())
+        .collect();
+    kinds.extend(items);
+    kinds
 }
 
 /// Why a rule could not be judged in a scenario.

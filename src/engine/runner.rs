@@ -622,6 +622,12 @@ impl<'a> Runner<'a> {
         for value in filled.one_of.iter_mut().flatten() {
             *value = self.scope.fill(value)?;
         }
+        if let Some(text) = &filled.matches {
+            // What is put into a pattern stands for itself.
+            let value = self.scope.fill_text(text)?;
+            let value = value.as_str().unwrap_or_default();
+            filled.matches = Some(if value == text { value.to_owned() } else { regex::escape(value) });
+        }
         if let Some(text) = &filled.not_before {
             filled.not_before = self.scope.fill_text(text)?.as_str().map(str::to_owned);
         }

@@ -214,6 +214,22 @@ pub struct OpenPointEntry {
     pub place: String,
 }
 
+impl Rule {
+    /// The kind of representation that it judges, where it judges one.
+    pub fn kind(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::Property { kind, .. } | Origin::NoOtherFields { kind } => Some(kind),
+            Origin::Written(check) => check.kind(),
+            Origin::Operation { .. }
+            | Origin::Parameter { .. }
+            | Origin::Credentials { .. }
+            | Origin::ListKey { .. }
+            | Origin::ListWalk { .. }
+            | Origin::Either => None,
+        }
+    }
+}
+
 impl Parameter {
     /// Whether it is part of a path that must name something for the operation to be accepted: not
     /// for lists, which may be empty, nor for deletions, which may be repeated.

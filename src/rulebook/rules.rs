@@ -246,6 +246,32 @@ pub enum Check {
     },
 }
 
+impl Check {
+    /// The kind of representation that it judges, where it judges one.
+    pub fn kind(&self) -> Option<&str> {
+        match self {
+            Self::Conforms { kind, .. }
+            | Self::Configured { kind, .. }
+            | Self::AtMostAfter { kind, .. }
+            | Self::PresentOnlyWhen { kind, .. }
+            | Self::SameResource { kind, .. }
+            | Self::UniqueWithin { kind, .. }
+            | Self::Transition { kind, .. }
+            | Self::OneSpelling { kind, .. } => Some(kind),
+            Self::Story {}
+            | Self::Echoes { .. }
+            | Self::Default { .. }
+            | Self::OrderedBy { .. }
+            | Self::FilteredBy { .. }
+            | Self::Bounded { .. }
+            | Self::InFormat { .. }
+            | Self::NoLongerThan { .. }
+            | Self::IncreasingWithin { .. }
+            | Self::NeverAfter { .. } => None,
+        }
+    }
+}
+
 /// How a sent value and a received one are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
