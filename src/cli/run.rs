@@ -74,14 +74,41 @@ pub(super) fn run(args: &RunArgs) -> Done {
             finish,
         )
     };
+    let last = std::fs::read(LAST_RUN).ok().and_then(|bytes| crate::report::read(&bytes).ok());
     let record = keep.record.ok_or_else(|| Failure::Trouble("the run left no record".to_owned()))?;
     output::write_reports(&reports, &record, settings)?;
     note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
+    for notice in last.iter().flat_map(|last| answered_differently(last, &record)) {
+        note(&notice);
+    }
     for problem in &waiver_problems {
         note(&format!("waiver: {problem}"));
     }
     let exit = conclude(args, &record, &waiver_problems, trouble);
     Ok(signals.exit().unwrap_or(exit))
+}
+
+/// Open points whose answer has changed since the last run of the same targets.
+fn answered_differently(last: &RunRecord, now: &RunRecord) -> Vec<String> {
+    let told = |record: &RunRecord| record.scenarios.iter().map(|s| s.id.clone()).collect::<Vec<_>>();
+    if last.targets != now.targets || !last.complete || !now.complete || told(last) != told(now) {
+        return Vec::new();
+    }
+    let earlier = |id: &str| last.open_points.iter().find(|point| point.id == id);
+    now.open_points
+        .iter()
+        .filter_map(|point| Some((point, earlier(&point.id)?)))
+        .filter(|(point, earlier)| point.observed != earlier.observed)
+        .map(|(point, earlier)| {
+            let words = |observed: &[String]| crate::text::excerpt(&observed.join("; "), 200).into_owned();
+            format!(
+                "notice: {} is answered differently than in {LAST_RUN}: {} before, {} now",
+                point.id,
+                words(&earlier.observed),
+                words(&point.observed)
+            )
+        })
+        .collect()
 }
 
 fn sessions<'a>(
