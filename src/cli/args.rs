@@ -194,7 +194,6 @@ pub struct ExplainArgs {
 
 /// What can be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Listed {
     Rules,
     Operations,
@@ -248,7 +247,6 @@ pub struct TraceArgs {
 
 /// File formats with a JSON Schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum SchemaName {
     Scenario,
     Rules,

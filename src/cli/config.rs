@@ -7,8 +7,6 @@
 use super::Failure;
 use super::args::RunArgs;
 use crate::engine::settings::{Hook, Settings, Target};
-use crate::reference::account;
-use crate::reference::auth::application;
 use crate::rulebook;
 use crate::verdict::SERVICES;
 use schemars::JsonSchema;
@@ -313,7 +311,7 @@ impl Reader {
             Some(token) => Some(self.keep_secret(token)),
             None => entry.auth_token.and_then(|text| self.secret(&at("auth_token"), &text)),
         };
-        let mut target = reference_target(name, &url);
+        let mut target = Target::of_reference(name, &url);
         let headers: Vec<(String, String)> =
             entry.headers.iter().map(|(n, v)| (n.clone(), self.fill(&at(&format!("headers.{n}")), v))).collect();
         for (header, value) in &headers {
@@ -496,40 +494,4 @@ fn control_plane(base: &str) -> BTreeMap<String, Hook> {
         (hook.name.to_owned(), Hook::Http { method: "POST".into(), url, headers: Vec::new(), body: None })
     };
     rulebook::hooks::HOOKS.iter().map(over_http).collect()
-}
-
-/// A target as the reference knows it: the values that stand where nothing is configured, so that
-/// `conformant serve` can be judged without any configuration. None of them is a secret.
-pub(super) fn reference_target(service: &str, url: &str) -> Target {
-    let mut target = Target { url: url.to_owned(), ..Target::default() };
-    let values = match service {
-        "flow" => json!({
-            "to": "+12025550123",
-            "from": "+12025550100",
-            "message_service_sid": format!("MG{}", "0123456789abcdef".repeat(2)),
-        }),
-        "chat" => json!({"message_service_sid": format!("MG{}", "0123456789abcdef".repeat(2))}),
-        "auth" => json!({
-            "format": "json",
-            "user_status_path": "/protected/{FORMAT}/users/{AUTH_ID}/status",
-            "application": {
-                "id": application::ID.to_string(),
-                "name": application::NAME,
-                "scheme": application::SCHEME,
-                "api_key": application::API_KEY,
-            },
-        }),
-        _ => json!({}),
-    };
-    if let Value::Object(values) = values {
-        target.values = values;
-    }
-    if service == "auth" {
-        target.headers = vec![(application::API_KEY_HEADER.to_owned(), application::API_KEY.to_owned())];
-    } else {
-        target.basic = Some((account::API_KEY.to_owned(), account::API_SECRET.to_owned()));
-        target.account = Some((account::SID.to_owned(), account::AUTH_TOKEN.to_owned()));
-        target.curl_credentials = format!("-u '{}:{}'", account::API_KEY, account::API_SECRET);
-    }
-    target
 }

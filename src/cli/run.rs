@@ -5,7 +5,7 @@ use super::config::{self, Config};
 use super::signals::Signals;
 use super::{Done, Exit, Failure, note, output, reports_of, say};
 use crate::engine::sessions::{Live, Offline};
-use crate::engine::{self, Options, Partition, Selection, Sessions, plan};
+use crate::engine::{self, Options, Partition, Selection, Sessions, Target, plan};
 use crate::redact::Redactor;
 use crate::report::{Consumer, Keep, Settings as ReportSettings, Stream};
 use crate::rulebook::{self, Rulebook};
@@ -117,11 +117,8 @@ fn sessions<'a>(
     signals: &'a Signals,
 ) -> Result<Box<dyn Sessions + 'a>, Failure> {
     if config.settings.targets.is_empty() {
-        let targets = SERVICES
-            .iter()
-            .map(|service| ((*service).to_owned(), config::reference_target(service, "")))
-            .collect();
-        let offline = Offline::over_tcp(seed, BTreeSet::new(), BTreeSet::new(), targets);
+        let offline =
+            Offline::over_tcp(seed, BTreeSet::new(), BTreeSet::new(), Target::all_of_reference());
         return Ok(Box::new(offline.map_err(Failure::Trouble)?));
     }
     let limits = Limits {

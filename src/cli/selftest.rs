@@ -2,10 +2,10 @@
 
 use super::args::SelftestArgs;
 use super::{Done, Exit, Failure, config, load, note, say};
+use crate::engine::Target;
 use crate::rulebook;
 use crate::schema::Schemas;
 use crate::selftest::{Recorded, Selftest};
-use crate::verdict::SERVICES;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -24,10 +24,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
     let selftest = Selftest {
         rulebook: &rulebook,
         schemas: &schemas,
-        targets: SERVICES
-            .iter()
-            .map(|service| ((*service).to_owned(), config::reference_target(service, "")))
-            .collect(),
+        targets: Target::all_of_reference(),
         jobs: args.jobs.unwrap_or_else(cores),
         filters: args.filters.clone(),
     };

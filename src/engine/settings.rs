@@ -1,7 +1,10 @@
 //! What a run is told: targets, credentials, hooks, limits. Plain values; `cli` reads them from
 //! flags, environment and file.
 
-use serde_json::{Map, Value};
+use crate::reference::account;
+use crate::reference::auth::application;
+use crate::verdict::SERVICES;
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -35,6 +38,49 @@ pub struct Target {
     pub json_bodies: bool,
     /// Values for `${target.SERVICE.KEY}`.
     pub values: Map<String, Value>,
+}
+
+impl Target {
+    /// A target as the reference knows it: the values that stand where nothing is configured, so that
+    /// `conformant serve` can be judged without any configuration. None of them is a secret.
+    pub fn of_reference(service: &str, url: &str) -> Self {
+        let mut target = Self { url: url.to_owned(), ..Self::default() };
+        let values = match service {
+            "flow" => json!({
+                "to": "+12025550123",
+                "from": "+12025550100",
+                "message_service_sid": format!("MG{}", "0123456789abcdef".repeat(2)),
+            }),
+            "chat" => json!({"message_service_sid": format!("MG{}", "0123456789abcdef".repeat(2))}),
+            "auth" => json!({
+                "format": "json",
+                "user_status_path": "/protected/{FORMAT}/users/{AUTH_ID}/status",
+                "application": {
+                    "id": application::ID.to_string(),
+                    "name": application::NAME,
+                    "scheme": application::SCHEME,
+                    "api_key": application::API_KEY,
+                },
+            }),
+            _ => json!({}),
+        };
+        if let Value::Object(values) = values {
+            target.values = values;
+        }
+        if service == "auth" {
+            target.headers = vec![(application::API_KEY_HEADER.to_owned(), application::API_KEY.to_owned())];
+        } else {
+            target.basic = Some((account::API_KEY.to_owned(), account::API_SECRET.to_owned()));
+            target.account = Some((account::SID.to_owned(), account::AUTH_TOKEN.to_owned()));
+            target.curl_credentials = format!("-u '{}:{}'", account::API_KEY, account::API_SECRET);
+        }
+        target
+    }
+
+    /// The reference's targets by service, without URLs: where it runs is the session's business.
+    pub fn all_of_reference() -> BTreeMap<String, Self> {
+        SERVICES.iter().map(|service| ((*service).to_owned(), Self::of_reference(service, ""))).collect()
+    }
 }
 
 /// How a hook is carried out.

@@ -40,6 +40,9 @@ pub struct Settings {
     pub virtual_clock: bool,
     /// Who delivers callbacks; over HTTP when absent.
     pub deliver: Option<Arc<dyn Deliver>>,
+    /// What links of every world start with, in place of the world's address: a client that knows
+    /// the way by itself then sees nothing that differs from one port to the next.
+    pub origin: Option<String>,
 }
 
 /// Why a server does not start.
@@ -220,10 +223,11 @@ impl Worlds {
         if worlds.len() >= Self::WORLDS_MAX {
             return None;
         }
-        let (seed, origin) = match name {
+        let (seed, address) = match name {
             "" => (self.settings.seed, self.origin.clone()),
             name => (world_seed(self.settings.seed, name), self.origin_of(name)),
         };
+        let origin = self.settings.origin.clone().unwrap_or(address);
         let settings = reference::Settings {
             seed,
             origin,

@@ -17,8 +17,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Where links of an in-process world lead; nothing is ever asked there.
-const IN_PROCESS_ORIGIN: &str = "http://reference.invalid";
+/// Where links lead; nothing is ever asked there. The same in process and over TCP, so that no port
+/// reaches a record.
+const ORIGIN: &str = "http://reference.invalid";
 /// Where callbacks of an offline run go; nothing is ever asked there either.
 const SINK_ORIGIN: &str = "http://callbacks.invalid";
 
@@ -83,6 +84,7 @@ impl<'a> Offline<'a> {
             variants: variants.clone(),
             virtual_clock: true,
             deliver: Some(Arc::clone(&sinks) as Arc<dyn Deliver>),
+            origin: Some(ORIGIN.to_owned()),
             ..server::Settings::default()
         })
         .map_err(|e| format!("failed to {e}"))?;
@@ -110,27 +112,26 @@ impl Sessions for Offline<'_> {
         let name = super::short_name(&planned.scenario.id);
         let sink = self.sinks.open(&name);
         let callbacks = Callbacks { sink, prefix: String::new() };
-        let (way, origin) = match &self.over_tcp {
+        let way = match &self.over_tcp {
             None => {
                 let settings = crate::reference::Settings {
                     seed: server::world_seed(self.seed, &name),
-                    origin: IN_PROCESS_ORIGIN.to_owned(),
+                    origin: ORIGIN.to_owned(),
                     faults: self.faults.clone(),
                     variants: self.variants.clone(),
                 };
                 let deliver = Arc::clone(&self.sinks) as Arc<dyn Deliver>;
                 let world = World::new(settings, WorldClock::stands_still(), deliver);
-                (Way::InProcess(Box::new(world)), IN_PROCESS_ORIGIN.to_owned())
+                Way::InProcess(Box::new(world))
             }
             Some((server, client)) => {
-                let origin = server.world_url(&name);
                 let base = BaseUrl::parse(server.url()).map_err(|e| e.to_string())?;
-                (Way::Tcp { server, client, base }, origin)
+                Way::Tcp { server, client, base }
             }
         };
         let mut settings = Settings { targets: self.targets.clone(), ..Settings::default() };
         for (service, target) in &mut settings.targets {
-            target.url = format!("{origin}/{service}");
+            target.url = format!("{ORIGIN}/{service}");
         }
         let scenario = planned.scenario.id.clone();
         let offline = self;
@@ -161,17 +162,13 @@ impl OneWorld<'_> {
     fn exchange(&self, request: &Request) -> Result<Response, SendFault> {
         match &self.way {
             Way::InProcess(world) => Ok(world.handle(request)),
-            Way::Tcp { client, base, .. } => client
-                .send(base, request, client.limits().timeout)
-                .map_err(|fault| SendFault::from(&fault)),
-        }
-    }
-
-    /// The target of a control request, which over TCP names the world.
-    fn control(&self, name: &str) -> String {
-        match &self.way {
-            Way::InProcess(_) => format!("/_control/{name}"),
-            Way::Tcp { .. } => format!("/_world/{}/_control/{name}", self.name),
+            Way::Tcp { client, base, .. } => {
+                let target = format!("/_world/{}{}", self.name, request.target);
+                let request = Request { target, ..request.clone() };
+                client
+                    .send(base, &request, client.limits().timeout)
+                    .map_err(|fault| SendFault::from(&fault))
+            }
         }
     }
 }
@@ -195,7 +192,7 @@ impl Session for OneWorld<'_> {
     }
 
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, String> {
-        let mut request = Request::new("POST", self.control(name));
+        let mut request = Request::new("POST", format!("/_control/{name}"));
         request.headers.set("Content-Type", "application/json");
         request.body = arguments.to_string().into_bytes();
         let response = self.exchange(&request).map_err(|f| format!("{}: {}", f.cause, f.detail))?;

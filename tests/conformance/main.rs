@@ -1,0 +1,88 @@
+//! One trial per scenario of the rulebook, played against the clean reference in this process.
+//!
+//! `cargo test --test conformance -- flow/` plays one service. Nothing here is sent over a socket
+//! and no other target is judged: that is `conformant run`.
+
+use conformant::engine::plan::{self, Planned};
+use conformant::engine::sessions::Offline;
+use conformant::engine::{self, Concluded, Target};
+use conformant::rulebook::Rulebook;
+use conformant::schema::Schemas;
+use conformant::verdict::{Finding, Verdict};
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
+
+/// The seed of every trial, so that a failure is the same failure again.
+const SEED: u64 = 0;
+
+/// What all trials share. A rulebook that cannot be loaded fails every one of them.
+static RULEBOOK: LazyLock<Rulebook> = LazyLock::new(|| match Rulebook::embedded() {
+    Ok(rulebook) => rulebook,
+    Err(problems) => panic!("the embedded rulebook has problems:\n{problems:?}"),
+});
+
+struct Suite {
+    schemas: Schemas,
+    sessions: Offline<'static>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let targets = Target::all_of_reference();
+    let sessions = Offline::in_process(SEED, BTreeSet::new(), BTreeSet::new(), targets);
+    let suite = Arc::new(Suite { schemas: Schemas::default(), sessions });
+    let trials = plan::all(&RULEBOOK)
+        .into_iter()
+        .map(|planned| {
+            let suite = Arc::clone(&suite);
+            Trial::test(planned.scenario.id.clone(), move || suite.play(&planned))
+        })
+        .collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+impl Suite {
+    /// Passes when the scenario was played to its end and no rule of any level found anything.
+    fn play(&self, planned: &Planned<'_>) -> Result<(), Failed> {
+        let calm = AtomicBool::new(false);
+        let concluded =
+            engine::conclude(&RULEBOOK, &self.schemas, planned, &self.sessions, SEED, &calm);
+        if concluded.result.verdict == Verdict::Pass && concluded.judgement.findings.is_empty() {
+            return Ok(());
+        }
+        Err(told(&concluded).into())
+    }
+}
+
+fn told(concluded: &Concluded) -> String {
+    let result = &concluded.result;
+    let mut text = format!("{}: {} {}\n", result.id, result.verdict.word(), result.reason);
+    for finding in &concluded.judgement.findings {
+        tell(&mut text, finding);
+    }
+    let _ = writeln!(text, "  again: cargo test --test conformance -- --exact '{}'", result.id);
+    text
+}
+
+fn tell(text: &mut String, finding: &Finding) {
+    let source = RULEBOOK.rules.get(&finding.rule).map(|r| r.source.to_string()).unwrap_or_default();
+    let _ = writeln!(
+        text,
+        "  {} {} ({source})\n    step {}, {} {}\n    {}\n    expected {}\n    actual   {}",
+        finding.level,
+        finding.rule,
+        finding.step,
+        finding.operation,
+        finding.pointer,
+        finding.message,
+        finding.expected,
+        finding.actual,
+    );
+    for line in finding.diff.lines() {
+        let _ = writeln!(text, "    {line}");
+    }
+}

@@ -1,0 +1,28 @@
+//! The command line as a person meets it: each file under `tests/it/cmd` is a session.
+//!
+//! `BLESS=1 cargo test` writes what is said today into the files; read the diff.
+
+use std::process::Command;
+
+/// What `trycmd` reads in place of `BLESS`.
+const OVERWRITE: (&str, &str) = ("TRYCMD", "overwrite");
+
+#[test]
+fn sessions_go_as_written() {
+    let blessing = std::env::var_os("BLESS").is_some() && std::env::var_os("CI").is_none();
+    if blessing && std::env::var_os(OVERWRITE.0).is_none() {
+        let this = std::env::current_exe().expect("the test knows itself");
+        let status = Command::new(this)
+            .args(["--exact", "cli::sessions_go_as_written"])
+            .env(OVERWRITE.0, OVERWRITE.1)
+            .status()
+            .expect("the test can be started again");
+        assert!(status.success(), "blessing failed");
+        return;
+    }
+    trycmd::TestCases::new()
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "100")
+        .register_bin("conformant", std::path::Path::new(env!("CARGO_BIN_EXE_conformant")))
+        .case("tests/it/cmd/*.md");
+}

@@ -1,0 +1,160 @@
+//! Guards of the tree: what a reader may rely on in every file, checked by reading them.
+//!
+//! Each failure names the file and what to do.
+
+use crate::program::{files, root};
+use conformant::engine::plan;
+use conformant::reference::{Fault, Variant};
+use conformant::rulebook::Rulebook;
+use conformant::rulebook::hooks::HOOKS;
+use conformant::verdict::SERVICES;
+use regex::Regex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// The project's Rust files with their texts, by path from the root.
+fn sources(folders: &[&str]) -> Vec<(String, String)> {
+    let root = root();
+    let mut sources = Vec::new();
+    for folder in folders {
+        for path in files(&root.join(folder), &["rs"]) {
+            sources.push((shown(&path), std::fs::read_to_string(&path).expect("sources are UTF-8")));
+        }
+    }
+    assert!(!sources.is_empty(), "nothing was read under {folders:?}");
+    sources
+}
+
+fn shown(path: &PathBuf) -> String {
+    path.strip_prefix(root()).expect("it is under the root").display().to_string()
+}
+
+/// Lines that match, as `file:line: what`.
+fn hits(sources: &[(String, String)], pattern: &str) -> String {
+    let pattern = Regex::new(pattern).expect("the pattern is well-formed");
+    let mut hits = String::new();
+    for (path, text) in sources {
+        for (index, line) in text.lines().enumerate() {
+            if let Some(hit) = pattern.find(line) {
+                let _ = writeln!(hits, "{path}:{}: {}", index + 1, hit.as_str());
+            }
+        }
+    }
+    hits
+}
+
+#[test]
+fn every_file_says_first_what_it_is_for() {
+    let silent: Vec<String> = sources(&["src", "tests", "benches"])
+        .into_iter()
+        .filter(|(_, text)| !text.starts_with("//! "))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(silent.is_empty(), "begin with `//!` and one sentence of responsibility: {silent:#?}");
+}
+
+#[test]
+fn only_the_command_line_prints() {
+    let below: Vec<_> = sources(&["src"]).into_iter().filter(|(p, _)| !p.starts_with("src/cli/")).collect();
+    let found = hits(&below, r"^[^/]*\b(e?print(ln)?|dbg)!\s*\(");
+    assert!(found.is_empty(), "give the text to the caller; src/cli prints it:\n{found}");
+}
+
+#[test]
+fn nothing_is_half_done() {
+    // Put together, so that this file does not find itself.
+    let words = [["to", "do!"], ["unimpl", "emented!"], ["#[ign", "ore"]];
+    let mut pattern: Vec<String> = words.iter().map(|w| regex::escape(&w.concat())).collect();
+    // The words alone are also TAP's own.
+    pattern.push("//[/!]? *(TODO|FIXME|XXX)".to_owned());
+    let found = hits(&sources(&["src", "tests", "benches"]), &pattern.join("|"));
+    assert!(found.is_empty(), "finish it or take it out:\n{found}");
+}
+
+#[test]
+fn no_file_names_a_vendor_or_a_machine() {
+    let vendors = [["twi", "lio"], ["aut", "hy"]].map(|w| w.concat());
+    let folders = [["/wo", "rk/"], ["/ro", "ot/"], ["/ho", "me/"], ["/fa", "rm/"], ["/Us", "ers/"]].map(|w| w.concat());
+    let mut found = String::new();
+    for path in files(&root(), &[]) {
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        // Paths of URLs (`/v1/home/x`) are preceded by a letter or digit, those of machines are not.
+        for (index, line) in text.lines().enumerate() {
+            let lower = line.to_lowercase();
+            let vendor = vendors.iter().find(|v| lower.contains(*v));
+            let folder = folders.iter().find(|f| {
+                line.match_indices(f.as_str())
+                    .any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "}.-_".contains(c)))
+            });
+            if let Some(word) = vendor.or(folder) {
+                let _ = writeln!(found, "{}:{}: {word}", shown(&path), index + 1);
+            }
+        }
+    }
+    assert!(found.is_empty(), "say it without a vendor's name or a place on one machine:\n{found}");
+}
+
+#[test]
+fn faults_and_variants_say_what_they_do_under_names_of_one_form() {
+    let faults = Fault::ALL.iter().map(|f| (f.id(), f.says(), true));
+    let variants = Variant::ALL.iter().map(|v| (v.id(), v.says(), false));
+    let form = Regex::new("^[a-z0-9]+(-[a-z0-9]+)*$").expect("the pattern is well-formed");
+    let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+    for (id, says, is_fault) in faults.chain(variants) {
+        let (service, name) = id.split_once('/').unwrap_or(("", id));
+        assert!(form.is_match(name), "{id}: write it in kebab-case");
+        let is_known = SERVICES.contains(&service) || service == "events";
+        assert!(is_known || (service.is_empty() && !is_fault), "{id}: begin with the service it is in");
+        assert!(says.ends_with('.') && says.contains(' '), "{id}: say in one sentence what it does, not {says:?}");
+        if let Some(other) = seen.insert(id, says) {
+            panic!("{id} names two things: {other:?} and {says:?}");
+        }
+    }
+}
+
+#[test]
+fn the_rulebooks_guide_lists_every_hook_with_its_arguments() {
+    let guide = std::fs::read_to_string(root().join("specs/README.md")).expect("the guide is there");
+    let table = guide.split("## Hooks").nth(1).expect("it has a section Hooks");
+    let table = table.split("\n## ").next().unwrap_or_default();
+    let code = Regex::new("`([^`]+)`").expect("the pattern is well-formed");
+    let mut listed: BTreeMap<String, String> = BTreeMap::new();
+    for row in table.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        for name in code.captures_iter(cells[1]) {
+            listed.insert(name[1].to_owned(), cells[2].to_owned());
+        }
+    }
+    let names: BTreeSet<&str> = listed.keys().map(String::as_str).collect();
+    let known: BTreeSet<&str> = HOOKS.iter().map(|h| h.name).collect();
+    assert_eq!(names, known, "the table of hooks in specs/README.md and src/rulebook/hooks.rs differ");
+    for hook in HOOKS {
+        let cell = &listed[hook.name];
+        let words: BTreeSet<&str> =
+            cell.split(|c: char| !(c.is_ascii_lowercase() || c == '_' || c == '?')).collect();
+        for required in hook.required {
+            assert!(words.contains(required), "specs/README.md: {} takes {required}, not {cell}", hook.name);
+        }
+        for optional in hook.optional {
+            let optional = format!("{optional}?");
+            assert!(words.contains(optional.as_str()), "specs/README.md: {} takes {optional}, not {cell}", hook.name);
+        }
+    }
+}
+
+#[test]
+fn every_operation_is_played_by_some_scenario() {
+    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let planned = plan::all(&rulebook);
+    let ids: BTreeSet<&str> = planned.iter().map(|p| p.scenario.id.as_str()).collect();
+    assert_eq!(ids.len(), planned.len(), "two scenarios have the same id");
+    let silent: Vec<String> = rulebook
+        .services
+        .values()
+        .flat_map(|service| service.operations.values())
+        .map(|operation| format!("{}/{}", operation.service, operation.id))
+        .filter(|id| !ids.iter().any(|scenario| scenario.starts_with(&format!("{id}/"))))
+        .collect();
+    assert!(silent.is_empty(), "write their happy path under `operations`: {silent:#?}");
+}

@@ -1,0 +1,208 @@
+//! Holds the layer table of ARCHITECTURE.md: reads every `crate::` path under `src/` and says why
+//! one that points the wrong way does.
+//!
+//! It reads text and resolves nothing: a re-export under another name is not followed.
+
+use regex::Regex;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// One module and what it may use.
+struct Layer {
+    module: &'static str,
+    may_use: &'static [&'static str],
+    why: &'static str,
+}
+
+const fn layer(
+    module: &'static str,
+    may_use: &'static [&'static str],
+    why: &'static str,
+) -> Layer {
+    Layer { module, may_use, why }
+}
+
+/// From the bottom to the top. A module may use itself and what is listed, nothing else.
+const LAYERS: &[Layer] = &[
+    // 0: values and texts.
+    layer("ids", &[], "values know nothing of what is done with them"),
+    layer("clock", &[], "time is asked for here and nowhere else, by whomever"),
+    layer("source", &[], "a place in a file is a value"),
+    layer("json", &["text"], "pointers and printing are the same for everyone"),
+    layer("text", &[], "escaping and comparing texts is the same for everyone"),
+    layer("http", &[], "requests and responses are values that no socket has touched"),
+    layer("redact", &["http", "text"], "secrets are taken out of texts, whoever writes them"),
+    // 1: the rulebook and the types of what is concluded.
+    layer("verdict", &["source"], "a stored run must be readable without the rulebook it was judged by"),
+    layer("rulebook", &["json", "schema", "source", "text", "verdict"], "the model must load without anything that runs"),
+    layer("schema", &["json", "rulebook", "text", "verdict"], "schemas are compiled from the model and from nothing else"),
+    layer("xml", &["json", "rulebook", "text"], "XML texts get the types that a schema names"),
+    layer("waivers", &["engine", "source", "text", "verdict"], "a waiver changes a record and sees no evidence"),
+    layer("trace", &["rulebook", "source", "text", "verdict"], "documents are compared with citations, offline"),
+    // 2: the judge and the reference, which must not know each other.
+    layer(
+        "judge",
+        &["clock", "http", "json", "rulebook", "schema", "source", "text", "verdict", "xml"],
+        "a verdict is a pure function of evidence and rulebook: the judge sends nothing and knows no reference",
+    ),
+    layer(
+        "reference",
+        &["clock", "http", "ids", "json", "text"],
+        "behaviour is written twice, as rules and as code: a reference that reads the rules proves nothing",
+    ),
+    // 3: the wire.
+    layer("transport", &["clock", "http", "text"], "bytes go to and fro without anyone judging them"),
+    layer("server", &["clock", "http", "json", "reference", "text", "transport"], "it serves the reference and judges nothing"),
+    // 4: what makes runs, fixtures and comparisons, and what reports them.
+    layer(
+        "engine",
+        &[
+            "clock", "http", "json", "judge", "reference", "rulebook", "schema", "server", "text", "transport",
+            "verdict", "xml",
+        ],
+        "the engine emits events and never sees who consumes them",
+    ),
+    layer(
+        "check",
+        &["clock", "engine", "http", "json", "judge", "rulebook", "schema", "source", "text", "verdict", "xml"],
+        "files are judged offline, as the judge judges everything",
+    ),
+    layer(
+        "selftest",
+        &["clock", "engine", "http", "json", "judge", "reference", "rulebook", "schema", "text", "verdict"],
+        "the self-test plays what a run plays, against the reference alone",
+    ),
+    layer(
+        "fixtures",
+        &["clock", "engine", "http", "ids", "json", "judge", "rulebook", "schema", "source", "text", "verdict"],
+        "fixtures come from the rulebook, never from the reference",
+    ),
+    layer(
+        "compare",
+        &["engine", "json", "rulebook", "schema", "source", "text", "trace", "verdict"],
+        "rulebooks and records are compared without running anything",
+    ),
+    layer(
+        "report",
+        &["http", "json", "redact", "source", "text", "verdict"],
+        "a report renders a stored run of last year: it may know the record, never the engine or the rulebook",
+    ),
+];
+
+/// Everything above: it may use all.
+const TOP: [&str; 3] = ["cli", "lib", "main"];
+
+/// One use of another module.
+struct Use {
+    place: String,
+    from: String,
+    to: String,
+}
+
+#[test]
+fn every_module_uses_only_what_its_layer_may_use() {
+    let layers: BTreeMap<&str, &Layer> = LAYERS.iter().map(|l| (l.module, l)).collect();
+    let mut problems = String::new();
+    for used in uses() {
+        if TOP.contains(&used.from.as_str()) || used.from == used.to {
+            continue;
+        }
+        let (from, to) = (used.from.as_str(), used.to.as_str());
+        let Some(layer) = layers.get(from) else {
+            let _ = writeln!(problems, "{}: the module `{from}` has no layer: give it one in tests/it/layers.rs", used.place);
+            continue;
+        };
+        if !layer.may_use.contains(&to) {
+            let _ = writeln!(
+                problems,
+                "{}: `{from}` uses `{to}`, and may use only {}: {}",
+                used.place,
+                layer.may_use.join(", "),
+                layer.why
+            );
+        }
+    }
+    assert!(problems.is_empty(), "layers (ARCHITECTURE.md):\n{problems}");
+}
+
+#[test]
+fn the_table_lists_what_is_there_and_allows_what_is_used() {
+    let uses = uses();
+    let mut problems = String::new();
+    for layer in LAYERS {
+        let module = layer.module;
+        let folder = crate::program::root().join("src").join(module);
+        if !folder.is_dir() && !folder.with_extension("rs").is_file() {
+            let _ = writeln!(problems, "`{module}` is no module: take its line out");
+        }
+        for to in layer.may_use {
+            assert!(LAYERS.iter().any(|l| l.module == *to), "`{module}` may use `{to}`, which has no line");
+        }
+    }
+    // The two walls that the whole project rests on have something to hold back.
+    for module in ["judge", "reference", "report", "engine"] {
+        assert!(uses.iter().any(|u| u.from == module), "no file of `{module}` was read: the scan sees nothing");
+    }
+    assert!(problems.is_empty(), "{problems}");
+}
+
+#[test]
+fn an_upward_use_is_seen_in_every_spelling() {
+    for line in [
+        "use crate::engine::Target;",
+        "use crate::{clock, engine::Target};",
+        "    let x = crate::engine::run();",
+        "pub(crate) use crate::{text, json::{self, Limits}, engine};",
+        "use crate::{\n    clock,\n    engine,\n};",
+    ] {
+        assert!(modules_in(line).iter().any(|(_, module)| module == "engine"), "{line}");
+    }
+    assert!(modules_in("// crate::engine in a comment").is_empty());
+}
+
+fn uses() -> Vec<Use> {
+    let root = crate::program::root();
+    let mut uses = Vec::new();
+    for path in crate::program::files(&root.join("src"), &["rs"]) {
+        let shown = path.strip_prefix(&root).expect("it is under the root").to_owned();
+        let from = module_of(&shown);
+        let text = std::fs::read_to_string(&path).expect("sources are readable");
+        for (line, to) in modules_in(&text) {
+            uses.push(Use { place: format!("{}:{line}", shown.display()), from: from.clone(), to });
+        }
+    }
+    uses
+}
+
+/// `src/judge/mod.rs` and `src/judge.rs` are `judge`.
+fn module_of(path: &Path) -> String {
+    let first = path.components().nth(1).expect("it lies in src");
+    first.as_os_str().to_string_lossy().trim_end_matches(".rs").to_owned()
+}
+
+/// The line and the first segment of every `crate::` path, comments left out.
+fn modules_in(text: &str) -> Vec<(usize, String)> {
+    let comment = Regex::new(r"(?m)//.*$").expect("the pattern is well-formed");
+    let path = Regex::new(r"\bcrate::(?:(?<name>[a-z_0-9]+)|\{(?<list>(?:[^{};]|\{(?:[^{}]|\{[^{}]*\})*\})*)\})")
+        .expect("the pattern is well-formed");
+    let inner = Regex::new(r"\{(?:[^{}]|\{[^{}]*\})*\}").expect("the pattern is well-formed");
+    let text = comment.replace_all(text, "");
+    let mut found = Vec::new();
+    for captures in path.captures_iter(&text) {
+        let at = captures.get(0).expect("a match is whole").start();
+        let line = text[..at].matches('\n').count() + 1;
+        if let Some(name) = captures.name("name") {
+            found.push((line, name.as_str().to_owned()));
+        } else if let Some(list) = captures.name("list") {
+            let flat = inner.replace_all(list.as_str(), "");
+            for item in flat.split(',') {
+                let name = item.trim().split("::").next().unwrap_or_default().trim();
+                if !name.is_empty() {
+                    found.push((line, name.to_owned()));
+                }
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,70 @@
+//! A live target from outside: `serve` and `run` as two processes that know only each other's URL.
+
+use crate::program::{Served, run};
+use conformant::rulebook::Rulebook;
+use conformant::verdict::RunRecord;
+
+/// A fault that one field shows, and the rule that must say so.
+const FAULT: &str = "flow/meta-page-size-wrong";
+
+fn judge(served: &Served, folder: &std::path::Path) -> (i32, String, RunRecord) {
+    let target = format!("all={}", served.url);
+    let hooks = format!("{}/_control", served.url);
+    let (code, out, err) = run(
+        folder,
+        &["run", "--target", &target, "--hooks", &hooks, "--service", "flow", "--report", "json=run.json"],
+    );
+    let json = std::fs::read(folder.join("run.json")).unwrap_or_else(|e| panic!("no report: {e}\n{out}{err}"));
+    (code, out, serde_json::from_slice(&json).expect("the report is a record"))
+}
+
+#[test]
+fn a_broken_target_fails_with_everything_that_mends_it() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let served = Served::start(folder.path(), &["--fault", FAULT]);
+    let (code, out, record) = judge(&served, folder.path());
+    assert_eq!(code, 1, "{out}");
+
+    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let finding = record.findings.first().expect("the fault is found");
+    let rule = rulebook.rules.get(&finding.rule).expect("findings name rules");
+    let result = record.rules.iter().find(|r| r.id == rule.id).expect("it is in the report");
+    assert!(!result.source.lines.is_empty(), "{result:?}");
+    for told in [&rule.id, &rule.source.section, &finding.operation, &finding.pointer, &finding.expected] {
+        assert!(!told.is_empty(), "{finding:?}");
+        assert!(out.contains(told.as_str()), "the console does not show {told:?}:\n{out}");
+    }
+    for line in &rule.source.lines {
+        assert!(out.contains(&line.to_string()), "the console does not show line {line}:\n{out}");
+    }
+    assert!(out.contains(finding.actual.as_str()) && !finding.actual.is_empty(), "{finding:?}\n{out}");
+    assert!(finding.reproduce.starts_with("curl ") && finding.reproduce.contains(&served.url), "{finding:?}");
+    let secret = conformant::reference::account::AUTH_TOKEN;
+    assert!(!out.contains(secret), "the console shows a secret");
+    let diff = record.findings.iter().find(|f| !f.diff.is_empty());
+    if let Some(finding) = diff {
+        assert!(finding.diff.contains("\n-") && finding.diff.contains("\n+"), "{}", finding.diff);
+    }
+}
+
+#[test]
+fn a_clean_target_conforms_and_everything_was_judged() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let served = Served::start(folder.path(), &[]);
+    let (code, out, record) = judge(&served, folder.path());
+    assert_eq!(code, 0, "{out}");
+    assert!(record.complete && record.findings.is_empty(), "{out}");
+    assert!(record.summary.rules.pass > 100, "only {} rules were judged", record.summary.rules.pass);
+    assert!(record.targets["flow"].starts_with(&served.url), "{:?}", record.targets);
+}
+
+#[test]
+fn a_target_that_is_not_there_is_trouble_and_never_conformant() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback is there");
+    let target = format!("flow=http://{}", free.local_addr().expect("it is bound"));
+    drop(free);
+    let (code, out, err) = run(folder.path(), &["run", "--target", &target]);
+    assert_eq!(code, 3, "{out}{err}");
+    assert!(folder.path().join("reports/run.json").is_file(), "the report is written all the same");
+}

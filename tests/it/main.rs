@@ -1,0 +1,10 @@
+//! Tests of the whole: the tree's own rules, and the program as a user meets it.
+//!
+//! Unit tests stand beside the code, scenarios are trials of `tests/conformance`.
+
+mod cli;
+mod guards;
+mod layers;
+mod live;
+mod program;
+mod same_verdicts;

@@ -1,0 +1,84 @@
+//! What the tests share: the project's files, and the program as a process.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// The project's folder.
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Files of these endings under a folder, sorted; with no ending every file.
+pub(crate) fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
+    let is_wanted = |path: &Path| {
+        let ending = path.extension().unwrap_or_default().to_string_lossy();
+        endings.is_empty() || endings.contains(&ending.as_ref())
+    };
+    let mut files: Vec<PathBuf> = walkdir::WalkDir::new(folder)
+        .into_iter()
+        .filter_entry(|e| !["target", ".git", "reports"].iter().any(|n| e.file_name() == *n) || e.depth() == 0)
+        .map(|entry| entry.expect("the project's folders are readable"))
+        .filter(|entry| entry.file_type().is_file() && is_wanted(entry.path()))
+        .map(walkdir::DirEntry::into_path)
+        .collect();
+    files.sort();
+    files
+}
+
+/// The program with arguments, in a folder of its own, without the caller's configuration.
+pub(crate) fn conformant(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_conformant"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("CONFORMANT_") {
+            command.env_remove(name);
+        }
+    }
+    command.env_remove("BLESS");
+    command
+}
+
+/// Runs it to its end; the code, standard output and standard error.
+pub(crate) fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } =
+        conformant(folder, arguments).output().expect("the program can be started");
+    let code = status.code().expect("it ends by itself");
+    (code, text(&stdout), text(&stderr))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// `conformant serve` on a free port; ended when dropped.
+pub(crate) struct Served {
+    child: Child,
+    /// Where it listens.
+    pub(crate) url: String,
+}
+
+impl Served {
+    /// Starts it with further arguments and waits for its address.
+    pub(crate) fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let all: Vec<&str> = ["serve", "--port", "0"].iter().chain(arguments).copied().collect();
+        let mut child = conformant(folder, &all)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program can be started");
+        let stdout = child.stdout.take().expect("it is piped");
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).expect("it prints its address");
+        let url = line.trim().strip_prefix("listening ").expect("the address comes first").to_owned();
+        Self { child, url }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended already; then there is nothing to end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
