@@ -531,6 +531,11 @@ pub fn within(outer: &str, inner: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// True when a pointer, in which `*` stands for any segment, leads to `place`, above it or below it.
+pub fn overlap(pattern: &str, place: &str) -> bool {
+    segments(pattern).zip(segments(place)).all(|(p, s)| p == "*" || p == s)
+}
+
 /// A text as the JSON document it holds; nothing where it holds none.
 pub fn parse_text(text: &str) -> Option<Value> {
     parse(text.as_bytes(), Limits::default())

@@ -284,17 +284,23 @@ fn text_of(value: &Value) -> String {
 }
 
 /// Finds the operation that a foreign exchange belongs to; the parameters are read back from it.
-/// `path` is the target's path behind the service's base.
+/// `path` is the target's path behind the service's base; `configured` has the paths that no
+/// document shows.
 pub fn recognise<'a>(
     operations: impl Iterator<Item = &'a Operation>,
     request: &Request,
     path: &str,
+    configured: &Map<String, Value>,
 ) -> Option<(&'a Operation, BTreeMap<String, Value>)> {
     let segments: Vec<String> =
         path.split('/').filter(|s| !s.is_empty()).map(crate::http::percent_decode).collect();
     let mut best: Option<(usize, &Operation, BTreeMap<String, Value>)> = None;
     for operation in operations.filter(|o| o.method == request.method) {
-        let template: Vec<&str> = operation.path.split('/').filter(|s| !s.is_empty()).collect();
+        let shown = match &operation.path_from {
+            Some(key) => configured.get(key).and_then(Value::as_str).unwrap_or_default(),
+            None => &operation.path,
+        };
+        let template: Vec<&str> = shown.split('/').filter(|s| !s.is_empty()).collect();
         if template.len() != segments.len() {
             continue;
         }
@@ -336,7 +342,7 @@ fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap
             Place::Path => continue,
             Place::Header => request.headers.get(name).map(Value::from),
             Place::Query => repeated(&query, name),
-            Place::Body => repeated(&form, name).or_else(|| {
+            Place::Body => repeated(&form, name).or_else(|| bracketed(&form, name)).or_else(|| {
                 let document = document.as_ref()?;
                 match name.strip_suffix(']').and_then(|n| n.split_once('[')) {
                     Some((outer, inner)) => document.get(outer)?.get(inner).cloned(),
@@ -358,6 +364,18 @@ fn repeated(pairs: &[(String, String)], name: &str) -> Option<Value> {
         1 => values.pop(),
         _ => Some(Value::Array(values)),
     }
+}
+
+/// A hash as a form spells it: `details[key]=value`.
+fn bracketed(form: &[(String, String)], name: &str) -> Option<Value> {
+    let mut members = Map::new();
+    for (field, value) in form {
+        let inner = field.strip_prefix(name).and_then(|rest| rest.strip_prefix('['));
+        if let Some(key) = inner.and_then(|rest| rest.strip_suffix(']')) {
+            members.insert(key.to_owned(), Value::from(value.as_str()));
+        }
+    }
+    (!members.is_empty()).then_some(Value::Object(members))
 }
 
 /// The absolute URL of an exchange.

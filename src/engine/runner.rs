@@ -289,11 +289,9 @@ impl<'a> Runner<'a> {
         let expected = self.as_expected(step, &called);
         if matches!(called.acceptance, Acceptance::Rejected(_)) {
             if let Some(kind) = &step.judge {
-                self.evidence.payloads.push(Payload {
-                    kind: kind.clone(),
-                    value: Arc::new(value.clone()),
-                    step: self.step,
-                });
+                self.session.mangle_payload(kind, &mut value);
+                let value = Arc::new(value.clone());
+                self.evidence.payloads.push(Payload { kind: kind.clone(), value, step: self.step });
             }
             if step.either {
                 self.refused.extend(step.capture.clone());

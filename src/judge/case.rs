@@ -259,6 +259,11 @@ impl Seen<'_> {
         self.exchange.document()?.pointer(pointer)
     }
 
+    /// Whether something that a pointer with `*` selects, or would select, broke a rule of its own.
+    pub fn breaks(&self, pointer: &str) -> bool {
+        self.broken.iter().any(|broken| json::overlap(pointer, broken))
+    }
+
     /// The value at `pointer` in the accepted answer, whatever stands below it; nothing where it
     /// broke a rule itself.
     pub fn whole(&self, pointer: &str) -> Option<&Value> {

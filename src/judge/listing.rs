@@ -17,7 +17,12 @@ pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
         }
         let Some(key) = seen.value("/meta/key").and_then(Value::as_str) else { continue };
         let rule = format!("{}/{}/key", operation.service, operation.id);
-        let array = seen.whole(&format!("/{}", json::escape(key))).and_then(Value::as_array);
+        let place = format!("/{}", json::escape(key));
+        // An array that is missing or no array breaks its own rule.
+        if seen.breaks(&place) {
+            continue;
+        }
+        let array = seen.whole(&place).and_then(Value::as_array);
         let fact = array.is_none().then(|| Fact {
             pointer: "/meta/key".into(),
             kind: "list-key",

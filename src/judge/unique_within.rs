@@ -18,7 +18,8 @@ pub(super) fn judge(
 ) {
     let mut owners: BTreeMap<(String, String), String> = BTreeMap::new();
     for thing in case.of_kind(kind) {
-        let Some(value) = thing.value(at).filter(|v| !v.is_null()) else { continue };
+        // What was never set is no name, however it is written.
+        let Some(value) = thing.value(at).filter(|v| !v.is_null() && *v != "") else { continue };
         let (Some(identity), Some(scope)) =
             (thing.value(key).map(Value::to_string), thing.key(scope))
         else {

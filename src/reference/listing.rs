@@ -188,7 +188,6 @@ fn neighbours(
 fn insert_url(core: &Core, meta: &mut Map<String, Value>, name: &str, url: Option<String>) {
     let value = match url {
         Some(url) => Value::String(url),
-        None if core.varies(Variant::AbsentPageUrls) => return,
         None if core.varies(Variant::EmptyPageUrls) => json!(""),
         None => Value::Null,
     };
@@ -339,10 +338,9 @@ mod tests {
 
     #[test]
     fn walks_yield_each_item_once_under_every_freedom() {
-        let freedoms: [&[Variant]; 5] = [
+        let freedoms: [&[Variant]; 4] = [
             &[],
             &[Variant::EmptyPageUrls, Variant::OpaqueTokens],
-            &[Variant::AbsentPageUrls],
             &[Variant::EmptyLastPage],
             &[Variant::ShortPages],
         ];

@@ -16,7 +16,6 @@ super::faults::switches! {
         PageSizeRefused = "page-size-refused": "PageSize above the largest one is refused in place of cut.",
         PageSizeRaised = "page-size-raised": "PageSize 0 is raised to 1 in place of refused.",
         EmptyPageUrls = "empty-page-urls": "Where no page follows or precedes, its url is an empty text in place of null.",
-        AbsentPageUrls = "absent-page-urls": "Where no page follows or precedes, its url is left out in place of null.",
         EmptyLastPage = "empty-last-page": "A walk ends on an empty page.",
         ShortPages = "short-pages": "A page may hold fewer items than its size although more follow.",
         OpaqueTokens = "opaque-tokens": "Page tokens hold characters that need percent-encoding.",

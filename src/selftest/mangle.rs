@@ -2,16 +2,18 @@
 //! reference behaves as if it were broken, without knowing.
 
 use super::mutate::Mutation;
+use crate::engine::Target;
 use crate::engine::request::recognise;
 use crate::engine::sessions::Mangle;
 use crate::http::{Request, Response};
 use crate::json;
 use crate::reference::account;
 use crate::reference::auth::application;
+use crate::rulebook::rules::Comparison;
 use crate::rulebook::{Operation, Origin, Parameter, Place, Rule, Rulebook};
 use base64::Engine as _;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 /// One generated fault.
@@ -80,7 +82,8 @@ impl Rewrite {
             rewrites.push(Self::MadeUp { operation: operation.clone(), parameter: name.clone() });
         }
         if let Some(echo) = &parameter.echo {
-            if !parameter.required && !echo.at.contains('*') {
+            let may_differ = !echo.or.is_empty() || echo.compare == Comparison::Limit;
+            if !parameter.required && !may_differ && !echo.at.contains('*') {
                 rewrites.push(Self::Ignored { operation: operation.clone(), parameter: name.clone() });
             }
             if bounded && parameter.schema.get("enum").is_none() {
@@ -112,6 +115,10 @@ impl Rewrite {
     pub(super) fn touches(&self, operations: &BTreeSet<String>, kinds: &BTreeSet<String>, scenario: &str) -> bool {
         match self {
             Self::Representation { kind, .. } => kinds.contains(kind) || operations.contains(kind),
+            // Page tokens are sent wherever a list is walked.
+            Self::Refused { operation, parameter } if parameter == "PageToken" => {
+                operations.contains(operation)
+            }
             // The derived scenarios of the operation are what exercises its parameters.
             Self::Ignored { operation, .. }
             | Self::MadeUp { operation, .. }
@@ -122,10 +129,13 @@ impl Rewrite {
                 operations.contains(operation)
                     && scenario.strip_prefix(operation.as_str()).is_some_and(|rest| self.is_case(rest))
             }
-            Self::Broken { operation } | Self::OtherKey { operation } => {
-                operations.contains(operation) && scenario.starts_with(&format!("{operation}/"))
-            }
+            Self::Broken { operation } | Self::OtherKey { operation } => operations.contains(operation),
         }
+    }
+
+    /// The scenario that shows it best, where there is one.
+    pub(super) fn best(&self) -> Option<String> {
+        self.operation().map(|operation| format!("{operation}/happy"))
     }
 
     /// Whether a derived case, such as `/without-to`, is about what this fault breaks.
@@ -138,10 +148,10 @@ impl Rewrite {
                 let slug = slug(parameter);
                 case == format!("/{slug}-over-max") || case == format!("/{slug}-under-min")
             }
+            Self::Ignored { .. } if case == "/happy" || case == "/all-optional" => true,
             Self::Ignored { parameter, .. } | Self::Refused { parameter, .. } => {
                 let slug = slug(parameter);
                 case.starts_with(&format!("/{slug}=")) || case.starts_with(&format!("/{slug}-at-")) || case == format!("/optional-{slug}")
-                    || (parameter == "PageToken" && case == "/walk")
             }
             Self::Unguarded { .. } => case.starts_with("/credentials"),
             Self::Representation { .. } | Self::Broken { .. } | Self::OtherKey { .. } => true,
@@ -168,14 +178,19 @@ impl Rewrite {
 pub(super) struct Mangler<'a> {
     rulebook: &'a Rulebook,
     rewrite: &'a Rewrite,
+    targets: &'a BTreeMap<String, Target>,
     /// The last answer of the broken operation that was accepted.
     accepted: Mutex<Option<Response>>,
 }
 
 impl<'a> Mangler<'a> {
     /// A mangler for one fault.
-    pub(super) fn new(rulebook: &'a Rulebook, rewrite: &'a Rewrite) -> Self {
-        Self { rulebook, rewrite, accepted: Mutex::new(None) }
+    pub(super) fn new(
+        rulebook: &'a Rulebook,
+        rewrite: &'a Rewrite,
+        targets: &'a BTreeMap<String, Target>,
+    ) -> Self {
+        Self { rulebook, rewrite, targets, accepted: Mutex::new(None) }
     }
 
     /// The operation of a request, with its parameters, where it is the one that is broken.
@@ -183,10 +198,10 @@ impl<'a> Mangler<'a> {
         &self,
         service: &str,
         request: &Request,
-    ) -> Option<(&'a Operation, std::collections::BTreeMap<String, Value>)> {
+    ) -> Option<(&'a Operation, BTreeMap<String, Value>)> {
         let path = request.path().strip_prefix(&format!("/{service}"))?;
         let operations = self.rulebook.services.get(service)?.operations.values();
-        recognise(operations, request, path)
+        recognise(operations, request, path, &self.targets.get(service)?.values)
     }
 
     fn is_broken(&self, operation: &Operation) -> bool {
@@ -207,7 +222,12 @@ impl Mangle for Mangler<'_> {
                 let value = known.map(made_up).unwrap_or_default();
                 edit(operation, request, parameter, Some(&value));
             }
-            Rewrite::Unbounded { parameter, .. } => edit(operation, request, parameter, None),
+            Rewrite::Unbounded { parameter, .. } => {
+                let known = operation.parameters.iter().find(|p| p.name == *parameter);
+                if let (Some(known), Some(value)) = (known, sent.get(parameter)) {
+                    edit(operation, request, parameter, Some(&within_bounds(known, value)));
+                }
+            }
             Rewrite::Unguarded { .. } => {
                 let token = base64::engine::general_purpose::STANDARD
                     .encode(format!("{}:{}", account::API_KEY, account::API_SECRET));
@@ -318,11 +338,22 @@ fn made_up(parameter: &Parameter) -> String {
         Some(word) => word.to_owned(),
         None if parameter.name.contains("email") => "made.up@example.com".to_owned(),
         None if parameter.name.contains("country") => "1".to_owned(),
-        None if parameter.name.contains("phone") || parameter.name == "To" || parameter.name == "From" => {
-            "+12025550177".to_owned()
-        }
+        None if parameter.name.contains("phone") => "202-555-0177".to_owned(),
+        None if parameter.name == "To" || parameter.name == "From" => "+12025550177".to_owned(),
         None => "made-up".to_owned(),
     }
+}
+
+/// The value cut to its bound, so that the reference takes it.
+fn within_bounds(parameter: &Parameter, value: &Value) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let bound = |key: &str| parameter.schema.get(key).and_then(Value::as_i64);
+    if let Some(max) = bound("maxLength").and_then(|max| usize::try_from(max).ok()) {
+        return text.chars().take(max).collect();
+    }
+    let number: i64 = text.parse().unwrap_or_default();
+    let number = bound("maximum").map_or(number, |max| number.min(max));
+    bound("minimum").map_or(number, |min| number.max(min)).to_string()
 }
 
 /// Removes a parameter from a request, or sets it.

@@ -31,6 +31,16 @@ pub struct Row {
     pub errors: Vec<String>,
 }
 
+impl Row {
+    /// Takes up what another scenario showed.
+    pub(super) fn add(&mut self, other: Self) {
+        self.scenarios += other.scenarios;
+        self.killed_by.extend(other.killed_by);
+        self.failed_by.extend(other.failed_by);
+        self.errors.extend(other.errors);
+    }
+}
+
 /// How a row compares with what is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {

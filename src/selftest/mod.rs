@@ -55,6 +55,8 @@ enum Trial {
 struct Clean {
     /// Index into the plan.
     index: usize,
+    /// Scenario id.
+    scenario: String,
     exchanges: usize,
     operations: BTreeSet<String>,
     kinds: BTreeSet<String>,
@@ -107,6 +109,7 @@ impl Selftest<'_> {
                 .unwrap_or_default();
             clean.push(Clean {
                 index,
+                scenario: one.scenario.id.clone(),
                 exchanges: concluded.exchanges,
                 operations: concluded.operations,
                 kinds: concluded.kinds,
@@ -142,8 +145,19 @@ impl Selftest<'_> {
             }
         }
         let wanted = |id: &str| self.filters.is_empty() || self.filters.iter().any(|f| glob(f, id));
-        trials.retain(|trial| wanted(&trial.id()));
+        trials.retain(|trial| wanted(&trial.id()) && self.can_show(trial, clean));
         trials
+    }
+
+    /// Whether any scenario gives a generated fault something to change; the rules behind those that
+    /// cannot show are dead unless something else kills them.
+    fn can_show(&self, trial: &Trial, clean: &[Clean]) -> bool {
+        match trial {
+            Trial::Rewrite(rewrite) => {
+                clean.iter().any(|c| rewrite.touches(&c.operations, &c.kinds, &c.scenario))
+            }
+            Trial::Variant(_) | Trial::Fault(_) | Trial::Payload { .. } => true,
+        }
     }
 
     /// A change of a representation: of answers where the reference shows any, else of the
@@ -170,17 +184,7 @@ impl Selftest<'_> {
                 let sessions = self.sessions(BTreeSet::from([*fault]), BTreeSet::new());
                 self.over(touched, planned, &sessions)
             }
-            Trial::Rewrite(rewrite) => {
-                let mut touched: Vec<&Clean> = clean
-                    .iter()
-                    .filter(|c| rewrite.touches(&c.operations, &c.kinds, &planned[c.index].scenario.id))
-                    .collect();
-                touched.sort_by_key(|c| (c.exchanges, c.index));
-                touched.truncate(SCENARIOS_PER_REWRITE);
-                let mangle = mangle::Mangler::new(self.rulebook, rewrite);
-                let sessions = self.sessions(BTreeSet::new(), BTreeSet::new()).mangled(&mangle as &dyn Mangle);
-                self.over(touched.into_iter(), planned, &sessions)
-            }
+            Trial::Rewrite(rewrite) => self.rewritten(rewrite, planned, clean),
             Trial::Payload { kind, mutation, pointer } => self.payload(kind, *mutation, pointer),
         }
     }
@@ -204,6 +208,30 @@ impl Selftest<'_> {
             if concluded.result.verdict == Verdict::Error {
                 row.errors.push(format!("{}: {}", concluded.result.id, concluded.result.reason));
             }
+        }
+        row
+    }
+
+    /// A generated fault on the smallest scenarios that bring what it changes; on more of them until
+    /// something is found.
+    fn rewritten(&self, rewrite: &Rewrite, planned: &[Planned<'_>], clean: &[Clean]) -> Row {
+        let mut touched: Vec<&Clean> = clean
+            .iter()
+            .filter(|c| rewrite.touches(&c.operations, &c.kinds, &c.scenario))
+            .collect();
+        let best = rewrite.best();
+        touched.sort_by_key(|c| {
+            (best.as_ref() != Some(&c.scenario), c.exchanges, c.index)
+        });
+        let mangle = mangle::Mangler::new(self.rulebook, rewrite, &self.targets);
+        let sessions = self.sessions(BTreeSet::new(), BTreeSet::new()).mangled(&mangle as &dyn Mangle);
+        let at_first = if best.is_some() { 1 } else { SCENARIOS_PER_REWRITE };
+        let mut row = Row::default();
+        for clean in touched {
+            if row.scenarios >= at_first && !row.killed_by.is_empty() {
+                break;
+            }
+            row.add(self.over(std::iter::once(clean), planned, &sessions));
         }
         row
     }

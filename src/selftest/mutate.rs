@@ -11,8 +11,8 @@ pub(super) enum Mutation {
     Missing,
     /// Set it to null.
     Null,
-    /// Set it to a value of another type.
-    OtherType,
+    /// Set it to a value of a type that its schema does not admit.
+    OtherType(Other),
     /// Set it to a word outside its enumeration.
     Foreign,
     /// Cut the last character off: a SID of 31 digits.
@@ -29,13 +29,52 @@ pub(super) enum Mutation {
     ExtraField,
 }
 
+/// A type that a property can be given against its schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Other {
+    Number,
+    Text,
+    Flag,
+    List,
+    Object,
+}
+
+impl Other {
+    const ALL: [Self; 5] = [Self::Number, Self::Text, Self::Flag, Self::List, Self::Object];
+
+    fn is_among(self, types: &[String]) -> bool {
+        let names: &[&str] = match self {
+            Self::Number => &["number", "integer"],
+            Self::Text => &["string"],
+            Self::Flag => &["boolean"],
+            Self::List => &["array"],
+            Self::Object => &["object"],
+        };
+        types.iter().any(|t| names.contains(&t.as_str()))
+    }
+
+    /// A value of that type, as close as can be to what stood there: the number as text, the text
+    /// as a number.
+    fn value(self, was: &Value) -> Value {
+        match (self, was) {
+            (Self::Number, _) => json!(7),
+            (Self::Text, Value::Number(number)) => json!(number.to_string()),
+            (Self::Text, Value::Bool(flag)) => json!(flag.to_string()),
+            (Self::Text, _) => json!("7"),
+            (Self::Flag, _) => json!(true),
+            (Self::List, _) => json!([]),
+            (Self::Object, _) => json!({}),
+        }
+    }
+}
+
 impl Mutation {
     /// The word in the kill matrix.
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Missing => "missing",
             Self::Null => "null",
-            Self::OtherType => "other-type",
+            Self::OtherType(_) => "other-type",
             Self::Foreign => "foreign",
             Self::Cut => "cut",
             Self::Prefix => "prefix",
@@ -53,7 +92,7 @@ impl Mutation {
             // The parent must be there; the field itself need not.
             Self::Missing => json::expand(document, pointer).into_iter().map(|(at, _)| at).collect(),
             Self::Null
-            | Self::OtherType
+            | Self::OtherType(_)
             | Self::Foreign
             | Self::Cut
             | Self::Prefix
@@ -61,7 +100,7 @@ impl Mutation {
             | Self::TooLarge
             | Self::TooSmall => json::expand(document, pointer)
                 .into_iter()
-                .filter(|(_, value)| !value.is_null() || matches!(self, Self::OtherType))
+                .filter(|(_, value)| !value.is_null() || matches!(self, Self::OtherType(_)))
                 .map(|(at, _)| at)
                 .collect(),
             Self::ExtraField => json::expand(document, pointer)
@@ -84,15 +123,7 @@ impl Mutation {
         match self {
             Self::Missing => {}
             Self::Null => *slot = Value::Null,
-            Self::OtherType => {
-                *slot = match slot {
-                    Value::String(_) => json!(7),
-                    Value::Number(number) => json!(number.to_string()),
-                    Value::Bool(flag) => json!(flag.to_string()),
-                    Value::Array(_) => json!({}),
-                    Value::Object(_) | Value::Null => json!([]),
-                }
-            }
+            Self::OtherType(other) => *slot = other.value(slot),
             Self::Foreign => *slot = json!("conformant-foreign"),
             Self::Cut => {
                 if let Value::String(text) = slot {
@@ -144,8 +175,11 @@ pub(super) fn of_property(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec
     if !types.is_empty() && !admits("null") {
         mutations.push(Mutation::Null);
     }
-    if !types.is_empty() {
-        mutations.push(Mutation::OtherType);
+    // A number in place of a text and a text in place of a number come first: those are what
+    // truthy comparisons let through.
+    let other = Other::ALL.into_iter().find(|other| !other.is_among(&types));
+    if let Some(other) = other.filter(|_| !types.is_empty()) {
+        mutations.push(Mutation::OtherType(other));
     }
     if found.has("enum") {
         mutations.push(Mutation::Foreign);
@@ -261,7 +295,7 @@ mod tests {
             (Mutation::Missing, "/n", json!({"sid": "FW0", "list": [{"x": "a"}, {"x": "b"}]})),
             (Mutation::Null, "/sid", json!({"sid": null, "n": 5, "list": [{"x": "a"}, {"x": "b"}]})),
             (Mutation::Cut, "/sid", json!({"sid": "FW", "n": 5, "list": [{"x": "a"}, {"x": "b"}]})),
-            (Mutation::OtherType, "/n", json!({"sid": "FW0", "n": "5", "list": [{"x": "a"}, {"x": "b"}]})),
+            (Mutation::OtherType(Other::Text), "/n", json!({"sid": "FW0", "n": "5", "list": [{"x": "a"}, {"x": "b"}]})),
             (Mutation::Foreign, "/list/*/x", json!({"sid": "FW0", "n": 5,
                 "list": [{"x": "conformant-foreign"}, {"x": "conformant-foreign"}]})),
         ] {
