@@ -16,6 +16,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// How many unlisted fields of one object are reported.
 const EXTRA_FIELDS_MAX: usize = 50;
+/// How alike an unlisted name must be to a missing one to be taken for it, from 0 to 1.
+const MISNAMED_LIKENESS: f32 = 0.8;
 /// How much of a value a finding shows.
 const SHOWN: usize = 160;
 
@@ -28,7 +30,7 @@ pub struct Violation {
     pub rule: String,
     /// How binding it is: `must` or `should`.
     pub level: Level,
-    /// `missing-field`, `extra-field`, `null`, `type`, `enum`, `format`, `json-text`, `pattern`,
+    /// `missing-field`, `misnamed-field`, `extra-field`, `null`, `type`, `enum`, `format`, `json-text`, `pattern`,
     /// `bound`, `unique` or `shape`.
     pub kind: &'static str,
     /// What was expected, for a person.
@@ -99,7 +101,7 @@ impl Schemas {
         if !validator.is_valid(value) {
             defects.extend(validator.iter_errors(value).flat_map(|e| defects_of(&e)));
         }
-        let violations = one_each(defects)
+        let violations = name_misnamed(root, value, one_each(defects))
             .into_iter()
             .filter_map(|defect| attribute(rulebook, root, value, defect))
             .collect();
@@ -137,6 +139,20 @@ impl Schemas {
             defects.extend(validator.iter_errors(value).flat_map(|e| defects_of(&e)));
         }
         one_each(defects)
+    }
+}
+
+impl Defect {
+    /// The same, told at the unlisted field that has nearly the missing one's name; `at` is where
+    /// the judged value stands in the representation `whole` of the schema `root`.
+    pub fn renamed_in(mut self, root: &Value, whole: &Value, at: &str) -> Self {
+        self.pointer.insert_str(0, at);
+        if self.kind == "missing-field"
+            && let Some(misnamed) = misnamed(root, whole, &self.pointer)
+        {
+            self.misname(misnamed);
+        }
+        self
     }
 }
 
@@ -217,6 +233,13 @@ impl Defect {
         }
     }
 
+    /// The missing field stands here under another name.
+    fn misname(&mut self, pointer: String) {
+        self.kind = "misnamed-field";
+        self.actual = json::segments(&pointer).last().map(|name| format!("a field `{name}`")).unwrap_or_default();
+        self.pointer = pointer;
+    }
+
     /// One sentence that says what was expected and what was there.
     pub fn message(&self) -> String {
         let place = if self.pointer.is_empty() {
@@ -227,16 +250,18 @@ impl Defect {
         match self.kind {
             "missing-field" => format!("{place} is missing"),
             "extra-field" => format!("{place} is not listed"),
+            "misnamed-field" => format!("{place} stands where {} is due", self.expected),
             _ => format!("{place} is {}, expected {}", self.actual, self.expected),
         }
     }
 
     /// What a person should hear of first, when several things are wrong at one place.
     fn rank(&self) -> usize {
-        const ORDER: [&str; 10] = [
+        const ORDER: [&str; 11] = [
             "null",
             "type",
             "missing-field",
+            "misnamed-field",
             "extra-field",
             "enum",
             "json-text",
@@ -257,6 +282,44 @@ fn one_each(mut defects: Vec<Defect>) -> Vec<Defect> {
     defects.sort_by(|a, b| (&a.pointer, a.rank()).cmp(&(&b.pointer, b.rank())));
     defects.dedup_by(|a, b| a.pointer == b.pointer);
     defects
+}
+
+/// A field that is missing beside an unlisted one of nearly its name is one defect, not two: it
+/// is told at the place of the unlisted one, by the rule of the missing one.
+fn name_misnamed(root: &Value, value: &Value, mut defects: Vec<Defect>) -> Vec<Defect> {
+    let mut renamed = BTreeSet::new();
+    for defect in defects.iter_mut().filter(|d| d.kind == "missing-field") {
+        if let Some(misnamed) = misnamed(root, value, &defect.pointer) {
+            defect.rule = defect.rule.take().or_else(|| rule_at(root, value, &defect.pointer));
+            defect.misname(misnamed);
+            renamed.insert(defect.pointer.clone());
+        }
+    }
+    defects.retain(|d| d.kind != "extra-field" || !renamed.contains(&d.pointer));
+    defects.sort_by(|a, b| (&a.pointer, a.rank()).cmp(&(&b.pointer, b.rank())));
+    defects
+}
+
+/// Where the field that is missing at `pointer` stands under nearly its name, a name that the
+/// schema `root` does not list there.
+fn misnamed(root: &Value, value: &Value, pointer: &str) -> Option<String> {
+    let (parent, name) = pointer.rsplit_once('/')?;
+    let members = value.pointer(parent)?.as_object()?;
+    let mut applying = reach::beside(root, root);
+    let mut here = value;
+    for segment in json::segments(parent) {
+        applying = if here.is_array() {
+            reach::items(root, &applying)
+        } else {
+            reach::member(root, &applying, &segment)
+        };
+        here = here.pointer(&json::join("", &segment))?;
+    }
+    let is_listed = |key: &str| applying.iter().any(|s| s.get("properties").is_some_and(|p| p.get(key).is_some()));
+    let unlisted: Vec<&str> = members.keys().map(String::as_str).filter(|key| !is_listed(key)).collect();
+    let name = name.replace("~1", "/").replace("~0", "~");
+    let near = similar::get_close_matches(name.as_str(), &unlisted, 1, MISNAMED_LIKENESS);
+    near.first().map(|key| json::join(parent, key))
 }
 
 /// Finds what JSON Schema does not assert or not at the place we need: fields that are not listed,
@@ -544,6 +607,12 @@ fn rule_at(root: &Value, value: &Value, pointer: &str) -> Option<String> {
         rule = applying.iter().find_map(named).or(rule);
     }
     rule.or_else(|| first_rule(root))
+}
+
+/// The rule that a document breaks which is no document of this kind at all: that of its first
+/// required field.
+pub fn rule_of_whole(rulebook: &Rulebook, kind: &str) -> Option<String> {
+    rulebook.kinds.get(kind).and_then(|known| first_rule(&known.schema))
 }
 
 fn first_rule(root: &Value) -> Option<String> {

@@ -107,7 +107,7 @@ fn written(case: &Case<'_>, rule: &Rule, check: &Check, judgement: &mut Judgemen
         Check::Story {} | Check::Conforms { .. } | Check::PresentOnlyWhen { .. } => {}
         Check::Configured { kind, at, key } => configured::judge(case, rule, kind, at, key, judgement),
         Check::AtMostAfter { kind, at, after, seconds } => {
-            at_most_after::judge(case, rule, kind, at, after.as_deref(), *seconds, judgement);
+            at_most_after::judge(case, rule, kind, (at.as_deref(), after.as_deref()), *seconds, judgement);
         }
         Check::InFormat { parameter } => in_format::judge(case, rule, parameter, judgement),
         Check::Echoes { operations, parameter, at, compare, or } => {

@@ -36,12 +36,16 @@ pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: 
         .map(|v| v.pointer.clone())
         .collect();
     for (kind, prefix, value) in representations(rulebook, kind, value) {
+        let Some(known) = rulebook.kinds.get(&kind) else {
+            continue;
+        };
         for rule in schemas.payload_rules(rulebook, &kind) {
             let Some(rule) = rulebook.rules.get(rule) else {
                 continue;
             };
             let judging = Judging {
                 schemas,
+                root: &known.schema,
                 rule,
                 prefix: &prefix,
                 value,
@@ -80,6 +84,7 @@ fn representations<'a>(
 /// One rule over one representation.
 struct Judging<'a> {
     schemas: &'a Schemas,
+    root: &'a Value,
     rule: &'a Rule,
     prefix: &'a str,
     value: &'a Value,
@@ -176,8 +181,8 @@ impl Judging<'_> {
         }
         let mut wrong = Vec::new();
         for (at, value) in places {
-            for mut defect in self.schemas.misfits(&self.rule.id, schema, value) {
-                defect.pointer.insert_str(0, &at);
+            for defect in self.schemas.misfits(&self.rule.id, schema, value) {
+                let defect = defect.renamed_in(self.root, self.value, &at);
                 if self.is_under_broken(&defect.pointer) {
                     continue;
                 }

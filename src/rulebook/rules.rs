@@ -92,9 +92,9 @@ pub enum Check {
     AtMostAfter {
         /// The representation.
         kind: String,
-        /// The later time.
-        at: String,
-        /// The earlier time; now, when left out.
+        /// The later time; now, when left out.
+        at: Option<String>,
+        /// The earlier time; now, when left out. One of the two is given.
         after: Option<String>,
         /// How long.
         seconds: u64,

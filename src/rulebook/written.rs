@@ -223,9 +223,10 @@ impl Names<'_> {
                 kind, at, after, ..
             } => {
                 if self.kind(draft, kind) {
-                    self.within(draft, kind, "at", at);
-                    if let Some(after) = after {
-                        self.within(draft, kind, "after", after);
+                    for (key, pointer) in [("at", at), ("after", after)] {
+                        if let Some(pointer) = pointer {
+                            self.within(draft, kind, key, pointer);
+                        }
                     }
                 }
             }
