@@ -171,6 +171,12 @@ pub struct CheckArgs {
     /// har, token or qr.
     #[arg(long = "as", value_name = "KIND")]
     pub kind: String,
+    /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
+    #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Threads that judge lines side by side [default: as many as there are processors].
+    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
+    pub jobs: Option<usize>,
     /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,

@@ -1,66 +1,80 @@
-//! `check`: payload files judged offline, without any exchange.
+//! `check`: files judged offline, without any exchange.
 
 use super::args::CheckArgs;
-use super::{Done, Exit, Failure, load, output, reports_of};
-use crate::check::{self, Kind};
-use crate::report::{Consumer, Settings};
-use crate::verdict::{RunEvent, Verdict};
+use super::{Done, Exit, Failure, config, load, note, output, reports_of};
+use crate::check::{CheckError, Checker, Kind, STANDARD_INPUT, Surroundings};
+use crate::redact::Redactor;
+use crate::report::{Consumer, Keep, Settings, Stream};
+use crate::verdict::{Level, RunEvent, Verdict};
+use serde_json::{Value, json};
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-
-/// A payload file is read whole up to this size; NDJSON and HAR are streamed.
-const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 pub(super) fn check(args: &CheckArgs) -> Done {
     let reports = reports_of(&args.reports, &[])?;
     let rulebook = load(&args.specs)?;
     let kind = Kind::parse(&rulebook, &args.kind).map_err(Failure::Usage)?;
-    let mut checker = check::Checker::new(&rulebook, kind);
+    let known = config::known(args.config.as_deref())?;
+    if known.is_reference && matches!(kind, Kind::Token | Kind::Qr) {
+        note("no application is configured: judged as one of the reference's application");
+    }
+    let surroundings = Surroundings {
+        api_key: known.of_application("api_key"),
+        configured: json!({"auth": {"application": Value::Object(known.application)}}),
+        now: Some(crate::clock::now()),
+        jobs: args.jobs.unwrap_or_else(processors),
+    };
+    let mut checker = Checker::new(&rulebook, kind, surroundings);
     for path in &args.files {
         let name = path.display().to_string();
-        let bytes = read(path)?;
-        checker.file(&name, &bytes);
+        let mut source = open(path)?;
+        checker.file(&name, source.as_mut()).map_err(|error| match &error {
+            CheckError::Unreadable { .. } => Failure::Trouble(error.to_string()),
+            CheckError::TooLarge { .. } => Failure::Usage(error.to_string()),
+        })?;
     }
-    let (record, judged) = checker.finish();
+    let (record, counts) = checker.finish();
     let settings = Settings { strict: args.strict };
+    let redactor = Redactor::new(&known.secrets);
+    let mut keep = Keep::default();
     {
         let mut out = std::io::stdout();
         let mut console = output::console(&mut out, settings);
-        console.event(&RunEvent::Finished { record: Box::new(record.clone()) });
+        let mut stream = Stream::new(&redactor, vec![&mut console as &mut dyn Consumer, &mut keep]);
+        stream.send(RunEvent::Finished { record: Box::new(record) });
     }
+    let record = keep.record.ok_or_else(|| Failure::Trouble("the check left no record".to_owned()))?;
     output::write_reports(&reports, &record, settings)?;
-    let failed = record.findings.iter().any(|f| f.level == "must" || args.strict);
-    Ok(match (failed, judged) {
+    if counts.unlisted > 0 {
+        note(&format!("{} further findings are counted with their rules and not listed", counts.unlisted));
+    }
+    let failing = |level: Level| level == Level::Must || args.strict;
+    let failed = record.rules.iter().any(|r| r.verdict == Verdict::Fail && failing(r.level));
+    Ok(match (failed, counts.documents) {
         (true, _) => Exit::Failed,
-        (false, 0) => Exit::NothingJudged,
+        (false, 0) => {
+            note("nothing was judged: no file holds a document");
+            Exit::NothingJudged
+        }
         (false, _) if record.rules.iter().any(|r| r.verdict == Verdict::Error) => Exit::Trouble,
         (false, _) => Exit::Conformant,
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let shown = path.display();
-    if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .take(FILE_BYTES_MAX + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|e| Failure::Trouble(format!("standard input could not be read: {e}")))?;
-        return within(bytes, "standard input");
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
+}
+
+fn open(path: &Path) -> Result<Box<dyn Read + Send>, Failure> {
+    if path == Path::new(STANDARD_INPUT) {
+        return Ok(Box::new(std::io::stdin()));
     }
-    let meta = std::fs::metadata(path).map_err(|e| Failure::Usage(format!("{shown} could not be read: {e}")))?;
+    let shown = path.display();
+    let unreadable = |e: std::io::Error| Failure::Usage(format!("{shown} could not be read: {e}"));
+    let meta = std::fs::metadata(path).map_err(unreadable)?;
     if !meta.is_file() {
         return Err(Failure::Usage(format!("{shown} is no regular file")));
     }
-    if meta.len() > FILE_BYTES_MAX {
-        return Err(Failure::Usage(format!("{shown} is larger than {FILE_BYTES_MAX} bytes")));
-    }
-    std::fs::read(path).map_err(|e| Failure::Usage(format!("{shown} could not be read: {e}")))
-}
-
-fn within(bytes: Vec<u8>, name: &str) -> Result<Vec<u8>, Failure> {
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(Failure::Usage(format!("{name} is larger than {FILE_BYTES_MAX} bytes")));
-    }
-    Ok(bytes)
+    Ok(Box::new(File::open(path).map_err(unreadable)?))
 }

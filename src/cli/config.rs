@@ -193,6 +193,58 @@ pub(super) fn read(args: &RunArgs) -> Result<Config, Failure> {
     }
 }
 
+/// What files can be judged against: the targets as far as that needs no credentials.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// Base URL by service, where one is configured.
+    pub targets: BTreeMap<String, String>,
+    /// The application as it is configured; otherwise the reference's.
+    pub application: Map<String, Value>,
+    /// Nothing about an application is configured.
+    pub is_reference: bool,
+    /// What must appear in no output.
+    pub secrets: Vec<String>,
+}
+
+impl Known {
+    /// A text of the application: `name`, `id`, `scheme`, `api_key`.
+    pub(super) fn of_application(&self, key: &str) -> Option<String> {
+        let value = self.application.get(key)?;
+        Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    }
+}
+
+/// Reads of file and environment what files can be judged against.
+pub(super) fn known(config: Option<&Path>) -> Result<Known, Failure> {
+    let mut file = match config.map(Path::to_owned).or_else(find) {
+        Some(path) => parse(&path)?,
+        None => ConfigFile::default(),
+    };
+    let mut reader = Reader { problems: Vec::new(), secrets: Vec::new() };
+    let mut targets = BTreeMap::new();
+    for service in SERVICES {
+        let in_file = file.targets.get(service).and_then(|t| t.url.clone());
+        let url = environment(&format!("CONFORMANT_{}_URL", service.to_uppercase())).or(in_file);
+        if let Some(url) = url {
+            targets.insert(service.to_owned(), reader.fill(&format!("targets.{service}.url"), &url));
+        }
+    }
+    let entry = file.targets.remove("auth").and_then(|t| t.application).unwrap_or_default();
+    let mut application = reader.application("targets.auth.application", entry);
+    let is_reference = application.is_empty();
+    if is_reference {
+        let mut reference = reference_target("auth", "");
+        if let Some(Value::Object(values)) = reference.values.remove("application") {
+            application = values;
+        }
+    }
+    if reader.problems.is_empty() {
+        Ok(Known { targets, application, is_reference, secrets: reader.secrets })
+    } else {
+        Err(Failure::Usage(reader.problems.join("\nerror: ")))
+    }
+}
+
 /// The JSON Schema of the file.
 pub(super) fn schema() -> Value {
     schemars::schema_for!(ConfigFile).to_value()
@@ -361,9 +413,11 @@ impl Reader {
             };
             target.values.insert("format".to_owned(), json!(format));
         }
-        if let Some(application) = entry.application {
-            let known = self.application(&at("application"), application);
-            target.values.insert("application".to_owned(), Value::Object(known));
+        if name == "auth" {
+            let known = self.application(&at("application"), entry.application.unwrap_or_default());
+            if !known.is_empty() {
+                target.values.insert("application".to_owned(), Value::Object(known));
+            }
         }
         target
     }
@@ -371,8 +425,10 @@ impl Reader {
     fn application(&mut self, at: &str, entry: ApplicationEntry) -> Map<String, Value> {
         let mut known = Map::new();
         for (key, value) in [("id", entry.id), ("name", entry.name), ("scheme", entry.scheme)] {
-            if let Some(value) = value {
-                known.insert(key.to_owned(), json!(self.fill(&format!("{at}.{key}"), &value)));
+            let from_environment = environment(&format!("CONFORMANT_AUTH_APPLICATION_{}", key.to_uppercase()));
+            let in_file = value.map(|value| self.fill(&format!("{at}.{key}"), &value));
+            if let Some(value) = from_environment.or(in_file) {
+                known.insert(key.to_owned(), json!(value));
             }
         }
         let api_key = match environment("CONFORMANT_AUTH_API_KEY") {

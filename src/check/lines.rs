@@ -1,0 +1,223 @@
+//! NDJSON: one document a line, read in blocks that threads judge side by side, put together in
+//! the order of the lines.
+//!
+//! Holds a few blocks and no more, however large the file is. A line that is no document is a
+//! finding like any other; the lines behind it are judged all the same.
+
+use super::One;
+use crate::judge::Judgement;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+
+/// What is read at once and judged by one thread; a longer line makes a longer block.
+const BLOCK_BYTES: usize = 256 * 1024;
+/// A line longer than this is not read: as large as a document may be.
+const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Blocks in memory for each thread that judges.
+const BLOCKS_PER_JOB: usize = 3;
+/// How much of a file is looked at to tell whether it holds a document a line.
+const START_BYTES: u64 = 64 * 1024;
+
+/// What all lines came to.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    pub(super) judgement: Judgement,
+    /// Lines that were judged: all that are not blank.
+    pub(super) documents: usize,
+}
+
+/// Reads a file's start, and says whether the file holds a document a line: by its name, or, as
+/// standard input has none, by its first lines.
+pub(super) fn begin(name: &str, source: &mut dyn Read) -> io::Result<(Vec<u8>, bool)> {
+    let mut start = Vec::new();
+    if name.ends_with(".ndjson") || name.ends_with(".jsonl") {
+        return Ok((start, true));
+    }
+    if name != super::STANDARD_INPUT {
+        return Ok((start, false));
+    }
+    source.take(START_BYTES).read_to_end(&mut start)?;
+    let by_line = is_by_line(&start);
+    Ok((start, by_line))
+}
+
+/// True when one of the first two lines is an object of its own and the whole is no document: one
+/// of the two may be broken, and a document that is spread over lines begins with a part.
+fn is_by_line(start: &[u8]) -> bool {
+    let lines: Vec<&[u8]> = start.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|l| !l.is_empty()).collect();
+    let is_document = |text: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
+    let is_object = |line: &&&[u8]| line.starts_with(b"{") && is_document(line);
+    lines.len() > 1 && !is_document(start) && lines.iter().take(2).any(|line| is_object(&line))
+}
+
+/// Some lines of the file.
+#[derive(Debug)]
+struct Block {
+    /// Counted from 0.
+    number: usize,
+    /// Number of the first line, counted from 1.
+    line: usize,
+    /// Whole lines; empty for one that is too long to be read.
+    bytes: Vec<u8>,
+}
+
+/// Judges every line on so many threads; at most `keep` findings are kept, the first ones.
+pub(super) fn judge(
+    one: &One<'_>,
+    kind: &str,
+    start: &[u8],
+    source: &mut dyn Read,
+    jobs: usize,
+    keep: usize,
+) -> io::Result<Judged> {
+    let jobs = jobs.max(1);
+    let room = AtomicUsize::new(keep);
+    let (to_judge, blocks) = mpsc::sync_channel::<Block>(jobs);
+    let blocks = Mutex::new(blocks);
+    let (judged, results) = mpsc::channel::<(usize, Judged, Vec<u8>)>();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            let (blocks, judged, room) = (&blocks, judged.clone(), &room);
+            scope.spawn(move || {
+                loop {
+                    let next = blocks.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok(block) = next else { return };
+                    let result = block_of_lines(one, kind, &block, room);
+                    if judged.send((block.number, result, block.bytes)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(judged);
+        let mut reader = Reader { source, rest: start.to_vec(), line: 1, is_done: false };
+        let mut order = Order::default();
+        let mut spare: Vec<Vec<u8>> = (0..jobs * BLOCKS_PER_JOB).map(|_| Vec::new()).collect();
+        let mut number = 0;
+        loop {
+            // A buffer comes back once its lines are counted: that bounds what is in memory.
+            while spare.is_empty() {
+                let Ok(result) = results.recv() else { break };
+                order.take(result, &room, &mut spare);
+            }
+            while let Ok(result) = results.try_recv() {
+                order.take(result, &room, &mut spare);
+            }
+            let Some((line, bytes)) = reader.next(spare.pop().unwrap_or_default())? else { break };
+            if to_judge.send(Block { number, line, bytes }).is_err() {
+                break;
+            }
+            number += 1;
+        }
+        drop(to_judge);
+        for result in results {
+            order.take(result, &room, &mut spare);
+        }
+        Ok(order.whole)
+    })
+}
+
+/// Puts results into the order of the blocks.
+#[derive(Debug, Default)]
+struct Order {
+    whole: Judged,
+    next: usize,
+    early: BTreeMap<usize, (Judged, Vec<u8>)>,
+}
+
+impl Order {
+    fn take(&mut self, (number, judged, bytes): (usize, Judged, Vec<u8>), room: &AtomicUsize, spare: &mut Vec<Vec<u8>>) {
+        self.early.insert(number, (judged, bytes));
+        while let Some((mut judged, bytes)) = self.early.remove(&self.next) {
+            self.next += 1;
+            spare.push(bytes);
+            judged.judgement.findings.truncate(room.load(Ordering::Relaxed));
+            room.fetch_sub(judged.judgement.findings.len(), Ordering::Relaxed);
+            self.whole.judgement.merge(judged.judgement);
+            self.whole.documents += judged.documents;
+        }
+    }
+}
+
+fn block_of_lines(one: &One<'_>, kind: &str, block: &Block, room: &AtomicUsize) -> Judged {
+    let mut judged = Judged::default();
+    let mut take = |mut judgement: Judgement| {
+        let kept = judged.judgement.findings.len();
+        judgement.findings.truncate(room.load(Ordering::Relaxed).saturating_sub(kept));
+        judged.judgement.merge(judgement);
+        judged.documents += 1;
+    };
+    if block.bytes.is_empty() {
+        take(one.unreadable(kind, block.line, &format!("more than {LINE_BYTES_MAX} bytes in one line")));
+    }
+    for (index, line) in block.bytes.split(|b| *b == b'\n').enumerate() {
+        if !line.iter().all(u8::is_ascii_whitespace) {
+            take(one.document(kind, block.line + index, line));
+        }
+    }
+    judged
+}
+
+/// Cuts a source into blocks of whole lines.
+struct Reader<'a> {
+    source: &'a mut dyn Read,
+    /// What was read behind the last whole line.
+    rest: Vec<u8>,
+    /// Number of the line that `rest` begins with.
+    line: usize,
+    is_done: bool,
+}
+
+impl Reader<'_> {
+    /// The next block, in the given buffer, and the number of its first line. A line that is too
+    /// long comes as a block without bytes.
+    fn next(&mut self, mut buffer: Vec<u8>) -> io::Result<Option<(usize, Vec<u8>)>> {
+        buffer.clear();
+        buffer.append(&mut self.rest);
+        let line = self.line;
+        loop {
+            if !self.is_done && buffer.len() < BLOCK_BYTES {
+                let wanted = (BLOCK_BYTES - buffer.len()) as u64;
+                self.is_done = (&mut *self.source).take(wanted).read_to_end(&mut buffer)? < wanted as usize;
+            }
+            if self.is_done {
+                return Ok((!buffer.is_empty()).then_some((line, buffer)));
+            }
+            if let Some(end) = buffer.iter().rposition(|b| *b == b'\n') {
+                self.rest.extend_from_slice(&buffer[end + 1..]);
+                buffer.truncate(end);
+                self.line += 1 + buffer.iter().filter(|b| **b == b'\n').count();
+                // A block of line ends alone says nothing, and without bytes it would say too much.
+                if buffer.is_empty() {
+                    buffer.push(b'\n');
+                }
+                return Ok(Some((line, buffer)));
+            }
+            if buffer.len() >= LINE_BYTES_MAX {
+                self.skip_line(&mut buffer)?;
+                self.line += 1;
+                return Ok(Some((line, Vec::new())));
+            }
+            let wanted = buffer.len() as u64;
+            self.is_done = (&mut *self.source).take(wanted).read_to_end(&mut buffer)? < wanted as usize;
+        }
+    }
+
+    /// Reads on to the end of the line; what stands behind it is the rest.
+    fn skip_line(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
+        loop {
+            buffer.clear();
+            let read = (&mut *self.source).take(BLOCK_BYTES as u64).read_to_end(buffer)?;
+            if let Some(end) = buffer.iter().position(|b| *b == b'\n') {
+                self.rest.extend_from_slice(&buffer[end + 1..]);
+                return Ok(());
+            }
+            if read == 0 {
+                self.is_done = true;
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Files judged offline: payloads, NDJSON with one payload a line, HAR, registration tokens and QR
+//! strings.
+//!
+//! The same rules as in a run, over what files hold; nothing is sent, and no rule that needs more
+//! than a file shows is judged.
+
+mod lines;
+mod token;
+
+use crate::clock::Timestamp;
+use crate::engine::Recorder;
+use crate::json::{self, Limits};
+use crate::judge::evidence::{Evidence, Payload};
+use crate::judge::{Judgement, judge};
+use crate::rulebook::{Rule, Rulebook};
+use crate::schema::{Schemas, rule_of_whole};
+use crate::verdict::{Finding, Level, RunRecord};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::sync::Arc;
+
+/// The name of standard input.
+pub const STANDARD_INPUT: &str = "-";
+/// A file that is read whole may have so many bytes.
+const WHOLE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// So many findings are kept; the rest is counted with its rule.
+const FINDINGS_MAX: usize = 10_000;
+
+/// What files are judged as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A representation of the rulebook: `flow/execution`, `chat/channel[]`, `events/MessageSent/4`.
+    Representation(String),
+    /// A registration token in its compact form.
+    Token,
+    /// The text of a registration's QR code.
+    Qr,
+}
+
+impl Kind {
+    /// Reads what `--as` says; an event type stands for its current schema.
+    pub fn parse(rulebook: &Rulebook, text: &str) -> Result<Self, String> {
+        match text {
+            "token" => return Ok(Self::Token),
+            "qr" => return Ok(Self::Qr),
+            _ if rulebook.kinds.contains_key(text) => return Ok(Self::Representation(text.to_owned())),
+            _ => {}
+        }
+        match rulebook.event_types.get(text) {
+            Some(Some(kind)) => return Ok(Self::Representation(kind.clone())),
+            Some(None) => return Err(format!("no document shows the payload of {text}, so nothing can be judged")),
+            None => {}
+        }
+        let mut known = vec!["token", "qr"];
+        known.extend(rulebook.kinds.keys().map(String::as_str));
+        known.extend(rulebook.event_types.keys().map(String::as_str));
+        let near = crate::text::did_you_mean(text, &known);
+        let help = near.map_or_else(
+            || "see `conformant list kinds`".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        Err(format!("--as {text}: no such kind; {help}"))
+    }
+
+    /// The service whose rules judge it.
+    fn service(&self) -> &str {
+        match self {
+            Self::Representation(kind) => kind.split('/').next().unwrap_or_default(),
+            Self::Token | Self::Qr => "auth",
+        }
+    }
+}
+
+/// What files are judged against beside the rulebook.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// What the configuration says, by service: `/auth/application/name`.
+    pub configured: Value,
+    /// The application's key, where it is known.
+    pub api_key: Option<String>,
+    /// The time that tokens are judged at.
+    pub now: Option<Timestamp>,
+    /// Threads that judge lines side by side.
+    pub jobs: usize,
+}
+
+/// Why a file could not be judged at all.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// It could not be read.
+    #[error("{name} could not be read: {source}")]
+    Unreadable {
+        /// The file.
+        name: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is too large to be read whole.
+    #[error("{name} is larger than {limit} bytes; one document a line (.ndjson) is judged at any size")]
+    TooLarge {
+        /// The file.
+        name: String,
+        /// Bytes allowed.
+        limit: u64,
+    },
+}
+
+/// Judges files of one kind, one after the other.
+#[derive(Debug)]
+pub struct Checker<'a> {
+    rulebook: &'a Rulebook,
+    schemas: Schemas,
+    kind: Kind,
+    surroundings: Surroundings,
+    recorder: Recorder<'a>,
+    kept: usize,
+    outcome: Counts,
+}
+
+/// How much was judged and how much of it is listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Documents judged, unreadable ones included.
+    pub documents: usize,
+    /// Findings that are counted with their rule and not listed, as there are too many.
+    pub unlisted: usize,
+}
+
+impl<'a> Checker<'a> {
+    /// A checker for this kind.
+    pub fn new(rulebook: &'a Rulebook, kind: Kind, surroundings: Surroundings) -> Self {
+        let recorder = Recorder::new(rulebook, BTreeMap::new(), 0);
+        let schemas = Schemas::default();
+        Self { rulebook, schemas, kind, surroundings, recorder, kept: 0, outcome: Counts::default() }
+    }
+
+    /// Judges a file: one document, or one a line where its name or its first lines say so.
+    pub fn file(&mut self, name: &str, source: &mut (dyn Read + Send)) -> Result<(), CheckError> {
+        let unreadable = |source| CheckError::Unreadable { name: name.to_owned(), source };
+        let judgement = match self.kind.clone() {
+            Kind::Representation(kind) => {
+                let (start, by_line) = lines::begin(name, source).map_err(unreadable)?;
+                if by_line {
+                    self.lines(name, &kind, &start, source)?
+                } else {
+                    let bytes = whole(name, start, source)?;
+                    self.outcome.documents += 1;
+                    self.one(name).document(&kind, 0, &bytes)
+                }
+            }
+            Kind::Token => self.tokens(name, source, |one, line, text| one.token(line, text))?,
+            Kind::Qr => self.tokens(name, source, |one, line, text| one.qr(line, text))?,
+        };
+        self.take(name, judgement);
+        Ok(())
+    }
+
+    /// The record of all files, and how much was judged.
+    pub fn finish(self) -> (RunRecord, Counts) {
+        let service = self.kind.service().to_owned();
+        let selects = |rule: &Rule| rule.service == service;
+        (self.recorder.finish_judged(selects), self.outcome)
+    }
+
+    /// Tokens, one a line.
+    fn tokens(
+        &mut self,
+        name: &str,
+        source: &mut dyn Read,
+        one: impl Fn(&One<'_>, usize, &[u8]) -> Judgement,
+    ) -> Result<Judgement, CheckError> {
+        let bytes = whole(name, Vec::new(), source)?;
+        let lines: Vec<(usize, &[u8])> = bytes
+            .split(|b| *b == b'\n')
+            .enumerate()
+            .map(|(index, line)| (index + 1, line.trim_ascii()))
+            .filter(|(_, line)| !line.is_empty())
+            .collect();
+        let mut judgement = Judgement::default();
+        if lines.is_empty() {
+            // A file of nothing holds a token that is none.
+            judgement = one(&self.one(name), 0, b"");
+        }
+        for (number, line) in &lines {
+            let number = if lines.len() > 1 { *number } else { 0 };
+            judgement.merge(one(&self.one(name), number, line));
+        }
+        self.outcome.documents += lines.len().max(1);
+        Ok(judgement)
+    }
+
+    fn lines(
+        &mut self,
+        name: &str,
+        kind: &str,
+        start: &[u8],
+        source: &mut (dyn Read + Send),
+    ) -> Result<Judgement, CheckError> {
+        let one = self.one(name);
+        let keep = FINDINGS_MAX.saturating_sub(self.kept);
+        let judged = lines::judge(&one, kind, start, source, self.surroundings.jobs, keep)
+            .map_err(|source| CheckError::Unreadable { name: name.to_owned(), source })?;
+        self.outcome.documents += judged.documents;
+        Ok(judged.judgement)
+    }
+
+    fn one<'b>(&'b self, name: &'b str) -> One<'b> {
+        One { rulebook: self.rulebook, schemas: &self.schemas, surroundings: &self.surroundings, name }
+    }
+
+    /// Takes a file's judgement, without more findings than can be kept.
+    fn take(&mut self, name: &str, mut judgement: Judgement) {
+        let counted: usize = judgement.tallies.values().map(|t| t.findings).sum();
+        judgement.findings.truncate(FINDINGS_MAX.saturating_sub(self.kept));
+        self.kept += judgement.findings.len();
+        self.outcome.unlisted += counted - judgement.findings.len();
+        self.recorder.add_judgement(name, judgement);
+    }
+}
+
+/// Judges single documents of a file.
+#[derive(Clone, Copy, Debug)]
+struct One<'a> {
+    rulebook: &'a Rulebook,
+    schemas: &'a Schemas,
+    surroundings: &'a Surroundings,
+    name: &'a str,
+}
+
+impl One<'_> {
+    /// One JSON document; `line` is 0 where the file holds no other.
+    fn document(&self, kind: &str, line: usize, bytes: &[u8]) -> Judgement {
+        match json::parse(bytes, Limits::default()) {
+            Ok(parsed) => self.payloads(line, vec![(kind, parsed.value)]),
+            Err(fault) => self.unreadable(kind, line, &fault.to_string()),
+        }
+    }
+
+    /// Payloads that came together.
+    fn payloads(&self, line: usize, payloads: Vec<(&str, Value)>) -> Judgement {
+        let payloads = payloads
+            .into_iter()
+            .map(|(kind, value)| Payload { kind: kind.to_owned(), value: Arc::new(value), step: line })
+            .collect();
+        let evidence = Evidence {
+            scenario: self.name.to_owned(),
+            payloads,
+            configured: self.surroundings.configured.clone(),
+            now: self.surroundings.now,
+            ..Evidence::default()
+        };
+        let mut judgement = judge(self.rulebook, self.schemas, &evidence);
+        for finding in &mut judgement.findings {
+            finding.step = line;
+            finding.exchange = line;
+        }
+        judgement
+    }
+
+    /// A document that is none breaks what its kind begins with, as one of another type does.
+    fn unreadable(&self, kind: &str, line: usize, why: &str) -> Judgement {
+        let mut judgement = Judgement::default();
+        let rule = rule_of_whole(self.rulebook, kind).and_then(|id| self.rulebook.rules.get(&id));
+        let Some(rule) = rule else { return judgement };
+        let finding = Finding {
+            rule: rule.id.clone(),
+            level: match rule.level {
+                Level::Must => "must",
+                Level::Should | Level::May | Level::Open => "should",
+            }
+            .to_owned(),
+            service: rule.service.clone(),
+            scenario: self.name.to_owned(),
+            step: line,
+            exchange: line,
+            kind: "unreadable".to_owned(),
+            expected: format!("a JSON document: {kind}"),
+            actual: why.to_owned(),
+            message: format!("not a readable document: {why}"),
+            ..Finding::default()
+        };
+        judgement.conclude(&rule.id, Some(finding));
+        judgement
+    }
+}
+
+/// All that is left of a source, behind what was read already.
+fn whole(name: &str, mut start: Vec<u8>, source: &mut dyn Read) -> Result<Vec<u8>, CheckError> {
+    source
+        .take((WHOLE_BYTES_MAX + 1).saturating_sub(start.len() as u64))
+        .read_to_end(&mut start)
+        .map_err(|source| CheckError::Unreadable { name: name.to_owned(), source })?;
+    if start.len() as u64 > WHOLE_BYTES_MAX {
+        return Err(CheckError::TooLarge { name: name.to_owned(), limit: WHOLE_BYTES_MAX });
+    }
+    Ok(start)
+}

@@ -1,0 +1,351 @@
+//! Registration tokens and QR strings (D1, Registration without personal data) taken apart without
+//! trusting them, and judged by the rules of a registration.
+//!
+//! Whether a service takes the token is not judged here; what cannot be read is a finding at its
+//! place.
+
+use super::One;
+use crate::json::{self, Limits};
+use crate::judge::Judgement;
+use crate::verdict::Finding;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, DecodingKey, crypto};
+use serde_json::{Map, Value};
+
+/// The kind that a token is judged as.
+const TOKEN: &str = "auth/registration-token";
+/// The kind that the text of a QR code is judged as.
+const QR: &str = "auth/registration-qr";
+/// A text longer than this is no token: a QR code holds less than half of it.
+const TEXT_BYTES_MAX: usize = 8 * 1024;
+
+/// A part of a token that cannot be read, and why.
+#[derive(Debug, PartialEq, Eq)]
+struct Unreadable {
+    /// Pointer into the taken-apart token.
+    pointer: &'static str,
+    why: String,
+}
+
+impl One<'_> {
+    /// A registration token in its compact form.
+    pub(super) fn token(&self, line: usize, bytes: &[u8]) -> Judgement {
+        match text(bytes) {
+            Ok(text) => self.compact(line, text),
+            Err(why) => self.unreadable(TOKEN, line, &why),
+        }
+    }
+
+    /// The text of a QR code, and the token in it.
+    pub(super) fn qr(&self, line: usize, bytes: &[u8]) -> Judgement {
+        let text = match text(bytes) {
+            Ok(text) => text,
+            Err(why) => return self.unreadable(QR, line, &why),
+        };
+        let Some(address) = take_apart(text) else {
+            return self.unreadable(QR, line, "no address: it has no `://`");
+        };
+        let token = address.get("token").and_then(Value::as_str).map(str::to_owned);
+        let mut judgement = self.payloads(line, vec![(QR, Value::Object(address))]);
+        // A text that has not the shape of a token is told of once, as that.
+        if let Some(token) = token.filter(|token| token.split('.').count() == 3) {
+            judgement.merge(self.compact(line, &token));
+        }
+        judgement
+    }
+
+    fn compact(&self, line: usize, text: &str) -> Judgement {
+        let parts: Vec<&str> = text.split('.').collect();
+        let [header, claims, signature] = parts[..] else {
+            let why = format!("{} part(s) where three are joined by dots", parts.len());
+            return self.unreadable(TOKEN, line, &why);
+        };
+        let mut document = Map::new();
+        let mut faults = Vec::new();
+        for (pointer, part) in [("/header", header), ("/claims", claims)] {
+            match json_part(part) {
+                Ok(value) => {
+                    document.insert(pointer[1..].to_owned(), value);
+                }
+                Err(why) => faults.push(Unreadable { pointer, why }),
+            }
+        }
+        let message = &text[..text.len() - signature.len() - 1];
+        match self.verify(document.get("header"), message, signature) {
+            Ok(word) => {
+                document.insert("signature".to_owned(), Value::from(word));
+            }
+            Err(why) => faults.push(Unreadable { pointer: "/signature", why }),
+        }
+        let mut judgement = self.payloads(line, vec![(TOKEN, Value::Object(document))]);
+        for finding in &mut judgement.findings {
+            if let Some(fault) = faults.iter().find(|f| f.pointer == finding.pointer) {
+                tell(finding, fault);
+            }
+        }
+        judgement
+    }
+
+    /// What the signature is: `valid`, `invalid`, or `unchecked` where the key is not known or the
+    /// algorithm is wrong already. An error where it is none.
+    fn verify(&self, header: Option<&Value>, message: &str, signature: &str) -> Result<&'static str, String> {
+        let algorithm = header.and_then(|h| h.get("alg")).and_then(Value::as_str);
+        if algorithm.is_some_and(|a| a != "HS256") {
+            return Ok("unchecked");
+        }
+        if signature.is_empty() {
+            return Err("there is no signature".to_owned());
+        }
+        decode(signature)?;
+        let Some(key) = self.surroundings.api_key.as_deref() else { return Ok("unchecked") };
+        let key = DecodingKey::from_secret(key.as_bytes());
+        let fits = crypto::verify(signature, message.as_bytes(), &key, Algorithm::HS256);
+        Ok(if fits.unwrap_or(false) { "valid" } else { "invalid" })
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<&str, String> {
+    if bytes.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    if bytes.len() > TEXT_BYTES_MAX {
+        return Err(format!("{} bytes where {TEXT_BYTES_MAX} are allowed", bytes.len()));
+    }
+    std::str::from_utf8(bytes).map_err(|e| format!("not valid UTF-8 at byte {}", e.valid_up_to()))
+}
+
+/// `scheme://host?name=value` as an object; parameters stand beside scheme and host.
+fn take_apart(text: &str) -> Option<Map<String, Value>> {
+    let (scheme, rest) = text.split_once("://")?;
+    let (host, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let mut address = Map::new();
+    address.insert("scheme".to_owned(), Value::from(scheme));
+    address.insert("host".to_owned(), Value::from(host));
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        // A parameter that is named like a part of the address is told apart from it.
+        let name = if matches!(&*name, "scheme" | "host") { format!("{name}=") } else { name.into_owned() };
+        address.insert(name, Value::from(value.into_owned()));
+    }
+    Some(address)
+}
+
+fn json_part(part: &str) -> Result<Value, String> {
+    let bytes = decode(part)?;
+    match json::parse(&bytes, Limits::default()) {
+        Ok(parsed) => Ok(parsed.value),
+        Err(fault) => Err(fault.to_string()),
+    }
+}
+
+fn decode(part: &str) -> Result<Vec<u8>, String> {
+    URL_SAFE_NO_PAD.decode(part).map_err(|error| format!("not base64url without padding: {error}"))
+}
+
+/// A part that cannot be read is not merely missing.
+fn tell(finding: &mut Finding, fault: &Unreadable) {
+    finding.kind = "unreadable".to_owned();
+    finding.expected = format!("{} as base64url", fault.pointer.trim_start_matches('/'));
+    finding.actual.clone_from(&fault.why);
+    finding.message = format!("{} cannot be read: {}", fault.pointer, fault.why);
+    finding.diff.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::check::{Checker, Kind, Surroundings};
+    use crate::clock::{Timestamp, VIRTUAL_START_MS};
+    use crate::rulebook::Rulebook;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use jsonwebtoken::{Algorithm, EncodingKey, crypto};
+    use serde_json::{Value, json};
+    use std::path::Path;
+    use std::sync::OnceLock;
+
+    const KEY: &str = "the-production-key";
+    const NOW: i64 = VIRTUAL_START_MS / 1000;
+
+    fn rulebook() -> &'static Rulebook {
+        static RULEBOOK: OnceLock<Rulebook> = OnceLock::new();
+        RULEBOOK.get_or_init(|| Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}")))
+    }
+
+    fn found_as(kind: Kind, text: &str, api_key: Option<&str>) -> Vec<String> {
+        let surroundings = Surroundings {
+            configured: json!({"auth": {"application": {"name": "App", "id": "42", "scheme": "app"}}}),
+            api_key: api_key.map(str::to_owned),
+            now: Timestamp::from_second(NOW).ok(),
+            jobs: 1,
+        };
+        let mut checker = Checker::new(rulebook(), kind, surroundings);
+        checker.file("token", &mut text.as_bytes()).unwrap();
+        let (record, counts) = checker.finish();
+        assert_eq!(counts.documents, 1);
+        for finding in &record.findings {
+            let listed = record.rules.iter().find(|r| r.id == finding.rule);
+            assert!(listed.is_some_and(|r| r.findings > 0), "{} is not in the record", finding.rule);
+        }
+        let short = |rule: &str| rule.trim_start_matches("auth/registration-").to_owned();
+        record.findings.iter().map(|f| format!("{} {} {}", short(&f.rule), f.pointer, f.kind)).collect()
+    }
+
+    fn found(token: &str) -> Vec<String> {
+        found_as(Kind::Token, token, Some(KEY))
+    }
+
+    fn claims() -> Value {
+        json!({"iss": "App", "iat": NOW, "exp": NOW + 900, "context": {"custom_user_id": "u-1", "auth_app_id": 42}})
+    }
+
+    fn signed(header: &Value, claims: &Value, key: &str, algorithm: Algorithm) -> String {
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let message = format!("{}.{}", part(header), part(claims));
+        let signature = crypto::sign(message.as_bytes(), &EncodingKey::from_secret(key.as_bytes()), algorithm).unwrap();
+        format!("{message}.{signature}")
+    }
+
+    fn token(claims: &Value) -> String {
+        signed(&json!({"alg": "HS256", "typ": "JWT"}), claims, KEY, Algorithm::HS256)
+    }
+
+    fn changed(change: impl FnOnce(&mut Value)) -> String {
+        let mut claims = claims();
+        change(&mut claims);
+        token(&claims)
+    }
+
+    const SILENT: [&str; 0] = [];
+
+    #[test]
+    fn a_token_as_an_application_builds_it_breaks_nothing() {
+        assert_eq!(found(&token(&claims())), SILENT);
+        assert_eq!(found(&format!("{}\n", token(&claims()))), SILENT);
+        assert_eq!(found(&changed(|c| c["context"]["auth_app_id"] = json!("42"))), SILENT);
+    }
+
+    #[test]
+    fn further_claims_and_fractions_of_seconds_are_legal() {
+        let free = changed(|c| {
+            c["jti"] = json!("x");
+            c["context"]["more"] = json!([1]);
+        });
+        assert_eq!(found(&free), SILENT);
+        #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are far below 2^52")]
+        let fraction = changed(|c| {
+            c["iat"] = json!(NOW as f64 + 0.25);
+            c["exp"] = json!(NOW as f64 + 900.25);
+        });
+        assert_eq!(found(&fraction), SILENT);
+    }
+
+    #[test]
+    fn only_hs256_signs_a_token() {
+        let header = |alg: &str| json!({"alg": alg, "typ": "JWT"});
+        let other = signed(&header("HS384"), &claims(), KEY, Algorithm::HS384);
+        assert_eq!(found(&other), ["token/header/alg /header/alg enum"]);
+        let signed = signed(&header("none"), &claims(), KEY, Algorithm::HS256);
+        let unsigned = &signed[..=signed.rfind('.').unwrap()];
+        assert_eq!(found(unsigned), ["token/header/alg /header/alg enum"]);
+    }
+
+    #[test]
+    fn the_type_is_jwt() {
+        let other = signed(&json!({"alg": "HS256", "typ": "JWS"}), &claims(), KEY, Algorithm::HS256);
+        assert_eq!(found(&other), ["token/header/typ /header/typ enum"]);
+        let without = signed(&json!({"alg": "HS256"}), &claims(), KEY, Algorithm::HS256);
+        assert_eq!(found(&without), ["token/header/typ /header/typ missing-field"]);
+    }
+
+    #[test]
+    fn the_key_is_the_applications() {
+        let other = signed(&json!({"alg": "HS256", "typ": "JWT"}), &claims(), "another", Algorithm::HS256);
+        assert_eq!(found(&other), ["token/signature /signature enum"]);
+        assert_eq!(found_as(Kind::Token, &other, None), SILENT);
+    }
+
+    #[test]
+    fn issuer_and_application_are_the_configured_ones() {
+        assert_eq!(found(&changed(|c| c["iss"] = json!("Other"))), ["token/issuer-is-application /claims/iss configured"]);
+        let other = changed(|c| c["context"]["auth_app_id"] = json!(43));
+        assert_eq!(found(&other), ["token/application-id /claims/context/auth_app_id configured"]);
+    }
+
+    #[test]
+    fn fifteen_minutes_are_counted_from_issue_and_from_now() {
+        let long = changed(|c| c["iat"] = json!(NOW - 1));
+        assert_eq!(found(&long), ["token/lifetime /claims/exp too-late"]);
+        let far = changed(|c| {
+            c["iat"] = json!(NOW + 600);
+            c["exp"] = json!(NOW + 1500);
+        });
+        assert_eq!(found(&far), ["token/expiry-bound /claims/exp too-late"]);
+    }
+
+    #[test]
+    fn an_expired_token_is_told_of() {
+        let old = changed(|c| {
+            c["iat"] = json!(NOW - 900);
+            c["exp"] = json!(NOW - 60);
+        });
+        assert_eq!(found(&old), ["token/not-expired /claims/exp too-late"]);
+    }
+
+    #[test]
+    fn an_identifier_is_no_personal_data() {
+        let mail = changed(|c| c["context"]["custom_user_id"] = json!("a@b.example"));
+        assert_eq!(found(&mail), ["token/no-personal-data /claims/context/custom_user_id shape"]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_at_its_place() {
+        let whole = token(&claims());
+        let parts: Vec<&str> = whole.split('.').collect();
+        let (header, claims, signature) = (parts[0], parts[1], parts[2]);
+        for (text, wanted) in [
+            (String::new(), "token/header  unreadable"),
+            ("no token".to_owned(), "token/header  unreadable"),
+            (format!("{header}.{claims}"), "token/header  unreadable"),
+            (format!("{whole}.x"), "token/header  unreadable"),
+            (format!("{header}.{claims}."), "token/signature /signature unreadable"),
+            (format!("{header}.{claims}.{}", &signature[..20]), "token/signature /signature enum"),
+            (format!("{header}.{claims}.+/="), "token/signature /signature unreadable"),
+            (format!("{header}.{}.{signature}", &claims[..claims.len() / 2]), "token/claims /claims unreadable"),
+            (format!("{header}.b m.{signature}"), "token/claims /claims unreadable"),
+            (format!("{}.{claims}.{signature}", URL_SAFE_NO_PAD.encode("[")), "token/header /header unreadable"),
+            (format!("{}.{claims}.{signature}", URL_SAFE_NO_PAD.encode("[]")), "token/header /header type"),
+            ("\u{0}\u{1}.\u{2}.\u{3}".to_owned(), "token/header /header unreadable"),
+            ("x".repeat(100_000), "token/header  unreadable"),
+        ] {
+            let found = found(&text);
+            assert!(found.iter().any(|f| f == wanted), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_qr_string_is_an_address_with_a_token() {
+        let qr = |text: String| found_as(Kind::Qr, &text, Some(KEY));
+        let whole = token(&claims());
+        assert_eq!(qr(format!("app://account?token={whole}")), SILENT);
+        assert_eq!(qr(format!("other://account?token={whole}")), ["qr/scheme-is-application /scheme configured"]);
+        assert_eq!(qr(format!("app://user?token={whole}")), ["qr/host /host enum"]);
+        assert_eq!(qr("app://account".to_owned()), ["qr/token /token missing-field"]);
+        assert_eq!(qr("app://account?token=abc".to_owned()), ["qr/token /token pattern"]);
+        assert_eq!(qr(format!("app://account?token={whole}&x=1")), ["qr/no-other-fields /x extra-field"]);
+        assert_eq!(qr(whole.clone()), ["qr/scheme  unreadable"]);
+        let old = changed(|c| c["iss"] = json!("Other"));
+        assert_eq!(
+            qr(format!("app://account?token={old}")),
+            ["token/issuer-is-application /claims/iss configured"]
+        );
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+        #[test]
+        fn no_text_makes_it_panic(text in "[ -~\u{e9}]{0,40}(\\.[A-Za-z0-9_=-]{0,20}){0,4}") {
+            found(&text);
+            found_as(Kind::Qr, &format!("app://account?token={text}"), Some(KEY));
+        }
+    }
+}
