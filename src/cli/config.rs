@@ -233,7 +233,7 @@ pub(super) fn known(config: Option<&Path>) -> Result<Known, Failure> {
     let mut application = reader.application("targets.auth.application", entry);
     let is_reference = application.is_empty();
     if is_reference {
-        let mut reference = reference_target("auth", "");
+        let mut reference = Target::of_reference("auth", "");
         if let Some(Value::Object(values)) = reference.values.remove("application") {
             application = values;
         }
