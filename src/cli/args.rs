@@ -32,6 +32,17 @@ pub enum Command {
     List(ListArgs),
     /// Check that every sentence of the documents is ruled, open, a definition or narrative.
     Trace(TraceArgs),
+    /// Compare two rulebooks, two representations or two revisions of the documents: each change,
+    /// and whom it breaks.
+    Diff(DiffArgs),
+    /// Compare two stored runs side by side.
+    Compare(CompareArgs),
+    /// Judge a stored run by the present rulebook and waivers, as far as its record tells.
+    Judge(JudgeArgs),
+    /// Merge the records of a run's partitions into one.
+    Merge(MergeArgs),
+    /// Begin the next version of an event.
+    Events(EventsArgs),
     /// Print the JSON Schema of a file format, for editors.
     Schema(SchemaArgs),
     /// Print a completion script for a shell.
@@ -259,6 +270,7 @@ pub enum SchemaName {
     OpenPoints,
     Config,
     Waivers,
+    Declared,
 }
 
 /// `conformant schema`.
@@ -273,4 +285,95 @@ pub struct SchemaArgs {
 pub struct CompletionsArgs {
     /// For which shell.
     pub shell: clap_complete::Shell,
+}
+
+/// `conformant diff`.
+#[derive(Args, Debug)]
+pub struct DiffArgs {
+    /// The older one: a folder, a representation such as MessageSent/4, or a git revision such as
+    /// main or main:specs.
+    pub old: String,
+    /// The newer one, of the same sort.
+    pub new: String,
+    /// The rulebook that representations are taken from, and what rests on the documents.
+    #[command(flatten)]
+    pub specs: Specs,
+    /// Breaking changes that are meant, each with its reason.
+    #[arg(long, value_name = "FILE")]
+    pub declare: Option<PathBuf>,
+    /// List the fixtures in this folder that a change touches.
+    #[arg(long, value_name = "DIR")]
+    pub fixtures: Option<PathBuf>,
+    /// Write the comparison: text, json, markdown or junit, and where (`-` is standard output).
+    #[arg(long = "report", value_name = "FORMAT=PATH")]
+    pub reports: Vec<String>,
+}
+
+/// `conformant compare`.
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// Record of the first run, as `run --report json=FILE` writes it.
+    #[arg(value_name = "A.json")]
+    pub a: PathBuf,
+    /// Record of the second run.
+    #[arg(value_name = "B.json")]
+    pub b: PathBuf,
+    /// Write the difference: text, json or markdown, and where (`-` is standard output).
+    #[arg(long = "report", value_name = "FORMAT=PATH")]
+    pub reports: Vec<String>,
+}
+
+/// `conformant judge`.
+#[derive(Args, Debug)]
+pub struct JudgeArgs {
+    /// Record of the run.
+    #[arg(value_name = "RUN.json")]
+    pub run: PathBuf,
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
+    /// Accepted failures, each with reason and expiry.
+    #[arg(long, value_name = "FILE")]
+    pub waivers: Option<PathBuf>,
+    /// Findings of level `should` fail too.
+    #[arg(long)]
+    pub strict: bool,
+    /// Reports.
+    #[command(flatten)]
+    pub reports: Reports,
+}
+
+/// `conformant merge`.
+#[derive(Args, Debug)]
+pub struct MergeArgs {
+    /// Records of the parts.
+    #[arg(required = true, value_name = "RUN.json")]
+    pub runs: Vec<PathBuf>,
+    /// Findings of level `should` fail too.
+    #[arg(long)]
+    pub strict: bool,
+    /// Reports of the whole run.
+    #[command(flatten)]
+    pub reports: Reports,
+}
+
+/// `conformant events`.
+#[derive(Args, Debug)]
+pub struct EventsArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: EventsCommand,
+}
+
+/// What can be done with events.
+#[derive(Debug, Subcommand)]
+pub enum EventsCommand {
+    /// Begin the next version of an event from its last one.
+    New {
+        /// Its schema name, such as MessageSent.
+        name: String,
+        /// The rulebook's folder.
+        #[arg(long, value_name = "DIR", default_value = "specs", env = "CONFORMANT_SPECS")]
+        specs: PathBuf,
+    },
 }

@@ -4,14 +4,18 @@ mod args;
 mod check;
 mod completions;
 mod config;
+mod diff;
+mod events;
 mod explain;
 mod list;
 mod output;
+mod revision;
 mod run;
 mod schema;
 mod selftest;
 mod serve;
 mod signals;
+mod stored;
 mod trace;
 
 pub use args::Cli;
@@ -93,6 +97,11 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::explain(&args),
         Command::List(args) => list::list(&args),
         Command::Trace(args) => trace::trace(&args),
+        Command::Diff(args) => diff::diff(&args),
+        Command::Compare(args) => stored::compare(&args),
+        Command::Judge(args) => stored::judge(&args),
+        Command::Merge(args) => stored::merge(&args),
+        Command::Events(args) => events::events(&args),
         Command::Schema(args) => schema::schema(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man => completions::man(),

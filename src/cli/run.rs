@@ -31,7 +31,15 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let scenarios: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
     let rulebook = Rulebook::load(args.specs.specs.as_deref(), &scenarios).map_err(Failure::Problems)?;
     let seed = args.seed.unwrap_or_default();
-    let selection = selection(args, &config)?;
+    let mut selection = selection(args, &config)?;
+    if let Some(revision) = &args.since {
+        let touched = super::diff::scenarios_since(&super::diff::rulebook_of(revision)?, &rulebook);
+        selection.only = narrowed(&selection.only, touched);
+        if selection.only.is_empty() {
+            note(&format!("nothing was judged: no selected scenario is touched since {revision}"));
+            return Ok(Exit::NothingJudged);
+        }
+    }
     let planned = plan::plan(&rulebook, &selection, args.shuffle.then_some(seed));
     if planned.is_empty() {
         return Ok(nothing(args));
@@ -84,7 +92,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     for problem in &waiver_problems {
         note(&format!("waiver: {problem}"));
     }
-    let exit = conclude(args, &record, &waiver_problems, trouble);
+    let exit = conclude(args.strict, args.require_complete, &record, &waiver_problems, trouble);
     Ok(signals.exit().unwrap_or(exit))
 }
 
@@ -157,6 +165,11 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
     })
 }
 
+/// What is wanted on both counts; an empty list so far means all.
+fn narrowed(so_far: &[String], wanted: Vec<String>) -> Vec<String> {
+    wanted.into_iter().filter(|id| so_far.is_empty() || so_far.contains(id)).collect()
+}
+
 /// Scenarios that did not pass in the last run.
 fn last_failed() -> Result<Vec<String>, Failure> {
     let failed = |e: &dyn std::fmt::Display| {
@@ -173,7 +186,7 @@ fn last_failed() -> Result<Vec<String>, Failure> {
     Ok(ids)
 }
 
-fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
+pub(super) fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
     let shown = path.display().to_string();
     let bytes = std::fs::read(path)
         .map_err(|e| Failure::Usage(format!("waivers {shown} could not be read: {e}")))?;
@@ -192,10 +205,16 @@ fn nothing(args: &RunArgs) -> Exit {
 }
 
 /// The exit code of a finished run.
-fn conclude(args: &RunArgs, record: &RunRecord, waiver_problems: &[String], trouble: bool) -> Exit {
+pub(super) fn conclude(
+    strict: bool,
+    require_complete: bool,
+    record: &RunRecord,
+    waiver_problems: &[String],
+    trouble: bool,
+) -> Exit {
     let failing = |level: Level| match level {
         Level::Must => true,
-        Level::Should => args.strict,
+        Level::Should => strict,
         Level::May | Level::Open => false,
     };
     let failed = record.rules.iter().any(|r| r.verdict == Verdict::Fail && failing(r.level));
@@ -212,7 +231,7 @@ fn conclude(args: &RunArgs, record: &RunRecord, waiver_problems: &[String], trou
         note("nothing was judged");
         return Exit::NothingJudged;
     }
-    if args.require_complete {
+    if require_complete {
         let missing: Vec<&str> = record
             .rules
             .iter()

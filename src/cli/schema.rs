@@ -2,6 +2,7 @@
 
 use super::args::{SchemaArgs, SchemaName};
 use super::{Done, Exit, Failure, config, say};
+use crate::compare::DeclaredFile;
 use crate::rulebook::{open_points::OpenPointFile, rules::RuleFile, scenario::ScenarioFile};
 use crate::waivers::WaiverFile;
 
@@ -11,6 +12,7 @@ pub(super) fn schema(args: &SchemaArgs) -> Done {
         SchemaName::Rules => schemars::schema_for!(RuleFile).to_value(),
         SchemaName::OpenPoints => schemars::schema_for!(OpenPointFile).to_value(),
         SchemaName::Waivers => schemars::schema_for!(WaiverFile).to_value(),
+        SchemaName::Declared => schemars::schema_for!(DeclaredFile).to_value(),
         SchemaName::Config => config::schema(),
     };
     let text = serde_json::to_string_pretty(&schema)

@@ -414,11 +414,11 @@ impl Row {
 
 const UNORDERED: &str =
     "old and new are neither wider nor narrower, so what was right may be wrong";
-const MORE_TO_READ: &str = "it may meet what it was told would never come";
-const LESS_TO_WRITE: &str = "it may write what is no longer right";
-const MORE_TO_TAKE: &str = "it has to take what it was free to refuse";
-const MORE_TO_REFUSE: &str = "it takes what has to be refused now";
-const GONE: &str = "what it reads is no longer there";
+const MORE_TO_READ: &str = "they may meet what they were told would never come";
+const LESS_TO_WRITE: &str = "they may write what is no longer right";
+const MORE_TO_TAKE: &str = "they have to take what they were free to refuse";
+const MORE_TO_REFUSE: &str = "they take what has to be refused now";
+const GONE: &str = "what they read is no longer there";
 const TEXT: &str = "only the words differ";
 const OFFER: &str = "nothing that was right becomes wrong";
 const EVIDENCE: &str = "a scenario produces evidence and asks nothing of anybody";
@@ -430,21 +430,21 @@ pub(super) const TABLE: &[Row] = {
     use Direction::{Neither, Request, Response};
     &[
         at(What::Property, Added, Response)
-            .harmless(Additive, "the object may hold fields that are not listed, so a reader passes over it"),
+            .harmless(Additive, "the object may hold fields that are not listed, so readers pass over it"),
         at(What::Property, Removed, Response).consumers(GONE),
         at(What::Property, Added, Request).harmless(Additive, OFFER),
-        at(What::Property, Removed, Request).consumers("what it writes there is no longer read"),
+        at(What::Property, Removed, Request).consumers("what they write there is no longer read"),
         at(What::ClosedProperty, Added, Response).consumers(
-            "the object lists all it may hold, so a consumer that checks by the old list refuses the new field",
+            "the object lists all it may hold, so those who check by the old list refuse the new field",
         ),
         at(What::ClosedProperty, Removed, Response)
             .consumers(GONE)
-            .producers("the object lists all it may hold, so a producer that still writes the field breaks it"),
+            .producers("the object lists all it may hold, so those who still write the field are wrong"),
         at(What::ClosedProperty, Added, Request).producers(
-            "the object lists all it may hold, so a producer that checks by the old list refuses the new field",
+            "the object lists all it may hold, so those who check by the old list refuse the new field",
         ),
         at(What::ClosedProperty, Removed, Request)
-            .consumers("the object lists all it may hold, so what it still writes there is wrong"),
+            .consumers("the object lists all it may hold, so what they still write there is wrong"),
         at(What::OtherFields, Narrowed, Response)
             .producers("fields beyond the list, free until now, are wrong"),
         at(What::OtherFields, Widened, Response)
@@ -453,7 +453,7 @@ pub(super) const TABLE: &[Row] = {
             .consumers("fields beyond the list, free until now, are wrong"),
         at(What::OtherFields, Widened, Request)
             .producers("fields may come that the closed list ruled out"),
-        at(What::Required, Added, Response).producers("it may leave out what has to be there now"),
+        at(What::Required, Added, Response).producers("they may leave out what has to be there now"),
         at(What::Required, Removed, Response).consumers("what was always there may be missing"),
         at(What::Required, Added, Request)
             .consumers("a request without it is refused now")
@@ -478,7 +478,7 @@ pub(super) const TABLE: &[Row] = {
         at(What::Bound, Changed, Response).consumers(UNORDERED).producers(UNORDERED),
         at(What::Bound, Narrowed, Request)
             .consumers(LESS_TO_WRITE)
-            .producers("it honours in full what lies beyond the bound now"),
+            .producers("they honour in full what lies beyond the bound now"),
         at(What::Bound, Widened, Request).producers(MORE_TO_TAKE),
         at(What::Bound, Changed, Request).consumers(UNORDERED).producers(UNORDERED),
         at(What::Form, Narrowed, Response).producers(LESS_TO_WRITE),
@@ -499,33 +499,33 @@ pub(super) const TABLE: &[Row] = {
         at(What::Default, Added, Request)
             .harmless(WasOpenNowStated, "which value stands when none is sent was not stated"),
         at(What::Default, Removed, Request)
-            .consumers("the value that it relied on by sending none is no longer stated"),
+            .consumers("the value that they relied on by sending none is no longer stated"),
         at(What::Default, Changed, Request)
             .consumers("sending none means another value now")
-            .producers("it puts the old value where none is sent"),
+            .producers("they put the old value where none is sent"),
         at(What::Words, Changed, Request).harmless(Clarified, TEXT),
         at(What::Words, Changed, Response).harmless(Clarified, TEXT),
         at(What::Words, Changed, Neither).harmless(Clarified, TEXT),
         at(What::Representation, Added, Response).harmless(Additive, OFFER),
         at(What::Representation, Removed, Response).consumers(GONE),
         at(What::Representation, Added, Request).harmless(Additive, OFFER),
-        at(What::Representation, Removed, Request).consumers("what it writes is no longer described"),
+        at(What::Representation, Removed, Request).consumers("what they write is no longer described"),
         at(What::Operation, Added, Request).harmless(Additive, OFFER),
-        at(What::Operation, Removed, Request).consumers("what it calls is no longer there"),
+        at(What::Operation, Removed, Request).consumers("what they call is no longer there"),
         at(What::Address, Changed, Request)
-            .consumers("it calls the old address")
-            .producers("it answers at the old address"),
+            .consumers("they call the old address")
+            .producers("they answer at the old address"),
         at(What::PathVersion, Added, Request).harmless(Additive, OFFER),
-        at(What::PathVersion, Removed, Request).consumers("what it calls is no longer there"),
+        at(What::PathVersion, Removed, Request).consumers("what they call is no longer there"),
         at(What::PathVersion, Changed, Request)
-            .consumers("it calls under the old version")
-            .producers("it answers under the old version"),
+            .consumers("they call under the old version")
+            .producers("they answer under the old version"),
         at(What::Parameter, Added, Request).harmless(Additive, OFFER),
-        at(What::Parameter, Removed, Request).consumers("what it sends no longer has an effect"),
+        at(What::Parameter, Removed, Request).consumers("what they send no longer has an effect"),
         at(What::Echo, Added, Request).producers("what was sent has to come back now"),
-        at(What::Echo, Removed, Request).consumers("what it sent need not come back"),
+        at(What::Echo, Removed, Request).consumers("what they sent need not come back"),
         at(What::Echo, Changed, Request)
-            .consumers("what it sent comes back elsewhere or otherwise")
+            .consumers("what they sent comes back elsewhere or otherwise")
             .producers("what was sent has to come back elsewhere or otherwise"),
         at(What::Credentials, Added, Request)
             .consumers("a request without credentials is refused now")
@@ -538,8 +538,8 @@ pub(super) const TABLE: &[Row] = {
         at(What::Answer, Removed, Response).consumers(GONE),
         at(What::Answer, Changed, Response).consumers(UNORDERED).producers(UNORDERED),
         at(What::ListKey, Changed, Response)
-            .consumers("it reads the list under its old name")
-            .producers("it writes the list under its old name"),
+            .consumers("they read the list under its old name")
+            .producers("they write the list under its old name"),
         at(What::EventVersion, Added, Response)
             .harmless(Additive, "the older versions stay valid for their own number"),
         at(What::EventVersion, Removed, Response)
@@ -548,19 +548,19 @@ pub(super) const TABLE: &[Row] = {
             .consumers("a version that was released means something else now")
             .producers("a version that was released means something else now"),
         at(What::EventType, Added, Response).harmless(Additive, OFFER),
-        at(What::EventType, Removed, Response).consumers("what it subscribed to no longer comes"),
+        at(What::EventType, Removed, Response).consumers("what they subscribed to no longer comes"),
         at(What::EventSchema, Added, Response)
             .harmless(WasOpenNowStated, "which schema the payload has was not shown"),
         at(What::EventSchema, Removed, Response).consumers("what the payload holds is no longer said"),
         at(What::EventSchema, Changed, Response)
-            .producers("it writes the old version; what the consumer meets is listed field by field"),
-        at(What::Rule, Added, Neither).producers("more is asked of it"),
-        at(What::Rule, Removed, Neither).consumers("it may rely on what is no longer said"),
+            .producers("they write the old version; what consumers meet is listed field by field"),
+        at(What::Rule, Added, Neither).producers("more is asked of them"),
+        at(What::Rule, Removed, Neither).consumers("they may rely on what is no longer said"),
         at(What::Rule, Changed, Neither).consumers(UNORDERED).producers(UNORDERED),
         at(What::RuleOnOpenPoint, Added, Neither)
             .harmless(WasOpenNowStated, "an open point about the same lines is gone"),
         at(What::Level, Narrowed, Neither).producers("what was advice is a duty now"),
-        at(What::Level, Widened, Neither).consumers("what it relied on is no duty any more"),
+        at(What::Level, Widened, Neither).consumers("what they relied on is no duty any more"),
         at(What::OpenPoint, Added, Neither).harmless(Clarified, "nothing is asked of anybody"),
         at(What::OpenPoint, Removed, Neither).harmless(WasOpenNowStated, "it is no longer left open"),
         at(What::OpenPoint, Changed, Neither).harmless(Clarified, "nothing is asked of anybody"),

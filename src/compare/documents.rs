@@ -12,7 +12,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What became of each unit, by document and hash.
-type Classes = BTreeMap<(Document, String), Class>;
+pub type Classes = BTreeMap<(Document, String), Class>;
 
 /// Compares two revisions; `classes` are those of `documents.lock`.
 pub fn documents(old: (&str, &[Unit]), new: (&str, &[Unit]), classes: &Classes) -> Comparison {

@@ -8,7 +8,7 @@ use super::merge::count;
 use crate::rulebook::Rulebook;
 use crate::source::Source;
 use crate::verdict::{Level, RuleResult, RunRecord, Verdict};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A run judged again.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,9 +49,13 @@ pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
         }
     }
     if !is_same {
-        let services: Vec<&String> = stored.targets.keys().collect();
+        let services: BTreeSet<&str> = stored
+            .rules
+            .iter()
+            .filter_map(|known| known.id.split('/').next())
+            .collect();
         for rule in rulebook.rules.values() {
-            let selected = services.contains(&&rule.service);
+            let selected = services.contains(rule.service.as_str());
             if selected && !stored.rules.iter().any(|known| known.id == rule.id) {
                 rules.push(unseen(&rule.id, rule.level, &rule.source));
             }
@@ -150,5 +154,89 @@ fn unseen(id: &str, level: Level, source: &Source) -> RuleResult {
         judged: 0,
         findings: 0,
         reason: "the stored run was made before this rule".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::run;
+    use super::*;
+
+    const RULE: &str = "flow/execution/only-ends";
+
+    fn book(level: Level) -> Rulebook {
+        let mut book = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        book.rules
+            .retain(|id, _| id == RULE || id == "flow/execution/sid");
+        book.rules.get_mut(RULE).unwrap().level = level;
+        book
+    }
+
+    fn verdict(again: &JudgedAgain, id: &str) -> (Verdict, Level) {
+        let rule = again
+            .record
+            .rules
+            .iter()
+            .find(|rule| rule.id == id)
+            .unwrap();
+        (rule.verdict, rule.level)
+    }
+
+    #[test]
+    fn levels_are_those_of_the_rulebook() {
+        let stored = run("flow/a", &[(RULE, Verdict::Fail)]);
+        let again = judge_again(&stored, &book(Level::Should));
+        assert_eq!(verdict(&again, RULE), (Verdict::Fail, Level::Should));
+        assert_eq!(again.record.findings[0].level, "should");
+        let again = judge_again(&stored, &book(Level::Open));
+        assert_eq!(verdict(&again, RULE), (Verdict::Open, Level::Open));
+        assert_eq!(again.record.findings, []);
+        assert_eq!(
+            (
+                again.record.summary.rules.fail,
+                again.record.summary.rules.open
+            ),
+            (0, 1)
+        );
+    }
+
+    #[test]
+    fn what_was_never_judged_is_never_green() {
+        let stored = run("flow/a", &[(RULE, Verdict::Open)]);
+        let again = judge_again(&stored, &book(Level::Must));
+        assert_eq!(verdict(&again, RULE).0, Verdict::NotJudged);
+        assert_eq!(verdict(&again, "flow/execution/sid").0, Verdict::NotJudged);
+    }
+
+    #[test]
+    fn a_rule_that_is_gone_takes_its_findings_along() {
+        let stored = run(
+            "flow/a",
+            &[("flow/gone", Verdict::Fail), (RULE, Verdict::Pass)],
+        );
+        let again = judge_again(&stored, &book(Level::Must));
+        assert_eq!(again.record.findings, []);
+        assert!(
+            again
+                .notes
+                .iter()
+                .any(|note| note == "flow/gone is no rule any more")
+        );
+        assert_eq!(again.record.summary.rules.pass, 1);
+    }
+
+    #[test]
+    fn the_same_rulebook_concludes_the_same() {
+        let book = book(Level::Must);
+        let mut stored = run(
+            "flow/a",
+            &[("flow/execution/sid", Verdict::Pass), (RULE, Verdict::Fail)],
+        );
+        stored.rulebook.digest.clone_from(&book.digest);
+        let again = judge_again(&stored, &book);
+        assert_eq!(again.notes, Vec::<String>::new());
+        let verdicts = |run: &RunRecord| run.rules.iter().map(|r| r.verdict).collect::<Vec<_>>();
+        assert_eq!(verdicts(&again.record), [Verdict::Fail, Verdict::Pass]);
+        assert_eq!(again.record.summary, stored.summary);
     }
 }

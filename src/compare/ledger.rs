@@ -327,17 +327,17 @@ fn classify(at: Coordinates, binding: bool) -> (Vec<Class>, String) {
         );
     }
     let sides = [
-        (Class::BreakingForConsumers, "a consumer", row.consumers),
-        (Class::BreakingForProducers, "a producer", row.producers),
+        (Class::BreakingForConsumers, row.consumers),
+        (Class::BreakingForProducers, row.producers),
     ];
     let broken = || {
         sides
             .iter()
-            .filter_map(|(class, who, why)| Some((*class, *who, (*why)?)))
+            .filter_map(|(class, why)| Some((*class, (*why)?)))
     };
-    let class = broken().map(|(class, ..)| class).collect();
+    let class = broken().map(|(class, _)| class).collect();
     let why: Vec<String> = broken()
-        .map(|(class, who, why)| format!("{}, for {who}: {why}", class.words()))
+        .map(|(class, why)| format!("{}: {why}", class.words()))
         .collect();
     (class, why.join("; "))
 }
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(changes[0].class, [Class::BreakingForProducers]);
         assert_eq!(
             changes[0].message,
-            "enum value rcs removed (\"rcs\"): breaking for producers, for a producer: it may write \
+            "enum value rcs removed (\"rcs\"): breaking for producers: they may write \
              what is no longer right"
         );
     }

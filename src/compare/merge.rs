@@ -221,3 +221,96 @@ fn sum(parts: &[RunRecord]) -> BTreeMap<String, usize> {
     }
     sums
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::{answering, run};
+    use super::*;
+
+    #[test]
+    fn counts_add_up_and_the_worst_verdict_stands() {
+        let a = run(
+            "flow/a",
+            &[("flow/x", Verdict::Pass), ("flow/y", Verdict::NotJudged)],
+        );
+        let b = run(
+            "flow/b",
+            &[("flow/x", Verdict::Fail), ("flow/y", Verdict::Pass)],
+        );
+        let c = run(
+            "flow/c",
+            &[
+                ("flow/x", Verdict::Inconclusive),
+                ("flow/z", Verdict::Waived),
+            ],
+        );
+        let whole = merge(&[a.clone(), b.clone(), c.clone()]).unwrap();
+        let verdicts: Vec<_> = whole
+            .rules
+            .iter()
+            .map(|r| (r.id.as_str(), r.verdict, r.judged))
+            .collect();
+        assert_eq!(
+            verdicts,
+            [
+                ("flow/x", Verdict::Fail, 2),
+                ("flow/y", Verdict::Pass, 1),
+                ("flow/z", Verdict::Waived, 1),
+            ]
+        );
+        assert_eq!(whole.summary.exchanges, 6);
+        assert_eq!((whole.summary.rules.fail, whole.summary.rules.pass), (1, 1));
+        assert_eq!(whole.summary.scenarios["pass"], 2);
+        assert_eq!(whole.scenarios.len(), 3);
+        assert_eq!(whole.findings[0].exchange, 3, "counted through the parts");
+        let other_order = merge(&[c, a, b]).unwrap();
+        assert_eq!(other_order.rules, whole.rules);
+    }
+
+    #[test]
+    fn one_part_is_the_whole() {
+        let part = run("flow/a", &[("flow/x", Verdict::Fail)]);
+        assert_eq!(merge(std::slice::from_ref(&part)), Ok(part));
+    }
+
+    #[test]
+    fn two_answers_in_two_parts_break_the_rule_of_one_answer() {
+        let part = |scenario, word| {
+            answering(
+                run(scenario, &[("flow/open/x", Verdict::Pass)]),
+                "flow/open/x",
+                &[word],
+            )
+        };
+        let whole = merge(&[part("flow/a", "null"), part("flow/b", "absent")]).unwrap();
+        assert_eq!(whole.open_points[0].observed, ["absent", "null"]);
+        assert_eq!(whole.rules[0].verdict, Verdict::Fail);
+        assert_eq!(whole.findings.len(), 1);
+        let same = merge(&[part("flow/a", "null"), part("flow/b", "null")]).unwrap();
+        assert_eq!(
+            (same.rules[0].verdict, same.findings.len()),
+            (Verdict::Pass, 0)
+        );
+    }
+
+    #[test]
+    fn what_does_not_belong_together_is_refused() {
+        let part = || run("flow/a", &[]);
+        assert_eq!(merge(&[]), Err(MergeError::Nothing));
+        let twice = merge(&[part(), part()]).unwrap_err().to_string();
+        assert_eq!(
+            twice,
+            "failed to merge record 2: the scenario flow/a is in an earlier one too"
+        );
+        let mut other = run("flow/b", &[]);
+        other.seed = 2;
+        let error = merge(&[part(), other]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "failed to merge record 2: its seed is 2, that of the first is 1"
+        );
+        let mut other = run("flow/b", &[]);
+        other.rulebook.digest = "e".into();
+        assert!(merge(&[part(), other]).is_err());
+    }
+}

@@ -21,11 +21,13 @@ mod statements;
 mod touched;
 
 #[cfg(test)]
+mod records;
+#[cfg(test)]
 mod tests;
 
 pub use coordinates::{Action, Class, Coordinates, Direction, What};
 pub use declared::{Declaration, DeclaredFile};
-pub use documents::documents;
+pub use documents::{Classes, documents};
 pub use events::{NextVersion, next_version};
 pub use judged_again::{JudgedAgain, judge_again};
 pub use ledger::{Change, Subject};
@@ -33,12 +35,12 @@ pub use merge::{MergeError, merge};
 pub use released::{Released, ReleasedError};
 pub use render::Format;
 pub use runs::{RunDifference, runs};
-pub use touched::{touched_payload, touched_scenarios};
+pub use touched::{reworded_scenarios, touched_payload, touched_scenarios};
 
 use crate::rulebook::Rulebook;
 use ledger::Ledger;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Version of the shape that `diff --report json=` writes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -136,6 +138,25 @@ impl Comparison {
             scenarios: Vec::new(),
             fixtures: Vec::new(),
         }
+    }
+
+    /// Names of the representations that changes are about, older and newer.
+    pub fn kinds(&self) -> BTreeSet<&str> {
+        let named = self
+            .changes
+            .iter()
+            .filter_map(|change| match &change.subject {
+                Subject::Representation { old, new, .. } => Some([old.as_str(), new.as_str()]),
+                Subject::Operation { .. }
+                | Subject::Parameter { .. }
+                | Subject::PathVersion { .. }
+                | Subject::Rule(_)
+                | Subject::OpenPoint(_)
+                | Subject::EventType(_)
+                | Subject::Scenario(_)
+                | Subject::Statement { .. } => None,
+            });
+        named.flatten().collect()
     }
 
     /// Breaking changes that nobody has declared.

@@ -180,3 +180,90 @@ fn only_in(findings: &[Finding], other: &[Finding]) -> Vec<Finding> {
         .cloned()
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Format;
+    use super::super::records::{answering, run};
+    use super::*;
+
+    #[test]
+    fn equal_runs_do_not_differ() {
+        let a = run("flow/a", &[("flow/x", Verdict::Fail)]);
+        let difference = runs(("a", &a), ("b", &a));
+        assert!(difference.is_empty());
+        assert_eq!(
+            difference.render(Format::Text).unwrap(),
+            "a -> b: no difference\n"
+        );
+    }
+
+    #[test]
+    fn verdicts_answers_and_findings_are_told_apart() {
+        let a = run(
+            "flow/a",
+            &[("flow/x", Verdict::Fail), ("flow/y", Verdict::Pass)],
+        );
+        let b = run(
+            "flow/a",
+            &[("flow/y", Verdict::Fail), ("flow/z", Verdict::Pass)],
+        );
+        let (a, b) = (
+            answering(a, "flow/open/p", &["null"]),
+            answering(b, "flow/open/p", &["absent"]),
+        );
+        let difference = runs(("a", &a), ("b", &b));
+        let ids: Vec<_> = difference
+            .rules
+            .iter()
+            .map(|d| (d.id.as_str(), d.a, d.b))
+            .collect();
+        assert_eq!(
+            ids,
+            [
+                ("flow/x", Some(Verdict::Fail), None),
+                ("flow/y", Some(Verdict::Pass), Some(Verdict::Fail)),
+                ("flow/z", None, Some(Verdict::Pass)),
+            ]
+        );
+        assert_eq!(
+            difference
+                .regressions()
+                .map(|d| d.id.as_str())
+                .collect::<Vec<_>>(),
+            ["flow/y"]
+        );
+        assert_eq!(
+            (
+                difference.new[0].rule.as_str(),
+                difference.gone[0].rule.as_str()
+            ),
+            ("flow/y", "flow/x")
+        );
+        assert_eq!(difference.open_points.len(), 1);
+        let text = difference.render(Format::Text).unwrap();
+        assert!(text.contains("  flow/y: pass -> fail\n"), "{text}");
+        assert!(text.contains("  flow/open/p: null -> absent\n"), "{text}");
+        assert!(
+            difference
+                .render(Format::Markdown)
+                .unwrap()
+                .contains("### new findings: 1")
+        );
+        assert_eq!(difference.render(Format::Junit), None);
+    }
+
+    #[test]
+    fn what_makes_runs_hard_to_compare_is_said() {
+        let a = run("flow/a", &[]);
+        let mut b = a.clone();
+        (b.rulebook.digest, b.complete) = ("e".into(), false);
+        assert_eq!(
+            runs(("a", &a), ("b", &b)).cautions,
+            [
+                "the runs were judged by different rulebooks",
+                "the second run was cut short"
+            ]
+        );
+    }
+}

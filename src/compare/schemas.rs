@@ -265,7 +265,14 @@ impl Walk<'_> {
         let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
         for name in names {
             let below = json::join(pointer, name);
-            match (before.get(name), after.get(name)) {
+            let (a, b) = (before.get(name), after.get(name));
+            // A field that is ruled out by name is no field of the object.
+            let ruled_out = |schema: Option<&Value>, side: Side<'_>| {
+                schema.is_some_and(|schema| is_impossible(&side.keywords(schema)))
+            };
+            let (no_a, no_b) = (ruled_out(a, self.old), ruled_out(b, self.new));
+            match (a.filter(|_| !no_a), b.filter(|_| !no_b)) {
+                (None, None) => {}
                 (Some(before), Some(after)) => {
                     self.schema(&below, before, after, binding, depth + 1);
                 }
@@ -280,7 +287,7 @@ impl Walk<'_> {
                             before.unwrap_or(&Value::Null),
                         ),
                     };
-                    let what = if is_closed(other) {
+                    let what = if is_closed(other) || no_a || no_b {
                         What::ClosedProperty
                     } else {
                         What::Property
@@ -320,6 +327,15 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// Whether nothing can fit: `not: {}`, which `false` stands for.
+fn is_impossible(keywords: &Map<String, Value>) -> bool {
+    keywords.get("not").is_some_and(|not| match not {
+        Value::Bool(allows) => *allows,
+        Value::Object(members) => members.is_empty(),
+        Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => false,
+    })
 }
 
 fn is_closed(keywords: &Map<String, Value>) -> bool {

@@ -5,10 +5,11 @@
 use super::coordinates::What;
 use super::ledger::{Change, Subject};
 use crate::json;
-use crate::rulebook::scenario::{Scenario, Step};
+use crate::rulebook::scenario::{Group, Scenario, Step};
 use crate::rulebook::{Origin, Rulebook, Service};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 /// Groups within groups.
 const DEPTH_MAX: usize = 16;
@@ -69,15 +70,8 @@ impl Uses<'_> {
             self.rules
                 .extend(step.expect.iter().map(|expect| expect.rule.clone()));
             self.steps(rulebook, service, &step.between, depth + 1);
-            if let Some(name) = &step.r#use {
-                let (owner, name) = name
-                    .split_once('/')
-                    .unwrap_or((service.name.as_str(), name));
-                if let Some(owner) = rulebook.services.get(owner)
-                    && let Some(group) = owner.groups.get(name)
-                {
-                    self.steps(rulebook, owner, &group.steps, depth + 1);
-                }
+            if let Some((owner, group)) = group_of(rulebook, service, step) {
+                self.steps(rulebook, owner, &group.steps, depth + 1);
             }
         }
     }
@@ -182,6 +176,67 @@ impl Uses<'_> {
                 .flat_map(|key| named(key))
                 .any(|operation| self.operations.contains(&(rule.service.clone(), operation)))
     }
+}
+
+/// Scenarios of the newer rulebook that are played otherwise than in the older one, or not there,
+/// by id: their own steps differ, or those of a group that they use.
+pub fn reworded_scenarios<'a>(
+    old: (
+        &Rulebook,
+        impl IntoIterator<Item = (&'a Service, &'a Scenario)>,
+    ),
+    new: (
+        &Rulebook,
+        impl IntoIterator<Item = (&'a Service, &'a Scenario)>,
+    ),
+) -> Vec<String> {
+    let before: BTreeMap<&str, String> = old
+        .1
+        .into_iter()
+        .map(|(service, scenario)| (scenario.id.as_str(), played(old.0, service, scenario)))
+        .collect();
+    new.1
+        .into_iter()
+        .filter(|(service, scenario)| {
+            before.get(scenario.id.as_str()) != Some(&played(new.0, service, scenario))
+        })
+        .map(|(_, scenario)| scenario.id.clone())
+        .collect()
+}
+
+/// All steps of a scenario as one text to compare.
+fn played(rulebook: &Rulebook, service: &Service, scenario: &Scenario) -> String {
+    let mut text = format!("{:?}", scenario.matrix);
+    spell(&mut text, rulebook, service, &scenario.steps, 0);
+    text
+}
+
+fn spell(text: &mut String, rulebook: &Rulebook, service: &Service, steps: &[Step], depth: usize) {
+    if depth > DEPTH_MAX {
+        return;
+    }
+    for step in steps {
+        write!(text, "{step:?}").expect("writing to a String succeeds");
+        spell(text, rulebook, service, &step.between, depth + 1);
+        if let Some((owner, group)) = group_of(rulebook, service, step) {
+            write!(text, "{:?}", group.with).expect("writing to a String succeeds");
+            spell(text, rulebook, owner, &group.steps, depth + 1);
+        }
+    }
+}
+
+/// The group that a step uses, with the service it belongs to.
+fn group_of<'a>(
+    rulebook: &'a Rulebook,
+    service: &'a Service,
+    step: &Step,
+) -> Option<(&'a Service, &'a Group)> {
+    let name = step.r#use.as_ref()?;
+    let (owner, name) = match name.split_once('/') {
+        Some((owner, name)) => (rulebook.services.get(owner)?, name),
+        None => (service, name.as_str()),
+    };
+    Some((owner, owner.groups.get(name)?))
 }
 
 /// Whether a payload of the older representation shows the place of a change: the value that came

@@ -132,7 +132,7 @@ pub(super) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
 }
 
 /// Writes a file so that it is never seen half written.
-pub(super) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     // A device or a pipe is written to; replacing /dev/null by a file would be a surprise.
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
         return OpenOptions::new()

@@ -25,7 +25,7 @@ mod view;
 mod sample;
 
 pub use self::console::Console;
-pub use self::destination::{Destination, Report, ReportError, WriteError};
+pub use self::destination::{Destination, Report, ReportError, WriteError, write_whole};
 pub use self::json::{ReadError, read};
 pub use self::stream::{Consumer, Keep, Stream};
 pub use self::texts::{escaped, redact_event, redact_record};

@@ -1,0 +1,230 @@
+//! `diff`: two rulebooks, representations or document revisions, each change with whom it breaks.
+
+use super::args::{DiffArgs, Specs};
+use super::{Done, Exit, Failure, load, note, revision, say};
+use crate::compare::{self, Comparison, DeclaredFile, Format};
+use crate::engine::plan::{self, Planned};
+use crate::json::{self, Limits};
+use crate::report::write_whole;
+use crate::rulebook::scenario::Scenario;
+use crate::rulebook::{self, Rulebook, Service};
+use crate::trace::{self, TraceProblem, Unit};
+use std::path::{Path, PathBuf};
+
+/// What tells a rulebook's folder from one with documents.
+const RULEBOOK_FILE: &str = "common.yaml";
+const DOCUMENTS_LOCK: &str = "documents.lock";
+
+/// One of the two that are compared.
+enum Side {
+    Rulebook(Box<Rulebook>),
+    Documents(Vec<Unit>),
+    Kind,
+}
+
+impl Side {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Rulebook(_) => "a rulebook",
+            Self::Documents(_) => "a folder of documents",
+            Self::Kind => "a representation",
+        }
+    }
+}
+
+pub(super) fn diff(args: &DiffArgs) -> Done {
+    let reports = destinations(&args.reports)?;
+    let current = load(&args.specs)?;
+    let (old, new) = (side(&args.old, &current)?, side(&args.new, &current)?);
+    let mut comparison = match (&old, &new) {
+        (Side::Kind, Side::Kind) => {
+            let compared = compare::kinds(&current, &args.old, &args.new);
+            let mut comparison = compared.map_err(|e| Failure::Usage(e.to_string()))?;
+            comparison.scenarios = touched(&comparison, &current);
+            comparison
+        }
+        (Side::Rulebook(old), Side::Rulebook(new)) => {
+            let mut comparison = compare::rulebooks((&args.old, old), (&args.new, new));
+            comparison.scenarios = touched(&comparison, new);
+            comparison
+        }
+        (Side::Documents(old), Side::Documents(new)) => {
+            let classes = classes(&args.specs)?;
+            compare::documents((&args.old, old), (&args.new, new), &classes)
+        }
+        (Side::Kind | Side::Rulebook(_) | Side::Documents(_), _) => {
+            let (a, b) = (old.word(), new.word());
+            let (old, new) = (&args.old, &args.new);
+            return Err(Failure::Usage(format!("{old} is {a} and {new} is {b}: give two of one sort")));
+        }
+    };
+    if let Some(path) = &args.declare {
+        comparison.declare(&declared(path)?.changes);
+    }
+    if let Some(folder) = &args.fixtures {
+        comparison.fixtures = fixtures(&comparison, folder)?;
+    }
+    write(&reports, |format| Some(comparison.render(format)))?;
+    let undeclared = comparison.undeclared().count();
+    if undeclared > 0 {
+        note(&format!("{undeclared} breaking and undeclared; `--declare FILE` accepts by id, with a reason"));
+    }
+    Ok(if comparison.fails() { Exit::Failed } else { Exit::Conformant })
+}
+
+/// What an argument names: a folder, a representation, or a folder in a git revision.
+fn side(text: &str, current: &Rulebook) -> Result<Side, Failure> {
+    let path = Path::new(text);
+    if path.is_dir() {
+        return folder(path);
+    }
+    match compare::kind_named(current, text) {
+        Ok(_) => Ok(Side::Kind),
+        Err(unknown) => match revision::check_out(text) {
+            Ok(dir) => folder(dir.path()),
+            Err(Failure::Usage(why)) => {
+                Err(Failure::Usage(format!("{text} is no folder, {unknown}, and {why}")))
+            }
+            Err(other) => Err(other),
+        },
+    }
+}
+
+fn folder(path: &Path) -> Result<Side, Failure> {
+    if path.join(RULEBOOK_FILE).is_file() {
+        let rulebook = Rulebook::from_dir(path).map_err(Failure::Problems)?;
+        return Ok(Side::Rulebook(Box::new(rulebook)));
+    }
+    trace::revision(path).map(Side::Documents).map_err(|problems| {
+        let told = lines(&problems);
+        Failure::Usage(format!("{}: neither {RULEBOOK_FILE} nor documents: {told}", path.display()))
+    })
+}
+
+fn lines(problems: &[TraceProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// What rests on each unit of the documents.
+fn classes(specs: &Specs) -> Result<compare::Classes, Failure> {
+    let lock = rulebook::companion(specs.specs.as_deref(), DOCUMENTS_LOCK)
+        .map_err(|e| Failure::Usage(format!("{DOCUMENTS_LOCK} could not be read: {e}")))?;
+    trace::classes(&lock).map_err(|problems| Failure::Usage(lines(&problems)))
+}
+
+/// The rulebook of a git revision.
+pub(super) fn rulebook_of(revision: &str) -> Result<Rulebook, Failure> {
+    let dir = revision::check_out(revision)?;
+    Rulebook::from_dir(dir.path()).map_err(Failure::Problems)
+}
+
+/// Scenarios worth running again since an older rulebook: what they show or how they go changed.
+pub(super) fn scenarios_since(old: &Rulebook, new: &Rulebook) -> Vec<String> {
+    let comparison = compare::rulebooks(("", old), ("", new));
+    let mut ids = touched(&comparison, new);
+    let (before, after) = (plan::all(old), plan::all(new));
+    ids.extend(compare::reworded_scenarios((old, parts(&before)), (new, parts(&after))));
+    ids.sort();
+    ids.dedup();
+    ids
+}
+
+fn touched(comparison: &Comparison, rulebook: &Rulebook) -> Vec<String> {
+    let planned = plan::all(rulebook);
+    compare::touched_scenarios(&comparison.changes, rulebook, parts(&planned))
+}
+
+fn parts<'a>(planned: &'a [Planned<'a>]) -> impl Iterator<Item = (&'a Service, &'a Scenario)> {
+    planned.iter().map(|p| (p.service, &p.scenario))
+}
+
+fn declared(path: &Path) -> Result<DeclaredFile, Failure> {
+    let shown = path.display().to_string();
+    let bytes = std::fs::read(path)
+        .map_err(|e| Failure::Usage(format!("declarations {shown} could not be read: {e}")))?;
+    rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
+}
+
+/// Fixtures under a folder that a change touches. A fixture lies under the name of its
+/// representation: `events/MessageSent/4/….json`, or a line of `….ndjson`.
+fn fixtures(comparison: &Comparison, folder: &Path) -> Result<Vec<String>, Failure> {
+    let mut found = Vec::new();
+    for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
+        let entry = entry
+            .map_err(|e| Failure::Usage(format!("fixtures {} could not be read: {e}", folder.display())))?;
+        let path = entry.path();
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+        let by_line = matches!(extension, "ndjson" | "jsonl");
+        if !entry.file_type().is_file() || !(by_line || extension == "json") {
+            continue;
+        }
+        let inside = path.strip_prefix(folder).unwrap_or(path).display().to_string();
+        let bytes = std::fs::read(path)
+            .map_err(|e| Failure::Usage(format!("{} could not be read: {e}", path.display())))?;
+        if by_line {
+            let lines = bytes.split(|b| *b == b'\n').enumerate();
+            let touched = lines.filter(|(_, line)| touches(comparison, &inside, line));
+            found.extend(touched.map(|(n, _)| format!("{inside}:{}", n + 1)));
+        } else if touches(comparison, &inside, &bytes) {
+            found.push(inside);
+        }
+    }
+    Ok(found)
+}
+
+fn touches(comparison: &Comparison, path: &str, bytes: &[u8]) -> bool {
+    let kinds = comparison.kinds().into_iter().filter(|kind| {
+        path.find(*kind).is_some_and(|at| {
+            let (before, behind) = (&path[..at], &path[at + kind.len()..]);
+            (before.is_empty() || before.ends_with('/')) && behind.starts_with(['/', '.'])
+        })
+    });
+    let mut kinds = kinds.peekable();
+    if kinds.peek().is_none() {
+        return false;
+    }
+    let Ok(parsed) = json::parse(bytes, Limits::default()) else { return false };
+    let shows = |kind| {
+        comparison.changes.iter().any(|change| compare::touched_payload(change, kind, &parsed.value))
+    };
+    kinds.any(shows)
+}
+
+/// Where a comparison goes; nothing for standard output.
+pub(super) type To = (Format, Option<PathBuf>);
+
+/// Reads `FORMAT=PATH`; text on standard output where none is given.
+pub(super) fn destinations(given: &[String]) -> Result<Vec<To>, Failure> {
+    if given.is_empty() {
+        return Ok(vec![(Format::Text, None)]);
+    }
+    let read = |text: &String| {
+        let (name, path) = text.split_once('=').filter(|(_, path)| !path.is_empty())?;
+        Some((Format::named(name)?, (path != "-").then(|| PathBuf::from(path))))
+    };
+    given
+        .iter()
+        .map(|text| {
+            let wrong = || Failure::Usage(format!("--report {text}: give text, json, markdown or junit, as in json=diff.json (`-` is standard output)"));
+            read(text).ok_or_else(wrong)
+        })
+        .collect()
+}
+
+/// Writes each report.
+pub(super) fn write(
+    reports: &[To],
+    render: impl Fn(Format) -> Option<String>,
+) -> Result<(), Failure> {
+    for (format, path) in reports {
+        let text = render(*format).ok_or_else(|| {
+            Failure::Usage("--report junit: two runs side by side are no test cases".to_owned())
+        })?;
+        match path {
+            None => say(&text),
+            Some(path) => write_whole(path, text.as_bytes())
+                .map_err(|e| Failure::Trouble(format!("{} could not be written: {e}", path.display())))?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! `events new`: the next version of an event, begun from its last one.
+
+use super::args::{EventsArgs, EventsCommand};
+use super::{Done, Exit, Failure, say};
+use crate::compare::{NextVersion, next_version};
+use crate::rulebook::Rulebook;
+use crate::text::did_you_mean;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+
+pub(super) fn events(args: &EventsArgs) -> Done {
+    match &args.command {
+        EventsCommand::New { name, specs } => begin(name, specs),
+    }
+}
+
+fn begin(name: &str, specs: &Path) -> Done {
+    let rulebook = Rulebook::from_dir(specs).map_err(Failure::Problems)?;
+    let next = next_version(&rulebook, name).ok_or_else(|| unknown(&rulebook, name))?;
+    copy(specs, &next)?;
+    say(&format!(
+        "{} begins as {} is. Edit it, let events/asyncapi.yaml name it, and see what breaks:\n  \
+         conformant diff --specs {} {} {}\n",
+        next.to,
+        next.from,
+        specs.display(),
+        kind(&next.from),
+        kind(&next.to),
+    ));
+    Ok(Exit::Conformant)
+}
+
+/// Writes the new file; one that is there is never overwritten.
+fn copy(specs: &Path, next: &NextVersion) -> Result<(), Failure> {
+    let trouble = |path: &str, e: &std::io::Error| {
+        Failure::Trouble(format!("{} could not be written: {e}", specs.join(path).display()))
+    };
+    let bytes = std::fs::read(specs.join(&next.from)).map_err(|e| trouble(&next.from, &e))?;
+    let file = OpenOptions::new().write(true).create_new(true).open(specs.join(&next.to));
+    file.and_then(|mut file| file.write_all(&bytes)).map_err(|e| trouble(&next.to, &e))
+}
+
+fn unknown(rulebook: &Rulebook, name: &str) -> Failure {
+    let known: Vec<&str> = rulebook
+        .kinds
+        .keys()
+        .filter_map(|kind| kind.strip_prefix("events/")?.split_once('/').map(|(name, _)| name))
+        .collect();
+    let help = did_you_mean(name, &known)
+        .map_or_else(|| format!("known are {}", known.join(", ")), |near| format!("did you mean {near}?"));
+    Failure::Usage(format!("there is no event {name}; {help}"))
+}
+
+/// `events/MessageSent/5.yaml` -> `MessageSent/5`.
+fn kind(path: &str) -> &str {
+    let path = path.strip_prefix("events/").unwrap_or(path);
+    path.strip_suffix(".yaml").unwrap_or(path)
+}

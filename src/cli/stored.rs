@@ -1,0 +1,60 @@
+//! `compare`, `judge`, `merge`: what can be done with the records of earlier runs.
+
+use super::args::{CompareArgs, JudgeArgs, MergeArgs};
+use super::diff::{destinations, write};
+use super::run::{conclude, read_waivers};
+use super::{Done, Exit, Failure, load, note, output, reports_of};
+use crate::compare;
+use crate::report::{self, Consumer, Settings};
+use crate::verdict::{RunEvent, RunRecord};
+use crate::waivers;
+use std::path::Path;
+
+pub(super) fn compare(args: &CompareArgs) -> Done {
+    let reports = destinations(&args.reports)?;
+    let (a, b) = (read(&args.a)?, read(&args.b)?);
+    let names = (args.a.display().to_string(), args.b.display().to_string());
+    let difference = compare::runs((&names.0, &a), (&names.1, &b));
+    write(&reports, |format| difference.render(format))?;
+    let regressed = difference.regressions().next().is_some();
+    Ok(if regressed { Exit::Failed } else { Exit::Conformant })
+}
+
+pub(super) fn judge(args: &JudgeArgs) -> Done {
+    let reports = reports_of(&args.reports, &[])?;
+    let stored = read(&args.run)?;
+    let rulebook = load(&args.specs)?;
+    let waivers = match &args.waivers {
+        Some(path) => read_waivers(path)?.waivers,
+        None => Vec::new(),
+    };
+    let mut again = compare::judge_again(&stored, &rulebook);
+    let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    let problems = waivers::apply(&mut again.record, &waivers, today);
+    tell(&again.record, &reports, args.strict)?;
+    for line in again.notes.iter().chain(&problems) {
+        note(line);
+    }
+    Ok(conclude(args.strict, false, &again.record, &problems, false))
+}
+
+pub(super) fn merge(args: &MergeArgs) -> Done {
+    let reports = reports_of(&args.reports, &[])?;
+    let parts = args.runs.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    let whole = compare::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
+    tell(&whole, &reports, args.strict)?;
+    Ok(conclude(args.strict, false, &whole, &[], false))
+}
+
+fn tell(record: &RunRecord, reports: &[report::Report], strict: bool) -> Result<(), Failure> {
+    let settings = Settings { strict };
+    let mut out = std::io::stdout();
+    output::console(&mut out, settings).event(&RunEvent::Finished { record: Box::new(record.clone()) });
+    output::write_reports(reports, record, settings)
+}
+
+fn read(path: &Path) -> Result<RunRecord, Failure> {
+    let failed = |e: &dyn std::fmt::Display| Failure::Usage(format!("{}: {e}", path.display()));
+    let bytes = std::fs::read(path).map_err(|e| failed(&e))?;
+    report::read(&bytes).map_err(|e| failed(&e))
+}

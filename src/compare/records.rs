@@ -1,0 +1,88 @@
+//! Records for the tests of what reads stored runs.
+
+use crate::source::{Document, Source};
+use crate::verdict::{
+    Finding, Level, OpenPointResult, RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION,
+    ScenarioResult, Summary, Tool, Verdict,
+};
+
+/// A complete run that judged these rules in one scenario; a failing rule has one finding in it.
+pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
+    let findings: Vec<Finding> = rules
+        .iter()
+        .filter(|(_, verdict)| *verdict == Verdict::Fail)
+        .map(|(rule, _)| Finding {
+            rule: (*rule).to_owned(),
+            level: "must".into(),
+            scenario: scenario.into(),
+            exchange: 1,
+            message: "broken".into(),
+            ..Finding::default()
+        })
+        .collect();
+    let rules: Vec<RuleResult> = rules
+        .iter()
+        .map(|(id, verdict)| rule(id, *verdict))
+        .collect();
+    let verdict = if findings.is_empty() {
+        Verdict::Pass
+    } else {
+        Verdict::Fail
+    };
+    RunRecord {
+        schema_version: SCHEMA_VERSION,
+        tool: Tool {
+            name: "conformant".into(),
+            version: "0".into(),
+        },
+        rulebook: RulebookStamp { digest: "d".into() },
+        targets: [("flow".to_owned(), "reference".to_owned())].into(),
+        seed: 1,
+        complete: true,
+        summary: Summary {
+            rules: super::merge::count(&rules),
+            scenarios: [(verdict.word().to_owned(), 1)].into(),
+            exchanges: 2,
+            seconds: 0.5,
+        },
+        rules,
+        findings,
+        open_points: Vec::new(),
+        scenarios: vec![ScenarioResult {
+            id: scenario.into(),
+            verdict,
+            seconds: 0.5,
+            reason: String::new(),
+        }],
+    }
+}
+
+/// The same with an answer to an open point.
+pub(super) fn answering(mut run: RunRecord, id: &str, words: &[&str]) -> RunRecord {
+    let observed = words.iter().map(|word| (*word).to_owned()).collect();
+    run.open_points.push(OpenPointResult {
+        id: id.into(),
+        observed,
+    });
+    run
+}
+
+fn rule(id: &str, verdict: Verdict) -> RuleResult {
+    let judged = usize::from(matches!(
+        verdict,
+        Verdict::Pass | Verdict::Fail | Verdict::Waived
+    ));
+    RuleResult {
+        id: id.into(),
+        level: Level::Must,
+        source: Source {
+            document: Document::D3,
+            section: "Flow".into(),
+            lines: vec![1],
+        },
+        verdict,
+        judged,
+        findings: usize::from(verdict == Verdict::Fail),
+        reason: String::new(),
+    }
+}
