@@ -370,7 +370,7 @@ pub struct EventsArgs {
 pub enum EventsCommand {
     /// Begin the next version of an event from its last one.
     New {
-        /// Its schema name, such as MessageSent.
+        /// Its schema name: the folder under events/.
         name: String,
         /// The rulebook's folder.
         #[arg(long, value_name = "DIR", default_value = "specs", env = "CONFORMANT_SPECS")]
