@@ -1,13 +1,11 @@
 //! From an operation and its parameters to a request, in the encodings that the documents name.
 
 use super::settings::Target;
-use crate::http::{Request, percent_encode};
-use crate::judge::evidence::Exchange;
+use crate::http::Request;
 use crate::rulebook::scenario::Credentials;
 use crate::rulebook::{Operation, Place};
-use base64::Engine as _;
+use crate::transport::{EncodeError, Multipart, encode};
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// A request with what it says in the documents' terms.
@@ -62,8 +60,7 @@ pub fn build(
         }
     }
     let mut path = path_of(operation, target)?;
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    let mut has_query = false;
+    let mut query = Vec::new();
     let mut request = Request::new(&operation.method, "");
     let mut body = Vec::new();
     for parameter in &operation.parameters {
@@ -72,20 +69,16 @@ pub fn build(
         match parameter.place {
             Place::Path => {
                 let value = value.ok_or_else(|| BuildError::PathParameter(name.to_owned()))?;
-                path = path.replace(&format!("{{{name}}}"), &percent_encode(&text_of(value)));
+                let segment = encode::path_segment(&text_of(value)).map_err(|e| unsendable(name, &e))?;
+                path = path.replace(&format!("{{{name}}}"), &segment);
             }
             Place::Query => {
-                for text in value.into_iter().flat_map(texts_of) {
-                    query.append_pair(name, &text);
-                    has_query = true;
-                }
+                let texts = value.into_iter().flat_map(texts_of);
+                query.extend(texts.map(|text| (name.to_owned(), text)));
             }
             Place::Header => {
                 for text in value.into_iter().flat_map(texts_of) {
-                    if text.chars().any(char::is_control) {
-                        let why = "control characters cannot stand in a header".to_owned();
-                        return Err(BuildError::Unsendable { name: name.to_owned(), why });
-                    }
+                    encode::header(name, &text).map_err(|e| unsendable(name, &e))?;
                     request.headers.add(name, text);
                 }
             }
@@ -93,13 +86,17 @@ pub fn build(
         }
     }
     request.target = path;
-    if has_query {
+    if !query.is_empty() {
         request.target.push('?');
-        request.target.push_str(&query.finish());
+        request.target.push_str(&encode::query(borrowed(&query)));
     }
     encode_body(operation, target, &body, &mut request)?;
     authorize(target, credentials, &mut request)?;
     Ok(Built { request, sent })
+}
+
+fn unsendable(name: &str, error: &EncodeError) -> BuildError {
+    BuildError::Unsendable { name: name.to_owned(), why: error.to_string() }
 }
 
 /// Adds the configured header fields and the credentials to a request.
@@ -127,8 +124,8 @@ pub fn authorize(
         }
     };
     if let Some((user, password)) = pair {
-        let token = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
-        request.headers.set("Authorization", format!("Basic {token}"));
+        let value = encode::basic(&user, &password).map_err(|e| unsendable("Authorization", &e))?;
+        request.headers.set("Authorization", value);
     }
     Ok(())
 }
@@ -170,41 +167,38 @@ fn encode_body(
         request.headers.set("Content-Type", "application/json");
         request.body = nested(body).to_string().into_bytes();
     } else {
-        let mut form = form_urlencoded::Serializer::new(String::new());
+        let mut pairs = Vec::new();
         for (name, value) in body {
-            append_form(&mut form, name, value);
+            push_pairs(&mut pairs, (*name).to_owned(), value);
         }
         request.headers.set("Content-Type", "application/x-www-form-urlencoded");
-        request.body = form.finish().into_bytes();
+        request.body = encode::form(borrowed(&pairs)).into_bytes();
     }
     Ok(())
 }
 
 /// Lists repeat the name (D2, Conventions); hashes and lists of hashes use brackets.
-fn append_form(
-    form: &mut form_urlencoded::Serializer<'_, String>,
-    name: &str,
-    value: &Value,
-) {
+fn push_pairs(pairs: &mut Vec<(String, String)>, name: String, value: &Value) {
     match value {
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                if item.is_object() {
-                    append_form(form, &format!("{name}[{index}]"), item);
-                } else {
-                    append_form(form, name, item);
-                }
+                let name = if item.is_object() { format!("{name}[{index}]") } else { name.clone() };
+                push_pairs(pairs, name, item);
             }
         }
         Value::Object(members) => {
             for (key, member) in members {
-                append_form(form, &format!("{name}[{key}]"), member);
+                push_pairs(pairs, format!("{name}[{key}]"), member);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            form.append_pair(name, &text_of(value));
+            pairs.push((name, text_of(value)));
         }
     }
+}
+
+fn borrowed(pairs: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
+    pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
 /// `user[email]` becomes `{"user": {"email": …}}`.
@@ -220,54 +214,23 @@ fn nested(body: &[(&str, &Value)]) -> Value {
 }
 
 fn multipart(body: &[(&str, &Value)], request: &mut Request) -> Result<(), BuildError> {
-    let mut parts = Vec::new();
+    let mut parts = Multipart::new();
     for (name, value) in body {
-        let unsendable =
-            |why: &str| BuildError::Unsendable { name: (*name).to_owned(), why: why.to_owned() };
-        let file = value.as_object().ok_or_else(|| unsendable("it is not a `$file`"))?;
-        let field = |key: &str| file.get(key).and_then(Value::as_str);
-        let file_name = field("$file").ok_or_else(|| unsendable("a file has no name"))?;
-        let content_type = field("type").unwrap_or("application/octet-stream");
-        if [file_name, content_type].iter().any(|t| t.contains(['"', '\r', '\n', '\0'])) {
-            return Err(unsendable("its name or type cannot stand in a header"));
-        }
-        parts.push((name, file_name, content_type, field("text").unwrap_or_default().as_bytes()));
+        let unsendable = |why: String| BuildError::Unsendable { name: (*name).to_owned(), why };
+        let field = |key: &str| value.get(key).and_then(Value::as_str);
+        let Some(file_name) = field("$file") else {
+            return Err(unsendable("it is not a `$file`".to_owned()));
+        };
+        let media_type = field("type").unwrap_or("application/octet-stream");
+        let content = field("text").unwrap_or_default().as_bytes();
+        parts = parts
+            .file(name, file_name, media_type, content)
+            .map_err(|e| unsendable(e.to_string()))?;
     }
-    let boundary = boundary(parts.iter().map(|(.., bytes)| *bytes));
-    let mut bytes = Vec::new();
-    for (name, file_name, content_type, content) in parts {
-        bytes.extend_from_slice(
-            format!(
-                "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"{file_name}\"\r\n\
-                 Content-Type: {content_type}\r\n\r\n"
-            )
-            .as_bytes(),
-        );
-        bytes.extend_from_slice(content);
-        bytes.extend_from_slice(b"\r\n");
-    }
-    bytes.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
-    request.headers.set("Content-Type", format!("multipart/form-data; boundary={boundary}"));
+    let (content_type, bytes) = parts.finish();
+    request.headers.set("Content-Type", content_type);
     request.body = bytes;
     Ok(())
-}
-
-/// A boundary that follows from the content and does not occur in it.
-fn boundary<'a>(contents: impl Iterator<Item = &'a [u8]> + Clone) -> String {
-    let mut digest = Sha256::new();
-    for content in contents.clone() {
-        digest.update(content);
-    }
-    let mut digest = digest.finalize();
-    loop {
-        let word: String = digest.iter().take(12).map(|b| format!("{b:02x}")).collect();
-        let boundary = format!("part-{word}");
-        let occurs = |content: &[u8]| content.windows(boundary.len()).any(|w| w == boundary.as_bytes());
-        if !contents.clone().any(occurs) {
-            return boundary;
-        }
-        digest = Sha256::digest(digest);
-    }
 }
 
 fn texts_of(value: &Value) -> Vec<String> {
@@ -378,23 +341,17 @@ fn bracketed(form: &[(String, String)], name: &str) -> Option<Value> {
     (!members.is_empty()).then_some(Value::Object(members))
 }
 
-/// The absolute URL of an exchange.
-pub fn url_of(exchange: &Exchange) -> String {
-    format!("{}{}", exchange.base, exchange.request.target)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn forms_repeat_lists_and_bracket_hashes() {
-        let mut form = form_urlencoded::Serializer::new(String::new());
-        append_form(&mut form, "Permission", &json!(["a", "b"]));
-        append_form(&mut form, "details", &json!({"k": 1}));
-        append_form(&mut form, "logos", &json!([{"res": "default"}]));
-        let pairs: Vec<_> =
-            form_urlencoded::parse(form.finish().as_bytes()).into_owned().map(|(n, v)| format!("{n}={v}")).collect();
+        let mut pairs = Vec::new();
+        push_pairs(&mut pairs, "Permission".into(), &json!(["a", "b"]));
+        push_pairs(&mut pairs, "details".into(), &json!({"k": 1}));
+        push_pairs(&mut pairs, "logos".into(), &json!([{"res": "default"}]));
+        let pairs: Vec<String> = pairs.iter().map(|(n, v)| format!("{n}={v}")).collect();
         assert_eq!(pairs, ["Permission=a", "Permission=b", "details[k]=1", "logos[0][res]=default"]);
     }
 
@@ -405,12 +362,5 @@ mod tests {
             nested(&[("user[email]", &email), ("message", &message)]),
             json!({"user": {"email": "a@b"}, "message": "hi"})
         );
-    }
-
-    #[test]
-    fn a_boundary_never_occurs_in_the_content() {
-        let first = boundary([b"x".as_slice()].into_iter());
-        let hostile = format!("a{first}b");
-        assert_ne!(boundary([b"x".as_slice(), hostile.as_bytes()].into_iter()), first);
     }
 }

@@ -11,7 +11,7 @@ use crate::reference::account;
 use crate::reference::auth::application;
 use crate::rulebook::rules::Comparison;
 use crate::rulebook::{Operation, Origin, Parameter, Place, Rule, Rulebook};
-use base64::Engine as _;
+use crate::transport::encode;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -229,9 +229,9 @@ impl Mangle for Mangler<'_> {
                 }
             }
             Rewrite::Unguarded { .. } => {
-                let token = base64::engine::general_purpose::STANDARD
-                    .encode(format!("{}:{}", account::API_KEY, account::API_SECRET));
-                request.headers.set("Authorization", format!("Basic {token}"));
+                let value = encode::basic(account::API_KEY, account::API_SECRET)
+                    .expect("the reference's user name has no colon");
+                request.headers.set("Authorization", value);
                 request.headers.set(application::API_KEY_HEADER, application::API_KEY);
             }
             Rewrite::MadeUp { .. }
