@@ -68,7 +68,6 @@ pub(super) fn play(
     let configured = target.clone();
     let mut runner = Runner {
         rulebook,
-        schemas,
         service,
         session,
         interrupted,
@@ -103,7 +102,6 @@ pub(super) fn play(
 
 struct Runner<'a> {
     rulebook: &'a Rulebook,
-    schemas: &'a Schemas,
     service: &'a Service,
     session: &'a dyn Session,
     interrupted: &'a AtomicBool,
