@@ -2,7 +2,7 @@
 
 use super::args::{DiffArgs, Specs};
 use super::{Done, Exit, Failure, load, note, revision, say};
-use crate::compare::{self, Comparison, DeclaredFile, Format};
+use crate::compare::{self, CompareError, Comparison, DeclaredFile, Format};
 use crate::engine::plan::{self, Planned};
 use crate::json::{self, Limits};
 use crate::report::write_whole;
@@ -80,10 +80,11 @@ fn side(text: &str, current: &Rulebook) -> Result<Side, Failure> {
     }
     match compare::kind_named(current, text) {
         Ok(_) => Ok(Side::Kind),
-        Err(unknown) => match revision::check_out(text) {
+        Err(CompareError::NoSuchKind { help, .. }) => match revision::check_out(text) {
             Ok(dir) => folder(dir.path()),
-            Err(Failure::Usage(why)) => {
-                Err(Failure::Usage(format!("{text} is no folder, {unknown}, and {why}")))
+            Err(Failure::Usage(_)) => {
+                let what = "neither a folder nor a representation, nor names a folder in git";
+                Err(Failure::Usage(format!("{text} is {what}{help}")))
             }
             Err(other) => Err(other),
         },

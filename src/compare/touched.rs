@@ -30,10 +30,11 @@ pub fn touched_scenarios<'a>(
         };
         uses.steps(rulebook, service, &scenario.steps, 0);
         uses.representations(rulebook);
-        if changes
+        // Other words change nothing that could be seen.
+        let mut changes = changes
             .iter()
-            .any(|change| uses.touched_by(&change.subject, rulebook))
-        {
+            .filter(|change| change.coordinates.what != What::Words);
+        if changes.any(|change| uses.touched_by(&change.subject, rulebook)) {
             ids.insert(scenario.id.clone());
         }
     }
