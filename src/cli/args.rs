@@ -26,6 +26,9 @@ pub enum Command {
     Selftest(SelftestArgs),
     /// Judge payload files offline.
     Check(CheckArgs),
+    /// Generate fixtures, or prove that a set of them is what it says.
+    #[command(subcommand)]
+    Fixtures(FixturesCommand),
     /// Explain a rule, open point, fault, variant, operation or scenario.
     Explain(ExplainArgs),
     /// List what there is.
@@ -197,6 +200,65 @@ pub struct CheckArgs {
     /// Findings of level `should` fail too.
     #[arg(long)]
     pub strict: bool,
+}
+
+/// `conformant fixtures`.
+#[derive(Debug, Subcommand)]
+pub enum FixturesCommand {
+    /// Write seeded instances: flawless ones, and with --invalid ones that each break one rule.
+    Generate(GenerateArgs),
+    /// Prove every fixture of a set: valid ones bring no finding, invalid ones exactly theirs.
+    Verify(VerifyArgs),
+}
+
+/// How fixtures are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FixtureFormat {
+    /// A file for each document; one array on standard output.
+    Json,
+    /// A file for each kind, one document a line.
+    Ndjson,
+}
+
+/// `conformant fixtures generate`.
+#[derive(Args, Debug)]
+pub struct GenerateArgs {
+    /// What to make: SERVICE/RESOURCE (`[]` for a list page), SERVICE/OPERATION for a request body,
+    /// events/NAME/VERSION or an event type; `*` stands for any text [default: everything].
+    #[arg(long = "kind", value_name = "KIND")]
+    pub kinds: Vec<String>,
+    /// How many of each kind; with --invalid and json, how many flawless twins at least.
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
+    /// The same seed gives the same bytes.
+    #[arg(long, value_name = "N", default_value_t = 0, env = "CONFORMANT_SEED")]
+    pub seed: u64,
+    /// Also documents that each break exactly one rule, and say which.
+    #[arg(long)]
+    pub invalid: bool,
+    /// Folder to write to: new, empty, or a set that is replaced; `-` is standard output.
+    #[arg(long, value_name = "DIR", default_value = "-")]
+    pub out: PathBuf,
+    /// How they are laid out [default: ndjson on standard output, json in a folder].
+    #[arg(long, value_enum)]
+    pub format: Option<FixtureFormat>,
+    /// Threads that write [default: one for each processor].
+    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
+    pub jobs: Option<usize>,
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
+}
+
+/// `conformant fixtures verify`.
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    /// The set.
+    #[arg(value_name = "DIR", default_value = "fixtures")]
+    pub folder: PathBuf,
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
 }
 
 /// `conformant explain`.

@@ -7,6 +7,7 @@ mod config;
 mod diff;
 mod events;
 mod explain;
+mod fixtures;
 mod list;
 mod output;
 mod revision;
@@ -94,6 +95,7 @@ pub fn main() -> ExitCode {
         Command::Serve(args) => serve::serve(&args),
         Command::Selftest(args) => selftest::selftest(&args),
         Command::Check(args) => check::check(&args),
+        Command::Fixtures(command) => fixtures::fixtures(&command),
         Command::Explain(args) => explain::explain(&args),
         Command::List(args) => list::list(&args),
         Command::Trace(args) => trace::trace(&args),
