@@ -1,4 +1,5 @@
-//! One trial per scenario of the rulebook, played against the clean reference in this process.
+//! One trial per scenario of the rulebook, played against the clean reference in this process, and
+//! one per committed fixture.
 //!
 //! `cargo test --test conformance -- flow/` plays one service. Nothing here is sent over a socket
 //! and no other target is judged: that is `conformant run`.
@@ -6,12 +7,14 @@
 use conformant::engine::plan::{self, Planned};
 use conformant::engine::sessions::Offline;
 use conformant::engine::{self, Concluded, Target};
+use conformant::fixtures::Prover;
 use conformant::rulebook::Rulebook;
 use conformant::schema::Schemas;
 use conformant::verdict::{Finding, Verdict};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
@@ -35,14 +38,43 @@ fn main() -> ExitCode {
     let targets = Target::all_of_reference();
     let sessions = Offline::in_process(SEED, BTreeSet::new(), BTreeSet::new(), targets);
     let suite = Arc::new(Suite { schemas: Schemas::default(), sessions });
-    let trials = plan::all(&RULEBOOK)
+    let mut trials: Vec<Trial> = plan::all(&RULEBOOK)
         .into_iter()
         .map(|planned| {
             let suite = Arc::clone(&suite);
             Trial::test(planned.scenario.id.clone(), move || suite.play(&planned))
         })
         .collect();
+    trials.extend(fixtures());
     libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// One trial per fixture, and one that no file is left unnamed.
+fn fixtures() -> Vec<Trial> {
+    const REPAIR: &str = "conformant fixtures generate --invalid --out fixtures";
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let manifest = match conformant::fixtures::read(&folder) {
+        Ok(manifest) => manifest,
+        Err(error) => {
+            let told = format!("failed to {error}");
+            return vec![Trial::test("fixtures/manifest", move || Err(told.into()))];
+        }
+    };
+    let prover = Arc::new(Prover::new(&RULEBOOK, &folder));
+    let unlisted = prover.unlisted(&manifest);
+    let mut trials = vec![Trial::test("fixtures/manifest", move || {
+        if unlisted.is_empty() {
+            return Ok(());
+        }
+        Err(format!("the manifest does not name {unlisted:?}; repair: {REPAIR}").into())
+    })];
+    trials.extend(manifest.fixtures.into_iter().map(|entry| {
+        let prover = Arc::clone(&prover);
+        Trial::test(format!("fixtures/{}", entry.file), move || {
+            prover.prove(&entry).map_err(|why| format!("{why}\n  anew: {REPAIR}").into())
+        })
+    }));
+    trials
 }
 
 impl Suite {
