@@ -158,3 +158,19 @@ fn every_operation_is_played_by_some_scenario() {
         .collect();
     assert!(silent.is_empty(), "write their happy path under `operations`: {silent:#?}");
 }
+
+#[test]
+fn no_dependency_is_banned_and_all_come_from_one_registry() {
+    let read = |name: &str| std::fs::read_to_string(root().join(name)).expect("it is in the project");
+    let (policy, lock) = (read("deny.toml"), read("Cargo.lock"));
+    let banned = Regex::new(r#"\{ name = "([^"]+)" \}"#).expect("the pattern is well-formed");
+    let banned: Vec<&str> =
+        banned.captures_iter(&policy).map(|c| c.get(1).expect("it is in every match").as_str()).collect();
+    assert!(banned.contains(&"serde_yaml"), "deny.toml bans nothing: {banned:?}");
+    for name in banned {
+        assert!(!lock.contains(&format!("name = \"{name}\"\n")), "{name} is banned: see `cargo tree -i {name}`");
+    }
+    for line in lock.lines().filter_map(|line| line.strip_prefix("source = ")) {
+        assert_eq!(line, "\"registry+https://github.com/rust-lang/crates.io-index\"", "crates come from crates.io");
+    }
+}
