@@ -364,7 +364,9 @@ fn is_broken(broken: &[String], pointer: &str) -> bool {
 /// A unified diff between the document as it should be at `pointer` and as it is.
 fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
     let mut wanted = value.clone();
-    let placeholder = Value::String(format!("<{expected}>"));
+    // A value is shown as itself, a description of values in brackets.
+    let placeholder = serde_json::from_str::<Value>(expected)
+        .unwrap_or_else(|_| Value::String(format!("<{expected}>")));
     if let Some(slot) = wanted.pointer_mut(pointer) {
         *slot = placeholder;
     } else if let Some((parent, name)) = pointer.rsplit_once('/') {
