@@ -70,7 +70,10 @@ const LAYERS: &[Layer] = &[
     ),
     layer(
         "selftest",
-        &["clock", "engine", "http", "json", "judge", "reference", "rulebook", "schema", "text", "verdict"],
+        &[
+            "clock", "engine", "http", "json", "judge", "reference", "rulebook", "schema", "text", "transport",
+            "verdict",
+        ],
         "the self-test plays what a run plays, against the reference alone",
     ),
     layer(
