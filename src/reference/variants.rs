@@ -22,6 +22,7 @@ super::faults::switches! {
         // flow
         FlowFlowsNewestFirst = "flow/flows-newest-first": "Flows are listed newest first.",
         FlowDeleteAnswersBody = "flow/delete-answers-body": "Deleting a flow answers 200 and what was deleted.",
+        FlowDeleteKeepsExecutions = "flow/delete-keeps-executions": "Executions of a deleted flow are still served.",
         FlowDraftRefusesExecutions = "flow/draft-refuses-executions": "A flow that was never published takes no executions.",
         FlowExecutionEndsAtOnce = "flow/execution-ends-at-once": "An execution has ended by the time the create answer shows it.",
         FlowContactPlaceholder = "flow/contact-placeholder": "contact_sid is a static placeholder.",
@@ -70,6 +71,7 @@ super::faults::switches! {
         AuthQrCodeLink = "auth/qr-code-link": "A created user comes with a link to a QR code for other TOTP apps.",
         AuthXmlPlain = "auth/xml-plain": "XML answers have another root element and no type attributes.",
         AuthEpochDatetimes = "auth/epoch-datetimes": "Datetimes are seconds since 1970.",
+        AuthXmlDatesOtherwise = "auth/xml-dates-otherwise": "Datetimes are spelled differently in XML than in JSON.",
         AuthCreateMinimal = "auth/create-minimal": "A created approval request shows its uuid only.",
         AuthDetailsNotShown = "auth/details-not-shown": "A fetched approval request shows neither message nor details.",
         AuthLongKeyCut = "auth/long-key-cut": "A key that is too long is cut in place of refused.",
@@ -85,6 +87,8 @@ super::faults::switches! {
         EventsSchemaAddress = "events/schema-address": "Schemas are announced by their whole address.",
         EventsErrorCodeAbsent = "events/error-code-absent": "Failed and undelivered events carry no error_code.",
         EventsSparse = "events/sparse": "Payloads carry identifiers only.",
+        EventsReadHasSchema = "events/read-has-schema": "The read event announces a schema.",
+        EventsFurtherKind = "events/further-kind": "Messages emit an event of a kind that the document does not name.",
         EventsReordered = "events/reordered": "Events are collected in another order.",
         EventsRepeated = "events/repeated": "Each event is delivered twice.",
     }

@@ -79,9 +79,14 @@ impl Approvals {
         call: &Call<'_>,
         user: User,
     ) -> Result<Done, Failure> {
+        let asked = Parameters::read(core, call)?;
+        let uuid = match self.by_uuid.keys().next() {
+            Some(first) if core.fails(Fault::AuthApprovalUuidReused) => first.clone(),
+            Some(_) | None => new_uuid(core),
+        };
         let approval = Approval {
-            asked: Parameters::read(core, call)?,
-            uuid: new_uuid(core),
+            asked,
+            uuid,
             record: record_id(core),
             user,
             status: Status::Pending,
@@ -109,9 +114,15 @@ impl Approvals {
     ) -> Result<Done, Failure> {
         let approval = self.by_uuid.get_mut(uuid).ok_or_else(Failure::not_found)?;
         approval.settle(core, call.now);
+        let mut shown = approval.shown(core);
+        if call.path.get(1).is_some_and(|format| format == "xml")
+            && core.varies(Variant::AuthXmlDatesOtherwise)
+        {
+            spell_dates_otherwise(&mut shown);
+        }
         Ok(Done {
             is_new: false,
-            body: json!({"approval_request": approval.shown(core), "success": true}),
+            body: json!({"approval_request": shown, "success": true}),
         })
     }
 
@@ -171,7 +182,12 @@ impl Approval {
     /// Expires it when that is due by `now`, however long ago it was; true when it just did.
     fn settle(&mut self, core: &Core, now: Timestamp) -> bool {
         let due = self.expiry(core).filter(|expiry| *expiry <= now);
-        if self.status != Status::Pending || due.is_none() {
+        let can_expire = match self.status {
+            Status::Pending => true,
+            Status::Approved | Status::Denied => core.fails(Fault::AuthAnsweredExpires),
+            Status::Expired => false,
+        };
+        if !can_expire || due.is_none() {
             return false;
         }
         self.status = Status::Expired;
@@ -187,7 +203,7 @@ impl Approval {
             return None;
         }
         let early = if core.fails(Fault::AuthApprovalExpiresEarly) {
-            10
+            30
         } else {
             1
         };
@@ -231,6 +247,9 @@ impl Approval {
         if core.fails(Fault::AuthHiddenDetailsLost) {
             shown["hidden_details"] = json!({});
         }
+        if let Some(fields) = shown.as_object_mut().filter(|_| core.fails(Fault::AuthApprovalFieldsMissing)) {
+            fields.retain(|_, value| !value.is_number() && !value.is_boolean());
+        }
         if !core.varies(Variant::AuthDetailsNotShown) {
             shown["message"] = json!(self.asked.message);
             shown["details"] = json!(self.asked.details);
@@ -251,6 +270,9 @@ impl Approval {
     }
 
     fn device(&self, core: &Core) -> Value {
+        if core.fails(Fault::AuthDeviceFieldsMissing) {
+            return json!({"id": 70_000 + self.user.auth_id});
+        }
         let registered = self.user.since.as_second();
         let reacted = self.processed_at.unwrap_or(self.created_at).as_second();
         json!({
@@ -283,7 +305,11 @@ impl Approval {
         };
         let body = json!({
             "callback_action": "approval_request_status",
-            "uuid": self.uuid,
+            "uuid": if core.fails(Fault::AuthCallbackOtherUuid) {
+                self.uuid.chars().rev().collect()
+            } else {
+                self.uuid.clone()
+            },
             "status": self.status.name(),
             "auth_id": self.user.auth_id,
             "device": self.device(core),
@@ -302,6 +328,15 @@ impl Approval {
             "POST"
         };
         callbacks::send(core, method, url, &body);
+    }
+}
+
+/// D1 states no spelling of datetimes, nor that both formats have the same.
+fn spell_dates_otherwise(shown: &mut Value) {
+    for name in ["created_at", "updated_at", "processed_at"] {
+        if let Some(text) = shown[name].as_str() {
+            shown[name] = json!(text.replace('T', " ").replace('Z', " UTC"));
+        }
     }
 }
 

@@ -62,6 +62,9 @@ fn read_details(
             Fault::AuthDetailsKey20Refused,
         ),
     )?;
+    if core.fails(Fault::AuthDetailsLost) {
+        details.clear();
+    }
     // D1, Resources: a timestamp is added automatically.
     if !core.fails(Fault::AuthDetailsTimestampMissing) {
         details
@@ -149,7 +152,11 @@ fn read_logos(core: &Core, body: &Map<String, Value>) -> Result<Value, Failure> 
         let res = logo.get("res").and_then(Value::as_str).unwrap_or_default();
         let url = logo.get("url").and_then(Value::as_str).unwrap_or_default();
         has_default |= res == "default";
-        let is_known = matches!(res, "default" | "low" | "med" | "high");
+        let is_known = match res {
+            "default" => true,
+            "low" | "med" | "high" => !core.fails(Fault::AuthLogoResolutionRefused),
+            _ => false,
+        };
         if !is_known && !core.fails(Fault::AuthLogoForeignResAccepted) {
             return Err(refusal("have an unknown res"));
         }

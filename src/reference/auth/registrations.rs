@@ -67,10 +67,15 @@ impl Registrations {
 
     /// `GET …/registrations/status?custom_user_id=…`
     pub(super) fn status(&self, core: &Core, call: &Call<'_>) -> Result<Done, Failure> {
-        let custom_user_id = call
-            .query
-            .get("custom_user_id")
-            .ok_or_else(|| Failure::new(400, "custom_user_id is missing"))?;
+        let Some(custom_user_id) = call.query.get("custom_user_id") else {
+            if core.fails(Fault::AuthCustomUserIdNotRequired) {
+                return Ok(Done {
+                    is_new: false,
+                    body: json!({"registration": {"status": "pending"}, "success": true}),
+                });
+            }
+            return Err(Failure::new(400, "custom_user_id is missing"));
+        };
         let registration = match self.standing(core, custom_user_id, call.now) {
             Some(Standing::Pending { .. }) if core.fails(Fault::AuthCompletedWithoutScan) => {
                 json!({"status": "completed", "auth_id": 1})

@@ -36,6 +36,7 @@ pub(super) fn accept(core: &Core, qr: &str, now: Timestamp) -> Result<String, Re
         .filter(|id| !id.is_empty())
         .ok_or(Refused::Invalid)?;
     match timeliness(core, &claims, now) {
+        Some(Timeliness::Valid) if core.fails(Fault::AuthTokenGoodRefused) => Err(Refused::Invalid),
         Some(Timeliness::Valid) => Ok(custom_user_id),
         Some(Timeliness::Expired) => Err(Refused::Expired(custom_user_id)),
         Some(Timeliness::TooLong) | None => Err(Refused::Invalid),
@@ -80,7 +81,8 @@ fn is_ours(core: &Core, claims: &Value) -> bool {
     let names_us = claims.get("iss").and_then(Value::as_str) == Some(application::NAME);
     let app_id = claims.pointer("/context/auth_app_id").and_then(input::text);
     (names_us || core.fails(Fault::AuthTokenIssUnchecked))
-        && app_id == Some(application::ID.to_string())
+        && (app_id == Some(application::ID.to_string())
+            || core.fails(Fault::AuthTokenApplicationUnchecked))
 }
 
 enum Timeliness {
@@ -175,6 +177,7 @@ mod tests {
         }
         let longest = qr(Algorithm::HS256, application::API_KEY, &[]);
         assert!(scan(&[Fault::AuthTokenFifteenMinutesRefused], &longest).is_err());
+        assert!(scan(&[Fault::AuthTokenGoodRefused], &longest).is_err());
     }
 
     #[test]
@@ -222,6 +225,12 @@ mod tests {
                 hs256,
                 own,
                 vec![("/claims/iss", json!("Another"))],
+            ),
+            (
+                Fault::AuthTokenApplicationUnchecked,
+                hs256,
+                own,
+                vec![("/claims/context/auth_app_id", json!(1))],
             ),
             (
                 Fault::AuthTokenLifetimeUnchecked,

@@ -50,10 +50,10 @@ impl Phone {
     /// Reads a phone whose parts dashes, periods, spaces or nothing separate (D1, Resources).
     pub(super) fn read(core: &Core, cellphone: &str, country_code: &str) -> Option<Self> {
         const DIGITS: std::ops::RangeInclusive<usize> = 5..=14;
-        let country_code: u32 = country_code
-            .parse()
-            .ok()
-            .filter(|c| (1..=999).contains(c))?;
+        let country_code: u32 = match country_code.parse() {
+            Ok(number) => Some(number).filter(|c| (1..=999).contains(c)),
+            Err(_) => core.fails(Fault::AuthCountryCodeLettersAccepted).then_some(1),
+        }?;
         let mut mark = String::new();
         for (fault, separator) in [
             (Fault::AuthDashesChangeUser, '-'),
@@ -197,7 +197,7 @@ impl Users {
     }
 
     /// `GET …/users/{AUTH_ID}/status`: this implementation's path, for the document shows none.
-    pub(super) fn status(&self, core: &Core, auth_id: &str) -> Result<Done, Failure> {
+    pub(super) fn status(&self, core: &Core, format: &str, auth_id: &str) -> Result<Done, Failure> {
         let user = auth_id
             .parse()
             .ok()
@@ -210,9 +210,12 @@ impl Users {
         };
         let country_code = if core.fails(Fault::AuthStatusCountryCodeLost) {
             0
+        } else if format == "xml" && core.fails(Fault::AuthXmlStatusDiffers) {
+            user.phone.country_code + 1
         } else {
             user.phone.country_code
         };
+        let email = user.emails.first().map_or("", String::as_str);
         let shown_id = user.auth_id + u64::from(core.fails(Fault::AuthStatusOtherAuthId));
         let mut body = json!({
             "message": "User status.",
@@ -222,7 +225,7 @@ impl Users {
                 "registered": user.has_app,
                 "country_code": country_code,
                 "phone_number": phone_number,
-                "email": user.emails.first().map_or("", String::as_str),
+                "email": (!core.fails(Fault::AuthStatusEmailNull)).then_some(email),
                 "devices": if user.has_app { json!(["iphone"]) } else { json!([]) },
             },
             "success": true,

@@ -17,6 +17,8 @@ pub(super) enum Kind {
     MessageDelivered,
     MessageUndelivered,
     MessageRead,
+    /// One of the kinds that follow the read event; the document does not show them.
+    Further,
 }
 
 /// What is known of an operation or of one of its messages, by field; each event shows the fields of
@@ -36,11 +38,12 @@ impl Kind {
             Self::MessageDelivered => "message.delivered",
             Self::MessageUndelivered => "message.undelivered",
             Self::MessageRead => "message.read",
+            Self::Further => "message.link-clicked",
         }
     }
 
     /// Schema name and version; those of the read event are not shown.
-    const fn schema(self) -> Option<(&'static str, u32)> {
+    fn schema(self, core: &Core) -> Option<(&'static str, u32)> {
         match self {
             Self::OperationProcessing => Some(("OperationProcessing", 2)),
             Self::OperationCompleted => Some(("OperationCompleted", 2)),
@@ -50,7 +53,8 @@ impl Kind {
             Self::MessageFailed => Some(("MessageFailed", 4)),
             Self::MessageDelivered => Some(("MessageDelivered", 4)),
             Self::MessageUndelivered => Some(("MessageUndelivered", 4)),
-            Self::MessageRead => None,
+            Self::MessageRead => core.varies(Variant::EventsReadHasSchema).then_some(("MessageRead", 1)),
+            Self::Further => Some(("MessageLinkClicked", 1)),
         }
     }
 
@@ -71,7 +75,7 @@ impl Kind {
                 "to",
                 "tags",
             ],
-            Self::MessageSent | Self::MessageDelivered | Self::MessageRead => &[
+            Self::MessageSent | Self::MessageDelivered | Self::MessageRead | Self::Further => &[
                 "operation_id",
                 "message_id",
                 "attempt",
@@ -172,6 +176,7 @@ impl Wrong {
 
 /// Faults that put a wrong value at a pointer, in every payload that has something there.
 const WRONG_VALUES: &[(Fault, &str, Wrong)] = &[
+    (Fault::EventsOperationIdNull, "/operation_id", Wrong::Null),
     (
         Fault::EventsOperationIdNumber,
         "/operation_id",
@@ -236,7 +241,7 @@ pub(super) fn event(core: &Core, kind: Kind, facts: &Facts) -> Value {
         "type".to_owned(),
         json!(format!("{prefix}.{}", kind.type_name())),
     );
-    if let Some((name, version)) = kind.schema() {
+    if let Some((name, version)) = kind.schema(core) {
         let is_other = OTHER_VERSIONS
             .iter()
             .any(|(fault, of)| *of == kind && core.fails(*fault));
@@ -291,6 +296,12 @@ fn payload(core: &Core, kind: Kind, facts: &Facts) -> Value {
         if let Some(object) = payload.pointer_mut(pointer).filter(|_| core.fails(*fault)) {
             object[*extra] = json!("1");
         }
+    }
+    if let Some(Value::Object(tags)) = payload
+        .get_mut("tags")
+        .filter(|_| core.fails(Fault::EventsTagChanged))
+    {
+        tags.values_mut().for_each(|value| *value = json!("another"));
     }
     if let Some(tags) = payload
         .get_mut("tags")

@@ -67,7 +67,8 @@ impl Events {
         if !core.fails(Fault::EventsProcessingMissing) {
             self.emit(core, &operation_id, Kind::OperationProcessing, &operation);
         }
-        for to in &send.to {
+        let only_first = core.fails(Fault::EventsOnlyFirstRecipient);
+        for to in send.to.iter().take(if only_first { 1 } else { usize::MAX }) {
             let message = send.message(core, &operation_id, to);
             for kind in send.course(core) {
                 self.emit(core, &operation_id, kind, &message);
@@ -206,6 +207,9 @@ impl BulkSend {
         };
         let mut course = vec![Kind::MessageQueued];
         course.extend_from_slice(end);
+        if core.varies(Variant::EventsFurtherKind) {
+            course.push(Kind::Further);
+        }
         course.retain(|kind| {
             !core.fails(match kind {
                 Kind::MessageQueued => Fault::EventsQueuedMissing,
@@ -214,6 +218,7 @@ impl BulkSend {
                 | Kind::MessageDelivered
                 | Kind::MessageUndelivered
                 | Kind::MessageRead
+                | Kind::Further
                 | Kind::OperationProcessing
                 | Kind::OperationCompleted
                 | Kind::OperationScheduled => Fault::EventsOutcomeMissing,

@@ -61,7 +61,8 @@ impl Flow {
     }
 
     pub(super) fn fetch_execution(&mut self, core: &Core, flow: &str, sid: &str) -> Answer {
-        let outlives = core.fails(Fault::FlowDeleteKeepsExecutions);
+        // D3 does not say what becomes of the executions of a deleted flow.
+        let outlives = core.varies(Variant::FlowDeleteKeepsExecutions);
         let execution = self
             .flows
             .iter_mut()

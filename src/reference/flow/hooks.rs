@@ -120,9 +120,6 @@ impl Flow {
         execution: &mut Execution,
         now: Timestamp,
     ) {
-        if core.fails(Fault::FlowStepsMissing) {
-            return;
-        }
         let sequence = self.next_sequence();
         execution.begin(core, sequence, now);
         if !core.varies(Variant::FlowOneStepAtFirst) {

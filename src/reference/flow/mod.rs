@@ -172,6 +172,7 @@ impl Flow {
         let items = std::iter::once(execution)
             .chain(of_others)
             .flat_map(|execution| &execution.steps)
+            .filter(|_| !core.fails(Fault::FlowStepsMissing))
             .map(|step| (step.sequence, step.represent(core, View::Listed)))
             .collect();
         let listing = Listing {

@@ -91,7 +91,7 @@ impl FlowResource {
 
     /// Makes the draft the published definition, one version on.
     pub(super) fn publish(&mut self, core: &Core, now: Timestamp) {
-        self.published = true;
+        self.published = !core.fails(Fault::FlowPublishIgnored);
         self.version += if core.fails(Fault::FlowVersionFalls) {
             -1
         } else {
@@ -122,7 +122,7 @@ impl FlowResource {
         let url = self.url(core);
         let differs = view == View::Listed && core.fails(Fault::FlowListedFlowDiffers);
         let mut links = json!({
-            "engagements": format!("{url}/Engagements"),
+            "engagements": (!core.fails(Fault::FlowEngagementsLinkNull)).then(|| format!("{url}/Engagements")),
             "executions": if core.fails(Fault::FlowExecutionsLinkWrong) {
                 format!("{url}/Runs")
             } else {
@@ -135,7 +135,13 @@ impl FlowResource {
         json!({
             "sid": shown_sid(core, &self.sid, view, Fault::FlowFlowSidChanges),
             "account_sid": account_sid(core, view),
-            "friendly_name": if differs { "Untitled" } else { self.friendly_name.as_str() },
+            "friendly_name": if core.fails(Fault::FlowNameNull) {
+                None
+            } else if differs {
+                Some("Untitled")
+            } else {
+                Some(self.friendly_name.as_str())
+            },
             "status": if self.published { "published" } else { "draft" },
             "version": self.version,
             "date_created": shown_created(core, self.created, view),
@@ -213,7 +219,10 @@ impl Execution {
         } else {
             format!("{url}/Steps")
         };
-        let mut links = json!({"steps": steps, "execution_context": format!("{url}/Context")});
+        let mut links = json!({"steps": steps});
+        if !core.fails(Fault::FlowContextLinkMissing) {
+            links["execution_context"] = json!(format!("{url}/Context"));
+        }
         if core.varies(Variant::FlowMoreLinks) {
             links["flow"] = json!(url_of(
                 &core.origin,
@@ -238,7 +247,11 @@ impl Execution {
             "context": self.context(core),
             "status": self.status(core),
             "date_created": shown_created(core, self.created, view),
-            "date_updated": core.date(updated),
+            "date_updated": if core.fails(Fault::FlowUpdatedNull) {
+                Value::Null
+            } else {
+                core.date(updated)
+            },
             "url": shown_url(core, url, Fault::FlowExecutionUrlWrong),
             "links": links,
         })
@@ -257,7 +270,10 @@ impl Step {
         ];
         let url = format!("{}/Steps/{}", url_of(&core.origin, &execution), self.sid);
         let differs = view == View::Listed && core.fails(Fault::FlowListedStepDiffers);
-        let mut links = json!({"step_context": format!("{url}/Context")});
+        let mut links = json!({});
+        if !core.fails(Fault::FlowContextLinkMissing) {
+            links["step_context"] = json!(format!("{url}/Context"));
+        }
         if core.varies(Variant::FlowMoreLinks) {
             links["execution"] = json!(url_of(&core.origin, &execution));
         }

@@ -26,6 +26,7 @@ fn story(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
         ("a@b.example", "bad", "1"),
         ("a@b.example", "", "1"),
         ("a@b.example", "5550100005", ""),
+        ("a@b.example", "5550100005", "US"),
     ] {
         let body = user(email, cellphone, json!(country_code));
         seen.push(written(&world.post("protected/json/users/new", &body)));
@@ -36,6 +37,7 @@ fn story(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
         "protected/json/users/1002/status",
         "protected/json/users/1003/status",
         "protected/json/registrations/status?custom_user_id=never",
+        "protected/json/registrations/status",
     ] {
         seen.push(written(&world.send("GET", target, None)));
     }
@@ -55,6 +57,9 @@ fn story(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
         json!({"message": "m", "logos": [{"res": "default", "url": "http://l.example"}]}),
         json!({"message": "m", "logos": [
             {"res": "default", "url": "https://l.example"}, {"res": "tiny", "url": "https://l.example"},
+        ]}),
+        json!({"message": "m", "logos": [
+            {"res": "default", "url": "https://l.example"}, {"res": "low", "url": "https://l.example"},
         ]}),
     ] {
         for reactions in [
@@ -106,6 +111,8 @@ fn approval_story(world: &mut World, parameters: &Value, reactions: &[&str]) -> 
     };
     let target = format!("onetouch/json/approval_requests/{uuid}");
     seen.push(written(&world.send("GET", &target, None)));
+    let in_xml = format!("onetouch/xml/approval_requests/{uuid}");
+    seen.push(written(&world.send("GET", &in_xml, None)));
     world.wait(30);
     for reaction in reactions {
         let hook = if *reaction == "late" {
