@@ -4,6 +4,7 @@
 //! The same rules as in a run, over what files hold; nothing is sent, and no rule that needs more
 //! than a file shows is judged.
 
+mod har;
 mod lines;
 mod token;
 
@@ -36,6 +37,8 @@ pub enum Kind {
     Token,
     /// The text of a registration's QR code.
     Qr,
+    /// Recorded traffic.
+    Har,
 }
 
 impl Kind {
@@ -44,6 +47,7 @@ impl Kind {
         match text {
             "token" => return Ok(Self::Token),
             "qr" => return Ok(Self::Qr),
+            "har" => return Ok(Self::Har),
             _ if rulebook.kinds.contains_key(text) => return Ok(Self::Representation(text.to_owned())),
             _ => {}
         }
@@ -52,7 +56,7 @@ impl Kind {
             Some(None) => return Err(format!("no document shows the payload of {text}, so nothing can be judged")),
             None => {}
         }
-        let mut known = vec!["token", "qr"];
+        let mut known = vec!["token", "qr", "har"];
         known.extend(rulebook.kinds.keys().map(String::as_str));
         known.extend(rulebook.event_types.keys().map(String::as_str));
         let near = crate::text::did_you_mean(text, &known);
@@ -63,11 +67,12 @@ impl Kind {
         Err(format!("--as {text}: no such kind; {help}"))
     }
 
-    /// The service whose rules judge it.
-    fn service(&self) -> &str {
+    /// Whether rules of that service judge it.
+    fn is_of(&self, service: &str) -> bool {
         match self {
-            Self::Representation(kind) => kind.split('/').next().unwrap_or_default(),
-            Self::Token | Self::Qr => "auth",
+            Self::Representation(kind) => kind.split('/').next() == Some(service),
+            Self::Token | Self::Qr => service == "auth",
+            Self::Har => true,
         }
     }
 }
@@ -79,6 +84,8 @@ pub struct Surroundings {
     pub configured: Value,
     /// The application's key, where it is known.
     pub api_key: Option<String>,
+    /// Base address by service; without any, recorded traffic is recognised by its paths.
+    pub targets: BTreeMap<String, String>,
     /// The time that tokens are judged at.
     pub now: Option<Timestamp>,
     /// Threads that judge lines side by side.
@@ -116,13 +123,18 @@ pub struct Checker<'a> {
     recorder: Recorder<'a>,
     kept: usize,
     outcome: Counts,
+    notes: Vec<String>,
 }
 
 /// How much was judged and how much of it is listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Documents judged, unreadable ones included.
+    /// Documents or exchanges judged, unreadable documents included.
     pub documents: usize,
+    /// Entries of recorded traffic that belong to no operation.
+    pub foreign: usize,
+    /// Entries of recorded traffic that are no exchange.
+    pub unreadable: usize,
     /// Findings that are counted with their rule and not listed, as there are too many.
     pub unlisted: usize,
 }
@@ -132,7 +144,7 @@ impl<'a> Checker<'a> {
     pub fn new(rulebook: &'a Rulebook, kind: Kind, surroundings: Surroundings) -> Self {
         let recorder = Recorder::new(rulebook, BTreeMap::new(), 0);
         let schemas = Schemas::default();
-        Self { rulebook, schemas, kind, surroundings, recorder, kept: 0, outcome: Counts::default() }
+        Self { rulebook, schemas, kind, surroundings, recorder, kept: 0, outcome: Counts::default(), notes: Vec::new() }
     }
 
     /// Judges a file: one document, or one a line where its name or its first lines say so.
@@ -151,16 +163,25 @@ impl<'a> Checker<'a> {
             }
             Kind::Token => self.tokens(name, source, |one, line, text| one.token(line, text))?,
             Kind::Qr => self.tokens(name, source, |one, line, text| one.qr(line, text))?,
+            Kind::Har => self.har(name, source)?,
         };
         self.take(name, judgement);
         Ok(())
     }
 
+    /// What could not be read, a line each.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
     /// The record of all files, and how much was judged.
     pub fn finish(self) -> (RunRecord, Counts) {
-        let service = self.kind.service().to_owned();
-        let selects = |rule: &Rule| rule.service == service;
-        (self.recorder.finish_judged(selects), self.outcome)
+        let kind = self.kind;
+        let mut record = self.recorder.finish_judged(|rule: &Rule| kind.is_of(&rule.service));
+        if kind == Kind::Har {
+            record.summary.exchanges = self.outcome.documents;
+        }
+        (record, self.outcome)
     }
 
     /// Tokens, one a line.
@@ -202,6 +223,16 @@ impl<'a> Checker<'a> {
         let judged = lines::judge(&one, kind, start, source, self.surroundings.jobs, keep)
             .map_err(|source| CheckError::Unreadable { name: name.to_owned(), source })?;
         self.outcome.documents += judged.documents;
+        Ok(judged.judgement)
+    }
+
+    fn har(&mut self, name: &str, source: &mut dyn Read) -> Result<Judgement, CheckError> {
+        let judged = har::judge_file(&self.one(name), source)
+            .map_err(|source| CheckError::Unreadable { name: name.to_owned(), source })?;
+        self.outcome.documents += judged.exchanges;
+        self.outcome.foreign += judged.foreign;
+        self.outcome.unreadable += judged.unreadable_count;
+        self.notes.extend(judged.unreadable.iter().map(|why| format!("{name}: {why}")));
         Ok(judged.judgement)
     }
 

@@ -176,7 +176,7 @@ mod tests {
             configured: json!({"auth": {"application": {"name": "App", "id": "42", "scheme": "app"}}}),
             api_key: api_key.map(str::to_owned),
             now: Timestamp::from_second(NOW).ok(),
-            jobs: 1,
+            ..Surroundings::default()
         };
         let mut checker = Checker::new(rulebook(), kind, surroundings);
         checker.file("token", &mut text.as_bytes()).unwrap();

@@ -29,6 +29,8 @@ pub enum Command {
     /// Generate fixtures, or prove that a set of them is what it says.
     #[command(subcommand)]
     Fixtures(FixturesCommand),
+    /// Build a registration token or QR code as the application would.
+    Token(TokenArgs),
     /// Explain a rule, open point, fault, variant, operation or scenario.
     Explain(ExplainArgs),
     /// List what there is.
@@ -259,6 +261,29 @@ pub struct VerifyArgs {
     /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
+}
+
+/// `conformant token`.
+#[derive(Args, Debug)]
+pub struct TokenArgs {
+    /// Print the text of the QR code in place of the token, and draw the code on a terminal.
+    #[arg(long)]
+    pub qr: bool,
+    /// Draw the QR code into this file.
+    #[arg(long, value_name = "FILE")]
+    pub png: Option<PathBuf>,
+    /// Draw the QR code into this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Identifier of the user; a fresh UUID when left out.
+    #[arg(long, value_name = "ID")]
+    pub custom_user_id: Option<String>,
+    /// How long the token is valid; more than 15m is refused by a service.
+    #[arg(long, value_name = "DURATION", default_value = "10m")]
+    pub expires: String,
+    /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
+    #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
+    pub config: Option<PathBuf>,
 }
 
 /// `conformant explain`.

@@ -21,7 +21,8 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     }
     let surroundings = Surroundings {
         api_key: known.of_application("api_key"),
-        configured: json!({"auth": {"application": Value::Object(known.application)}}),
+        configured: json!({"auth": Value::Object(known.values)}),
+        targets: known.targets,
         now: Some(crate::clock::now()),
         jobs: args.jobs.unwrap_or_else(processors),
     };
@@ -33,6 +34,9 @@ pub(super) fn check(args: &CheckArgs) -> Done {
             CheckError::Unreadable { .. } => Failure::Trouble(error.to_string()),
             CheckError::TooLarge { .. } => Failure::Usage(error.to_string()),
         })?;
+    }
+    for why in checker.notes() {
+        note(why);
     }
     let (record, counts) = checker.finish();
     let settings = Settings { strict: args.strict };
@@ -50,6 +54,15 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         note(&format!("{} further findings are counted with their rules and not listed", counts.unlisted));
     }
     let failing = |level: Level| level == Level::Must || args.strict;
+    if counts.foreign > 0 {
+        note(&format!("{} entries belong to no documented operation", counts.foreign));
+    }
+    if counts.unreadable > 0 {
+        note(&format!("{} entries are no exchange and were passed over", counts.unreadable));
+    }
+    if counts.unreadable > 0 && args.strict {
+        return Ok(Exit::Usage);
+    }
     let failed = record.rules.iter().any(|r| r.verdict == Verdict::Fail && failing(r.level));
     Ok(match (failed, counts.documents) {
         (true, _) => Exit::Failed,

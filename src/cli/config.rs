@@ -198,8 +198,8 @@ pub(super) fn read(args: &RunArgs) -> Result<Config, Failure> {
 pub(super) struct Known {
     /// Base URL by service, where one is configured.
     pub targets: BTreeMap<String, String>,
-    /// The application as it is configured; otherwise the reference's.
-    pub application: Map<String, Value>,
+    /// What stands under `auth`: the application, otherwise the reference's, and configured paths.
+    pub values: Map<String, Value>,
     /// Nothing about an application is configured.
     pub is_reference: bool,
     /// What must appear in no output.
@@ -209,7 +209,7 @@ pub(super) struct Known {
 impl Known {
     /// A text of the application: `name`, `id`, `scheme`, `api_key`.
     pub(super) fn of_application(&self, key: &str) -> Option<String> {
-        let value = self.application.get(key)?;
+        let value = self.values.get("application")?.get(key)?;
         Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     }
 }
@@ -229,17 +229,18 @@ pub(super) fn known(config: Option<&Path>) -> Result<Known, Failure> {
             targets.insert(service.to_owned(), reader.fill(&format!("targets.{service}.url"), &url));
         }
     }
-    let entry = file.targets.remove("auth").and_then(|t| t.application).unwrap_or_default();
-    let mut application = reader.application("targets.auth.application", entry);
+    let auth = file.targets.remove("auth").unwrap_or_default();
+    let application = reader.application("targets.auth.application", auth.application.unwrap_or_default());
     let is_reference = application.is_empty();
-    if is_reference {
-        let mut reference = Target::of_reference("auth", "");
-        if let Some(Value::Object(values)) = reference.values.remove("application") {
-            application = values;
-        }
+    let mut values = Target::of_reference("auth", "").values;
+    if !is_reference {
+        values.insert("application".to_owned(), Value::Object(application));
+    }
+    if let Some(path) = auth.user_status_path {
+        values.insert("user_status_path".to_owned(), json!(path));
     }
     if reader.problems.is_empty() {
-        Ok(Known { targets, application, is_reference, secrets: reader.secrets })
+        Ok(Known { targets, values, is_reference, secrets: reader.secrets })
     } else {
         Err(Failure::Usage(reader.problems.join("\nerror: ")))
     }

@@ -17,6 +17,7 @@ mod selftest;
 mod serve;
 mod signals;
 mod stored;
+mod token;
 mod trace;
 
 pub use args::Cli;
@@ -96,6 +97,7 @@ pub fn main() -> ExitCode {
         Command::Selftest(args) => selftest::selftest(&args),
         Command::Check(args) => check::check(&args),
         Command::Fixtures(command) => fixtures::fixtures(&command),
+        Command::Token(args) => token::token(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::List(args) => list::list(&args),
         Command::Trace(args) => trace::trace(&args),

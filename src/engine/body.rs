@@ -13,7 +13,7 @@ use std::sync::Arc;
 const EXCERPT_BYTES: usize = 200;
 
 /// Reads an answer's body; `kind` says how XML texts are typed.
-pub(super) fn read(response: &Response, kind: Option<&Kind>) -> Body {
+pub(crate) fn read(response: &Response, kind: Option<&Kind>) -> Body {
     if response.body.is_empty() {
         return Body::Empty;
     }

@@ -3,7 +3,7 @@
 //!
 //! It prints nothing and writes no file; reports consume the events.
 
-mod body;
+pub(crate) mod body;
 mod callbacks;
 mod derive;
 mod link;
@@ -16,7 +16,7 @@ pub mod session;
 pub mod sessions;
 pub mod settings;
 mod template;
-mod token;
+pub mod token;
 
 pub use plan::{Partition, Planned, Selection};
 pub use runner::Stop;
@@ -31,6 +31,8 @@ use crate::schema::Schemas;
 use crate::verdict::{RunEvent, RunRecord, ScenarioResult, Verdict};
 pub use record::{Concluded, Recorder};
 use runner::Story;
+#[cfg(test)]
+pub(crate) use runner::play;
 use session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -46,7 +46,7 @@ pub enum Stop {
 
 /// What came of one scenario.
 #[derive(Debug)]
-pub(super) struct Story {
+pub(crate) struct Story {
     /// All that was observed.
     pub evidence: Evidence,
     /// Why it ended early, where it did.
@@ -54,7 +54,7 @@ pub(super) struct Story {
 }
 
 /// Plays a scenario of `service` in `session`.
-pub(super) fn play(
+pub(crate) fn play(
     rulebook: &Rulebook,
     schemas: &Schemas,
     service: &Service,

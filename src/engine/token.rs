@@ -58,12 +58,51 @@ pub(super) fn build(
         },
     });
     let key = if spec.wrong_key { "not-the-application-key".to_owned() } else { configured("api_key")? };
-    let token = sign(&header, &claims, &algorithm, &key)?;
+    let token = sign(&header, &claims, &algorithm, &key).map_err(Stop::Error)?;
     let qr = format!("{}://account?token={token}", configured("scheme")?);
     Ok(json!({"token": token, "qr": qr, "header": header, "claims": claims}))
 }
 
-fn sign(header: &Value, claims: &Value, algorithm: &str, key: &str) -> Result<String, Stop> {
+/// A registration as an application offers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The signed token in its compact form.
+    pub token: String,
+    /// The text of the QR code.
+    pub qr: String,
+}
+
+/// What an application says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Application {
+    /// Its name, the issuer.
+    pub name: String,
+    /// Its identifier.
+    pub id: String,
+    /// The scheme of its QR codes.
+    pub scheme: String,
+    /// Its production API key.
+    pub api_key: String,
+}
+
+impl Application {
+    /// Builds the token of one user, valid from now on for that long.
+    pub fn offer(&self, custom_user_id: &str, lifetime: jiff::SignedDuration, now: Timestamp) -> Result<Offer, String> {
+        let expires = now.checked_add(lifetime).map_err(|e| e.to_string())?;
+        let header = json!({"alg": "HS256", "typ": "JWT"});
+        let claims = json!({
+            "iss": self.name,
+            "iat": now.as_second(),
+            "exp": expires.as_second(),
+            "context": {"custom_user_id": custom_user_id, "auth_app_id": self.id},
+        });
+        let token = sign(&header, &claims, "HS256", &self.api_key)?;
+        let qr = format!("{}://account?token={token}", self.scheme);
+        Ok(Offer { token, qr })
+    }
+}
+
+fn sign(header: &Value, claims: &Value, algorithm: &str, key: &str) -> Result<String, String> {
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let message = format!("{}.{}", part(header), part(claims));
     let algorithm = match algorithm {
@@ -71,9 +110,9 @@ fn sign(header: &Value, claims: &Value, algorithm: &str, key: &str) -> Result<St
         "HS384" => Algorithm::HS384,
         "HS512" => Algorithm::HS512,
         "HS256" => Algorithm::HS256,
-        other => return Err(Stop::Error(format!("no token algorithm is named {other}"))),
+        other => return Err(format!("no token algorithm is named {other}")),
     };
     let signature = crypto::sign(message.as_bytes(), &EncodingKey::from_secret(key.as_bytes()), algorithm)
-        .map_err(|e| Stop::Error(format!("the token could not be signed: {e}")))?;
+        .map_err(|e| format!("the token could not be signed: {e}"))?;
     Ok(format!("{message}.{signature}"))
 }

@@ -1,0 +1,652 @@
+//! HAR 1.2: recorded traffic as exchanges, judged by all that an exchange or a history allows.
+//!
+//! Nobody said what the requests were meant to bring, so a refusal accuses nobody. Entries are read
+//! one by one; what belongs to no operation is passed over and counted.
+
+use super::{One, Surroundings};
+use crate::clock::Timestamp;
+use crate::engine::body;
+use crate::engine::request::recognise;
+use crate::http::{Headers, Request, Response};
+use crate::judge::Judgement;
+use crate::judge::evidence::{Evidence, Exchange, Expectation, Outcome};
+use crate::judge::judge;
+use crate::rulebook::scenario::Credentials;
+use crate::rulebook::{Operation, Rulebook};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use serde_json::value::RawValue;
+use std::cell::Cell;
+use std::fmt;
+use std::io::{self, BufReader, Read};
+use std::rc::Rc;
+
+/// A file may have so many bytes (RELIABILITY F: streamed, not held).
+const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// One entry may have so many bytes, bodies included.
+const ENTRY_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// A history is judged when it holds so many exchanges; the next one begins behind it.
+const HISTORY_EXCHANGES_MAX: usize = 2_000;
+/// Or so many bytes of bodies.
+const HISTORY_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// How many unreadable entries are told of one by one.
+const UNREADABLE_SHOWN_MAX: usize = 20;
+
+/// What a file came to.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    pub(super) judgement: Judgement,
+    /// Entries that belong to an operation and were judged.
+    pub(super) exchanges: usize,
+    /// Entries that belong to none.
+    pub(super) foreign: usize,
+    /// Entries that are no exchange, as `entry N: why`; the first ones.
+    pub(super) unreadable: Vec<String>,
+    /// How many those are in all.
+    pub(super) unreadable_count: usize,
+}
+
+/// Judges every entry.
+pub(super) fn judge_file(one: &One<'_>, source: &mut dyn Read) -> io::Result<Judged> {
+    let mut file = File {
+        one,
+        operations: Operations::of(one.rulebook, one.surroundings),
+        judged: Judged::default(),
+        entry: 0,
+        history: History::default(),
+    };
+    let read = Rc::new(Cell::new(Allowance { file: FILE_BYTES_MAX, entry: ENTRY_BYTES_MAX }));
+    let limited = Limited { source, allowance: Rc::clone(&read) };
+    let mut deserializer = serde_json::Deserializer::from_reader(BufReader::with_capacity(64 * 1024, limited));
+    let mut take = |entry: &RawValue| {
+        file.take(entry);
+        read.set(Allowance { entry: ENTRY_BYTES_MAX, ..read.get() });
+    };
+    let mut steps = Steps { path: &["log", "entries"], take: &mut take };
+    let outcome = Below(&mut steps).deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    file.close();
+    match outcome {
+        Ok(()) => Ok(file.judged),
+        Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, format!("entry {}: {error}", file.entry + 1))),
+    }
+}
+
+/// What was read of a file, as entries come.
+struct File<'a> {
+    one: &'a One<'a>,
+    operations: Operations<'a>,
+    judged: Judged,
+    /// Number of the last entry, counted from 1.
+    entry: usize,
+    history: History,
+}
+
+/// Exchanges that are judged together.
+#[derive(Default)]
+struct History {
+    exchanges: Vec<Exchange>,
+    bytes: usize,
+}
+
+impl File<'_> {
+    /// Takes the next entry.
+    fn take(&mut self, raw: &RawValue) {
+        self.entry += 1;
+        let entry: Entry = match serde_json::from_str(raw.get()) {
+            Ok(entry) => entry,
+            Err(error) => return self.unreadable(&error.to_string()),
+        };
+        match self.exchange(entry) {
+            Ok(None) => self.judged.foreign += 1,
+            Ok(Some(exchange)) => {
+                self.judged.exchanges += 1;
+                self.history.bytes += bytes_of(&exchange);
+                self.history.exchanges.push(exchange);
+                if self.history.exchanges.len() >= HISTORY_EXCHANGES_MAX || self.history.bytes >= HISTORY_BYTES_MAX {
+                    self.close();
+                }
+            }
+            Err(why) => self.unreadable(&why),
+        }
+    }
+
+    fn unreadable(&mut self, why: &str) {
+        self.judged.unreadable_count += 1;
+        if self.judged.unreadable.len() < UNREADABLE_SHOWN_MAX {
+            self.judged.unreadable.push(format!("entry {}: {why}", self.entry));
+        }
+    }
+
+    /// Judges the history so far and begins a new one.
+    fn close(&mut self) {
+        let History { exchanges, .. } = std::mem::take(&mut self.history);
+        let numbers: Vec<usize> = exchanges.iter().map(|e| e.step).collect();
+        let evidence = Evidence {
+            scenario: self.one.name.to_owned(),
+            exchanges,
+            configured: self.one.surroundings.configured.clone(),
+            ..Evidence::default()
+        };
+        let mut judgement = judge(self.one.rulebook, self.one.schemas, &evidence);
+        for finding in &mut judgement.findings {
+            // An exchange is named by its entry.
+            if let Some(number) = finding.exchange.checked_sub(1).and_then(|index| numbers.get(index)) {
+                finding.exchange = *number;
+            }
+        }
+        self.judged.judgement.merge(judgement);
+    }
+
+    fn exchange(&self, entry: Entry) -> Result<Option<Exchange>, String> {
+        let (origin, target) = split(&entry.request.url)?;
+        let mut request = Request::new(&entry.request.method.to_ascii_uppercase(), target);
+        request.headers = headers(&entry.request.headers);
+        if let Some(data) = entry.request.post_data {
+            if request.headers.get("Content-Type").is_none() {
+                if let Some(media_type) = &data.mime_type {
+                    request.headers.set("Content-Type", media_type.clone());
+                }
+            }
+            request.body = data.bytes()?;
+        }
+        let Some(found) = self.operations.find(&origin, &request) else { return Ok(None) };
+        request.target = request.target.split_off(found.prefix);
+        let kind = found.operation.response.as_ref().and_then(|kind| self.one.rulebook.kinds.get(kind));
+        let outcome = match entry.response.into_response()? {
+            Ok(response) => Outcome::Answered { body: body::read(&response, kind), response },
+            Err(why) => Outcome::Fault { cause: "not-recorded".to_owned(), detail: why },
+        };
+        Ok(Some(Exchange {
+            step: self.entry,
+            service: found.operation.service.clone(),
+            operation: found.operation.id.clone(),
+            sent: found.sent,
+            // What was recorded may have been cleaned of credentials: their absence says nothing.
+            credentials: Credentials::Default,
+            base: found.base,
+            request,
+            outcome,
+            expectation: Expectation::Either,
+            at: entry.started_date_time.parse().unwrap_or(Timestamp::UNIX_EPOCH),
+            credentials_hint: String::new(),
+            setup: false,
+        }))
+    }
+}
+
+/// Body bytes that an exchange holds, trees counted as their text.
+fn bytes_of(exchange: &Exchange) -> usize {
+    let answered = match &exchange.outcome {
+        Outcome::Answered { response, .. } => response.body.len(),
+        Outcome::Fault { .. } => 0,
+    };
+    exchange.request.body.len() + answered
+}
+
+/// Operations that requests may belong to, each with its path.
+struct Operations<'a> {
+    all: Vec<Operation>,
+    surroundings: &'a Surroundings,
+}
+
+/// The operation that a request belongs to.
+struct Found<'a> {
+    operation: &'a Operation,
+    sent: std::collections::BTreeMap<String, Value>,
+    /// Base address in front of the documented path.
+    base: String,
+    /// How much of the request's target stands in front of the documented path.
+    prefix: usize,
+}
+
+impl<'a> Operations<'a> {
+    /// A path that no document shows is the one that is configured; without one, the operation is
+    /// not recognised.
+    fn of(rulebook: &Rulebook, surroundings: &'a Surroundings) -> Self {
+        let all = rulebook.services.values().flat_map(|service| service.operations.values()).cloned();
+        let all = all.filter_map(|mut operation| {
+            if let Some(key) = operation.path_from.take() {
+                let at = format!("/{}/{key}", operation.service);
+                surroundings.configured.pointer(&at)?.as_str()?.clone_into(&mut operation.path);
+            }
+            Some(operation)
+        });
+        Self { all: all.collect(), surroundings }
+    }
+
+    fn find(&self, origin: &str, request: &Request) -> Option<Found<'_>> {
+        if self.surroundings.targets.is_empty() {
+            return self.by_suffix(origin, request);
+        }
+        let url = format!("{origin}{}", request.target);
+        // The configured paths are in place already.
+        let nothing = Map::new();
+        let mut best: Option<(usize, Found<'_>)> = None;
+        for (service, base) in &self.surroundings.targets {
+            let base = base.trim_end_matches('/');
+            let path = url.strip_prefix(base).filter(|rest| rest.starts_with('/'));
+            let Some(path) = path.map(|rest| rest.split('?').next().unwrap_or_default()) else { continue };
+            let of_service = self.all.iter().filter(|o| o.service == *service);
+            let Some((operation, sent)) = recognise(of_service, request, path, &nothing) else { continue };
+            let prefix = base.len().saturating_sub(origin.len());
+            if best.as_ref().is_none_or(|(length, _)| base.len() > *length) {
+                best = Some((base.len(), Found { operation, sent, base: base.to_owned(), prefix }));
+            }
+        }
+        best.map(|(_, found)| found)
+    }
+
+    /// The operation whose whole path the request's path ends in; of several the one that says most.
+    fn by_suffix(&self, origin: &str, request: &Request) -> Option<Found<'_>> {
+        let (path, nothing) = (request.path(), Map::new());
+        let starts: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
+        let mut best: Option<(usize, Found<'_>)> = None;
+        for prefix in starts {
+            let Some((operation, sent)) = recognise(self.all.iter(), request, &path[prefix..], &nothing) else { continue };
+            let literal = operation.path.split('/').filter(|s| !s.is_empty() && !s.starts_with('{')).count();
+            if best.as_ref().is_none_or(|(most, _)| literal > *most) {
+                let base = format!("{origin}{}", &path[..prefix]);
+                best = Some((literal, Found { operation, sent, base, prefix }));
+            }
+        }
+        best.map(|(_, found)| found)
+    }
+}
+
+/// An absolute address as origin and request target.
+fn split(url: &str) -> Result<(String, String), String> {
+    let Some((scheme, rest)) = url.split_once("://") else { return Err(format!("no absolute address: {url}")) };
+    let rest = rest.split('#').next().unwrap_or_default();
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (host, target) = rest.split_at(end);
+    let target = if target.starts_with('/') { target.to_owned() } else { format!("/{target}") };
+    Ok((format!("{scheme}://{host}"), target))
+}
+
+fn headers(fields: &[Field]) -> Headers {
+    let mut headers = Headers::default();
+    // Recordings of HTTP/2 list what is no header field in HTTP/1.1, `:authority` for example.
+    for field in fields.iter().filter(|f| !f.name.starts_with(':')) {
+        headers.add(&field.name, field.value.clone());
+    }
+    headers
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    #[serde(default)]
+    started_date_time: String,
+    request: RecordedRequest,
+    response: RecordedResponse,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RecordedRequest {
+    method: String,
+    url: String,
+    #[serde(default)]
+    headers: Vec<Field>,
+    post_data: Option<PostData>,
+}
+
+#[derive(Deserialize)]
+struct Field {
+    name: String,
+    #[serde(default)]
+    value: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PostData {
+    mime_type: Option<String>,
+    text: Option<String>,
+    encoding: Option<String>,
+    #[serde(default)]
+    params: Vec<Field>,
+}
+
+#[derive(Deserialize)]
+struct RecordedResponse {
+    status: i32,
+    #[serde(default)]
+    headers: Vec<Field>,
+    #[serde(default)]
+    content: Content,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Content {
+    #[serde(default)]
+    size: i64,
+    mime_type: Option<String>,
+    text: Option<String>,
+    encoding: Option<String>,
+}
+
+impl PostData {
+    fn bytes(self) -> Result<Vec<u8>, String> {
+        if let Some(text) = self.text.filter(|text| !text.is_empty() || self.params.is_empty()) {
+            return decoded(text, self.encoding.as_deref());
+        }
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        for field in &self.params {
+            form.append_pair(&field.name, &field.value);
+        }
+        Ok(form.finish().into_bytes())
+    }
+}
+
+impl RecordedResponse {
+    /// The answer; why there is none where none was recorded.
+    fn into_response(self) -> Result<Result<Response, String>, String> {
+        let status = match u16::try_from(self.status) {
+            Ok(status @ 100..=999) => status,
+            Ok(_) | Err(_) => return Ok(Err(format!("no answer was recorded (status {})", self.status))),
+        };
+        let mut headers = headers(&self.headers);
+        if let (None, Some(media_type)) = (headers.get("Content-Type"), &self.content.mime_type) {
+            headers.set("Content-Type", media_type.clone());
+        }
+        let body = match self.content.text {
+            Some(text) => decoded(text, self.content.encoding.as_deref())?,
+            None if self.content.size > 0 => {
+                return Ok(Err(format!("the body of {} bytes was not recorded", self.content.size)));
+            }
+            None => Vec::new(),
+        };
+        Ok(Ok(Response { status, headers, body }))
+    }
+}
+
+fn decoded(text: String, encoding: Option<&str>) -> Result<Vec<u8>, String> {
+    match encoding {
+        None | Some("") => Ok(text.into_bytes()),
+        Some("base64") => STANDARD.decode(text.trim()).map_err(|error| format!("a body is not base64: {error}")),
+        Some(other) => Err(format!("a body is encoded as {other}, which HAR does not have")),
+    }
+}
+
+// --- reading without holding the file ------------------------------------------------------------
+
+/// Bytes that may still be read.
+#[derive(Clone, Copy)]
+struct Allowance {
+    file: u64,
+    entry: u64,
+}
+
+/// A source that ends in an error where a file or one entry is too large.
+struct Limited<'a> {
+    source: &'a mut dyn Read,
+    allowance: Rc<Cell<Allowance>>,
+}
+
+impl Read for Limited<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Allowance { file, entry } = self.allowance.get();
+        let read = self.source.read(buffer)?;
+        let size = read as u64;
+        if size > entry {
+            return Err(io::Error::other(format!("larger than {ENTRY_BYTES_MAX} bytes")));
+        }
+        if size > file {
+            return Err(io::Error::other(format!("the file is larger than {FILE_BYTES_MAX} bytes")));
+        }
+        self.allowance.set(Allowance { file: file - size, entry: entry - size });
+        Ok(read)
+    }
+}
+
+/// The way to the list of entries, and who takes them.
+struct Steps<'a> {
+    path: &'static [&'static str],
+    take: &'a mut dyn FnMut(&RawValue),
+}
+
+/// Whatever stands at the present step of the way.
+struct Below<'a, 'b>(&'a mut Steps<'b>);
+
+impl<'de> DeserializeSeed<'de> for Below<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        if self.0.path.is_empty() { deserializer.deserialize_seq(self) } else { deserializer.deserialize_map(self) }
+    }
+}
+
+impl<'de> Visitor<'de> for Below<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.path {
+            [] => f.write_str("a list of entries"),
+            [name, ..] => write!(f, "an object with `{name}`"),
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let (name, rest) = self.0.path.split_first().ok_or_else(|| A::Error::custom("an object where a list is due"))?;
+        let mut is_found = false;
+        while let Some(key) = map.next_key::<String>()? {
+            if key == *name && !is_found {
+                is_found = true;
+                let mut steps = Steps { path: rest, take: &mut *self.0.take };
+                map.next_value_seed(Below(&mut steps))?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        if is_found { Ok(()) } else { Err(A::Error::custom(format!("no HAR: there is no `{name}`"))) }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        while let Some(entry) = entries.next_element::<Box<RawValue>>()? {
+            (self.0.take)(&entry);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Checker, Kind};
+    use crate::engine::plan;
+    use crate::engine::sessions::Offline;
+    use crate::engine::{Planned, Sessions, Target, play};
+    use crate::reference::Fault;
+    use crate::schema::Schemas;
+    use crate::verdict::{Finding, SERVICES};
+    use serde_json::json;
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::path::Path;
+    use std::sync::OnceLock;
+    use std::sync::atomic::AtomicBool;
+
+    fn rulebook() -> &'static Rulebook {
+        static RULEBOOK: OnceLock<Rulebook> = OnceLock::new();
+        RULEBOOK.get_or_init(|| Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}")))
+    }
+
+    /// The exchanges of a scenario as another tool records them.
+    fn recorded(exchanges: &[Exchange]) -> Vec<Value> {
+        let fields = |headers: &Headers| -> Vec<Value> {
+            headers.iter().map(|(name, value)| json!({"name": name, "value": value})).collect()
+        };
+        let record = |exchange: &Exchange| {
+            let Outcome::Answered { response, .. } = &exchange.outcome else { panic!("no answer in process") };
+            let mut request = json!({
+                "method": exchange.request.method, "url": format!("{}{}", exchange.base, exchange.request.target),
+                "httpVersion": "HTTP/1.1", "headers": fields(&exchange.request.headers), "cookies": [],
+                "queryString": [], "headersSize": -1, "bodySize": exchange.request.body.len(),
+            });
+            if !exchange.request.body.is_empty() {
+                request["postData"] = json!({"mimeType": "", "text": String::from_utf8_lossy(&exchange.request.body)});
+            }
+            json!({
+                "startedDateTime": exchange.at.to_string(), "time": 1, "cache": {}, "timings": {},
+                "request": request,
+                "response": {
+                    "status": response.status, "statusText": "", "headers": fields(&response.headers),
+                    "content": {"size": response.body.len(), "encoding": "base64", "text": STANDARD.encode(&response.body)},
+                },
+            })
+        };
+        exchanges.iter().map(record).collect()
+    }
+
+    fn har(entries: &[Value]) -> String {
+        json!({"log": {"version": "1.2", "creator": {"name": "x"}, "pages": [{"id": "p"}], "entries": entries}}).to_string()
+    }
+
+    fn check(text: &str, targets: &[(&str, &str)]) -> (Checker<'static>, Result<(), crate::check::CheckError>) {
+        let targets = targets.iter().map(|(service, url)| ((*service).to_owned(), (*url).to_owned()));
+        let surroundings = Surroundings { targets: targets.collect(), ..Surroundings::default() };
+        let mut checker = Checker::new(rulebook(), Kind::Har, surroundings);
+        let result = checker.file("run.har", &mut text.as_bytes());
+        (checker, result)
+    }
+
+    /// What is the same of a finding, recorded and live.
+    fn essence(findings: &[Finding], numbers: Option<&[usize]>) -> BTreeSet<(String, usize, String, String)> {
+        findings
+            .iter()
+            .map(|f| {
+                let number = numbers.map_or(f.exchange, |numbers| numbers[f.exchange - 1]);
+                (f.rule.clone(), number, f.pointer.clone(), f.kind.clone())
+            })
+            .collect()
+    }
+
+    /// What the same exchanges bring live, without what only a scenario can say of them.
+    fn live(exchanges: Vec<Exchange>, configured: Value) -> Vec<Finding> {
+        let exchanges = exchanges.into_iter().map(|e| Exchange { expectation: Expectation::Either, ..e });
+        let evidence = Evidence { exchanges: exchanges.collect(), configured, ..Evidence::default() };
+        judge(rulebook(), &Schemas::default(), &evidence).findings
+    }
+
+    fn exchanges_of(scenario: &str, fault: Option<Fault>) -> (Vec<Exchange>, Value) {
+        let targets: BTreeMap<String, Target> = SERVICES
+            .iter()
+            .map(|s| ((*s).to_owned(), Target::of_reference(s, &format!("http://127.0.0.1:9/{s}"))))
+            .collect();
+        let sessions = Offline::in_process(0, fault.into_iter().collect(), BTreeSet::new(), targets);
+        static PLANNED: OnceLock<Vec<Planned<'static>>> = OnceLock::new();
+        let planned = PLANNED.get_or_init(|| plan::all(rulebook()));
+        let planned = planned.iter().find(|p| p.scenario.id == scenario).unwrap();
+        let session = sessions.open(planned).unwrap();
+        let schemas = Schemas::default();
+        let calm = AtomicBool::new(false);
+        let story = play(rulebook(), &schemas, planned.service, &planned.scenario, session.as_ref(), 0, &calm);
+        (story.evidence.exchanges, story.evidence.configured)
+    }
+
+    #[test]
+    fn a_recording_brings_the_same_findings_as_the_exchanges_live() {
+        let mut found = 0;
+        for fault in Fault::ALL {
+            let service = fault.id().split('/').next().unwrap_or_default();
+            let scenario = match service {
+                "chat" => "chat/create-channel/happy",
+                "flow" => "flow/create-execution/happy",
+                _ => continue,
+            };
+            let (exchanges, configured) = exchanges_of(scenario, Some(*fault));
+            let text = har(&recorded(&exchanges));
+            let (checker, result) = check(&text, &[]);
+            result.unwrap();
+            let (record, counts) = checker.finish();
+            assert_eq!((counts.documents, counts.foreign), (exchanges.len(), 0), "{}", fault.id());
+            let live = live(exchanges, configured);
+            assert_eq!(essence(&record.findings, None), essence(&live, None), "{}", fault.id());
+            found += live.len();
+        }
+        assert!(found > 5, "the faults show in {found} findings");
+    }
+
+    fn execution(change: impl FnOnce(&mut Value)) -> Value {
+        let (exchanges, _) = exchanges_of("flow/fetch-execution/happy", None);
+        let mut entry = recorded(&exchanges).pop().unwrap();
+        change(&mut entry);
+        entry
+    }
+
+    #[test]
+    fn entries_are_named_by_number_and_foreign_ones_passed_over() {
+        let broken = |entry: &mut Value| {
+            let bytes = STANDARD.decode(entry["response"]["content"]["text"].as_str().unwrap()).unwrap();
+            let mut body: Value = serde_json::from_slice(&bytes).unwrap();
+            body["status"] = json!("done");
+            entry["response"]["content"] = json!({"size": 1, "mimeType": "application/json", "text": body.to_string()});
+        };
+        let foreign = json!({
+            "request": {"method": "GET", "url": "https://cdn.example/logo.png", "headers": []},
+            "response": {"status": 200, "headers": [], "content": {"size": 3, "text": "png"}},
+        });
+        let text = har(&[foreign, execution(|_| {}), execution(broken)]);
+        for targets in [&[][..], &[("flow", "http://reference.invalid/flow/")][..]] {
+            let (checker, result) = check(&text, targets);
+            result.unwrap();
+            let (record, counts) = checker.finish();
+            assert_eq!((counts.documents, counts.foreign, counts.unreadable), (2, 1, 0));
+            let found: Vec<_> = record.findings.iter().map(|f| (f.rule.as_str(), f.exchange, f.step)).collect();
+            assert_eq!(found, [("flow/execution/status", 3, 3)]);
+            assert!(record.findings[0].reproduce.contains("http://reference.invalid/flow/v1/"), "{}", record.findings[0].reproduce);
+        }
+        let (checker, _) = check(&text, &[("flow", "http://other.invalid/flow")]);
+        assert_eq!(checker.finish().1.foreign, 3);
+    }
+
+    #[test]
+    fn what_was_not_recorded_accuses_nobody() {
+        let unrecorded = execution(|e| e["response"]["content"] = json!({"size": 99}));
+        let blocked = execution(|e| e["response"]["status"] = json!(0));
+        let refused = execution(|e| e["response"] = json!({"status": 404, "content": {"size": 0, "text": ""}}));
+        let (checker, result) = check(&har(&[unrecorded, blocked, refused]), &[]);
+        result.unwrap();
+        let (record, counts) = checker.finish();
+        assert_eq!((record.findings.len(), counts.documents), (0, 3));
+    }
+
+    #[test]
+    fn entries_that_are_none_are_counted_and_the_others_judged() {
+        let wrong = [
+            json!(1),
+            json!({}),
+            execution(|e| e["request"]["url"] = json!("no address")),
+            execution(|e| e["response"]["content"]["text"] = json!("%%%")),
+            execution(|e| e["response"]["content"]["encoding"] = json!("rot13")),
+            execution(|e| e["request"]["headers"] = json!({"a": "b"})),
+            execution(|_| {}),
+        ];
+        let (checker, result) = check(&har(&wrong), &[]);
+        result.unwrap();
+        assert_eq!(checker.notes().len(), 6);
+        let (_, counts) = checker.finish();
+        assert_eq!((counts.unreadable, counts.documents), (6, 1));
+    }
+
+    #[test]
+    fn a_file_that_is_no_har_is_an_error() {
+        for text in ["", "[]", "{}", "{\"log\": 1}", "{\"log\": {}}", "{\"log\": {\"entries\": [1,", "{\"log\": {\"entries\": []}} x"] {
+            assert!(check(text, &[]).1.is_err(), "{text}");
+        }
+        assert!(check("{\"log\": {\"entries\": []}}", &[]).1.is_ok());
+    }
+
+    #[test]
+    fn a_huge_entry_is_refused_without_being_held() {
+        let start: &[u8] = b"{\"log\": {\"entries\": [\"";
+        let mut endless = start.chain(io::repeat(b'x'));
+        let mut checker = Checker::new(rulebook(), Kind::Har, Surroundings::default());
+        let error = checker.file("run.har", &mut endless).unwrap_err().to_string();
+        assert!(error.contains("entry 1"), "{error}");
+    }
+}
