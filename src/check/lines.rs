@@ -5,6 +5,7 @@
 //! finding like any other; the lines behind it are judged all the same.
 
 use super::One;
+use super::glance::{Glance, Look};
 use crate::judge::Judgement;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -74,17 +75,18 @@ pub(super) fn judge(
 ) -> io::Result<Judged> {
     let jobs = jobs.max(1);
     let room = AtomicUsize::new(keep);
+    let glance = Glance::of(one.rulebook, kind);
     let (to_judge, blocks) = mpsc::sync_channel::<Block>(jobs);
     let blocks = Mutex::new(blocks);
     let (judged, results) = mpsc::channel::<(usize, Judged, Vec<u8>)>();
     std::thread::scope(|scope| {
         for _ in 0..jobs {
-            let (blocks, judged, room) = (&blocks, judged.clone(), &room);
+            let (blocks, judged, room, glance) = (&blocks, judged.clone(), &room, glance.as_ref());
             scope.spawn(move || {
                 loop {
                     let next = blocks.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(block) = next else { return };
-                    let result = block_of_lines(one, kind, &block, room);
+                    let result = block_of_lines(one, kind, glance, &block, room);
                     if judged.send((block.number, result, block.bytes)).is_err() {
                         return;
                     }
@@ -141,7 +143,7 @@ impl Order {
     }
 }
 
-fn block_of_lines(one: &One<'_>, kind: &str, block: &Block, room: &AtomicUsize) -> Judged {
+fn block_of_lines(one: &One<'_>, kind: &str, glance: Option<&Glance>, block: &Block, room: &AtomicUsize) -> Judged {
     let mut judged = Judged::default();
     let mut take = |mut judgement: Judgement| {
         let kept = judged.judgement.findings.len();
@@ -152,10 +154,23 @@ fn block_of_lines(one: &One<'_>, kind: &str, block: &Block, room: &AtomicUsize) 
     if block.bytes.is_empty() {
         take(one.unreadable(kind, block.line, &format!("more than {LINE_BYTES_MAX} bytes in one line")));
     }
-    for (index, line) in block.bytes.split(|b| *b == b'\n').enumerate() {
-        if !line.iter().all(u8::is_ascii_whitespace) {
+    // Where one line is not UTF-8, each is read for itself.
+    let text = std::str::from_utf8(&block.bytes).ok();
+    let mut look = glance.map(Look::new);
+    let mut start = 0;
+    let ends = memchr::memchr_iter(b'\n', &block.bytes).chain([block.bytes.len()]);
+    for (index, end) in ends.enumerate() {
+        let passes = look.as_mut().zip(text).is_some_and(|(look, text)| look.passes(&text[start..end]));
+        let line = &block.bytes[start..end];
+        if !passes && !line.iter().all(u8::is_ascii_whitespace) {
             take(one.document(kind, block.line + index, line));
         }
+        start = end + 1;
+    }
+    if let Some(look) = look {
+        let (documents, judgement) = look.finish();
+        judged.judgement.merge(judgement);
+        judged.documents += documents;
     }
     judged
 }
@@ -219,5 +234,92 @@ impl Reader<'_> {
                 return Ok(());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Checker, Kind, Surroundings};
+    use crate::rulebook::Rulebook;
+    use crate::verdict::RunRecord;
+    use std::path::Path;
+    use std::sync::OnceLock;
+
+    fn rulebook() -> &'static Rulebook {
+        static RULEBOOK: OnceLock<Rulebook> = OnceLock::new();
+        RULEBOOK.get_or_init(|| Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}")))
+    }
+
+    fn check(name: &str, source: &mut (dyn Read + Send), jobs: usize) -> (RunRecord, usize) {
+        let kind = Kind::parse(rulebook(), "com.svc.comms-api.message.sent").unwrap();
+        let mut checker = Checker::new(rulebook(), kind, Surroundings { jobs, ..Surroundings::default() });
+        checker.file(name, source).unwrap();
+        let (record, counts) = checker.finish();
+        (record, counts.documents)
+    }
+
+    fn found(record: &RunRecord) -> Vec<(usize, &str, &str)> {
+        let found = record.findings.iter();
+        found.inspect(|f| assert_eq!(f.step, f.exchange)).map(|f| (f.exchange, f.pointer.as_str(), f.kind.as_str())).collect()
+    }
+
+    #[test]
+    fn every_line_is_judged_and_named() {
+        let text = b"{\"attempt\":\"1\"}\r\n\n{\"attempt\":1}\n{broken\n\xff\xfe\n{\"attempt\":\"2\"}\n{\"x\":1}";
+        let (record, documents) = check("events.ndjson", &mut &text[..], 1);
+        assert_eq!(documents, 6);
+        let wanted = [(3, "/attempt", "type"), (4, "", "unreadable"), (5, "", "unreadable"), (7, "/x", "extra-field")];
+        assert_eq!(found(&record), wanted);
+        for finding in &record.findings {
+            assert!(record.rules.iter().any(|r| r.id == finding.rule && r.findings > 0), "{}", finding.rule);
+        }
+    }
+
+    #[test]
+    fn threads_change_nothing() {
+        let mut text = String::new();
+        for n in 0..20_000 {
+            text.push_str(match n % 700 {
+                3 => "{\"attempt\":1}\n",
+                5 => "{\n",
+                _ => "{\"attempt\":\"1\",\"from\":{\"id\":\"a\",\"address\":\"+15005550006\",\"channel\":\"sms\"}}\n",
+            });
+        }
+        let (one, documents) = check("events.ndjson", &mut text.as_bytes(), 1);
+        let (four, _) = check("events.ndjson", &mut text.as_bytes(), 4);
+        assert_eq!((documents, one.findings.len()), (20_000, 58));
+        assert_eq!(serde_json::to_string(&one).unwrap(), serde_json::to_string(&four).unwrap());
+    }
+
+    #[test]
+    fn standard_input_may_hold_a_document_a_line() {
+        for (text, documents) in [
+            ("{\"attempt\":\"1\"}\n{\"attempt\":\"2\"}\n", 2),
+            ("{broken\n{\"attempt\":\"2\"}\n", 2),
+            ("{\"attempt\":\"1\"}\n", 1),
+            ("{\n\"attempt\":\n\"1\"\n}\n", 1),
+            ("[\n{\"attempt\":\"1\"}\n]", 1),
+        ] {
+            assert_eq!(check("-", &mut text.as_bytes(), 1).1, documents, "{text}");
+        }
+        assert_eq!(check("one.json", &mut &b"{}\n{}"[..], 1).1, 1);
+    }
+
+    #[test]
+    fn a_line_without_end_is_passed_over_without_being_held() {
+        let long = io::repeat(b'x').take(3 * LINE_BYTES_MAX as u64);
+        let mut source = (&b"{}\n"[..]).chain(long).chain(&b"\n{\"x\":1}\n"[..]);
+        let (record, documents) = check("events.jsonl", &mut source, 2);
+        assert_eq!(documents, 3);
+        assert_eq!(found(&record), [(2, "", "unreadable"), (3, "/x", "extra-field")]);
+    }
+
+    #[test]
+    fn findings_beyond_those_kept_are_counted() {
+        let text = "1\n".repeat(12_000);
+        let (record, documents) = check("events.ndjson", &mut text.as_bytes(), 2);
+        assert_eq!((documents, record.findings.len()), (12_000, 10_000));
+        assert_eq!(record.rules.iter().map(|r| r.findings).sum::<usize>(), 12_000);
     }
 }

@@ -4,6 +4,7 @@
 //! The same rules as in a run, over what files hold; nothing is sent, and no rule that needs more
 //! than a file shows is judged.
 
+mod glance;
 mod har;
 mod lines;
 mod token;
