@@ -2,6 +2,8 @@
 //!
 //! `BLESS=1 cargo test` writes what is said today into the files; read the diff.
 
+#![expect(clippy::disallowed_methods, reason = "BLESS is said to the tests, not to the program")]
+
 use std::process::Command;
 
 /// What `trycmd` reads in place of `BLESS`.

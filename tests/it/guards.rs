@@ -11,7 +11,7 @@ use conformant::verdict::SERVICES;
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// The project's Rust files with their texts, by path from the root.
 fn sources(folders: &[&str]) -> Vec<(String, String)> {
@@ -26,7 +26,7 @@ fn sources(folders: &[&str]) -> Vec<(String, String)> {
     sources
 }
 
-fn shown(path: &PathBuf) -> String {
+fn shown(path: &Path) -> String {
     path.strip_prefix(root()).expect("it is under the root").display().to_string()
 }
 
