@@ -211,6 +211,8 @@ pub enum FixturesCommand {
     Generate(GenerateArgs),
     /// Prove every fixture of a set: valid ones bring no finding, invalid ones exactly theirs.
     Verify(VerifyArgs),
+    /// Write rulebook, fixtures and stories in the formats of other tools.
+    Export(ExportArgs),
 }
 
 /// How fixtures are laid out.
@@ -258,6 +260,47 @@ pub struct VerifyArgs {
     /// The set.
     #[arg(value_name = "DIR", default_value = "fixtures")]
     pub folder: PathBuf,
+    /// In place of that: which flawless fixtures of an event's other versions fail against this one,
+    /// such as MessageSent/5.
+    #[arg(long, value_name = "EVENT/VERSION")]
+    pub against: Option<String>,
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
+}
+
+/// What an export is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// OpenAPI 3.1, a bundled document of each service, with examples.
+    Openapi,
+    /// AsyncAPI 3, a bundled document of the events, with examples.
+    Asyncapi,
+    /// JSON Schema 2020-12, a self-contained file of each representation and request body.
+    Jsonschema,
+    /// WireMock stub mappings, one of each operation.
+    Wiremock,
+    /// A Postman collection 2.1 of every operation's happy path, which runs against `serve`.
+    Postman,
+    /// HAR 1.2: every exchange of an offline run, without secrets.
+    Har,
+}
+
+/// `conformant fixtures export`.
+#[derive(Args, Debug)]
+pub struct ExportArgs {
+    /// What to write.
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+    /// Folder to write to: new, empty, or an export that is replaced.
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Only this service.
+    #[arg(long = "service", value_name = "SERVICE")]
+    pub services: Vec<String>,
+    /// The same seed gives the same bytes.
+    #[arg(long, value_name = "N", default_value_t = 0, env = "CONFORMANT_SEED")]
+    pub seed: u64,
     /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,

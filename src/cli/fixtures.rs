@@ -1,10 +1,13 @@
-//! `fixtures`: writes sets and streams of fixtures, and proves sets.
+//! `fixtures`: writes sets and streams of fixtures, proves sets, exports.
 //!
 //! What a fixture is, and how it is proved, is `crate::fixtures`; here are folders, pipes, progress.
 
-use super::args::{FixtureFormat, FixturesCommand, GenerateArgs, VerifyArgs};
+use super::args::{
+    ExportArgs, ExportFormat, FixtureFormat, FixturesCommand, GenerateArgs, VerifyArgs,
+};
 use super::{Done, Exit, Failure, load, note, say};
 use crate::engine::plan::glob;
+use crate::fixtures::export::{self, ExportError, Format};
 use crate::fixtures::stream::{self, Layout};
 use crate::fixtures::{
     self, Entry, Line, MANIFEST_VERSION, Manifest, Plan, PlanError, Prover, SetError, Staged,
@@ -26,7 +29,11 @@ const FILES_MAX: u64 = 100_000;
 pub(super) fn fixtures(command: &FixturesCommand) -> Done {
     match command {
         FixturesCommand::Generate(args) => generate(args),
-        FixturesCommand::Verify(args) => verify(args),
+        FixturesCommand::Verify(args) => match &args.against {
+            None => verify(args),
+            Some(version) => verify_against(args, version),
+        },
+        FixturesCommand::Export(args) => export(args),
     }
 }
 
@@ -38,6 +45,12 @@ impl From<SetError> for Failure {
         } else {
             Self::Trouble(text)
         }
+    }
+}
+
+impl From<ExportError> for Failure {
+    fn from(error: ExportError) -> Self {
+        Self::Trouble(format!("failed to {error}"))
     }
 }
 
@@ -380,4 +393,93 @@ fn verify(args: &VerifyArgs) -> Done {
     } else {
         Exit::Failed
     })
+}
+
+/// Which flawless fixtures of other versions of an event fail against one version.
+fn verify_against(args: &VerifyArgs, version: &str) -> Done {
+    let rulebook = load(&args.specs)?;
+    let kind = crate::compare::kind_named(&rulebook, version)
+        .map_err(|e| Failure::Usage(format!("--against {version}: {e}")))?;
+    let event = kind.strip_prefix("events/").and_then(|k| k.split_once('/'));
+    let Some((event, _)) = event else {
+        return Err(Failure::Usage(format!(
+            "--against {version}: only events have versions; name one as MessageSent/4"
+        )));
+    };
+    let manifest = fixtures::read(&args.folder)?;
+    let prover = Prover::new(&rulebook, &args.folder);
+    let family = format!("events/{event}/");
+    let others: Vec<&Entry> = manifest
+        .fixtures
+        .iter()
+        .filter(|e| e.valid && e.kind.starts_with(&family) && e.kind != kind)
+        .collect();
+    if others.is_empty() {
+        note(&format!(
+            "{}: no fixture of another version of {event}, so nothing was judged",
+            args.folder.display()
+        ));
+        return Ok(Exit::NothingJudged);
+    }
+    let mut failed = 0;
+    for entry in &others {
+        let found = prover
+            .found_as(entry, &kind)
+            .map_err(|why| Failure::Trouble(format!("failed to judge {}: {why}", entry.file)))?;
+        failed += usize::from(!found.is_empty());
+        for (rule, pointer) in found {
+            let line = format!("{}: {rule} at `{pointer}`", entry.file);
+            say(&format!("{}\n", crate::text::escape(&line)));
+        }
+    }
+    say(&format!(
+        "{} fixtures of other versions, {failed} fail against {kind}\n",
+        others.len()
+    ));
+    Ok(if failed == 0 {
+        Exit::Conformant
+    } else {
+        Exit::Failed
+    })
+}
+
+fn export(args: &ExportArgs) -> Done {
+    let rulebook = load(&args.specs)?;
+    for service in &args.services {
+        if !rulebook.services.contains_key(service) {
+            let known: Vec<&str> = rulebook.services.keys().map(String::as_str).collect();
+            let known = known.join(", ");
+            return Err(Failure::Usage(format!(
+                "--service {service}: known are {known}"
+            )));
+        }
+    }
+    let scope = export::Scope {
+        rulebook: &rulebook,
+        specs: args.specs.specs.as_deref(),
+        services: &args.services,
+        seed: args.seed,
+    };
+    let format = match args.format {
+        ExportFormat::Openapi => Format::OpenApi,
+        ExportFormat::Asyncapi => Format::AsyncApi,
+        ExportFormat::Jsonschema => Format::JsonSchema,
+        ExportFormat::Wiremock => Format::WireMock,
+        ExportFormat::Postman => Format::Postman,
+        ExportFormat::Har => Format::Har,
+    };
+    let made = export::export(scope, format)?;
+    if made.files.is_empty() {
+        let name = format.name();
+        return Err(Failure::Usage(format!(
+            "nothing of these services can be said in {name}; leave --service out"
+        )));
+    }
+    made.write(&args.folder)?;
+    note(&format!(
+        "{}: {} files",
+        args.folder.display(),
+        made.files.len()
+    ));
+    Ok(Exit::Conformant)
 }

@@ -78,7 +78,7 @@ const LAYERS: &[Layer] = &[
     ),
     layer(
         "fixtures",
-        &["clock", "engine", "http", "ids", "json", "judge", "rulebook", "schema", "source", "text", "verdict"],
+        &["clock", "engine", "http", "ids", "json", "judge", "redact", "rulebook", "schema", "source", "text", "verdict"],
         "fixtures come from the rulebook, never from the reference",
     ),
     layer(
