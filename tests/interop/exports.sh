@@ -64,11 +64,11 @@ if npm_has newman; then
   newman() { "$work/node_modules/.bin/newman" run "$work/postman/collection.json" --env-var "baseUrl=$url" --color off "$@"; }
   serve
   newman --reporters cli >"$work/newman.log" 2>&1 || { tail -n 60 "$work/newman.log"; die 'the collection fails against the reference'; }
-  grep -E '(requests|assertions) ' "$work/newman.log"
+  grep -E '│ +(requests|assertions) ' "$work/newman.log"
   # A collection that nothing can fail proves nothing.
   serve --fault flow/execution-not-stored
   newman --reporters cli >"$work/newman.log" 2>&1 && die 'the collection passes against a faulty reference'
-  grep -E 'assertions ' "$work/newman.log"
+  grep -E '│ +assertions ' "$work/newman.log"
 else
   skip 'newman cannot be installed by npm'
 fi
