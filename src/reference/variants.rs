@@ -31,6 +31,8 @@ super::faults::switches! {
         FlowEmptyTransitions = "flow/empty-transitions": "A step without a widget before or after it shows an empty text in place of null.",
         FlowOneStepAtFirst = "flow/one-step-at-first": "A new execution has one step, still running.",
         FlowTiesOldestFirst = "flow/ties-oldest-first": "Executions of one second are listed oldest first among themselves.",
+        FlowNoLinks = "flow/no-links": "A flow has no links.",
+        FlowListsLag = "flow/lists-lag": "An execution is listed a second after it was created.",
         FlowMoreLinks = "flow/more-links": "Links hold more keys than those seen.",
         FlowMoreContext = "flow/more-context": "The context holds more than the stated variables.",
         // chat
@@ -73,6 +75,7 @@ super::faults::switches! {
         AuthEpochDatetimes = "auth/epoch-datetimes": "Datetimes are seconds since 1970.",
         AuthXmlDatesOtherwise = "auth/xml-dates-otherwise": "Datetimes are spelled differently in XML than in JSON.",
         AuthCreateMinimal = "auth/create-minimal": "A created approval request shows its uuid only.",
+        AuthNullsForNothing = "auth/nulls-for-nothing": "Hidden details, device and registered user are null as long as there are none.",
         AuthDetailsNotShown = "auth/details-not-shown": "A fetched approval request shows neither message nor details.",
         AuthLongKeyCut = "auth/long-key-cut": "A key that is too long is cut in place of refused.",
         AuthAccountRecovered = "auth/account-recovered": "The device's last_account_recovery_at is set in place of null.",

@@ -265,6 +265,11 @@ impl Approval {
         };
         if shows_device {
             shown["device"] = self.device(core);
+        } else if core.varies(Variant::AuthNullsForNothing) {
+            shown["device"] = Value::Null;
+        }
+        if self.asked.hidden_details.is_empty() && core.varies(Variant::AuthNullsForNothing) {
+            shown["hidden_details"] = Value::Null;
         }
         shown
     }

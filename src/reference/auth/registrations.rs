@@ -80,6 +80,9 @@ impl Registrations {
             Some(Standing::Pending { .. }) if core.fails(Fault::AuthCompletedWithoutScan) => {
                 json!({"status": "completed", "auth_id": 1})
             }
+            Some(Standing::Pending { .. }) if core.varies(Variant::AuthNullsForNothing) => {
+                json!({"status": "pending", "auth_id": null})
+            }
             Some(Standing::Pending { .. }) => json!({"status": "pending"}),
             Some(Standing::Expired) => json!({"status": "expired"}),
             Some(Standing::Completed { auth_id }) => {

@@ -129,6 +129,9 @@ impl FlowResource {
                 format!("{url}/Executions")
             },
         });
+        if core.varies(Variant::FlowNoLinks) {
+            links = json!({});
+        }
         if core.varies(Variant::FlowMoreLinks) {
             links["test_users"] = json!(format!("{url}/TestUsers"));
         }
