@@ -2,7 +2,7 @@
 //!
 //! Devices make them, through a hook; the API lists, shows and deletes them.
 
-use super::misstate::misstate;
+use super::misstate::{self, misstate};
 use super::pages;
 use super::service::Service;
 use super::user;
@@ -53,7 +53,7 @@ impl Binding {
     fn represent(&self, service: &Service, core: &Core) -> Value {
         let mut value = self.common(service, core);
         value["url"] = json!(service.url(core, &["Bindings", &self.sid]));
-        if core.varies(Variant::ChatBindingShowsUser) {
+        if !core.varies(Variant::ChatBindingHidesUser) {
             value["user_sid"] = json!(self.user_sid);
             value["message_types"] = json!(self.message_types);
         }
@@ -90,7 +90,7 @@ impl Binding {
             "account_sid": account::SID,
             "service_sid": service.sid,
             "date_created": core.date(self.created),
-            "date_updated": core.date(self.updated),
+            "date_updated": misstate::updated(core, self.created, self.updated),
             "endpoint": self.endpoint,
             "identity": self.identity,
             "credential_sid": self.credential_sid,
@@ -171,9 +171,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     pages::BINDINGS_TYPE.check(core, call)?;
     let types = pages::BINDINGS_TYPE.wanted(core, call);
     let identities = pages::BINDINGS_IDENTITY.wanted(core, call);
-    let items = service
-        .bindings
-        .iter()
+    let items = listed(service, core)
         .filter(|(_, b)| types.is_empty() || types.contains(&b.binding_type.as_str()))
         .filter(|(_, b)| {
             let name = user::name_of(core, &b.identity);
@@ -189,6 +187,21 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     pages::BINDINGS.page(core, call, service.url(core, &["Bindings"]), filters, items)
 }
 
+/// Bindings with their sequence numbers, as both lists go through them.
+fn listed<'a>(service: &'a Service, core: &Core) -> impl Iterator<Item = (u64, &'a Binding)> {
+    let newest = service.bindings.last().map(|newest| newest.sid.as_str());
+    let hidden = newest.filter(|_| core.fails(Fault::ChatNewestBindingNotListed));
+    service.bindings.iter().filter(move |(_, binding)| Some(binding.sid.as_str()) != hidden)
+}
+
+/// Deletes a binding and nothing else.
+fn remove(service: &mut Service, core: &Core, sid: &str) {
+    let removed = service.bindings.remove(sid);
+    if let Some(removed) = removed.filter(|_| core.fails(Fault::ChatDeleteBindingTakesAll)) {
+        service.bindings.retain(|binding| binding.user_sid != removed.user_sid);
+    }
+}
+
 /// The answer to a deletion: empty (D2, Endpoints).
 fn deleted(core: &Core) -> Response {
     Response::empty(if core.varies(Variant::ChatDeleteAnswers200) {
@@ -202,7 +215,7 @@ fn deleted(core: &Core) -> Response {
 pub(super) fn delete(service: &mut Service, core: &Core, sid: &str) -> Answer {
     service.bindings.find(sid, false)?;
     if !core.fails(Fault::ChatDeleteBindingDoesNothing) {
-        service.bindings.remove(sid);
+        remove(service, core, sid);
     }
     Ok(deleted(core))
 }
@@ -241,9 +254,7 @@ pub(super) fn read_of_user(service: &Service, core: &Core, call: &Call<'_>, user
     )?;
     pages::USER_BINDINGS_TYPE.check(core, call)?;
     let types = pages::USER_BINDINGS_TYPE.wanted(core, call);
-    let items = service
-        .bindings
-        .iter()
+    let items = listed(service, core)
         .filter(|(_, b)| {
             b.user_sid == user.sid || core.fails(Fault::ChatReadUserBindingsOfEverybody)
         })
@@ -264,7 +275,7 @@ pub(super) fn delete_of_user(service: &mut Service, core: &Core, user: &str, sid
     let unknown = Fault::ChatDeleteUserBindingIdentityUnknown;
     find_of_user(service, core, user, sid, unknown)?;
     if !core.fails(Fault::ChatDeleteUserBindingDoesNothing) {
-        service.bindings.remove(sid);
+        remove(service, core, sid);
     }
     Ok(deleted(core))
 }

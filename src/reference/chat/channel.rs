@@ -3,9 +3,9 @@
 use super::delivery::{self, Happening};
 use super::inputs::{self, AttributeFaults, Bound, Choice};
 use super::invite::Invite;
-use super::member::Member;
+use super::member::{self, Member};
 use super::message::Message;
-use super::misstate::misstate;
+use super::misstate::{self, misstate};
 use super::service::Service;
 use super::table::Table;
 use super::user;
@@ -82,10 +82,10 @@ impl Channel {
             "service_sid": service.sid,
             "friendly_name": unset(&self.friendly_name),
             "unique_name": unset(&self.unique_name),
-            "attributes": self.attributes,
+            "attributes": inputs::shown(core, &self.attributes),
             "type": self.kind,
             "date_created": core.date(self.created),
-            "date_updated": core.date(self.updated),
+            "date_updated": misstate::updated(core, self.created, self.updated),
             "created_by": self.created_by,
             "members_count": count(
                 self.members.len(),
@@ -110,7 +110,6 @@ impl Channel {
             core,
             value,
             &[
-                ("url", Fault::ChatChannelUrlWrong),
                 ("links", Fault::ChatChannelLinksWrong),
                 ("service_sid", Fault::ChatChannelServiceSidWrong),
             ],
@@ -192,6 +191,12 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     {
         return Err(Refusal::conflict("the unique name exists"));
     }
+    if let Some(name) = &friendly_name
+        && core.fails(Fault::ChatChannelFriendlyNameUnique)
+        && service.channels.rows().any(|c| c.friendly_name.as_ref() == Some(name))
+    {
+        return Err(Refusal::conflict("the friendly name exists"));
+    }
     let channel = Channel {
         sid: core.sid("CH"),
         created_by: creator(service, core, call),
@@ -208,14 +213,18 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         created,
         updated,
     };
-    let mut value = channel.represent(service, core);
-    if core.fails(Fault::ChatChannelV2ShowsMessagingService) {
-        value["messaging_service_sid"] = json!(core.sid("MG"));
-    }
     let sid = channel.sid.clone();
+    let creator = channel.created_by.clone();
     service
         .channels
         .insert(&sid, unique_name.as_deref(), channel);
+    if core.varies(Variant::ChatCreatorJoins) && creator != SYSTEM {
+        member::join_as_creator(service, core, &sid, &creator, call.now)?;
+    }
+    let mut value = service.channels.find(&sid, false)?.represent(service, core);
+    if core.fails(Fault::ChatChannelV2ShowsMessagingService) {
+        value["messaging_service_sid"] = json!(core.sid("MG"));
+    }
     if webhooks {
         announce(service, core, &sid, ["onChannelAdd", "onChannelAdded"]);
     }
@@ -229,7 +238,9 @@ fn creator(service: &mut Service, core: &mut Core, call: &Call<'_>) -> String {
         Some(identity)
             if !identity.is_empty() && !core.varies(Variant::ChatCreatedByAlwaysSystem) =>
         {
-            user::seen(service, core, identity, call.now);
+            if !core.varies(Variant::ChatAuthorIsNoUser) {
+                user::seen(service, core, identity, call.now);
+            }
             if core.fails(Fault::ChatCreatedByForeign) {
                 return format!("{identity}-creator");
             }
@@ -249,6 +260,9 @@ pub(super) fn update_type(
     messaging_service_sid: &str,
 ) -> Answer {
     let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatV3HeaderRefused)?;
+    if !call.form.has("Type") && core.fails(Fault::ChatV3TypeRequired) {
+        return Err(Refusal::bad_parameter("Type", "required"));
+    }
     let kind = call
         .form
         .get("Type")

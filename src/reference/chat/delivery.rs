@@ -44,6 +44,10 @@ pub(super) fn announce(
     let mut outgoing = of_service(core, service, happening);
     if let Some(channel) = channel {
         outgoing.extend(of_channel(core, channel, happening));
+        let others = service.channels.rows().filter(|other| other.sid != channel.sid);
+        if core.fails(Fault::ChatWebhookHearsOtherChannels) {
+            outgoing.extend(others.flat_map(|other| of_channel(core, other, happening)));
+        }
     }
     for call in outgoing {
         send(core, service, &call, happening);
@@ -72,7 +76,6 @@ fn of_service<'a>(
     let pre = fields
         .pre_webhook_url
         .as_deref()
-        .filter(|_| !core.fails(Fault::ChatPreWebhookSilent))
         .map(|url| (url, happening.before, fields.pre_webhook_retry_count));
     let post = fields
         .post_webhook_url

@@ -159,6 +159,15 @@ pub(super) fn attributes(
     }
 }
 
+/// `attributes` as they are shown: as they were sent, or under a variant the same JSON in another
+/// layout.
+pub(super) fn shown(core: &Core, attributes: &str) -> String {
+    match serde_json::from_str::<serde_json::Value>(attributes) {
+        Ok(value) if core.varies(Variant::ChatAttributesReformatted) => format!("{value:#}"),
+        Ok(_) | Err(_) => attributes.to_owned(),
+    }
+}
+
 /// What stands in `attributes` while they are unset (D2, Conventions).
 pub(super) fn unset_attributes(core: &Core, faults: AttributeFaults) -> String {
     if core.fails(faults.unset) {

@@ -2,7 +2,7 @@
 
 use super::channel::{self, Channel};
 use super::inputs;
-use super::misstate::misstate;
+use super::misstate::{self, misstate};
 use super::role;
 use super::service::Service;
 use super::user::{self, Status};
@@ -31,7 +31,7 @@ impl Invite {
             // Nobody but this API invites here, and no parameter names another.
             "created_by": "system",
             "date_created": core.date(self.created),
-            "date_updated": core.date(self.created),
+            "date_updated": misstate::updated(core, self.created, self.created),
             "url": service.url(core, &["Channels", &channel.sid, "Invites", &self.sid]),
         });
         misstate(
@@ -82,14 +82,9 @@ pub(super) fn create(
     if let Some(sid) = named_role {
         role::known(service, "RoleSid", sid, role::CHANNEL)?;
     }
-    let role_sid = match named_role {
-        Some(sid) => sid,
-        None if core.fails(Fault::ChatInviteRoleDefaultIgnored) => {
-            &service.fields.default_service_role_sid
-        }
-        None => &service.fields.default_channel_role_sid,
-    }
-    .to_owned();
+    let role_sid = named_role
+        .unwrap_or(&service.fields.default_channel_role_sid)
+        .to_owned();
     let user_sid = user::seen(service, core, identity, call.now);
     if let Some(user) = service.users.by_sid_mut(&user_sid) {
         let place = user.place_in(core, &channel_sid);

@@ -71,9 +71,13 @@ impl Media {
                 &self.content_type
             },
             "file_name": self.file_name.as_ref().filter(|_| !core.fails(Fault::MediaFileNameLost)),
-            "author": "system",
+            "author": (!core.varies(Variant::MediaAuthorUnknown)).then_some("system"),
             "url": url(&[]),
-            "links": { "content": url(&["Content"]), "content_direct_temporary": direct },
+            "links": {
+                "content": url(&["Content"]),
+                "content_direct_temporary":
+                    (!core.varies(Variant::MediaWithoutTemporaryLink)).then_some(direct),
+            },
         });
         misstate(
             core,
@@ -118,7 +122,12 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         file_name,
     } = read_upload(core, call)?;
     check_content_size(core, call, bytes.len())?;
-    let limit = service.fields.media.size_limit_mb.saturating_mul(MEGABYTE);
+    let megabyte = if core.varies(Variant::MediaDecimalMegabytes) {
+        1_000_000
+    } else {
+        MEGABYTE
+    };
+    let limit = service.fields.media.size_limit_mb.saturating_mul(megabyte);
     if bytes.len() as u64 > limit && !core.fails(Fault::MediaSizeLimitIgnored) {
         return Err(Refusal::new(
             413,
@@ -156,13 +165,6 @@ struct Upload<'a> {
 fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> {
     let header = call.request.headers.get("Content-Type").unwrap_or_default();
     let Some(boundary) = multipart::boundary(header) else {
-        if core.fails(Fault::MediaRawBodyAccepted) {
-            return Ok(Upload {
-                bytes: &call.request.body,
-                content_type: header.to_owned(),
-                file_name: None,
-            });
-        }
         return Err(Refusal::new(
             415,
             20415,
@@ -171,11 +173,11 @@ fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> 
     };
     let parts = multipart::parts(&call.request.body, &boundary)
         .ok_or_else(|| Refusal::new(400, 20001, "the body is not a multipart form"))?;
-    let any_name = core.fails(Fault::MediaAnyPartName);
-    let part: Part<'a> = parts
-        .into_iter()
-        .find(|part| part.name == "media" || any_name)
-        .ok_or_else(|| Refusal::bad_parameter("media", "a part of this name is required"))?;
+    let part: Option<Part<'a>> = parts.into_iter().find(|part| part.name == "media");
+    if part.is_none() && core.fails(Fault::MediaFileNotRequired) {
+        return Ok(Upload { bytes: &[], content_type: "text/plain".to_owned(), file_name: None });
+    }
+    let part = part.ok_or_else(|| Refusal::bad_parameter("media", "a part of this name is required"))?;
     Ok(Upload {
         bytes: part.bytes,
         // RFC 7578, 4.4: text/plain unless the part says otherwise.
@@ -186,10 +188,12 @@ fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> 
 
 /// D2, Media: `Content-Size` is the file's size in bytes.
 fn check_content_size(core: &Core, call: &Call<'_>, size: usize) -> Result<(), Refusal> {
+    // The defect of taking nothing for a file has nothing to measure.
+    let nothing = size == 0 && core.fails(Fault::MediaFileNotRequired);
+    if nothing || core.varies(Variant::MediaContentSizeNotNeeded) {
+        return Ok(());
+    }
     let Some(stated) = call.request.headers.get("Content-Size") else {
-        if core.fails(Fault::MediaContentSizeOptional) {
-            return Ok(());
-        }
         return Err(Refusal::bad_parameter("Content-Size", "required"));
     };
     let size = if core.fails(Fault::MediaContentSizeOfBody) {
@@ -197,7 +201,7 @@ fn check_content_size(core: &Core, call: &Call<'_>, size: usize) -> Result<(), R
     } else {
         size
     };
-    if stated.trim().parse() == Ok(size) || core.fails(Fault::MediaContentSizeUnchecked) {
+    if stated.trim().parse() == Ok(size) {
         return Ok(());
     }
     Err(Refusal::bad_parameter(

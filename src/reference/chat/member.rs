@@ -6,7 +6,7 @@
 use super::channel::{self, Channel};
 use super::delivery::{self, Happening};
 use super::inputs::{self, AttributeFaults};
-use super::misstate::misstate;
+use super::misstate::{self, misstate};
 use super::service::Service;
 use super::user::{self, Status};
 use super::{pages, role};
@@ -48,8 +48,8 @@ impl Member {
             "last_consumption_timestamp":
                 place.and_then(|p| p.consumed_at).map(|at| core.date(at)),
             "date_created": core.date(self.created),
-            "date_updated": core.date(self.updated),
-            "attributes": self.attributes,
+            "date_updated": misstate::updated(core, self.created, self.updated),
+            "attributes": inputs::shown(core, &self.attributes),
             "url": service.url(core, &["Channels", &channel.sid, "Members", &self.sid]),
         });
         misstate(
@@ -73,6 +73,20 @@ struct Joining<'a> {
     consumed_index: Option<u64>,
     consumed_at: Option<Timestamp>,
     dates: (Timestamp, Timestamp),
+}
+
+impl<'a> Joining<'a> {
+    /// Somebody who brings nothing but an identity and perhaps a role.
+    fn by_hand(identity: &'a str, role_sid: Option<&'a str>, now: Timestamp) -> Self {
+        Self {
+            identity,
+            role_sid,
+            attributes: None,
+            consumed_index: None,
+            consumed_at: None,
+            dates: (now, now),
+        }
+    }
 }
 
 /// Makes an identity a member, within the service's limits.
@@ -172,7 +186,7 @@ fn default_role(service: &Service, core: &Core, is_creator: bool) -> String {
     let fields = &service.fields;
     let role = if core.fails(Fault::ChatMemberRoleDefaultIgnored) {
         &fields.default_service_role_sid
-    } else if is_creator && !core.fails(Fault::ChatCreatorRoleDefaultIgnored) {
+    } else if is_creator && !core.varies(Variant::ChatCreatorIsOrdinaryMember) {
         &fields.default_channel_creator_role_sid
     } else {
         &fields.default_channel_role_sid
@@ -244,6 +258,17 @@ pub(super) fn create(
     Ok(core.created(&value))
 }
 
+/// Joins the channel that one has created, under the variant that a creator is a member.
+pub(super) fn join_as_creator(
+    service: &mut Service,
+    core: &mut Core,
+    channel_sid: &str,
+    identity: &str,
+    now: Timestamp,
+) -> Result<String, Refusal> {
+    join(service, core, channel_sid, Joining::by_hand(identity, None, now), now)
+}
+
 /// Joins a channel as a person does on a device; an invitation's role is honoured.
 pub(super) fn join_by_hand(
     service: &mut Service,
@@ -257,14 +282,7 @@ pub(super) fn join_by_hand(
         .by_name(&user::name_of(core, identity))
         .and_then(|user| user.places.by_sid(channel_sid))
         .and_then(|place| place.invited_role.clone());
-    let joining = Joining {
-        identity,
-        role_sid: invited_role.as_deref(),
-        attributes: None,
-        consumed_index: None,
-        consumed_at: None,
-        dates: (now, now),
-    };
+    let joining = Joining::by_hand(identity, invited_role.as_deref(), now);
     let sid = join(service, core, channel_sid, joining, now)?;
     announce(
         service,
@@ -347,9 +365,15 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
         Fault::ChatReadMembersUniqueNameUnknown,
     )?;
     let wanted = pages::MEMBERS_IDENTITY.wanted(core, call);
+    let others = service
+        .channels
+        .rows()
+        .filter(|other| other.sid != channel.sid && core.fails(Fault::ChatMembersOfAllChannels))
+        .flat_map(|other| other.members.iter());
     let items = channel
         .members
         .iter()
+        .chain(others)
         .filter(|(_, member)| {
             wanted.is_empty()
                 || wanted

@@ -3,7 +3,7 @@
 use super::channel::{self, Channel};
 use super::delivery::{self, Happening};
 use super::inputs::{self, AttributeFaults};
-use super::misstate::misstate;
+use super::misstate::{self, misstate};
 use super::service::Service;
 use super::user;
 use crate::clock::Timestamp;
@@ -44,11 +44,16 @@ struct Attachment {
 }
 
 impl Message {
+    fn says_nothing(&self) -> bool {
+        self.body.as_deref().unwrap_or_default().is_empty()
+    }
+
     fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
         let kind = match &self.attachment {
             Some(_) if core.fails(Fault::ChatMessageTypeAlwaysText) => "text",
             Some(_) => "media",
             None if core.fails(Fault::ChatMessageTypeAlwaysMedia) => "media",
+            None if self.says_nothing() && core.varies(Variant::ChatEmptyMessageIsMedia) => "media",
             None => "text",
         };
         let media = self
@@ -76,9 +81,9 @@ impl Message {
             "service_sid": service.sid,
             "to": channel.sid,
             "channel_sid": channel.sid,
-            "attributes": self.attributes,
+            "attributes": inputs::shown(core, &self.attributes),
             "date_created": core.date(self.created),
-            "date_updated": core.date(self.updated),
+            "date_updated": misstate::updated(core, self.created, self.updated),
             "last_updated_by": self.last_updated_by,
             "was_edited": self.was_edited,
             "from": self.from,
@@ -92,7 +97,6 @@ impl Message {
             core,
             value,
             &[
-                ("url", Fault::ChatMessageUrlWrong),
                 ("channel_sid", Fault::ChatMessageChannelSidWrong),
                 ("to", Fault::ChatMessageToWrong),
                 ("service_sid", Fault::ChatMessageServiceSidWrong),
@@ -137,7 +141,7 @@ pub(super) fn create(
         .transpose()?;
     let identity = |parameter| form.get(parameter).filter(|text| !text.is_empty());
     for writer in [identity("From"), identity("LastUpdatedBy")] {
-        if let Some(writer) = writer.filter(|writer| *writer != SYSTEM) {
+        if let Some(writer) = writer.filter(|w| *w != SYSTEM && !core.varies(Variant::ChatAuthorIsNoUser)) {
             user::seen(service, core, writer, call.now);
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Missing fields, nulls and values of another shape are made elsewhere, over finished responses.
 
-use crate::reference::{Core, Fault};
+use crate::clock::Timestamp;
+use crate::reference::{Core, Fault, Variant};
 use serde_json::Value;
 
 /// Applies the defects that are switched on to the fields they name.
@@ -15,6 +16,15 @@ pub(super) fn misstate(core: &Core, mut value: Value, faults: &[(&str, Fault)]) 
         }
     }
     value
+}
+
+/// `date_updated`, which a variant leaves null until something was updated.
+pub(super) fn updated(core: &Core, created: Timestamp, updated: Timestamp) -> Value {
+    if created == updated && core.varies(Variant::ChatNeverUpdated) {
+        Value::Null
+    } else {
+        core.date(updated)
+    }
 }
 
 /// Changes the last hexadecimal digit of every text: SIDs and dates keep their form, urls lead

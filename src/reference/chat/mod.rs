@@ -61,9 +61,16 @@ impl Chat {
                 if core.fails(Fault::ChatUniqueNameUniqueAcrossServices) {
                     self.refuse_foreign_unique_name(call, sid, rest)?;
                 }
+                let sid = match rest {
+                    ["Roles", role] if core.fails(Fault::ChatRoleInEveryService) => {
+                        self.owner(sid, |service| service.roles.by_sid(role).is_some())
+                    }
+                    _ => sid,
+                };
+                let sid = sid.to_owned();
                 let service = self
                     .services
-                    .by_sid_mut(sid)
+                    .by_sid_mut(&sid)
                     .ok_or_else(Refusal::not_found)?;
                 in_service(service, core, call, method, rest)
             }
@@ -88,9 +95,16 @@ impl Chat {
         let ["v1", "Services", sid, "Media", rest @ ..] = path.as_slice() else {
             return Err(Refusal::not_found());
         };
+        let sid = match rest {
+            [media] if core.fails(Fault::MediaInEveryService) => {
+                self.owner(sid, |service| service.media.by_sid(media).is_some())
+            }
+            _ => sid,
+        };
+        let sid = sid.to_owned();
         let service = self
             .services
-            .by_sid_mut(sid)
+            .by_sid_mut(&sid)
             .ok_or_else(Refusal::not_found)?;
         match (method, rest) {
             ("POST", []) => media::upload(service, core, call),
@@ -99,6 +113,12 @@ impl Chat {
             ("GET", [sid, "Direct"]) => media::content_direct(service, core, call, sid),
             _ => Err(Refusal::not_found()),
         }
+    }
+
+    /// The service that has the thing, or the one that was asked: for the defects of looking
+    /// everywhere.
+    fn owner<'a>(&'a self, asked: &'a str, has: impl Fn(&Service) -> bool) -> &'a str {
+        self.services.rows().find(|service| has(service)).map_or(asked, |service| &service.sid)
     }
 
     /// Does what a person or a device does.

@@ -150,7 +150,11 @@ impl List {
             key: self.key,
             url,
             filters,
-            order: Order::Ascending,
+            order: if core.varies(Variant::ChatNewestFirst) {
+                Order::Descending
+            } else {
+                Order::Ascending
+            },
             page_size_max: self.page_size_max(core, call)?,
         };
         listing.page(core, call, items)

@@ -3,11 +3,11 @@
 //! Nobody acts through this API, so permissions are kept and shown, never enforced.
 
 use super::inputs::{self, Bound, Choice};
-use super::misstate::misstate;
+use super::misstate::{self, misstate};
 use super::service::Service;
 use super::table::Table;
 use crate::clock::Timestamp;
-use crate::reference::{Answer, Call, Core, Fault, Refusal, account};
+use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use serde_json::{Value, json};
 
 /// Type of a role for channels.
@@ -16,9 +16,9 @@ pub(super) const CHANNEL: &str = "channel";
 pub(super) const DEPLOYMENT: &str = "deployment";
 
 const TYPE: Choice = Choice {
-    values: &[CHANNEL, DEPLOYMENT],
+    values: &[DEPLOYMENT, CHANNEL],
     open: Fault::ChatRoleTypeOpen,
-    short: Fault::ChatRoleTypeDeploymentRefused,
+    short: Fault::ChatRoleTypeChannelRefused,
 };
 const FRIENDLY_NAME: Bound = Bound {
     unbounded: Fault::ChatRoleFriendlyNameUnbounded,
@@ -45,7 +45,7 @@ impl Role {
             "type": self.kind,
             "permissions": self.permissions,
             "date_created": core.date(self.created),
-            "date_updated": core.date(self.created),
+            "date_updated": misstate::updated(core, self.created, self.created),
             "url": service.url(core, &["Roles", &self.sid]),
         });
         misstate(
@@ -128,6 +128,9 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         "Permission",
         Fault::ChatRolePermissionOptional,
     )?;
+    if kind == DEPLOYMENT && core.varies(Variant::ChatDeploymentRoleRefused) {
+        return Err(Refusal::bad_parameter("Permission", "not for this type"));
+    }
     let mut permissions: Vec<String> = call.form.all("Permission").map(str::to_owned).collect();
     if core.fails(Fault::ChatRoleFirstPermissionOnly) {
         permissions.truncate(1);

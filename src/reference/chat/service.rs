@@ -3,7 +3,7 @@
 use super::binding::Binding;
 use super::channel::Channel;
 use super::media::Media;
-use super::misstate::misstate;
+use super::misstate::{self, misstate};
 use super::role::{self, Role};
 use super::table::Table;
 use super::user::User;
@@ -144,12 +144,12 @@ impl Service {
             "sid": self.sid,
             "account_sid": account::SID,
             "date_created": core.date(self.created),
-            "date_updated": core.date(self.updated),
+            "date_updated": misstate::updated(core, self.created, self.updated),
         });
         let fields = serde_json::to_value(&self.fields).expect("fields have text keys only");
         if let (Value::Object(value), Value::Object(fields)) = (&mut value, fields) {
             value.extend(fields);
-            if self.fields.webhook_filters.is_none() {
+            if self.fields.webhook_filters.is_none() && !core.varies(Variant::ChatUnsetConfigurationNull) {
                 value.insert("webhook_filters".to_owned(), json!([]));
             }
             value.insert("url".to_owned(), json!(self.url(core, &[])));
@@ -172,7 +172,6 @@ impl Service {
     /// Sets any fields, as an operator of the service would.
     pub(super) fn configure(
         &mut self,
-        core: &Core,
         settings: &Map<String, Value>,
         now: Timestamp,
     ) -> Result<(), String> {
@@ -187,9 +186,7 @@ impl Service {
         }
         let fields: Fields = serde_json::from_value(merged).map_err(|e| e.to_string())?;
         let limits = [fields.limits.channel_members, fields.limits.user_channels];
-        if limits.iter().any(|limit| *limit > LIMIT_MAX)
-            && !core.fails(Fault::ChatServiceLimitsUnbounded)
-        {
+        if limits.iter().any(|limit| *limit > LIMIT_MAX) {
             return Err("`limits` are at most 1000".to_owned());
         }
         if !["POST", "GET"].contains(&fields.webhook_method.as_str()) {

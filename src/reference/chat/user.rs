@@ -3,7 +3,7 @@
 //! A user's place in each channel is kept here too: `user_channel` shows and changes it.
 
 use super::inputs::{self, AttributeFaults};
-use super::misstate::misstate;
+use super::misstate::{self, misstate};
 use super::role;
 use super::service::Service;
 use super::table::Table;
@@ -93,7 +93,12 @@ impl User {
                 member_sid: core.sid("MB"),
                 status: Status::Invited,
                 invited_role: None,
-                notification_level: "default".to_owned(),
+                notification_level: if core.varies(Variant::ChatMutedAtFirst) {
+                    "muted"
+                } else {
+                    "default"
+                }
+                .to_owned(),
                 consumed_index: None,
                 consumed_at: None,
             };
@@ -125,7 +130,7 @@ impl User {
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
-            "attributes": self.attributes,
+            "attributes": inputs::shown(core, &self.attributes),
             "friendly_name": match &self.friendly_name {
                 None if core.varies(Variant::ChatUnsetNamesEmpty) => json!(""),
                 None if core.varies(Variant::ChatUserNamedByIdentity) => json!(self.identity),
@@ -136,17 +141,20 @@ impl User {
             "is_online": online,
             "is_notifiable": notifiable,
             "date_created": core.date(self.created),
-            "date_updated": core.date(self.created),
+            "date_updated": misstate::updated(core, self.created, self.created),
             "joined_channels_count":
                 self.joined_channels() + usize::from(core.fails(Fault::ChatJoinedCountOneMore)),
-            "links": { "user_channels": url(&["Channels"]), "user_bindings": url(&["Bindings"]) },
+            "links": if core.varies(Variant::ChatOtherLinkKeys) {
+                json!({ "user_channels": url(&["Channels"]), "user_bindings": url(&["Bindings"]) })
+            } else {
+                json!({ "channels": url(&["Channels"]), "bindings": url(&["Bindings"]) })
+            },
             "url": url(&[]),
         });
         misstate(
             core,
             value,
             &[
-                ("url", Fault::ChatUserUrlWrong),
                 ("links", Fault::ChatUserLinksWrong),
                 ("service_sid", Fault::ChatUserServiceSidWrong),
             ],

@@ -5,7 +5,7 @@ use super::misstate::misstate;
 use super::service::Service;
 use super::user::{self, Place, Status, User};
 use super::{channel, member, pages};
-use crate::reference::{Answer, Call, Core, Fault, Variant, account};
+use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use serde_json::{Value, json};
 
 const NOTIFICATION_LEVEL: Choice = Choice {
@@ -13,6 +13,9 @@ const NOTIFICATION_LEVEL: Choice = Choice {
     open: Fault::ChatNotificationLevelOpen,
     short: Fault::ChatNotificationLevelMutedRefused,
 };
+
+/// The other way in which D2 writes `notParticipating`.
+const SNAKE_CASE: &str = "not_participating";
 
 fn represent(place: &Place, user: &User, service: &Service, core: &Core) -> Value {
     let channel_sid = place.channel_sid.as_str();
@@ -55,9 +58,7 @@ fn status(status: Status, core: &Core) -> &'static str {
         Status::Invited if core.fails(Fault::ChatUserChannelNeverInvited) => "joined",
         Status::Invited => "invited",
         Status::NotParticipating if core.fails(Fault::ChatUserChannelNeverLeft) => "joined",
-        Status::NotParticipating if core.varies(Variant::ChatNotParticipatingSnakeCase) => {
-            "not_participating"
-        }
+        Status::NotParticipating if core.varies(Variant::ChatNotParticipatingSnakeCase) => SNAKE_CASE,
         Status::NotParticipating => "notParticipating",
     }
 }
@@ -73,6 +74,9 @@ fn unread(place: &Place, service: &Service, core: &Core) -> usize {
     let consumed = place
         .consumed_index
         .filter(|_| !core.fails(Fault::ChatUnreadCountAll));
+    if place.consumed_index.is_none() && core.varies(Variant::ChatUnreadFromPosition) {
+        return 0;
+    }
     let unread = channel
         .messages
         .rows()
@@ -83,7 +87,7 @@ fn unread(place: &Place, service: &Service, core: &Core) -> usize {
 }
 
 /// Fetches a user channel.
-pub(super) fn fetch(service: &Service, core: &Core, user: &str, channel: &str) -> Answer {
+pub(super) fn fetch(service: &mut Service, core: &Core, user: &str, channel: &str) -> Answer {
     let user = user::find(
         service,
         core,
@@ -96,8 +100,14 @@ pub(super) fn fetch(service: &Service, core: &Core, user: &str, channel: &str) -
         channel,
         Fault::ChatFetchUserChannelUniqueNameUnknown,
     )?;
-    let place = user.places.find(&channel.sid, false)?;
-    Ok(core.ok(&represent(place, user, service, core)))
+    let mut place = user.places.find(&channel.sid, false)?.clone();
+    let value = represent(&place, user, service, core);
+    if core.fails(Fault::ChatReadingConsumes) {
+        place.consumed_index = channel.messages.last().map(|message| message.index);
+        let user_sid = user.sid.clone();
+        store(service, &user_sid, place);
+    }
+    Ok(core.ok(&value))
 }
 
 /// Lists the channels of a user.
@@ -115,8 +125,12 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, user: &str) 
             place.status == Status::Joined || !core.varies(Variant::ChatJoinedChannelsOnlyListed)
         })
         .map(|(sequence, place)| {
-            let value = represent(place, user, service, core);
-            let differs = ("member_sid", Fault::ChatListedUserChannelDiffers);
+            let mut value = represent(place, user, service, core);
+            let left = place.status == Status::NotParticipating;
+            if left && core.fails(Fault::ChatBothStatusSpellings) {
+                value["status"] = json!(SNAKE_CASE);
+            }
+            let differs = ("user_sid", Fault::ChatListedUserChannelDiffers);
             (sequence, misstate(core, value, &[differs]))
         })
         .collect();
@@ -132,6 +146,9 @@ pub(super) fn update(
     user: &str,
     channel: &str,
 ) -> Answer {
+    if call.form.0.is_empty() && core.fails(Fault::ChatEmptyUserChannelUpdateRefused) {
+        return Err(Refusal::new(400, 20001, "nothing to update"));
+    }
     let form = inputs::honoured(
         core,
         &call.form,

@@ -2,7 +2,7 @@
 
 use super::channel::{self, Channel};
 use super::inputs::{self, Choice};
-use super::misstate::misstate;
+use super::misstate::{self, misstate};
 use super::pages;
 use super::service::Service;
 use crate::clock::Timestamp;
@@ -42,6 +42,7 @@ pub(super) struct Webhook {
 struct Configuration {
     url: Option<String>,
     method: String,
+    method_given: bool,
     filters: Vec<String>,
     triggers: Vec<String>,
     flow_sid: Option<String>,
@@ -104,7 +105,7 @@ impl Webhook {
             "configuration": self.configuration.represent(&self.kind, core),
             "url": service.url(core, &["Channels", &channel.sid, "Webhooks", &self.sid]),
             "date_created": core.date(self.created),
-            "date_updated": core.date(self.updated),
+            "date_updated": misstate::updated(core, self.created, self.updated),
         });
         misstate(
             core,
@@ -128,6 +129,7 @@ impl Configuration {
                 "POST"
             }
             .to_owned(),
+            method_given: false,
             filters: Vec::new(),
             triggers: Vec::new(),
             flow_sid: None,
@@ -148,8 +150,15 @@ impl Configuration {
             "filters": self.filters,
             "retry_count": self.retry_count,
         });
-        if kind == "trigger" && core.varies(Variant::ChatTriggersShown) {
+        if kind == "trigger" && !core.varies(Variant::ChatTriggersHidden) {
             value["triggers"] = json!(self.triggers);
+        }
+        if core.varies(Variant::ChatUnsetConfigurationNull) {
+            for (name, given) in [("method", self.method_given), ("filters", !self.filters.is_empty())] {
+                if !given {
+                    value[name] = Value::Null;
+                }
+            }
         }
         value
     }
@@ -165,6 +174,7 @@ impl Configuration {
         }
         if let Some(method) = form.get("Configuration.Method") {
             self.method = inputs::choice(core, "Configuration.Method", method, METHOD)?;
+            self.method_given = true;
         }
         if let Some(mut filters) = list("Configuration.Filters") {
             if core.fails(Fault::ChatWebhookFirstFilterKept) {
@@ -293,7 +303,12 @@ pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) ->
         channel,
         Fault::ChatFetchWebhookUniqueNameUnknown,
     )?;
-    let webhook = channel.webhooks.find(sid, false)?;
+    let found = channel.webhooks.find(sid, false);
+    let mut anywhere = service.channels.rows().filter_map(|c| c.webhooks.by_sid(sid));
+    let webhook = match anywhere.next() {
+        Some(webhook) if core.fails(Fault::ChatWebhookInEveryChannel) => webhook,
+        Some(_) | None => found?,
+    };
     let value = webhook.represent(service, channel, core);
     let moves = ("date_created", Fault::ChatFetchedWebhookMoves);
     Ok(core.ok(&misstate(core, value, &[moves])))
@@ -328,15 +343,9 @@ pub(super) fn update(
     channel: &str,
     sid: &str,
 ) -> Answer {
-    let form = inputs::honoured(
-        core,
-        &call.form,
-        &[
-            ("Configuration.Url", Fault::ChatUpdateWebhookIgnored),
-            ("Configuration.Method", Fault::ChatUpdateWebhookIgnored),
-            ("Configuration.Filters", Fault::ChatUpdateWebhookIgnored),
-        ],
-    );
+    if call.form.0.is_empty() && core.varies(Variant::ChatWebhookUpdateRefused) {
+        return Err(Refusal::new(400, 20001, "nothing to update"));
+    }
     let channel = channel::find(
         service,
         core,
@@ -345,14 +354,16 @@ pub(super) fn update(
     )?;
     let channel_sid = channel.sid.clone();
     let mut webhook = channel.webhooks.find(sid, false)?.clone();
-    webhook.configuration.apply(core, &form)?;
+    if core.fails(Fault::ChatUpdateWebhookResets) {
+        webhook.configuration = Configuration::new(core);
+    }
+    webhook.configuration.apply(core, &call.form)?;
     webhook.updated = call.now;
     let value = webhook.represent(service, channel, core);
     if let Some(stored) = service
         .channels
         .by_sid_mut(&channel_sid)
         .and_then(|channel| channel.webhooks.by_sid_mut(sid))
-        && !core.fails(Fault::ChatUpdateWebhookNotPersisted)
     {
         *stored = webhook;
     }

@@ -72,7 +72,7 @@ fn representations_have_the_fields_of_their_tables() {
         (
             &binding,
             "account_sid binding_type credential_sid date_created date_updated endpoint identity \
-             service_sid sid url",
+             message_types service_sid sid url user_sid",
         ),
         (
             &user_binding,

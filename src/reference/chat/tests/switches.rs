@@ -192,6 +192,9 @@ fn services_and_roles(teller: &mut Teller<'_>) {
         ],
     );
     teller.get(&format!("Roles/{}", sid(&role)));
+    teller.get(&format!("{at}/Roles/{}", sid(&role)));
+    let of_channels = [("FriendlyName", "c"), ("Type", "channel"), ("Permission", "p")];
+    teller.post("Roles", &of_channels);
     for form in [
         [
             ("FriendlyName", &*longer),
@@ -229,8 +232,6 @@ fn services_and_roles(teller: &mut Teller<'_>) {
     teller.post(&own, &[("DefaultServiceRoleSid", &role)]);
     teller.post(&own, &[("DefaultServiceRoleSid", &own_role)]);
     teller.get(&own);
-    let over = json!({"limits": {"user_channels": 1001}});
-    teller.hook("configure_service", over);
     teller.hook(
         "configure_service",
         json!({"limits": {"channel_members": 3, "user_channels": 3}}),
@@ -256,6 +257,8 @@ fn channels(teller: &mut Teller<'_>) {
         [("FriendlyName", &*longer)],
         [("UniqueName", &longer)],
         [("UniqueName", &long)],
+        [("FriendlyName", "twin")],
+        [("FriendlyName", "twin")],
         [("UniqueName", "foreign")],
         [("UniqueName", "lobby")],
         [("Type", "other")],
@@ -428,12 +431,13 @@ fn webhooks(teller: &mut Teller<'_>) {
     let webhook = format!("{at}/{}", sid(&webhook));
     teller.get(&webhook);
     let webhook = teller.post(at, &[("Type", "webhook")]);
-    let webhook = format!("{at}/{}", sid(&webhook));
-    teller.post(
-        &webhook,
-        &[(url, "http://h/b"), (method, "GET"), (filter, "x")],
-    );
+    let sid = sid(&webhook);
+    let webhook = format!("{at}/{sid}");
+    let changes = [(url, "http://h/b"), (method, "GET"), (filter, "x")];
+    teller.post(&webhook, &changes);
+    teller.post(&webhook, &[]);
     teller.get(&webhook);
+    teller.get(&format!("Channels/two/Webhooks/{sid}"));
     teller.hook(
         "configure_service",
         json!({
@@ -476,6 +480,8 @@ fn user_channels(teller: &mut Teller<'_>) {
     let args = json!({"channel_sid": "lobby", "identity": "bob"});
     teller.hook("leave_channel", args);
     teller.get("Users/bob/Channels/lobby");
+    teller.get("Users/bob/Channels");
+    teller.post(at, &[]);
 }
 
 fn bindings(teller: &mut Teller<'_>) {
@@ -510,6 +516,7 @@ fn bindings(teller: &mut Teller<'_>) {
         teller.get(&at);
         teller.call("DELETE", &at, &[]);
         teller.get(&at);
+        teller.get("Bindings");
     }
 }
 
@@ -526,13 +533,17 @@ fn media(teller: &mut Teller<'_>) {
     }
     teller.upload(b"abc", |r| r.headers.remove("Content-Size"));
     teller.upload(b"abc", |r| r.headers.set("Content-Size", "1"));
-    teller.upload(b"abc", |r| r.headers.set("Content-Type", "image/png"));
+    let services = teller.get("/chat/v2/Services");
+    let other = services["services"][1]["sid"].as_str().unwrap_or("none");
+    teller.get(&format!("/media/v1/Services/{other}/Media/{sid}"));
     teller.upload(b"abc", |r| {
         let body = String::from_utf8_lossy(&r.body).replace("\"media\"", "\"file\"");
         r.body = body.into_bytes();
     });
-    teller.hook("configure_service", json!({"media": {"size_limit_mb": 0}}));
-    teller.upload(b"abc", |_| {});
+    teller.hook("configure_service", json!({"media": {"size_limit_mb": 1}}));
+    for length in [1_000_001, 1024 * 1024 + 1] {
+        teller.upload(&vec![b'x'; length], |_| {});
+    }
 }
 
 fn credentials(teller: &mut Teller<'_>) {
