@@ -319,7 +319,8 @@ fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap
     }
 }
 
-fn repeated(pairs: &[(String, String)], name: &str) -> Option<Value> {
+/// A parameter's value, or the list of its values where it is repeated.
+pub(super) fn repeated(pairs: &[(String, String)], name: &str) -> Option<Value> {
     let mut values: Vec<Value> =
         pairs.iter().filter(|(n, _)| n == name).map(|(_, v)| Value::from(v.as_str())).collect();
     match values.len() {

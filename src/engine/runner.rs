@@ -672,16 +672,15 @@ fn items_of(page: &Value, key: &str) -> Vec<Value> {
 }
 
 /// Query parameters as a page link has them; the first page's stay where the link is silent.
-fn page_parameters(
-    operation: &Operation,
+fn page_parameters<'a>(
+    operation: &'a Operation,
     request: &Request,
-) -> impl Iterator<Item = (String, Value)> {
-    let known: Vec<String> = operation.parameters.iter().map(|p| p.name.clone()).collect();
-    request
-        .query_pairs()
-        .into_iter()
-        .filter(move |(name, _)| known.contains(name))
-        .map(|(name, value)| (name, Value::from(value)))
+) -> impl Iterator<Item = (String, Value)> + use<'a> {
+    let query = request.query_pairs();
+    operation
+        .parameters
+        .iter()
+        .filter_map(move |p| Some((p.name.clone(), request::repeated(&query, &p.name)?)))
 }
 
 /// Scheme, host and port of a base URL, and its path without a trailing slash.
