@@ -191,14 +191,19 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
 fn listed<'a>(service: &'a Service, core: &Core) -> impl Iterator<Item = (u64, &'a Binding)> {
     let newest = service.bindings.last().map(|newest| newest.sid.as_str());
     let hidden = newest.filter(|_| core.fails(Fault::ChatNewestBindingNotListed));
-    service.bindings.iter().filter(move |(_, binding)| Some(binding.sid.as_str()) != hidden)
+    service
+        .bindings
+        .iter()
+        .filter(move |(_, binding)| Some(binding.sid.as_str()) != hidden)
 }
 
 /// Deletes a binding and nothing else.
 fn remove(service: &mut Service, core: &Core, sid: &str) {
     let removed = service.bindings.remove(sid);
     if let Some(removed) = removed.filter(|_| core.fails(Fault::ChatDeleteBindingTakesAll)) {
-        service.bindings.retain(|binding| binding.user_sid != removed.user_sid);
+        service
+            .bindings
+            .retain(|binding| binding.user_sid != removed.user_sid);
     }
 }
 

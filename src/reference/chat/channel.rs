@@ -193,7 +193,10 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     }
     if let Some(name) = &friendly_name
         && core.fails(Fault::ChatChannelFriendlyNameUnique)
-        && service.channels.rows().any(|c| c.friendly_name.as_ref() == Some(name))
+        && service
+            .channels
+            .rows()
+            .any(|c| c.friendly_name.as_ref() == Some(name))
     {
         return Err(Refusal::conflict("the friendly name exists"));
     }

@@ -44,7 +44,10 @@ pub(super) fn announce(
     let mut outgoing = of_service(core, service, happening);
     if let Some(channel) = channel {
         outgoing.extend(of_channel(core, channel, happening));
-        let others = service.channels.rows().filter(|other| other.sid != channel.sid);
+        let others = service
+            .channels
+            .rows()
+            .filter(|other| other.sid != channel.sid);
         if core.fails(Fault::ChatWebhookHearsOtherChannels) {
             outgoing.extend(others.flat_map(|other| of_channel(core, other, happening)));
         }

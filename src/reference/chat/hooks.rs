@@ -35,7 +35,12 @@ pub(super) fn control(
 
 type Done = Result<Value, String>;
 
-fn configure_service(service: &mut Service, _core: &mut Core, args: &Value, now: Timestamp) -> Done {
+fn configure_service(
+    service: &mut Service,
+    _core: &mut Core,
+    args: &Value,
+    now: Timestamp,
+) -> Done {
     let mut settings = args.as_object().cloned().unwrap_or_default();
     settings.remove("service_sid");
     service.configure(&settings, now)?;

@@ -175,9 +175,14 @@ fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> 
         .ok_or_else(|| Refusal::new(400, 20001, "the body is not a multipart form"))?;
     let part: Option<Part<'a>> = parts.into_iter().find(|part| part.name == "media");
     if part.is_none() && core.fails(Fault::MediaFileNotRequired) {
-        return Ok(Upload { bytes: &[], content_type: "text/plain".to_owned(), file_name: None });
+        return Ok(Upload {
+            bytes: &[],
+            content_type: "text/plain".to_owned(),
+            file_name: None,
+        });
     }
-    let part = part.ok_or_else(|| Refusal::bad_parameter("media", "a part of this name is required"))?;
+    let part =
+        part.ok_or_else(|| Refusal::bad_parameter("media", "a part of this name is required"))?;
     Ok(Upload {
         bytes: part.bytes,
         // RFC 7578, 4.4: text/plain unless the part says otherwise.

@@ -266,7 +266,13 @@ pub(super) fn join_as_creator(
     identity: &str,
     now: Timestamp,
 ) -> Result<String, Refusal> {
-    join(service, core, channel_sid, Joining::by_hand(identity, None, now), now)
+    join(
+        service,
+        core,
+        channel_sid,
+        Joining::by_hand(identity, None, now),
+        now,
+    )
 }
 
 /// Joins a channel as a person does on a device; an invitation's role is honoured.

@@ -141,7 +141,9 @@ pub(super) fn create(
         .transpose()?;
     let identity = |parameter| form.get(parameter).filter(|text| !text.is_empty());
     for writer in [identity("From"), identity("LastUpdatedBy")] {
-        if let Some(writer) = writer.filter(|w| *w != SYSTEM && !core.varies(Variant::ChatAuthorIsNoUser)) {
+        if let Some(writer) =
+            writer.filter(|w| *w != SYSTEM && !core.varies(Variant::ChatAuthorIsNoUser))
+        {
             user::seen(service, core, writer, call.now);
         }
     }

@@ -118,7 +118,10 @@ impl Chat {
     /// The service that has the thing, or the one that was asked: for the defects of looking
     /// everywhere.
     fn owner<'a>(&'a self, asked: &'a str, has: impl Fn(&Service) -> bool) -> &'a str {
-        self.services.rows().find(|service| has(service)).map_or(asked, |service| &service.sid)
+        self.services
+            .rows()
+            .find(|service| has(service))
+            .map_or(asked, |service| &service.sid)
     }
 
     /// Does what a person or a device does.

@@ -149,7 +149,9 @@ impl Service {
         let fields = serde_json::to_value(&self.fields).expect("fields have text keys only");
         if let (Value::Object(value), Value::Object(fields)) = (&mut value, fields) {
             value.extend(fields);
-            if self.fields.webhook_filters.is_none() && !core.varies(Variant::ChatUnsetConfigurationNull) {
+            if self.fields.webhook_filters.is_none()
+                && !core.varies(Variant::ChatUnsetConfigurationNull)
+            {
                 value.insert("webhook_filters".to_owned(), json!([]));
             }
             value.insert("url".to_owned(), json!(self.url(core, &[])));

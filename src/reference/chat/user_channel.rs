@@ -58,7 +58,9 @@ fn status(status: Status, core: &Core) -> &'static str {
         Status::Invited if core.fails(Fault::ChatUserChannelNeverInvited) => "joined",
         Status::Invited => "invited",
         Status::NotParticipating if core.fails(Fault::ChatUserChannelNeverLeft) => "joined",
-        Status::NotParticipating if core.varies(Variant::ChatNotParticipatingSnakeCase) => SNAKE_CASE,
+        Status::NotParticipating if core.varies(Variant::ChatNotParticipatingSnakeCase) => {
+            SNAKE_CASE
+        }
         Status::NotParticipating => "notParticipating",
     }
 }

@@ -154,7 +154,10 @@ impl Configuration {
             value["triggers"] = json!(self.triggers);
         }
         if core.varies(Variant::ChatUnsetConfigurationNull) {
-            for (name, given) in [("method", self.method_given), ("filters", !self.filters.is_empty())] {
+            for (name, given) in [
+                ("method", self.method_given),
+                ("filters", !self.filters.is_empty()),
+            ] {
                 if !given {
                     value[name] = Value::Null;
                 }
@@ -304,7 +307,10 @@ pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) ->
         Fault::ChatFetchWebhookUniqueNameUnknown,
     )?;
     let found = channel.webhooks.find(sid, false);
-    let mut anywhere = service.channels.rows().filter_map(|c| c.webhooks.by_sid(sid));
+    let mut anywhere = service
+        .channels
+        .rows()
+        .filter_map(|c| c.webhooks.by_sid(sid));
     let webhook = match anywhere.next() {
         Some(webhook) if core.fails(Fault::ChatWebhookInEveryChannel) => webhook,
         Some(_) | None => found?,

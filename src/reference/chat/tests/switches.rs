@@ -193,7 +193,11 @@ fn services_and_roles(teller: &mut Teller<'_>) {
     );
     teller.get(&format!("Roles/{}", sid(&role)));
     teller.get(&format!("{at}/Roles/{}", sid(&role)));
-    let of_channels = [("FriendlyName", "c"), ("Type", "channel"), ("Permission", "p")];
+    let of_channels = [
+        ("FriendlyName", "c"),
+        ("Type", "channel"),
+        ("Permission", "p"),
+    ];
     teller.post("Roles", &of_channels);
     for form in [
         [
