@@ -212,6 +212,7 @@ fn spell(secret: &str, spellings: &mut BTreeSet<String>) {
     all.extend(base64_spellings(secret.as_bytes()));
     all.extend(percent_spellings(secret));
     all.extend(json_spellings(secret));
+    all.extend(pointer_spellings(secret));
     let hex = text::hex(secret.bytes());
     all.extend([hex.to_ascii_uppercase(), hex]);
     spellings.extend(all.into_iter().filter(|s| s.len() >= SECRET_BYTES_MIN));
@@ -279,6 +280,12 @@ fn json_spellings(secret: &str) -> Vec<String> {
         .into_iter()
         .chain(twice)
         .collect()
+}
+
+/// As a segment of a JSON Pointer, where findings name a member that is a secret.
+fn pointer_spellings(secret: &str) -> [String; 2] {
+    let segment = crate::json::escape(secret);
+    [json_escaped(&segment), segment.into_owned()]
 }
 
 fn json_escaped(text: &str) -> String {

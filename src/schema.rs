@@ -14,6 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+/// How many defects of one document are looked for: a page of items that are all broken says it
+/// with the first of them.
+pub const DEFECTS_MAX: usize = 500;
+
 /// How many unlisted fields of one object are reported.
 const EXTRA_FIELDS_MAX: usize = 50;
 /// How alike an unlisted name must be to a missing one to be taken for it, from 0 to 1.
@@ -99,7 +103,7 @@ impl Schemas {
         let validator = self.validator(kind, root);
         let mut defects = walk.defects;
         if !validator.is_valid(value) {
-            defects.extend(validator.iter_errors(value).flat_map(|e| defects_of(&e)));
+            defects.extend(validator.iter_errors(value).flat_map(|e| defects_of(&e)).take(DEFECTS_MAX));
         }
         let violations = name_misnamed(root, value, one_each(defects))
             .into_iter()
@@ -136,7 +140,7 @@ impl Schemas {
         let mut defects = walk.defects;
         let validator = self.validator(name, schema);
         if !validator.is_valid(value) {
-            defects.extend(validator.iter_errors(value).flat_map(|e| defects_of(&e)));
+            defects.extend(validator.iter_errors(value).flat_map(|e| defects_of(&e)).take(DEFECTS_MAX));
         }
         one_each(defects)
     }
@@ -405,8 +409,9 @@ impl<'a> Walk<'a> {
                 .iter()
                 .any(|s| s.get("properties").is_some_and(|p| p.get(name).is_some()))
         };
+        let left = DEFECTS_MAX.saturating_sub(self.defects.len());
         let extra = members.iter().filter(|(name, _)| !is_listed(name));
-        for (name, value) in extra.take(EXTRA_FIELDS_MAX) {
+        for (name, value) in extra.take(EXTRA_FIELDS_MAX.min(left)) {
             let at = json::join(pointer, name);
             let mut defect =
                 Defect::new(&at, "extra-field", "only listed fields".to_owned(), value);
@@ -419,7 +424,8 @@ impl<'a> Walk<'a> {
         let due = |s: &&Value| {
             s.get("contentMediaType").and_then(Value::as_str) == Some("application/json")
         };
-        if applying.iter().any(due)
+        if self.defects.len() < DEFECTS_MAX
+            && applying.iter().any(due)
             && let Err(fault) = json::parse(text.as_bytes(), json::Limits::default())
         {
             let expected = format!("a text that is JSON ({fault})");

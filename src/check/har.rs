@@ -156,7 +156,7 @@ impl File<'_> {
         request.target = request.target.split_off(found.prefix);
         let kind = found.operation.response.as_ref().and_then(|kind| self.one.rulebook.kinds.get(kind));
         let outcome = match entry.response.into_response()? {
-            Ok(response) => Outcome::Answered { body: body::read(&response, kind), response },
+            Ok(response) => Outcome::Answered { body: body::read(&response, found.operation, kind), response },
             Err(why) => Outcome::Fault { cause: "not-recorded".to_owned(), detail: why },
         };
         Ok(Some(Exchange {

@@ -267,8 +267,7 @@ fn find() -> Option<PathBuf> {
 
 fn parse(path: &Path) -> Result<ConfigFile, Failure> {
     let shown = path.display().to_string();
-    let bytes = std::fs::read(path)
-        .map_err(|e| Failure::Usage(format!("configuration {shown} could not be read: {e}")))?;
+    let bytes = super::read_file(path)?;
     rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
 }
 
@@ -366,7 +365,7 @@ impl Reader {
         };
         let mut target = Target::of_reference(name, &url);
         let headers: Vec<(String, String)> =
-            entry.headers.iter().map(|(n, v)| (n.clone(), self.fill(&at(&format!("headers.{n}")), v))).collect();
+            entry.headers.iter().map(|(n, v)| (n.clone(), self.fill_secret(&at(&format!("headers.{n}")), v))).collect();
         for (header, value) in &headers {
             if crate::redact::is_secret_header(header) {
                 self.secrets.push(value.clone());
@@ -454,11 +453,11 @@ impl Reader {
             (Some(command), None) if !command.is_empty() => Some(Hook::Command(command)),
             (None, Some(http)) => Some(Hook::Http {
                 method: http.method.unwrap_or_else(|| "POST".to_owned()),
-                url: self.fill(&format!("hooks.{name}.http.url"), &http.url),
+                url: self.fill_secret(&format!("hooks.{name}.http.url"), &http.url),
                 headers: http
                     .headers
                     .iter()
-                    .map(|(n, v)| (n.clone(), self.fill(&format!("hooks.{name}.http.headers.{n}"), v)))
+                    .map(|(n, v)| (n.clone(), self.fill_secret(&format!("hooks.{name}.http.headers.{n}"), v)))
                     .collect(),
                 body: http.body,
             }),
@@ -472,6 +471,15 @@ impl Reader {
     /// Puts variables of the environment in. What a hook is called with (`${uuid}`) is lower case
     /// and stays; what the environment holds is upper case.
     fn fill(&mut self, at: &str, text: &str) -> String {
+        self.fill_noting(at, text, |_, _| {})
+    }
+
+    /// The same where a credential may stand: what the environment holds is taken for one.
+    fn fill_secret(&mut self, at: &str, text: &str) -> String {
+        self.fill_noting(at, text, |secrets, value| secrets.push(value.to_owned()))
+    }
+
+    fn fill_noting(&mut self, at: &str, text: &str, note: fn(&mut Vec<String>, &str)) -> String {
         let mut filled = String::new();
         let mut rest = text;
         while let Some(start) = rest.find("${") {
@@ -481,6 +489,7 @@ impl Reader {
             if name.chars().any(|c| c.is_ascii_lowercase()) {
                 filled.push_str(&rest[start..=end]);
             } else if let Some(value) = environment(name) {
+                note(&mut self.secrets, &value);
                 filled.push_str(&value);
             } else {
                 self.problems.push(format!("{at}: the environment has no {name}"));

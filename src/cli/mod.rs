@@ -27,6 +27,7 @@ use crate::report::{Report, ReportError};
 use crate::rulebook::Rulebook;
 use clap::Parser;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// What a command concluded; the number is the process's exit code (DESIGN, Exit codes).
@@ -127,6 +128,28 @@ pub(crate) fn load(specs: &args::Specs) -> Result<Rulebook, Failure> {
         None => Rulebook::embedded(),
     }
     .map_err(Failure::Problems)
+}
+
+/// The largest configuration or waiver file.
+const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
+
+/// A file that people write: configuration, waivers.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
+    read_regular(path, FILE_BYTES_MAX)
+}
+
+/// A file's bytes. What is no regular file is never opened: a pipe would wait for ever.
+pub(crate) fn read_regular(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
+    let shown = path.display();
+    let unread = |e: std::io::Error| Failure::Usage(format!("{shown} could not be read: {e}"));
+    let meta = std::fs::metadata(path).map_err(unread)?;
+    if !meta.is_file() {
+        return Err(Failure::Usage(format!("{shown} is no regular file")));
+    }
+    if meta.len() > bytes_max {
+        return Err(Failure::Usage(format!("{shown} is larger than {bytes_max} bytes")));
+    }
+    std::fs::read(path).map_err(unread)
 }
 
 /// The reports that are asked for, or these.

@@ -7,7 +7,7 @@ use super::{Done, Exit, Failure, note, output, reports_of, say};
 use crate::engine::sessions::{Live, Offline};
 use crate::engine::{self, Options, Partition, Selection, Sessions, Target, plan};
 use crate::redact::Redactor;
-use crate::report::{Consumer, Keep, Settings as ReportSettings, Stream};
+use crate::report::{Claim, Consumer, Keep, Settings as ReportSettings, Stream};
 use crate::rulebook::{self, Rulebook};
 use crate::schema::Schemas;
 use crate::transport::Limits;
@@ -48,6 +48,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         say(&planned.iter().map(|p| format!("{}\n", p.scenario.id)).collect::<String>());
         return Ok(Exit::Conformant);
     }
+    let _claim = Claim::take(&reports).map_err(|e| Failure::Usage(e.to_string()))?;
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
     let options = Options {
         seed,
@@ -188,8 +189,7 @@ fn last_failed() -> Result<Vec<String>, Failure> {
 
 pub(super) fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
     let shown = path.display().to_string();
-    let bytes = std::fs::read(path)
-        .map_err(|e| Failure::Usage(format!("waivers {shown} could not be read: {e}")))?;
+    let bytes = super::read_file(path)?;
     rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
 }
 

@@ -37,7 +37,8 @@ use session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Instant;
 
 /// Opens a session for each scenario.
 pub trait Sessions: Sync {
@@ -49,7 +50,7 @@ pub trait Sessions: Sync {
 }
 
 /// Runs a plan. Events come in the plan's order, whatever the number of jobs; `interrupted` ends
-/// the run at the next step and leaves a record that is marked incomplete. `finish` may change the
+/// the run within a moment and leaves a record that is marked incomplete. `finish` may change the
 /// record before it is emitted, which is how waivers come in. True when a target got in the way:
 /// unreachable, silent, not HTTP, redirecting.
 #[expect(clippy::too_many_arguments, reason = "each is a thing of its own, and there is one caller")]
@@ -79,9 +80,6 @@ pub fn run(
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(planned) = planned.get(index) else { return };
-                    if clock::monotonic() > deadline {
-                        interrupted.store(true, Ordering::Relaxed);
-                    }
                     let concluded = conclude(rulebook, schemas, planned, sessions, options.seed, interrupted);
                     if sender.send((index, concluded)).is_err() {
                         return;
@@ -92,7 +90,7 @@ pub fn run(
         drop(sender);
         let mut early: BTreeMap<usize, Concluded> = BTreeMap::new();
         let mut due = 0;
-        for (index, concluded) in receiver {
+        while let Some((index, concluded)) = next_of(&receiver, deadline, interrupted) {
             early.insert(index, concluded);
             while let Some(concluded) = early.remove(&due) {
                 due += 1;
@@ -112,6 +110,19 @@ pub fn run(
     finish(&mut record);
     emit(RunEvent::Finished { record: Box::new(record) });
     trouble
+}
+
+/// The next scenario that ended; when the run has taken too long, everything else is interrupted.
+fn next_of<T>(receiver: &mpsc::Receiver<T>, deadline: Instant, interrupted: &AtomicBool) -> Option<T> {
+    let left = deadline.saturating_duration_since(clock::monotonic());
+    match receiver.recv_timeout(left) {
+        Ok(next) => Some(next),
+        Err(RecvTimeoutError::Disconnected) => None,
+        Err(RecvTimeoutError::Timeout) => {
+            interrupted.store(true, Ordering::Relaxed);
+            receiver.recv().ok()
+        }
+    }
 }
 
 /// Plays one scenario and has its evidence judged; a panic in it is our own fault and stays in it.

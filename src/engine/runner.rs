@@ -24,6 +24,8 @@ use std::time::Duration;
 /// Pages of one walk, and items over all its pages (RELIABILITY: paging does not end).
 const WALK_PAGES_MAX: usize = 1_000;
 const WALK_ITEMS_MAX: usize = 100_000;
+/// Bytes of all answers of one scenario.
+const EVIDENCE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Groups within groups.
 const GROUP_DEPTH_MAX: usize = 16;
 
@@ -74,6 +76,7 @@ pub(crate) fn play(
         scope: Scope::new(rulebook, schemas, target, salt),
         evidence: Evidence { scenario: scenario.id.clone(), configured, ..Evidence::default() },
         step: 0,
+        body_bytes: 0,
         depth: 0,
         setup: false,
         soft_stop: None,
@@ -108,6 +111,8 @@ struct Runner<'a> {
     scope: Scope<'a>,
     evidence: Evidence,
     step: usize,
+    /// Bytes of all bodies so far.
+    body_bytes: usize,
     depth: usize,
     /// Within a group or set-up: failures accuse nobody.
     setup: bool,
@@ -124,7 +129,7 @@ struct Called {
     /// Index of the exchange.
     exchange: usize,
     acceptance: Acceptance,
-    value: Value,
+    value: Arc<Value>,
     kind: Option<String>,
 }
 
@@ -157,7 +162,7 @@ impl From<BuildError> for Stop {
 
 impl<'a> Runner<'a> {
     fn step(&mut self, step: &Step) -> Result<(), Stop> {
-        if self.interrupted.load(Ordering::Relaxed) {
+        if self.is_interrupted() {
             return Err(Stop::Interrupted);
         }
         if self.needs_refused(step) {
@@ -171,7 +176,20 @@ impl<'a> Runner<'a> {
             Some(times) => self.repeatedly(step, times),
         };
         self.setup = outer;
-        done
+        done.map_err(|why| match why {
+            // What ends early because the run does says nothing about the target.
+            Stop::Inconclusive(_) | Stop::Unreachable(_) if self.is_interrupted() => Stop::Interrupted,
+            Stop::NotApplicable(_)
+            | Stop::Inconclusive(_)
+            | Stop::Unexpected
+            | Stop::Interrupted
+            | Stop::Unreachable(_)
+            | Stop::Error(_) => why,
+        })
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
     }
 
     /// True when a parameter reads what a refused call did not bring.
@@ -278,17 +296,17 @@ impl<'a> Runner<'a> {
             Some(until) => self.poll(step, operation, until)?,
             None => self.call(step, operation)?,
         };
-        let mut value = called.value.clone();
+        let mut value = Arc::clone(&called.value);
         let mut kind = called.kind.clone();
         if step.walk {
-            value = self.walk(step, operation, &called)?;
+            value = Arc::new(self.walk(step, operation, &called)?);
             kind = None;
         }
         let expected = self.as_expected(step, &called);
         if matches!(called.acceptance, Acceptance::Rejected(_)) {
             if let Some(kind) = &step.judge {
-                self.session.mangle_payload(kind, &mut value);
-                let value = Arc::new(value.clone());
+                self.session.mangle_payload(kind, Arc::make_mut(&mut value));
+                let value = Arc::clone(&value);
                 self.evidence.payloads.push(Payload { kind: kind.clone(), value, step: self.step });
             }
             if step.either {
@@ -345,11 +363,12 @@ impl<'a> Runner<'a> {
     /// Sends, and keeps what came of it.
     fn exchange(&mut self, mut exchange: Exchange, operation: &Operation) -> Result<Called, Stop> {
         let answer = self.session.send(&exchange.service, &exchange.request);
+        let answer = answer.and_then(|response| self.within_budget(response));
         let unreachable = matches!(&answer, Err(fault) if fault.unreachable);
         let detail = answer.as_ref().err().map(|f| format!("{}: {}", f.cause, f.detail));
         exchange.outcome = outcome(answer, operation, self.rulebook);
         let acceptance = acceptance(self.rulebook, &exchange, Some(operation));
-        let value = exchange.document().map_or(Value::Null, |v| Value::clone(v));
+        let value = exchange.document().map_or_else(|| Arc::new(Value::Null), Arc::clone);
         let kind = match &acceptance {
             Acceptance::Accepted => operation.response.clone(),
             Acceptance::Rejected(_) => operation.error.clone(),
@@ -361,6 +380,19 @@ impl<'a> Runner<'a> {
             return Err(Stop::Unreachable(detail.unwrap_or_default()));
         }
         Ok(Called { exchange: index, acceptance, value, kind })
+    }
+
+    /// Evidence is kept until the scenario is judged, so there is an end to how much.
+    fn within_budget(&mut self, response: Response) -> Result<Response, SendFault> {
+        self.body_bytes += response.body.len();
+        if self.body_bytes <= EVIDENCE_BYTES_MAX {
+            return Ok(response);
+        }
+        Err(SendFault {
+            cause: format!("evidence-over-limit({} MiB)", EVIDENCE_BYTES_MAX >> 20),
+            detail: "the answers of this scenario are larger in all".to_owned(),
+            unreachable: false,
+        })
     }
 
     fn poll(&mut self, step: &Step, operation: &Operation, until: &Until) -> Result<Called, Stop> {
@@ -380,7 +412,7 @@ impl<'a> Runner<'a> {
                 true => !v.is_null(),
                 false => wanted.iter().any(|w| json::equal(v, w)),
             });
-            if arrived || waited >= within || self.interrupted.load(Ordering::Relaxed) {
+            if arrived || waited >= within || self.is_interrupted() {
                 return Ok(called);
             }
             self.session.wait(every);
@@ -396,15 +428,15 @@ impl<'a> Runner<'a> {
             .ok_or_else(|| Stop::Error(format!("{} is no list", operation.id)))?;
         let mut pages = vec![first.exchange];
         let mut items: Vec<Value> = items_of(&first.value, key);
-        let mut page = first.value.clone();
+        let mut page = Arc::clone(&first.value);
         let mut seen: BTreeSet<String> = BTreeSet::new();
-        let mut accepted = first.acceptance == Acceptance::Accepted;
+        let mut acceptance = first.acceptance.clone();
         for between in &step.between {
             self.step(between)?;
         }
         let end = loop {
-            if !accepted {
-                break WalkEnd::Broken;
+            if let Acceptance::Rejected(why) | Acceptance::Inconclusive(why) = &acceptance {
+                break WalkEnd::Broken(why.clone());
             }
             let next = page.pointer("/meta/next_page_url").and_then(Value::as_str);
             let Some(next) = next.filter(|n| !n.is_empty()).map(str::to_owned) else {
@@ -422,7 +454,7 @@ impl<'a> Runner<'a> {
                 Ok(target) => target,
                 Err(why) => break WalkEnd::Unfollowable(format!("{short}: {why}")),
             };
-            let mut exchange = previous.clone();
+            let mut exchange = unanswered(previous);
             exchange.request.target = target;
             exchange.sent.extend(page_parameters(operation, &exchange.request));
             exchange.at = self.session.now();
@@ -430,7 +462,7 @@ impl<'a> Runner<'a> {
                 exchange.expectation = Expectation::Accepted(token.rule.clone());
             }
             let called = self.exchange(exchange, operation)?;
-            accepted = called.acceptance == Acceptance::Accepted;
+            acceptance = called.acceptance;
             pages.push(called.exchange);
             items.extend(items_of(&called.value, key));
             page = called.value;
@@ -442,7 +474,13 @@ impl<'a> Runner<'a> {
         if step.between.is_empty() {
             self.evidence.walks.push(Walk { service, operation, pages, end, step: self.step });
         }
-        Ok(result)
+        // Half a list shows neither what it holds nor what it lacks. The first page's own refusal
+        // is the caller's business.
+        match acceptance {
+            Acceptance::Inconclusive(why) => Err(Stop::Inconclusive(format!("a page of the walk: {why}"))),
+            Acceptance::Rejected(_) if first.acceptance == Acceptance::Accepted => Err(Stop::Unexpected),
+            Acceptance::Accepted | Acceptance::Rejected(_) => Ok(result),
+        }
     }
 
     /// Whether the story can go on after this answer.
@@ -573,11 +611,15 @@ impl<'a> Runner<'a> {
     fn finish(
         &mut self,
         step: &Step,
-        value: Value,
+        value: impl Into<Arc<Value>>,
         kind: Option<String>,
         exchange: Option<usize>,
     ) -> Result<(), Stop> {
-        let result = Arc::new(value);
+        // A wait that was cut short shows nothing of what would have come.
+        if self.is_interrupted() {
+            return Err(Stop::Interrupted);
+        }
+        let result: Arc<Value> = value.into();
         if let Some(name) = &step.capture {
             self.scope.capture(name, Value::clone(&result), kind);
         }
@@ -660,10 +702,28 @@ fn outcome(
     match answer {
         Ok(response) => {
             let kind = operation.response.as_deref().and_then(|k| rulebook.kinds.get(k));
-            let body = body::read(&response, kind);
+            let body = body::receive(&response, operation, kind);
             Outcome::Answered { response, body }
         }
         Err(fault) => Outcome::Fault { cause: fault.cause, detail: fault.detail },
+    }
+}
+
+/// The same request before anything came of it; what did may be large.
+fn unanswered(exchange: &Exchange) -> Exchange {
+    Exchange {
+        outcome: Outcome::Fault { cause: String::new(), detail: String::new() },
+        sent: exchange.sent.clone(),
+        request: exchange.request.clone(),
+        service: exchange.service.clone(),
+        operation: exchange.operation.clone(),
+        base: exchange.base.clone(),
+        credentials_hint: exchange.credentials_hint.clone(),
+        expectation: exchange.expectation.clone(),
+        step: exchange.step,
+        credentials: exchange.credentials,
+        at: exchange.at,
+        setup: exchange.setup,
     }
 }
 

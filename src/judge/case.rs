@@ -4,16 +4,21 @@
 //! other predicate, so that one defect brings one finding.
 
 use super::acceptance::{Acceptance, acceptance};
-use super::evidence::{Body, Evidence, Exchange, Outcome};
+use super::evidence::{Evidence, Exchange};
 use super::reproduce::curl;
 use crate::json;
 use crate::rulebook::{Operation, Rulebook};
-use crate::schema::Schemas;
+use crate::schema::{DEFECTS_MAX, Schemas};
 use crate::text;
 use crate::verdict::{Finding, Level};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// How many findings of one rule in one story are kept; what lies beyond is counted.
+const FINDINGS_MAX: usize = 100;
+/// How many values a document may have to be shown whole in a diff.
+const DIFF_NODES_MAX: usize = 2_000;
 
 /// Evidence of one story, prepared.
 #[derive(Debug)]
@@ -137,14 +142,26 @@ impl<'a> Case<'a> {
         payload: Option<usize>,
         judgement: &mut Judgement,
     ) -> Vec<String> {
-        let outcome = super::payload::judge_payload(self.rulebook, schemas, kind, value);
+        let mut outcome = super::payload::judge_payload(self.rulebook, schemas, kind, value);
+        let notes = exchange.map_or(&[][..], |index| self.evidence.exchanges[index].notes());
+        let twice = super::duplicates::violations(
+            self.rulebook, schemas, kind, value, notes, &outcome.violations,
+        );
+        outcome.violations.extend(twice);
         for rule in outcome.judged {
             judgement.tallies.entry(rule).or_default().judged += 1;
         }
         let mut broken = Vec::new();
+        if outcome.violations.len() >= DEFECTS_MAX {
+            // What else is broken is not known: nothing more is concluded from this document.
+            broken.push(String::new());
+        }
         for violation in outcome.violations {
             if violation.level == Level::Must {
                 broken.push(violation.pointer.clone());
+            }
+            if judgement.is_told(&violation.rule) {
+                continue;
             }
             let fact = Fact {
                 pointer: violation.pointer,
@@ -172,9 +189,11 @@ impl<'a> Case<'a> {
         broken: &[String],
     ) {
         let Some(known) = self.rulebook.kinds.get(kind) else { return };
-        let broken = broken.to_vec();
+        if broken.iter().any(String::is_empty) {
+            return;
+        }
         let Some((item_kind, key)) = &known.page_of else {
-            let prefix = String::new();
+            let (prefix, broken) = (String::new(), broken.to_vec());
             self.representations.push(Representation {
                 kind: &known.name, value, prefix, exchange, payload, broken,
             });
@@ -183,13 +202,11 @@ impl<'a> Case<'a> {
         let key = key.as_deref().or_else(|| value.pointer("/meta/key").and_then(Value::as_str));
         let items = key.and_then(|k| value.get(k)).and_then(Value::as_array);
         for (index, item) in items.into_iter().flatten().enumerate() {
+            let prefix = format!("/{}/{index}", json::escape(key.unwrap_or_default()));
+            let here = |b: &&String| json::within(b, &prefix) || json::within(&prefix, b);
+            let broken = broken.iter().filter(here).cloned().collect();
             self.representations.push(Representation {
-                kind: item_kind,
-                value: item,
-                prefix: format!("/{}/{index}", json::escape(key.unwrap_or_default())),
-                exchange,
-                payload,
-                broken: broken.clone(),
+                kind: item_kind, value: item, prefix, exchange, payload, broken,
             });
         }
     }
@@ -285,14 +302,6 @@ impl Seen<'_> {
         found.retain(|(at, _)| !is_broken(&self.broken, at));
         found
     }
-
-    /// Notes about the body: duplicate keys, a byte-order mark.
-    pub fn notes(&self) -> &[String] {
-        match &self.exchange.outcome {
-            Outcome::Answered { body: Body::Document { notes, .. }, .. } => notes,
-            Outcome::Answered { .. } | Outcome::Fault { .. } => &[],
-        }
-    }
 }
 
 impl Representation<'_> {
@@ -329,8 +338,20 @@ impl Judgement {
 
     /// Records a finding.
     pub fn add(&mut self, finding: Finding) {
+        if self.is_told(&finding.rule) {
+            return;
+        }
         self.tallies.entry(finding.rule.clone()).or_default().findings += 1;
         self.findings.push(finding);
+    }
+
+    /// True when a rule has brought so many findings that a further one says nothing new; it is
+    /// counted all the same.
+    fn is_told(&mut self, rule: &str) -> bool {
+        let Some(tally) = self.tallies.get_mut(rule) else { return false };
+        let is_told = tally.findings >= FINDINGS_MAX;
+        tally.findings += usize::from(is_told);
+        is_told
     }
 
     /// Records that a rule was judged, with a finding where there is one.
@@ -363,6 +384,10 @@ fn is_broken(broken: &[String], pointer: &str) -> bool {
 
 /// A unified diff between the document as it should be at `pointer` and as it is.
 fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
+    let (value, pointer) = around(value, pointer);
+    if !has_at_most(value, DIFF_NODES_MAX) {
+        return String::new();
+    }
     let mut wanted = value.clone();
     // A value is shown as itself, a description of values in brackets.
     let placeholder = serde_json::from_str::<Value>(expected)
@@ -378,9 +403,50 @@ fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
     text::unified_diff(&text::canonical_json(&wanted), &text::canonical_json(value))
 }
 
+/// The largest part of a document around a place that can be shown in a diff, and the place in it:
+/// the whole, or what is left of it on the way to the place.
+fn around<'v, 'p>(document: &'v Value, pointer: &'p str) -> (&'v Value, &'p str) {
+    let (mut value, mut left) = (document, pointer);
+    while !has_at_most(value, DIFF_NODES_MAX) {
+        let end = left[left.len().min(1)..].find('/').map(|at| at + 1);
+        let Some((segment, rest)) = end.map(|end| left.split_at(end)) else { break };
+        let Some(member) = value.pointer(segment) else { break };
+        (value, left) = (member, rest);
+    }
+    (value, left)
+}
+
+/// True when a document has no more values than that.
+fn has_at_most(value: &Value, nodes: usize) -> bool {
+    fn left(value: &Value, nodes: usize) -> Option<usize> {
+        let nodes = nodes.checked_sub(1)?;
+        match value {
+            Value::Array(items) => items.iter().try_fold(nodes, |n, item| left(item, n)),
+            Value::Object(members) => members.values().try_fold(nodes, |n, member| left(member, n)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(nodes),
+        }
+    }
+    left(value, nodes).is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use serde_json::json;
+
+    #[test]
+    fn of_a_large_document_only_what_is_around_the_place_is_shown() {
+        let item = |n: usize| json!({"sid": n, "more": [1, 2, 3]});
+        let page = json!({"flows": (0..5_000).map(item).collect::<Vec<_>>()});
+        assert_eq!(around(&page, "/flows/7/sid"), (&item(7), "/sid"));
+        assert_eq!(around(&item(7), "/more/1"), (&item(7), "/more/1"));
+        assert_eq!(around(&page, "/flows").1, "/flows");
+        assert_eq!(around(&page, ""), (&page, ""));
+        let diff = field_diff(&page, "/flows/7/sid", "a text");
+        assert!(diff.contains("<a text>") && diff.len() < 1_000, "{diff}");
+        assert_eq!(field_diff(&page, "/flows", "a list"), "");
+    }
 
     #[test]
     fn a_broken_value_hides_what_is_above_and_below_it() {

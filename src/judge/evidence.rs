@@ -4,6 +4,7 @@
 
 use crate::clock::Timestamp;
 use crate::http::{Request, Response};
+use crate::json::Note;
 use crate::rulebook::scenario::{Credentials, Expect};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -88,7 +89,7 @@ pub enum Body {
         /// The document.
         value: Arc<Value>,
         /// Oddities that are no failure to read: a duplicate key, a byte-order mark.
-        notes: Vec<String>,
+        notes: Vec<Note>,
     },
     /// Bytes that are not what they should be, and why.
     Unreadable(String),
@@ -153,8 +154,8 @@ pub enum WalkEnd {
     Endless(String),
     /// A link that must not be followed, and why.
     Unfollowable(String),
-    /// A page could not be had; judged as an exchange.
-    Broken,
+    /// A page could not be had, and why; judged as an exchange.
+    Broken(String),
 }
 
 impl Exchange {
@@ -163,6 +164,14 @@ impl Exchange {
         match &self.outcome {
             Outcome::Answered { body: Body::Document { value, .. }, .. } => Some(value),
             Outcome::Answered { .. } | Outcome::Fault { .. } => None,
+        }
+    }
+
+    /// What was odd about the answer's document: duplicate keys, a byte order mark.
+    pub fn notes(&self) -> &[Note] {
+        match &self.outcome {
+            Outcome::Answered { body: Body::Document { notes, .. }, .. } => notes,
+            Outcome::Answered { .. } | Outcome::Fault { .. } => &[],
         }
     }
 

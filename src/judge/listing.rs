@@ -40,8 +40,8 @@ pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
 fn judge_walk(case: &Case<'_>, walk: &Walk, judgement: &mut Judgement) {
     let rule = format!("{}/{}/walk", walk.service, walk.operation);
     let fact = match &walk.end {
-        WalkEnd::Broken => {
-            judgement.inconclusive(&rule, "a page of the walk could not be had");
+        WalkEnd::Broken(why) => {
+            judgement.inconclusive(&rule, &format!("a page of the walk could not be had: {why}"));
             return;
         }
         WalkEnd::Endless(why) => Some(("endless", "a walk that ends".to_owned(), why.clone())),

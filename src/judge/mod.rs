@@ -18,6 +18,7 @@ mod at_most_after;
 mod bounded;
 mod configured;
 mod default;
+mod duplicates;
 mod echoes;
 mod filtered_by;
 mod in_format;

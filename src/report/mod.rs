@@ -7,6 +7,7 @@
 //! [`Stream`] redacts before any consumer sees an event, [`Format::render`] escapes before any
 //! format that people read sees a record.
 
+mod claim;
 pub mod console;
 mod ctrf;
 mod destination;
@@ -24,6 +25,7 @@ mod view;
 #[cfg(test)]
 mod sample;
 
+pub use self::claim::{Claim, ClaimError};
 pub use self::console::Console;
 pub use self::destination::{Destination, Report, ReportError, WriteError, write_whole};
 pub use self::json::{ReadError, read};

@@ -125,7 +125,7 @@ fn read_here(text: &str) -> Result<Node, Fault> {
             max_merge_keys: 0,
         },
         alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: 250_000,
+            max_total_replayed_events: 25_000,
             max_replay_stack_depth: 16,
         },
         duplicate_keys: DuplicateKeyPolicy::Error,

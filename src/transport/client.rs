@@ -15,7 +15,7 @@ use super::writing;
 use crate::clock;
 use crate::http::{Request, Response};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ pub struct Client {
     limits: Limits,
     pace: Option<Pace>,
     targets: RwLock<Vec<Arc<Target>>>,
-    interrupted: AtomicBool,
+    interrupted: Arc<AtomicBool>,
     trust: Trust,
 }
 
@@ -86,7 +86,7 @@ impl Client {
             limits,
             pace: limits.rate.map(Pace::new),
             targets: RwLock::default(),
-            interrupted: AtomicBool::new(false),
+            interrupted: Arc::default(),
             trust: Trust::default(),
         }
     }
@@ -98,6 +98,16 @@ impl Client {
             trust: Trust::with(pem).map_err(TrustError)?,
             ..Self::new(limits)
         })
+    }
+
+    /// The same client; once `flag` is raised, every exchange under way ends within a moment and
+    /// every further one is refused.
+    #[must_use]
+    pub fn interrupted_by(self, flag: Arc<AtomicBool>) -> Self {
+        Self {
+            interrupted: flag,
+            ..self
+        }
     }
 
     /// What it was made with.
@@ -148,11 +158,6 @@ impl Client {
     /// True when nothing further is tried at that origin.
     pub fn gave_up(&self, origin: &Arc<Origin>) -> bool {
         self.target(origin).given_up().is_some()
-    }
-
-    /// Ends every exchange under way within a moment, and refuses every further one.
-    pub fn interrupt(&self) {
-        self.interrupted.store(true, Ordering::Relaxed);
     }
 
     /// True when no kept connection to that origin can be used any more.

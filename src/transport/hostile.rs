@@ -9,6 +9,8 @@ use crate::clock;
 use crate::http::Request;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -449,10 +451,11 @@ fn other_protocols_are_recognised() {
 #[test]
 fn an_interrupted_run_leaves_its_exchanges() {
     let (base, thread) = target(vec![vec![Act::Request, send("HTTP/1.1 "), Act::Hold]]);
-    let client = Client::new(Limits::default());
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let client = Client::new(Limits::default()).interrupted_by(Arc::clone(&interrupted));
     let result = std::thread::scope(|scope| {
         let exchange = scope.spawn(|| client.exchange(&base, &get(), AMPLE));
-        client.interrupt();
+        interrupted.store(true, Ordering::Relaxed);
         exchange.join().expect("no panic")
     });
     assert_eq!(outcome(&result), "interrupted");

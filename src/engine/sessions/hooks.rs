@@ -7,6 +7,8 @@ use crate::transport::{BaseUrl, Client};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::time::Duration;
 
 /// The most that a hook may print.
@@ -17,10 +19,11 @@ pub(super) fn carry_out(
     hook: &Hook,
     arguments: &Value,
     client: &Client,
-    timeout: Duration,
+    interrupted: &AtomicBool,
 ) -> Result<Value, String> {
+    let timeout = client.limits().timeout;
     match hook {
-        Hook::Command(words) => command(words, arguments, timeout),
+        Hook::Command(words) => command(words, arguments, timeout, interrupted),
         Hook::Http { method, url, headers, body } => {
             let url = fill(url, arguments, &crate::http::percent_encode);
             let parsed = url::Url::parse(&url).map_err(|e| format!("{url}: {e}"))?;
@@ -60,7 +63,12 @@ fn read(bytes: &[u8]) -> Result<Value, String> {
     json::parse(bytes, Limits::default()).map(|p| p.value).map_err(|e| format!("its result is not JSON: {e}"))
 }
 
-fn command(words: &[String], arguments: &Value, timeout: Duration) -> Result<Value, String> {
+fn command(
+    words: &[String],
+    arguments: &Value,
+    timeout: Duration,
+    interrupted: &AtomicBool,
+) -> Result<Value, String> {
     let filled: Vec<String> = words.iter().map(|w| fill(w, arguments, &str::to_owned)).collect();
     let [program, rest @ ..] = filled.as_slice() else { return Err("an empty command".to_owned()) };
     let mut child = Command::new(program)
@@ -71,20 +79,24 @@ fn command(words: &[String], arguments: &Value, timeout: Duration) -> Result<Val
         .spawn()
         .map_err(|e| format!("{program} could not be started: {e}"))?;
     let out = child.stdout.take().expect("standard output was piped");
-    let reader = std::thread::spawn(move || {
+    let (sender, printed) = mpsc::channel();
+    std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        let _ = out.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes);
-        bytes
+        let read = out.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes);
+        // Nobody waits any longer for what a slow command prints.
+        let _ = sender.send(read.map(|_| bytes));
     });
     let deadline = crate::clock::monotonic() + timeout;
     let status = loop {
         match child.try_wait().map_err(|e| format!("{program}: {e}"))? {
             Some(status) => break status,
-            None if crate::clock::monotonic() > deadline => {
+            None if crate::clock::monotonic() > deadline || interrupted.load(Ordering::Relaxed) => {
                 // The child may have ended meanwhile; either way it is gone afterwards.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("{program} took longer than {timeout:?}"));
+                let interrupted = interrupted.load(Ordering::Relaxed);
+                let why = if interrupted { "was interrupted".to_owned() } else { format!("took longer than {timeout:?}") };
+                return Err(format!("{program} {why}"));
             }
             None => crate::clock::sleep(Duration::from_millis(5)),
         }
@@ -92,7 +104,12 @@ fn command(words: &[String], arguments: &Value, timeout: Duration) -> Result<Val
     if !status.success() {
         return Err(format!("{program} ended with {status}"));
     }
-    let bytes = reader.join().map_err(|_| format!("{program}: its output could not be read"))?;
+    // What it left running in the background may hold its output open.
+    let left = deadline.saturating_duration_since(crate::clock::monotonic());
+    let bytes = printed
+        .recv_timeout(left)
+        .map_err(|_| format!("{program} ended, but its output did not within {timeout:?}"))?
+        .map_err(|e| format!("{program}: its output could not be read: {e}"))?;
     read(&bytes)
 }
 
@@ -129,19 +146,24 @@ mod tests {
     #[test]
     fn a_command_is_filled_in_and_its_output_read() {
         let words: Vec<String> = ["sh", "-c", "printf '{\"got\":\"%s\"}' \"$0\"", "${uuid}"].map(str::to_owned).to_vec();
-        let done = command(&words, &json!({"uuid": "a b;c"}), Duration::from_secs(5));
+        let idle = AtomicBool::new(false);
+        let done = command(&words, &json!({"uuid": "a b;c"}), Duration::from_secs(5), &idle);
         assert_eq!(done, Ok(json!({"got": "a b;c"})));
     }
 
     #[test]
     fn a_hook_that_fails_hangs_or_babbles_is_told_apart() {
+        let interrupted = AtomicBool::new(false);
         let run = |script: &str, ms| {
             let words: Vec<String> = ["sh", "-c", script].map(str::to_owned).to_vec();
-            command(&words, &json!({}), Duration::from_millis(ms)).unwrap_err()
+            command(&words, &json!({}), Duration::from_millis(ms), &interrupted).unwrap_err()
         };
         assert!(run("exit 3", 5000).contains("exit status: 3"));
         assert!(run("exec sleep 5", 50).contains("took longer"));
         assert!(run("echo not json", 5000).contains("not JSON"));
+        assert!(run("sleep 2 &", 100).contains("its output did not"));
+        interrupted.store(true, Ordering::Relaxed);
+        assert!(run("exec sleep 5", 60_000).contains("was interrupted"));
     }
 
     #[test]

@@ -23,21 +23,22 @@ const ADVANCE_FROM: Duration = Duration::from_secs(5);
 
 /// Sessions with live targets; they share connections and time, not state.
 #[derive(Debug)]
-pub struct Live<'a> {
+pub struct Live {
     settings: Settings,
     bases: BTreeMap<String, BaseUrl>,
     client: Client,
     listener: Listener,
-    interrupted: &'a AtomicBool,
+    interrupted: Arc<AtomicBool>,
     /// How far `advance_clock` has moved the target's clock.
     ahead_ms: AtomicI64,
     /// Held alone by a story that moves the clock, so that it moves under no other story's feet.
     clock: RwLock<()>,
 }
 
-impl<'a> Live<'a> {
-    /// Opens the callback listener and gets ready to connect.
-    pub fn new(settings: Settings, limits: Limits, interrupted: &'a AtomicBool) -> Result<Self, String> {
+impl Live {
+    /// Opens the callback listener and gets ready to connect. `interrupted` ends waits, hooks and
+    /// exchanges under way.
+    pub fn new(settings: Settings, limits: Limits, interrupted: &Arc<AtomicBool>) -> Result<Self, String> {
         let mut bases = BTreeMap::new();
         for (service, target) in &settings.targets {
             let (origin, _) = crate::engine::split_url(&target.url);
@@ -56,9 +57,9 @@ impl<'a> Live<'a> {
         Ok(Self {
             settings,
             bases,
-            client: Client::new(limits),
+            client: Client::new(limits).interrupted_by(Arc::clone(interrupted)),
             listener,
-            interrupted,
+            interrupted: Arc::clone(interrupted),
             ahead_ms: AtomicI64::new(0),
             clock: RwLock::new(()),
         })
@@ -71,7 +72,7 @@ impl<'a> Live<'a> {
     }
 }
 
-impl Sessions for Live<'_> {
+impl Sessions for Live {
     fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String> {
         let turn = if self.moves_the_clock(planned) {
             Turn::Alone(self.clock.write().unwrap_or_else(PoisonError::into_inner))
@@ -95,7 +96,7 @@ enum Turn<'a> {
 }
 
 struct LiveSession<'a> {
-    live: &'a Live<'a>,
+    live: &'a Live,
     callbacks: Callbacks,
     turn: Turn<'a>,
 }
@@ -117,7 +118,7 @@ impl Session for LiveSession<'_> {
 
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, String> {
         let hook = self.live.settings.hooks.get(name).ok_or_else(|| "it is not supplied".to_owned())?;
-        hooks::carry_out(hook, arguments, &self.live.client, self.live.client.limits().timeout)
+        hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted)
     }
 
     /// With `advance_clock` the target's time is moved by long waits; others are waited for.

@@ -1,0 +1,148 @@
+//! Members that an object names twice. Readers differ in which one they take, so both are judged,
+//! and the second is judged as what it is: a member that no table lists.
+//!
+//! Says nothing where a table is partial or a member's name is free.
+
+use super::payload::judge_payload;
+use crate::json::{self, Note};
+use crate::rulebook::Rulebook;
+use crate::schema::{Schemas, Violation};
+use serde_json::Value;
+
+/// What the earlier values break, and the rules that a second member breaks by being there. `known`
+/// is what the document breaks as most readers see it, with the later values.
+pub(super) fn violations(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    kind: &str,
+    value: &Value,
+    notes: &[Note],
+    known: &[Violation],
+) -> Vec<Violation> {
+    let twice: Vec<Twice<'_>> = notes.iter().filter_map(Twice::of).collect();
+    if twice.is_empty() {
+        return Vec::new();
+    }
+    let mut found = second_members(rulebook, schemas, kind, value, &twice);
+    found.extend(earlier_values(rulebook, schemas, kind, value, &twice).into_iter().filter(|v| {
+        !known.iter().any(|k| k.rule == v.rule && k.pointer == v.pointer)
+    }));
+    found
+}
+
+/// A member that stands twice.
+struct Twice<'a> {
+    pointer: &'a str,
+    /// Where the two stand.
+    places: String,
+    earlier: &'a Value,
+}
+
+impl<'a> Twice<'a> {
+    fn of(note: &'a Note) -> Option<Self> {
+        match note {
+            Note::ByteOrderMark => None,
+            Note::DuplicateKey { pointer, first, second, earlier } => {
+                Some(Self { pointer, places: format!("at {first} and at {second}"), earlier })
+            }
+        }
+    }
+
+    /// The object, and a name there that nobody uses, standing for the second member.
+    fn alias(&self) -> Option<(&'a str, String)> {
+        let (object, name) = self.pointer.rsplit_once('/')?;
+        Some((object, format!("{} (again)", name.replace("~1", "/").replace("~0", "~"))))
+    }
+}
+
+fn second_members(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    kind: &str,
+    value: &Value,
+    twice: &[Twice<'_>],
+) -> Vec<Violation> {
+    let mut doubled = value.clone();
+    for (object, alias) in twice.iter().filter_map(Twice::alias) {
+        if let Some(Value::Object(members)) = doubled.pointer_mut(object) {
+            members.insert(alias, Value::Null);
+        }
+    }
+    let extra = judge_payload(rulebook, schemas, kind, &doubled).violations;
+    let of = |one: &Twice<'_>| {
+        let (object, alias) = one.alias()?;
+        let at = json::join(object, &alias);
+        let unlisted = extra.iter().find(|v| v.kind == "extra-field" && v.pointer == at)?;
+        Some(Violation {
+            pointer: one.pointer.to_owned(),
+            kind: "duplicate-key",
+            expected: "each member once".to_owned(),
+            actual: format!("twice, {}", one.places),
+            message: format!("duplicate key {} {}", one.pointer, one.places),
+            ..unlisted.clone()
+        })
+    };
+    twice.iter().filter_map(of).collect()
+}
+
+fn earlier_values(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    kind: &str,
+    value: &Value,
+    twice: &[Twice<'_>],
+) -> Vec<Violation> {
+    let mut as_others_read = value.clone();
+    for one in twice {
+        if let Some(slot) = as_others_read.pointer_mut(one.pointer) {
+            *slot = one.earlier.clone();
+        }
+    }
+    let mut found = judge_payload(rulebook, schemas, kind, &as_others_read).violations;
+    found.retain(|v| twice.iter().any(|one| json::within(one.pointer, &v.pointer)));
+    for violation in &mut found {
+        violation.message = format!("{} (the earlier of two values)", violation.message);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{Limits, parse};
+
+    /// Rule, pointer and kind of what is found in a flow with these members twice.
+    fn found(extra: &str) -> Vec<String> {
+        let flow = format!(
+            r#"{{{extra} "sid": "FW{0}", "account_sid": "AC{0}", "friendly_name": "A flow",
+            "status": "draft", "version": 1, "date_created": "2026-01-02T03:04:05Z",
+            "date_updated": null, "url": "http://h/x", "links": {{"executions": "http://h/a", "executions": "http://h/b"}}}}"#,
+            "0".repeat(32)
+        );
+        let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+        let parsed = parse(flow.as_bytes(), Limits::default()).expect("a document");
+        let schemas = Schemas::default();
+        let known = judge_payload(&rulebook, &schemas, "flow/flow", &parsed.value).violations;
+        assert!(known.is_empty(), "{known:?}");
+        violations(&rulebook, &schemas, "flow/flow", &parsed.value, &parsed.notes, &known)
+            .into_iter()
+            .map(|v| format!("{} {} {} {:?}", v.rule, v.pointer, v.kind, v.level))
+            .collect()
+    }
+
+    #[test]
+    fn a_second_member_is_one_too_many_and_both_values_are_judged() {
+        assert_eq!(found("").len(), 0, "the table of links is partial");
+        assert_eq!(
+            found(r#""status": "published","#),
+            ["flow/flow/no-other-fields /status duplicate-key Should"]
+        );
+        assert_eq!(
+            found(r#""status": 7,"#),
+            [
+                "flow/flow/no-other-fields /status duplicate-key Should",
+                "flow/flow/status /status type Must"
+            ]
+        );
+    }
+}

@@ -1,0 +1,189 @@
+//! The program under test as a process: started, watched, and what it left behind.
+
+use crate::target::Target;
+use conformant::clock;
+use serde_json::Value;
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Nothing takes longer, however slow the machine.
+const GUARD: Duration = Duration::from_secs(120);
+
+/// The program with nothing of this environment that it listens to.
+pub(crate) fn conformant(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_conformant"));
+    command.current_dir(folder).env_clear().stdin(Stdio::null());
+    command
+}
+
+/// A folder with a `conformant.yaml` whose limits are tight, which ends the search for one there.
+pub(crate) fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::create_dir(folder.path().join(".git")).expect("a folder");
+    write(&folder.path().join("conformant.yaml"), "limits: {timeout: 300ms}\n");
+    folder
+}
+
+/// Writes a file.
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) {
+    std::fs::write(path, content).expect("a file");
+}
+
+/// How a process ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) exit: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) took: Duration,
+    /// High-water mark of its memory, as far as it was seen.
+    pub(crate) peak_kib: u64,
+    /// What it computed, however busy the machine is.
+    pub(crate) computed: Duration,
+}
+
+/// A process that is under way.
+pub(crate) struct Running {
+    child: Child,
+    begun: std::time::Instant,
+    stdout: JoinHandle<String>,
+    stderr: JoinHandle<String>,
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.expect("the program starts");
+        let stdout = drain(child.stdout.take().expect("piped"));
+        let stderr = drain(child.stderr.take().expect("piped"));
+        Self { child, begun: clock::monotonic(), stdout, stderr }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal by name: `INT`, `TERM`, `KILL`.
+    pub(crate) fn signal(&self, name: &str) {
+        let line = format!("kill -{name} {}", self.child.id());
+        let status = Command::new("sh").args(["-c", &line]).status().expect("a shell");
+        assert!(status.success(), "{line}");
+    }
+
+    /// Waits for the end.
+    pub(crate) fn end(mut self) -> Ended {
+        let mut peak_kib = 0;
+        let mut computed = Duration::ZERO;
+        let status = loop {
+            peak_kib = peak_kib.max(peak_of(self.child.id()));
+            computed = computed.max(computed_by(self.child.id()));
+            if let Some(status) = self.child.try_wait().expect("a child of ours") {
+                break status;
+            }
+            if self.begun.elapsed() > GUARD {
+                self.child.kill().expect("a child of ours");
+                panic!("still running after {GUARD:?}: {}", self.stderr.join().expect("no panic"));
+            }
+            clock::sleep(Duration::from_millis(5));
+        };
+        let took = self.begun.elapsed();
+        Ended {
+            exit: status.code(),
+            signal: status.signal(),
+            stdout: self.stdout.join().expect("no panic"),
+            stderr: self.stderr.join().expect("no panic"),
+            took,
+            peak_kib,
+            computed,
+        }
+    }
+}
+
+fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).expect("a pipe can be read");
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// The high-water mark of a process's memory; nothing where the system does not tell.
+fn peak_of(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|l| l.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or(0)
+}
+
+/// The processor time that a process used; nothing where the system does not tell.
+fn computed_by(process: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name in parentheses may hold anything; user and system time are the 12th and 13th after it.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split(' ');
+    let ticks: u64 = fields.skip(12).take(2).filter_map(|f| f.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * 10)
+}
+
+/// Runs to the end.
+pub(crate) fn run(command: &mut Command) -> Ended {
+    let ended = Running::start(command).end();
+    assert_eq!(ended.signal, None, "{ended:?}");
+    assert!(!ended.stderr.contains("panicked"), "{ended:?}");
+    ended
+}
+
+/// A finished `run` with its reports.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    pub(crate) ended: Ended,
+    pub(crate) record: Value,
+    pub(crate) json: String,
+}
+
+/// `run` of these scenarios of the flow service against a target, in a folder of its own.
+pub(crate) fn judge(target: &Target, filter: &str) -> Judged {
+    judge_in(folder().path(), &format!("flow={}/flow", target.origin()), filter)
+}
+
+/// The same of `SERVICE=URL`, in a folder that may hold a configuration.
+pub(crate) fn judge_in(folder: &Path, target: &str, filter: &str) -> Judged {
+    let mut command = conformant(folder);
+    command.args(["run", "--filter", filter, "--target", target]);
+    command.args(["--report", "json=run.json", "--report", "junit=junit.xml"]);
+    let ended = run(&mut command);
+    let (json, record) = reports(folder, &ended);
+    Judged { ended, record, json }
+}
+
+/// The reports of a run, which must be valid whatever happened.
+pub(crate) fn reports(folder: &Path, ended: &Ended) -> (String, Value) {
+    let read = |name: &str| {
+        let path: PathBuf = folder.join(name);
+        std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{name}: {e}: {ended:?}"))
+    };
+    let json = read("run.json");
+    let record: Value = serde_json::from_str(&json).expect("the JSON report is JSON");
+    assert_eq!(record["schema_version"], 1);
+    assert!(record["rules"].as_array().is_some_and(|rules| !rules.is_empty()));
+    let cases = cases_of(&read("junit.xml"));
+    assert!(cases > 0, "the JUnit report holds no case");
+    (json, record)
+}
+
+/// Test cases of a well-formed JUnit report.
+fn cases_of(xml: &str) -> usize {
+    use quick_xml::events::Event;
+    let mut reader = quick_xml::Reader::from_str(xml);
+    let mut cases = 0;
+    loop {
+        match reader.read_event().expect("the JUnit report is well-formed") {
+            Event::Start(tag) | Event::Empty(tag) if tag.name().as_ref() == "testcase" => cases += 1,
+            Event::Eof => return cases,
+            _ => {}
+        }
+    }
+}

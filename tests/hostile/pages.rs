@@ -1,0 +1,46 @@
+//! Answers of the flow service as a conforming target gives them, and as a hostile one frames them.
+
+use serde_json::{Value, json};
+
+/// A body in a 200 answer that is what it says.
+pub(crate) fn ok(body: impl AsRef<[u8]>) -> Vec<u8> {
+    answer("200 OK", "Content-Type: application/json\r\n", body)
+}
+
+/// A body behind a status line and header fields (each with its line end).
+pub(crate) fn answer(status: &str, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+    let body = body.as_ref();
+    let head = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
+    [head.as_bytes(), body].concat()
+}
+
+/// A page of flows with one flow, the further page where there is one.
+pub(crate) fn page(origin: &str, number: usize, next: Option<&str>) -> Value {
+    let own = format!("{origin}/flow/v1/Flows?PageSize=2&Page={number}");
+    json!({
+        "meta": {
+            "page": number, "page_size": 2, "first_page_url": null, "previous_page_url": null,
+            "url": own, "next_page_url": next, "key": "flows",
+        },
+        "flows": [flow(origin, number)],
+    })
+}
+
+/// The only page of a list, as its target is asked for it with its default size.
+pub(crate) fn only_page(origin: &str) -> Value {
+    let mut page = page(origin, 0, None);
+    page["meta"]["page_size"] = json!(50);
+    page
+}
+
+/// A flow of its own for each number.
+pub(crate) fn flow(origin: &str, number: usize) -> Value {
+    let sid = format!("FW{number:032x}");
+    let url = format!("{origin}/flow/v1/Flows/{sid}");
+    json!({
+        "sid": sid, "account_sid": format!("AC{}", "0".repeat(32)), "friendly_name": "A flow",
+        "status": "published", "version": 1, "date_created": "2026-01-02T03:04:05Z",
+        "date_updated": null, "url": url,
+        "links": { "engagements": format!("{url}/Engagements"), "executions": format!("{url}/Executions") },
+    })
+}

@@ -1,0 +1,180 @@
+//! Signals, full or missing disks, closed outputs, and runs that get in each other's way.
+
+use crate::command::{Running, conformant, folder, reports, run, write};
+use crate::pages::{ok, only_page};
+use crate::target::{Act, Target};
+use conformant::clock;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A target that says nothing once it was asked this many times.
+fn falling_silent_after(answers: usize) -> Target {
+    Target::answering(move |asked| {
+        if asked.number > answers {
+            return vec![Act::Hold];
+        }
+        vec![Act::Send(ok(only_page("http://127.0.0.1").to_string())), Act::Keep]
+    })
+}
+
+/// `run` of everything about flows, one scenario after the other, patiently.
+fn patient_run(folder: &Path, target: &Target) -> Command {
+    write(&folder.join("conformant.yaml"), "limits: {timeout: 60s}\n");
+    let mut command = conformant(folder);
+    command.args(["run", "--filter", "flow/*", "--jobs", "2"]);
+    command.args(["--target", &format!("flow={}/flow", target.origin())]);
+    command.args(["--report", "json=run.json", "--report", "junit=junit.xml"]);
+    command
+}
+
+/// Waits until the target was asked that often.
+fn until_asked(target: &Target, times: usize) {
+    let deadline = clock::monotonic() + Duration::from_secs(60);
+    while target.asked().len() < times {
+        assert!(clock::monotonic() < deadline, "only {} requests", target.asked().len());
+        clock::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_signal_ends_the_run_soon_with_valid_reports() {
+    for (signal, exit) in [("INT", 130), ("TERM", 143)] {
+        let target = falling_silent_after(4);
+        let folder = folder();
+        let running = Running::start(&mut patient_run(folder.path(), &target));
+        until_asked(&target, 6);
+        let sent = clock::monotonic();
+        running.signal(signal);
+        let ended = running.end();
+        let took = sent.elapsed();
+        assert_eq!(ended.exit, Some(exit), "{signal}: {ended:?}");
+        assert!(took < Duration::from_secs(2), "{signal}: {took:?}");
+        let (_, record) = reports(folder.path(), &ended);
+        assert_eq!(record["complete"], false);
+        let scenarios = record["scenarios"].as_array().expect("a list");
+        let interrupted = scenarios.iter().filter(|s| s["reason"] == "interrupted").count();
+        assert!(interrupted > 0 && interrupted < scenarios.len(), "{interrupted} of {}", scenarios.len());
+        assert_eq!(record["summary"]["rules"]["error"], 0);
+    }
+}
+
+#[test]
+fn a_second_signal_ends_the_process_at_once() {
+    let folder = folder();
+    let target = falling_silent_after(0);
+    // A hook that cannot be interrupted is not needed: two signals in a row are enough, whichever
+    // of the two ends it.
+    let running = Running::start(&mut patient_run(folder.path(), &target));
+    until_asked(&target, 1);
+    running.signal("INT");
+    let sent = clock::monotonic();
+    // The process may be gone already.
+    drop(Command::new("sh").args(["-c", "kill -INT $0 2>&-", &running.id().to_string()]).status());
+    let ended = running.end();
+    assert_eq!(ended.exit, Some(130), "{ended:?}");
+    assert!(sent.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn a_killed_run_leaves_the_old_reports_and_the_next_one_clears_up() {
+    let folder = folder();
+    let silent = falling_silent_after(4);
+    write(&folder.path().join("run.json"), "the old one");
+    let running = Running::start(&mut patient_run(folder.path(), &silent));
+    until_asked(&silent, 6);
+    running.signal("KILL");
+    assert_eq!(running.end().signal, Some(9));
+    let left = std::fs::read_to_string(folder.path().join("run.json")).expect("the report");
+    assert_eq!(left, "the old one");
+    assert!(!folder.path().join("junit.xml").exists());
+    let target = falling_silent_after(usize::MAX);
+    let mut command = patient_run(folder.path(), &target);
+    command.args(["--filter", "flow/read-flows/happy"]);
+    let ended = run(&mut command);
+    reports(folder.path(), &ended);
+    let mut files: Vec<String> = std::fs::read_dir(folder.path())
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    files.sort();
+    assert_eq!(files, [".git", "conformant.yaml", "junit.xml", "run.json"]);
+}
+
+#[test]
+fn two_runs_never_write_the_same_report() {
+    let folder = folder();
+    let target = falling_silent_after(4);
+    let first = Running::start(&mut patient_run(folder.path(), &target));
+    until_asked(&target, 6);
+    let second = run(&mut patient_run(folder.path(), &target));
+    assert_eq!(second.exit, Some(2), "{second:?}");
+    assert!(second.stderr.contains("run.json") && second.stderr.contains("another run"), "{second:?}");
+    first.signal("INT");
+    let ended = first.end();
+    assert_eq!(ended.exit, Some(130), "{ended:?}");
+    reports(folder.path(), &ended);
+}
+
+#[test]
+fn the_longest_run_is_cut_short() {
+    let folder = folder();
+    let target = falling_silent_after(0);
+    let mut command = patient_run(folder.path(), &target);
+    command.args(["--global-timeout", "1s"]);
+    let ended = run(&mut command);
+    assert_eq!(ended.exit, Some(3), "{ended:?}");
+    assert!(ended.took < Duration::from_secs(20), "far from the target's minute: {:?}", ended.took);
+    let (_, record) = reports(folder.path(), &ended);
+    assert_eq!(record["complete"], false);
+}
+
+#[test]
+fn a_selection_of_nothing_is_not_green() {
+    let folder = folder();
+    let ended = run(conformant(folder.path()).args(["run", "--filter", "flow/no-such/*"]));
+    assert_eq!(ended.exit, Some(4), "{ended:?}");
+    assert!(ended.stderr.contains("nothing was judged"), "{ended:?}");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_named_and_the_verdict_stays() {
+    let folder = folder();
+    write(&folder.path().join("file"), "");
+    std::fs::create_dir(folder.path().join("folder")).expect("a folder");
+    let target = falling_silent_after(usize::MAX);
+    for path in ["file/run.json", "folder", "/dev/full", "/proc/conformant/run.json"] {
+        let mut command = conformant(folder.path());
+        command.args(["run", "--filter", "flow/read-flows/happy", "--report", &format!("json={path}")]);
+        command.args(["--target", &format!("flow={}/flow", target.origin()), "--report", "junit=other.xml"]);
+        let ended = run(&mut command);
+        assert_eq!(ended.exit, Some(3), "{path}: {ended:?}");
+        assert!(ended.stderr.contains(path), "{path}: {ended:?}");
+        assert!(ended.stdout.contains("conformant in what was judged"), "{path}: {ended:?}");
+        assert!(folder.path().join("other.xml").exists(), "the others are written");
+    }
+}
+
+#[test]
+fn closed_outputs_are_no_failure() {
+    let folder = folder();
+    let program = env!("CARGO_BIN_EXE_conformant");
+    for line in [
+        format!("{program} run --filter 'flow/read-flows/*' --report json=run.json | head -1; echo ${{PIPESTATUS[0]}}"),
+        format!("{program} list rules | head -1; echo ${{PIPESTATUS[0]}}"),
+        format!("{program} run --filter flow/read-flows/happy --report json=run.json >&- ; echo $?"),
+        format!("{program} run --filter flow/read-flows/happy --report json=run.json 2>&- ; echo $?"),
+    ] {
+        let mut command = Command::new("bash");
+        command.args(["-c", &line]).current_dir(folder.path()).stdin(Stdio::null());
+        let ended = run(&mut command);
+        assert_eq!(ended.stdout.lines().last(), Some("0"), "{line}: {ended:?}");
+    }
+    reports_of_json(folder.path());
+}
+
+fn reports_of_json(folder: &Path) {
+    let text = std::fs::read_to_string(folder.join("run.json")).expect("a report");
+    let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(record["complete"], true);
+}
