@@ -18,6 +18,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 /// with the first of them.
 pub const DEFECTS_MAX: usize = 500;
 
+/// How many items of a list the validator sees at once, where some do not fit.
+const PART_ITEMS: usize = 500;
 /// How many unlisted fields of one object are reported.
 const EXTRA_FIELDS_MAX: usize = 50;
 /// How alike an unlisted name must be to a missing one to be taken for it, from 0 to 1.
@@ -103,7 +105,7 @@ impl Schemas {
         let validator = self.validator(kind, root);
         let mut defects = walk.defects;
         if !validator.is_valid(value) {
-            defects.extend(validator.iter_errors(value).flat_map(|e| defects_of(&e)).take(DEFECTS_MAX));
+            defects.extend(misfits_in_parts(&validator, value));
         }
         let violations = name_misnamed(root, value, one_each(defects))
             .into_iter()
@@ -140,7 +142,7 @@ impl Schemas {
         let mut defects = walk.defects;
         let validator = self.validator(name, schema);
         if !validator.is_valid(value) {
-            defects.extend(validator.iter_errors(value).flat_map(|e| defects_of(&e)).take(DEFECTS_MAX));
+            defects.extend(misfits_in_parts(&validator, value));
         }
         one_each(defects)
     }
@@ -244,6 +246,16 @@ impl Defect {
         self.pointer = pointer;
     }
 
+    /// The same defect in the whole list of which a part was shown that begins at `from`.
+    fn shift(&mut self, list: &str, from: usize) {
+        let below = self.pointer.strip_prefix(list).and_then(|rest| rest.strip_prefix('/'));
+        let Some(below) = below else { return };
+        let (index, rest) = below.split_at(below.find('/').unwrap_or(below.len()));
+        if let Ok(index) = index.parse::<usize>() {
+            self.pointer = format!("{list}/{}{rest}", index + from);
+        }
+    }
+
     /// One sentence that says what was expected and what was there.
     pub fn message(&self) -> String {
         let place = if self.pointer.is_empty() {
@@ -279,6 +291,40 @@ impl Defect {
             .position(|k| *k == self.kind)
             .unwrap_or(ORDER.len())
     }
+}
+
+/// The defects of a document that does not fit. The validator lists all of them at once, which for
+/// a page of a hundred thousand broken items is a thousand times the page: a long list is shown
+/// to it in parts, until one does not fit.
+fn misfits_in_parts(validator: &Validator, value: &Value) -> Vec<Defect> {
+    let listed = |value: &Value| -> Vec<Defect> {
+        validator.iter_errors(value).flat_map(|e| defects_of(&e)).take(DEFECTS_MAX).collect()
+    };
+    let Some(members) = value.as_object() else { return listed(value) };
+    let long = |member: &Value| member.as_array().is_some_and(|items| items.len() > PART_ITEMS);
+    if !members.values().any(long) {
+        return listed(value);
+    }
+    let part = |name: &str, member: &Value, of: &str, from: usize| match member {
+        Value::Array(items) => {
+            let from = if name == of { from } else { 0 };
+            Value::from(items.iter().skip(from).take(PART_ITEMS).cloned().collect::<Vec<_>>())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => member.clone(),
+    };
+    for (of, items) in members.iter().filter_map(|(name, m)| Some((name, m.as_array()?))) {
+        for from in (0..items.len()).step_by(PART_ITEMS) {
+            let shown = members.iter().map(|(name, m)| (name.clone(), part(name, m, of, from)));
+            let shown = Value::Object(shown.collect());
+            if !validator.is_valid(&shown) {
+                let mut found = listed(&shown);
+                found.iter_mut().for_each(|defect| defect.shift(&json::join("", of), from));
+                return found;
+            }
+        }
+    }
+    // No part of a list is at fault, but its length.
+    listed(value)
 }
 
 /// The first defect of each place, by place.
@@ -783,6 +829,21 @@ mod tests {
             assert_eq!(found.len(), 1, "{root}");
             assert_eq!(found[0].0, "");
         }
+    }
+
+    #[test]
+    fn a_broken_item_far_behind_in_a_long_list_is_found() {
+        let mut items = vec![execution(); 1_203];
+        items[1_202]["status"] = json!("asleep");
+        let meta = json!({
+            "page": 0, "page_size": 50, "first_page_url": null, "previous_page_url": null,
+            "url": "http://h/x", "next_page_url": null, "key": "executions",
+        });
+        let mut page = json!({"meta": meta, "executions": items});
+        let one = only("/executions/1202/status", "flow/execution/status", "enum");
+        assert_eq!(broken("flow/read-executions", &page), one);
+        page["executions"] = json!(vec![json!({}); 100_000]);
+        assert!(broken("flow/read-executions", &page).len() <= DEFECTS_MAX);
     }
 
     #[test]
