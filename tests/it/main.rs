@@ -4,6 +4,7 @@
 
 mod cli;
 mod guards;
+mod hostile;
 mod layers;
 mod live;
 mod program;

@@ -1,10 +1,10 @@
 //! Bodies that are not what they should be, and odd ones that are.
 
-use crate::command::{Judged, folder, judge, judge_in};
-use crate::pages::{answer, ok, only_page};
-use crate::target::{Act, Target, send};
-use crate::wire::Due::{Cause, Fails, Fine};
-use crate::wire::{Row, check, each, row};
+use crate::hostile::command::{Judged, folder, judge, judge_in};
+use crate::hostile::pages::{answer, ok, only_page};
+use crate::hostile::target::{Act, Target, send};
+use crate::hostile::wire::Due::{Cause, Fails, Fine};
+use crate::hostile::wire::{Row, check, each, row};
 use serde_json::{Value, json};
 
 /// The page with its only flow changed.

@@ -1,6 +1,6 @@
 //! Files that are not what they should be: configuration, rulebook, scenarios, payloads.
 
-use crate::command::{Ended, conformant, folder, run, write};
+use crate::hostile::command::{Ended, conformant, folder, run, write};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;

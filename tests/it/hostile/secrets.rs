@@ -1,8 +1,8 @@
 //! Credentials that a target echoes: in no output, in whatever spelling.
 
-use crate::command::{conformant, folder, run, write};
-use crate::pages::{answer, ok, only_page};
-use crate::target::{Act, Target};
+use crate::hostile::command::{conformant, folder, run, write};
+use crate::hostile::pages::{answer, ok, only_page};
+use crate::hostile::target::{Act, Target};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::json;

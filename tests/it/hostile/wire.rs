@@ -1,8 +1,8 @@
 //! Targets whose connections, heads and framing are not as they should be: one row each.
 
-use crate::command::{Judged, judge};
-use crate::pages::{answer, ok, only_page, page};
-use crate::target::{Act, Target, send};
+use crate::hostile::command::{Judged, judge};
+use crate::hostile::pages::{answer, ok, only_page, page};
+use crate::hostile::target::{Act, Target, send};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -208,8 +208,8 @@ fn nobody_listens() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound").to_string();
     drop(listener);
-    let folder = crate::command::folder();
-    let judged = crate::command::judge_in(folder.path(), &format!("flow=http://{address}/flow"), "flow/*");
+    let folder = crate::hostile::command::folder();
+    let judged = crate::hostile::command::judge_in(folder.path(), &format!("flow=http://{address}/flow"), "flow/*");
     let Judged { ended, record, json } = judged;
     assert_eq!(ended.exit, Some(3), "{ended:?}");
     assert!(json.contains(&format!("connect to {address}")) && json.contains("(os error"), "{ended:?}");

@@ -1,8 +1,8 @@
 //! Signals, full or missing disks, closed outputs, and runs that get in each other's way.
 
-use crate::command::{Running, conformant, folder, reports, run, write};
-use crate::pages::{ok, only_page};
-use crate::target::{Act, Target};
+use crate::hostile::command::{Running, conformant, folder, reports, run, write};
+use crate::hostile::pages::{ok, only_page};
+use crate::hostile::target::{Act, Target};
 use conformant::clock;
 use std::path::Path;
 use std::process::{Command, Stdio};

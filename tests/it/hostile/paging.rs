@@ -1,9 +1,9 @@
 //! Lists that never end, and links that lead elsewhere.
 
-use crate::command::{Judged, folder, judge, judge_in, write};
-use crate::pages::{flow, ok, page};
-use crate::target::{Act, Asked, Target};
-use crate::wire::{Due, check};
+use crate::hostile::command::{Judged, folder, judge, judge_in, write};
+use crate::hostile::pages::{flow, ok, page};
+use crate::hostile::target::{Act, Asked, Target};
+use crate::hostile::wire::{Due, check};
 
 /// A target whose pages are linked as the function says, from the number of the request.
 fn linked(next: impl Fn(&str, &Asked) -> String + Send + Sync + 'static) -> Target {

@@ -1,6 +1,6 @@
 //! The program under test as a process: started, watched, and what it left behind.
 
-use crate::target::Target;
+use crate::hostile::target::Target;
 use conformant::clock;
 use serde_json::Value;
 use std::io::Read;
