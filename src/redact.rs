@@ -284,8 +284,8 @@ fn json_spellings(secret: &str) -> Vec<String> {
 
 /// As a segment of a JSON Pointer, where findings name a member that is a secret.
 fn pointer_spellings(secret: &str) -> [String; 2] {
-    let segment = crate::json::escape(secret);
-    [json_escaped(&segment), segment.into_owned()]
+    let segment = secret.replace('~', "~0").replace('/', "~1");
+    [json_escaped(&segment), segment]
 }
 
 fn json_escaped(text: &str) -> String {

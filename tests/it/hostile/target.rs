@@ -42,11 +42,6 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Path and query.
-    pub(crate) fn path(&self) -> &str {
-        self.head.split(' ').nth(1).unwrap_or_default()
-    }
-
     /// The value of a header field.
     pub(crate) fn header(&self, name: &str) -> &str {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
