@@ -248,8 +248,6 @@ impl<'a> Runner<'a> {
         }
     }
 
-    // --- groups -----------------------------------------------------------------------------
-
     fn use_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
         let (service, group_name) = match name.split_once('/') {
             Some((service, group)) => (self.rulebook.services.get(service), group),
@@ -283,8 +281,6 @@ impl<'a> Runner<'a> {
         }
         Ok(())
     }
-
-    // --- calls ------------------------------------------------------------------------------
 
     fn call_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
         let operation = self.operation(name)?;
@@ -549,8 +545,6 @@ impl<'a> Runner<'a> {
         self.finish(step, result, None, Some(index))
     }
 
-    // --- people, devices, callbacks ---------------------------------------------------------
-
     fn hook_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
         if !self.session.has_hook(name) {
             return Err(Stop::NotApplicable(format!("hook missing: {name}")));
@@ -610,8 +604,6 @@ impl<'a> Runner<'a> {
         }
         self.finish(step, result, None, None)
     }
-
-    // --- what follows from a result ---------------------------------------------------------
 
     fn finish(
         &mut self,
