@@ -121,6 +121,7 @@ impl Cases<'_> {
         for (case, credentials, says) in [
             ("credentials-none", Credentials::None, "without credentials"),
             ("credentials-wrong", Credentials::Wrong, "with a wrong password"),
+            ("credentials-unknown", Credentials::Unknown, "with another user name"),
         ] {
             let says = format!("{}: {says}.", self.operation.id);
             let step = Step { rejected: Some(rule.to_owned()), credentials, ..Step::default() };

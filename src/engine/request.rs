@@ -113,11 +113,16 @@ pub fn authorize(
     let pair = match credentials {
         Credentials::None => return Ok(()),
         Credentials::Default => target.basic.clone(),
-        Credentials::Wrong => {
+        Credentials::Wrong | Credentials::Unknown => {
             for (name, _) in &target.headers {
                 request.headers.set(name, "not-the-right-key");
             }
-            target.basic.as_ref().map(|(user, _)| (user.clone(), "not-the-right-secret".to_owned()))
+            target.basic.as_ref().map(|(user, password)| match credentials {
+                Credentials::Unknown => ("not-the-right-key".to_owned(), password.clone()),
+                Credentials::Default | Credentials::None | Credentials::Wrong | Credentials::Account => {
+                    (user.clone(), "not-the-right-secret".to_owned())
+                }
+            })
         }
         Credentials::Account => {
             Some(target.account.clone().ok_or(BuildError::NoCredentials("account SID and auth token"))?)
@@ -134,7 +139,7 @@ pub fn authorize(
 pub fn curl_credentials(target: &Target, credentials: Credentials) -> String {
     match credentials {
         Credentials::Default => target.curl_credentials.clone(),
-        Credentials::None | Credentials::Wrong | Credentials::Account => String::new(),
+        Credentials::None | Credentials::Wrong | Credentials::Unknown | Credentials::Account => String::new(),
     }
 }
 

@@ -276,6 +276,12 @@ impl Seen<'_> {
         self.exchange.document()?.pointer(pointer)
     }
 
+    /// Whether null stands where the object would be that holds the value at `pointer`.
+    pub fn is_null_above(&self, pointer: &str) -> bool {
+        let above = pointer.rsplit_once('/').map_or("", |(above, _)| above);
+        !above.is_empty() && self.whole(above).is_some_and(Value::is_null)
+    }
+
     /// Whether something that a pointer with `*` selects, or would select, broke a rule of its own.
     pub fn breaks(&self, pointer: &str) -> bool {
         self.broken.iter().any(|broken| json::overlap(pointer, broken))

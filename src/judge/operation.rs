@@ -46,6 +46,7 @@ fn credentials(case: &Case<'_>, index: usize, seen: &Seen<'_>, judgement: &mut J
     let how = match seen.exchange.credentials {
         Credentials::None => "without credentials",
         Credentials::Wrong => "with a wrong password",
+        Credentials::Unknown => "with another user name",
         Credentials::Default | Credentials::Account => return,
     };
     let rule = format!("{}/{}/credentials", seen.exchange.service, seen.exchange.operation);

@@ -72,7 +72,20 @@ fn was_sent(
         }
         return;
     };
-    let Some(got) = seen.value(&echo.at) else { return };
+    let Some(got) = seen.value(&echo.at) else {
+        if seen.is_null_above(&echo.at) && !echo.or.contains(&Value::Null) {
+            let fact = Fact {
+                pointer: echo.at.clone(),
+                kind: "not-honoured",
+                expected: json::short(sent),
+                actual: "null in its place".into(),
+                ..Fact::default()
+            };
+            let finding = case.finding(&parameter.rule, Some(index), fact);
+            judgement.conclude(&parameter.rule, Some(finding));
+        }
+        return;
+    };
     let fact = match beyond(sent, &parameter.schema) {
         Some(bound) => (as_text(sent) == as_text(got)).then(|| Fact {
             pointer: echo.at.clone(),

@@ -151,6 +151,8 @@ pub enum Credentials {
     None,
     /// The right user name with a wrong password.
     Wrong,
+    /// Another user name with the right password.
+    Unknown,
     /// The account SID with its auth token, where the configuration has them.
     Account,
 }

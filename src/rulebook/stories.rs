@@ -621,6 +621,7 @@ fn is_case(case: &str, operation: &Operation) -> bool {
         "all-optional",
         "credentials-none",
         "credentials-wrong",
+        "credentials-unknown",
         "credentials-account",
         "walk",
     ];

@@ -12,6 +12,7 @@ use crate::reference::auth::application;
 use crate::rulebook::rules::Comparison;
 use crate::rulebook::{Operation, Origin, Parameter, Place, Rule, Rulebook};
 use crate::transport::encode;
+use crate::verdict::Level;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -33,6 +34,8 @@ pub(super) enum Rewrite {
     Refused { operation: String, parameter: String },
     /// A path that names nothing is answered as if it named something.
     Anything { operation: String, parameter: String },
+    /// Another thing is answered than the path names.
+    OtherThing { operation: String, parameter: String },
     /// Anyone gets in.
     Unguarded { operation: String },
     /// `meta.key` names something else.
@@ -48,6 +51,9 @@ impl Rewrite {
     /// What can be broken of an operation, a parameter, credentials or a list.
     pub(super) fn of_rule(rulebook: &Rulebook, rule: &Rule) -> Vec<Self> {
         let full = |operation: &str| format!("{}/{operation}", rule.service);
+        if !matches!(rule.level, Level::Must | Level::Should) {
+            return Vec::new();
+        }
         match &rule.origin {
             Origin::Operation { operation } => vec![Self::Broken { operation: full(operation) }],
             Origin::Credentials { operation } => vec![Self::Unguarded { operation: full(operation) }],
@@ -78,8 +84,12 @@ impl Rewrite {
         let name = parameter.name.clone();
         let mut rewrites = Vec::new();
         let bounded = ["maxLength", "maximum", "minimum", "enum"].iter().any(|k| parameter.schema.get(k).is_some());
-        if parameter.required && parameter.place != Place::Path {
+        // What is left out of a multipart body or a query cannot be made up without knowing more.
+        if parameter.required && parameter.place == Place::Body && parameter.schema.get("contentMediaType").is_none() {
             rewrites.push(Self::MadeUp { operation: operation.clone(), parameter: name.clone() });
+        }
+        if parameter.place == Place::Path && parameter.echo.as_ref().is_some_and(|e| !e.at.contains('*')) {
+            rewrites.push(Self::OtherThing { operation: operation.clone(), parameter: name.clone() });
         }
         if let Some(echo) = &parameter.echo {
             let may_differ = !echo.or.is_empty() || echo.compare == Comparison::Limit;
@@ -106,6 +116,7 @@ impl Rewrite {
             Self::Unbounded { operation, parameter } => format!("{operation} {parameter} unbounded"),
             Self::Refused { operation, parameter } => format!("{operation} {parameter} refused"),
             Self::Anything { operation, parameter } => format!("{operation} {parameter} names-anything"),
+            Self::OtherThing { operation, parameter } => format!("{operation} {parameter} names-another"),
             Self::Unguarded { operation } => format!("{operation} unguarded"),
             Self::OtherKey { operation } => format!("{operation} other-key"),
         }
@@ -125,6 +136,7 @@ impl Rewrite {
             | Self::Unbounded { operation, .. }
             | Self::Refused { operation, .. }
             | Self::Anything { operation, .. }
+            | Self::OtherThing { operation, .. }
             | Self::Unguarded { operation } => {
                 operations.contains(operation)
                     && scenario.strip_prefix(operation.as_str()).is_some_and(|rest| self.is_case(rest))
@@ -153,6 +165,7 @@ impl Rewrite {
                 let slug = slug(parameter);
                 case.starts_with(&format!("/{slug}=")) || case.starts_with(&format!("/{slug}-at-")) || case == format!("/optional-{slug}")
             }
+            Self::OtherThing { .. } => case == "/happy",
             Self::Unguarded { .. } => case.starts_with("/credentials"),
             Self::Representation { .. } | Self::Broken { .. } | Self::OtherKey { .. } => true,
         }
@@ -167,6 +180,7 @@ impl Rewrite {
             | Self::Unbounded { operation, .. }
             | Self::Refused { operation, .. }
             | Self::Anything { operation, .. }
+            | Self::OtherThing { operation, .. }
             | Self::Unguarded { operation }
             | Self::OtherKey { operation } => Some(operation),
         }
@@ -239,6 +253,7 @@ impl Mangle for Mangler<'_> {
             | Rewrite::Broken { .. }
             | Rewrite::Refused { .. }
             | Rewrite::Anything { .. }
+            | Rewrite::OtherThing { .. }
             | Rewrite::OtherKey { .. } => {}
         }
     }
@@ -268,6 +283,16 @@ impl Mangle for Mangler<'_> {
                     rewrite_json(response, |document| {
                         if let Some(slot) = document.pointer_mut(&echo.at) {
                             *slot = typed_as(slot, value);
+                        }
+                    });
+                }
+            }
+            Rewrite::OtherThing { parameter, .. } => {
+                let known = operation.parameters.iter().find(|p| p.name == *parameter);
+                if let Some(echo) = known.and_then(|p| p.echo.as_ref()) {
+                    rewrite_json(response, |document| {
+                        if let Some(slot) = document.pointer_mut(&echo.at) {
+                            *slot = another(slot);
                         }
                     });
                 }
@@ -387,6 +412,20 @@ fn edited(form: &str, name: &str, value: Option<&str>) -> String {
         .collect();
     pairs.extend(value.map(|v| (name.to_owned(), v.to_owned())));
     form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
+
+/// A value of the same form that is not this one: the last character is exchanged.
+fn another(value: &Value) -> Value {
+    match value {
+        Value::String(text) => {
+            let mut text = text.clone();
+            let last = text.pop();
+            text.push(if last == Some('0') { '1' } else { '0' });
+            Value::from(text)
+        }
+        Value::Number(number) => Value::from(number.as_i64().unwrap_or_default() + 1),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => value.clone(),
+    }
 }
 
 /// What was sent, as the type that stands there.

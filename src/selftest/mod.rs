@@ -6,6 +6,7 @@
 mod mangle;
 mod matrix;
 mod mutate;
+mod written;
 
 pub use matrix::{Matrix, Recorded, Row, State};
 
@@ -48,6 +49,8 @@ enum Trial {
     Fault(Fault),
     Rewrite(Rewrite),
     Payload { kind: String, mutation: Mutation, pointer: String },
+    /// A written rule about a representation that no exchange carries.
+    Written { rule: String },
 }
 
 /// What the clean reference showed of one scenario.
@@ -141,7 +144,13 @@ impl Selftest<'_> {
                 | Origin::ListKey { .. } => {
                     trials.extend(Rewrite::of_rule(self.rulebook, rule).into_iter().map(Trial::Rewrite));
                 }
-                Origin::ListWalk { .. } | Origin::Written(_) | Origin::Either => {}
+                Origin::Written(check) => {
+                    let carried = check.kind().is_none_or(|kind| shown.contains(&kind.to_owned()));
+                    if !carried && written::can_break(check) {
+                        trials.push(Trial::Written { rule: rule.id.clone() });
+                    }
+                }
+                Origin::ListWalk { .. } | Origin::Either => {}
             }
         }
         let wanted = |id: &str| self.filters.is_empty() || self.filters.iter().any(|f| glob(f, id));
@@ -156,7 +165,7 @@ impl Selftest<'_> {
             Trial::Rewrite(rewrite) => {
                 clean.iter().any(|c| rewrite.touches(&c.operations, &c.kinds, &c.scenario))
             }
-            Trial::Variant(_) | Trial::Fault(_) | Trial::Payload { .. } => true,
+            Trial::Variant(_) | Trial::Fault(_) | Trial::Payload { .. } | Trial::Written { .. } => true,
         }
     }
 
@@ -186,6 +195,7 @@ impl Selftest<'_> {
             }
             Trial::Rewrite(rewrite) => self.rewritten(rewrite, planned, clean),
             Trial::Payload { kind, mutation, pointer } => self.payload(kind, *mutation, pointer),
+            Trial::Written { rule } => written::try_out(self.rulebook, self.schemas, rule),
         }
     }
 
@@ -236,14 +246,13 @@ impl Selftest<'_> {
         row
     }
 
-    /// The schema's own example with one thing changed, judged as a payload.
+    /// An example with one thing changed, judged as a payload.
     fn payload(&self, kind: &str, mutation: Mutation, pointer: &str) -> Row {
         let mut row = Row::default();
-        let Some(example) = self.rulebook.kinds.get(kind).and_then(|k| k.schema.pointer("/examples/0")) else {
-            row.errors.push(format!("{kind}: nothing shows one, and its schema has no example"));
+        let Some(mut changed) = written::example(self.rulebook, kind) else {
+            row.errors.push(format!("{kind}: nothing shows one, and no fixture can be made"));
             return row;
         };
-        let mut changed = example.clone();
         if !mutation.apply(&mut changed, pointer) {
             row.errors.push(format!("{kind}: its example has nothing at {pointer}"));
             return row;
@@ -278,6 +287,7 @@ impl Trial {
             Self::Payload { kind, mutation, pointer } => {
                 format!("generated {kind}{pointer} {}", mutation.word())
             }
+            Self::Written { rule } => format!("generated {rule} broken"),
         }
     }
 }
