@@ -136,12 +136,13 @@ impl Rewrite {
             | Self::Unbounded { operation, .. }
             | Self::Refused { operation, .. }
             | Self::Anything { operation, .. }
-            | Self::OtherThing { operation, .. }
             | Self::Unguarded { operation } => {
                 operations.contains(operation)
                     && scenario.strip_prefix(operation.as_str()).is_some_and(|rest| self.is_case(rest))
             }
-            Self::Broken { operation } | Self::OtherKey { operation } => operations.contains(operation),
+            Self::OtherThing { operation, .. } | Self::Broken { operation } | Self::OtherKey { operation } => {
+                operations.contains(operation)
+            }
         }
     }
 
@@ -165,9 +166,11 @@ impl Rewrite {
                 let slug = slug(parameter);
                 case.starts_with(&format!("/{slug}=")) || case.starts_with(&format!("/{slug}-at-")) || case == format!("/optional-{slug}")
             }
-            Self::OtherThing { .. } => case == "/happy",
             Self::Unguarded { .. } => case.starts_with("/credentials"),
-            Self::Representation { .. } | Self::Broken { .. } | Self::OtherKey { .. } => true,
+            Self::Representation { .. }
+            | Self::Broken { .. }
+            | Self::OtherThing { .. }
+            | Self::OtherKey { .. } => true,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::channel::{self, Channel};
 use super::inputs;
+use super::member;
 use super::misstate::{self, misstate};
 use super::role;
 use super::service::Service;
@@ -89,11 +90,7 @@ pub(super) fn create(
     if let Some(user) = service.users.by_sid_mut(&user_sid) {
         let place = user.place_in(core, &channel_sid);
         place.invited_role = Some(role_sid.clone());
-        place.status = if core.fails(Fault::ChatInviteJoins) {
-            Status::Joined
-        } else {
-            Status::Invited
-        };
+        place.status = Status::Invited;
     }
     let invite = Invite {
         sid: core.sid("IN"),
@@ -112,6 +109,9 @@ pub(super) fn create(
     {
         let sid = invite.sid.clone();
         channel.invites.insert(&sid, None, invite);
+    }
+    if core.fails(Fault::ChatInviteJoins) {
+        member::join_by_hand(service, core, &channel_sid, identity, call.now)?;
     }
     Ok(core.created(&value))
 }
