@@ -22,7 +22,8 @@ fn main() {
     let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
     let text = events();
     println!("{EVENTS} events of {EVENT_BYTES} bytes, {ROUNDS} rounds");
-    let validator = schema::compile(&rulebook.kinds[KIND].schema).expect("the schema of a kind compiles");
+    let validator =
+        schema::compile(&rulebook.kinds[KIND].schema).expect("the schema of a kind compiles");
     let jsonschema = || {
         for line in text.lines() {
             let value: Value = serde_json::from_str(line).expect("an event is JSON");
@@ -47,7 +48,12 @@ fn main() {
             }
         }
     }
-    let named = ["ours, one thread", "jsonschema over a tree", "IgnoredAny", "ours, two threads"];
+    let named = [
+        "ours, one thread",
+        "jsonschema over a tree",
+        "IgnoredAny",
+        "ours, two threads",
+    ];
     for (name, rates) in named.iter().zip(&rates) {
         println!("{name:24} {:8.0} MB/s", median(rates));
     }
@@ -56,17 +62,33 @@ fn main() {
         ("ours / IgnoredAny", 0, 2, 0.8),
         ("two threads / one", 3, 0, 1.8),
     ] {
-        let ratios: Vec<f64> = rates[above].iter().zip(&rates[below]).map(|(a, b)| a / b).collect();
+        let ratios: Vec<f64> = rates[above]
+            .iter()
+            .zip(&rates[below])
+            .map(|(a, b)| a / b)
+            .collect();
         println!("{name:24} {:8.2} (goal {goal})", median(&ratios));
     }
 }
 
 fn ours(rulebook: &Rulebook, text: &str, jobs: usize) {
     let kind = Kind::parse(rulebook, KIND).expect("the kind is there");
-    let mut checker = Checker::new(rulebook, kind, Surroundings { jobs, ..Surroundings::default() });
-    checker.file("events.ndjson", &mut text.as_bytes()).expect("memory can be read");
+    let mut checker = Checker::new(
+        rulebook,
+        kind,
+        Surroundings {
+            jobs,
+            ..Surroundings::default()
+        },
+    );
+    checker
+        .file("events.ndjson", &mut text.as_bytes())
+        .expect("memory can be read");
     let (record, counts) = checker.finish();
-    assert!(record.findings.is_empty() && counts.documents == EVENTS, "every event is valid");
+    assert!(
+        record.findings.is_empty() && counts.documents == EVENTS,
+        "every event is valid"
+    );
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate to read")]
@@ -95,7 +117,10 @@ fn events() -> String {
             n % 10_000,
         );
         text.push_str(&event);
-        text.extend(std::iter::repeat_n('x', EVENT_BYTES - event.len() - "\"}}".len()));
+        text.extend(std::iter::repeat_n(
+            'x',
+            EVENT_BYTES - event.len() - "\"}}".len(),
+        ));
         text.push_str("\"}}\n");
     }
     text

@@ -39,19 +39,46 @@ fn main() {
     let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
     let schemas = Schemas::default();
     let planned = plan::all(&rulebook);
-    let run = Run { rulebook: &rulebook, schemas: &schemas, planned: &planned };
+    let run = Run {
+        rulebook: &rulebook,
+        schemas: &schemas,
+        planned: &planned,
+    };
 
     let stories = run.record();
     let sent: usize = stories.iter().map(Vec::len).sum();
-    println!("{} scenarios, {sent} requests, {JOBS} jobs, {ROUNDS} rounds", planned.len());
-    compare("run over TCP", "bare loop", &mut || run.over_tcp(), &mut || bare_loop(&stories));
-    compare("run in process", "run over TCP", &mut || run.in_process(), &mut || run.over_tcp());
+    println!(
+        "{} scenarios, {sent} requests, {JOBS} jobs, {ROUNDS} rounds",
+        planned.len()
+    );
+    compare(
+        "run over TCP",
+        "bare loop",
+        &mut || run.over_tcp(),
+        &mut || bare_loop(&stories),
+    );
+    compare(
+        "run in process",
+        "run over TCP",
+        &mut || run.in_process(),
+        &mut || run.over_tcp(),
+    );
     let request = listing();
-    compare("httpmock", "bare hyper", &mut || httpmock(&request), &mut || bare_hyper(&request));
+    compare(
+        "httpmock",
+        "bare hyper",
+        &mut || httpmock(&request),
+        &mut || bare_hyper(&request),
+    );
 }
 
 /// Plays both sides in turn and prints the median of each, and of their ratios.
-fn compare(one: &str, other: &str, first: &mut dyn FnMut() -> f64, second: &mut dyn FnMut() -> f64) {
+fn compare(
+    one: &str,
+    other: &str,
+    first: &mut dyn FnMut() -> f64,
+    second: &mut dyn FnMut() -> f64,
+) {
     let mut rates = (Vec::new(), Vec::new());
     // The first round warms up.
     for round in 0..=ROUNDS {
@@ -106,21 +133,41 @@ impl Run<'_> {
 
     fn in_process(&self) -> f64 {
         let (faults, variants) = (BTreeSet::new(), BTreeSet::new());
-        self.play(&Offline::in_process(SEED, faults, variants, Target::all_of_reference()))
+        self.play(&Offline::in_process(
+            SEED,
+            faults,
+            variants,
+            Target::all_of_reference(),
+        ))
     }
 
     /// Judged exchanges a second.
     fn play(&self, sessions: &Offline<'_>) -> f64 {
-        let options =
-            Options { seed: SEED, jobs: JOBS, shuffle: false, run_max: Duration::from_secs(600) };
+        let options = Options {
+            seed: SEED,
+            jobs: JOBS,
+            shuffle: false,
+            run_max: Duration::from_secs(600),
+        };
         let calm = AtomicBool::new(false);
         let mut exchanges = 0;
         let mut emit = |event: RunEvent| match event {
-            RunEvent::ScenarioEnded { exchanges: more, .. } => exchanges += more,
+            RunEvent::ScenarioEnded {
+                exchanges: more, ..
+            } => exchanges += more,
             RunEvent::Started { .. } | RunEvent::Finished { .. } => {}
         };
         let started = clock::monotonic();
-        engine::run(self.rulebook, self.schemas, self.planned, sessions, &options, &calm, &mut emit, |_| {});
+        engine::run(
+            self.rulebook,
+            self.schemas,
+            self.planned,
+            sessions,
+            &options,
+            &calm,
+            &mut emit,
+            |_| {},
+        );
         let seconds = started.elapsed().as_secs_f64();
         f64::from(u32::try_from(exchanges).expect("counts are small")) / seconds
     }
@@ -129,13 +176,19 @@ impl Run<'_> {
     fn record(&self) -> Vec<Vec<Request>> {
         let calm = AtomicBool::new(false);
         let play = |(index, one): (usize, &Planned<'_>)| {
-            let recorder = Recorder { world: index, sent: Mutex::default() };
+            let recorder = Recorder {
+                world: index,
+                sent: Mutex::default(),
+            };
             let (faults, variants) = (BTreeSet::new(), BTreeSet::new());
             let sessions = Offline::in_process(SEED, faults, variants, Target::all_of_reference());
             let sessions = sessions.mangled(&recorder);
             engine::conclude(self.rulebook, self.schemas, one, &sessions, SEED, &calm);
             drop(sessions);
-            recorder.sent.into_inner().unwrap_or_else(PoisonError::into_inner)
+            recorder
+                .sent
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner)
         };
         self.planned.iter().enumerate().map(play).collect()
     }
@@ -152,7 +205,10 @@ impl Mangle for Recorder {
     fn request(&self, _service: &str, request: &mut Request) {
         let target = format!("/_world/{}{}", self.world, request.target);
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        sent.push(Request { target, ..request.clone() });
+        sent.push(Request {
+            target,
+            ..request.clone()
+        });
     }
 
     fn response(&self, _service: &str, _request: &Request, _response: &mut Response) {}
@@ -162,8 +218,12 @@ impl Mangle for Recorder {
 
 /// The same requests by the same client, and nothing done with the answers.
 fn bare_loop(stories: &[Vec<Request>]) -> f64 {
-    let server = Server::start(Settings { seed: SEED, virtual_clock: true, ..Settings::default() })
-        .expect("loopback is there");
+    let server = Server::start(Settings {
+        seed: SEED,
+        virtual_clock: true,
+        ..Settings::default()
+    })
+    .expect("loopback is there");
     let base = BaseUrl::parse(server.url()).expect("it is a URL");
     let client = Client::new(Limits::default());
     let next = AtomicUsize::new(0);
@@ -183,13 +243,19 @@ fn listing() -> Request {
     let mut request = Request::new("GET", "/flow/v1/Flows");
     let credentials = reference::account::API_KEY.to_owned() + ":" + reference::account::API_SECRET;
     let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, credentials);
-    request.headers.set("Authorization", format!("Basic {encoded}"));
+    request
+        .headers
+        .set("Authorization", format!("Basic {encoded}"));
     request
 }
 
 fn httpmock(request: &Request) -> f64 {
-    let server = Server::start(Settings { seed: SEED, virtual_clock: true, ..Settings::default() })
-        .expect("loopback is there");
+    let server = Server::start(Settings {
+        seed: SEED,
+        virtual_clock: true,
+        ..Settings::default()
+    })
+    .expect("loopback is there");
     hammer(server.url(), request)
 }
 
@@ -200,11 +266,22 @@ fn bare_hyper(request: &Request) -> f64 {
         .build()
         .expect("a runtime can be made");
     let listener = runtime
-        .block_on(tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))))
+        .block_on(tokio::net::TcpListener::bind(SocketAddr::from((
+            [127, 0, 0, 1],
+            0,
+        ))))
         .expect("loopback is there");
     let url = format!("http://{}", listener.local_addr().expect("it is bound"));
-    let settings = reference::Settings { seed: SEED, origin: url.clone(), ..reference::Settings::default() };
-    let world = Arc::new(World::new(settings, WorldClock::stands_still(), Arc::new(Nowhere)));
+    let settings = reference::Settings {
+        seed: SEED,
+        origin: url.clone(),
+        ..reference::Settings::default()
+    };
+    let world = Arc::new(World::new(
+        settings,
+        WorldClock::stands_still(),
+        Arc::new(Nowhere),
+    ));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(|| runtime.block_on(serve(listener, &world, stopped)));
@@ -232,7 +309,9 @@ async fn serve(
                 tokio::task::spawn_local(async move {
                     let service = service_fn(move |request| answer(Arc::clone(&world), request));
                     // A client that goes away ends its connection, and nothing else.
-                    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+                    let _ = http1::Builder::new()
+                        .serve_connection(TokioIo::new(stream), service)
+                        .await;
                 });
             }
         })
@@ -244,19 +323,34 @@ async fn answer(
     request: hyper::Request<Incoming>,
 ) -> Result<hyper::Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
-    let text = |value: &hyper::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let text =
+        |value: &hyper::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let request = Request {
         method: head.method.to_string(),
-        target: head.uri.path_and_query().map_or("/", |p| p.as_str()).to_owned(),
-        headers: head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
-        body: body.collect().await.map(|b| b.to_bytes().to_vec()).unwrap_or_default(),
+        target: head
+            .uri
+            .path_and_query()
+            .map_or("/", |p| p.as_str())
+            .to_owned(),
+        headers: head
+            .headers
+            .iter()
+            .map(|(name, value)| (name.to_string(), text(value)))
+            .collect(),
+        body: body
+            .collect()
+            .await
+            .map(|b| b.to_bytes().to_vec())
+            .unwrap_or_default(),
     };
     let response = world.handle(&request);
     let mut built = hyper::Response::builder().status(response.status);
     for (name, value) in response.headers.iter() {
         built = built.header(name, value);
     }
-    Ok(built.body(Full::new(Bytes::from(response.body))).expect("the reference answers in HTTP"))
+    Ok(built
+        .body(Full::new(Bytes::from(response.body)))
+        .expect("the reference answers in HTTP"))
 }
 
 /// Callbacks go nowhere.
@@ -283,7 +377,12 @@ fn hammer(url: &str, request: &Request) -> f64 {
 
 fn send(client: &Client, base: &BaseUrl, request: &Request) {
     let answer = client.send(base, request, client.limits().timeout);
-    assert!(answer.is_ok(), "{} {}: {answer:?}", request.method, request.target);
+    assert!(
+        answer.is_ok(),
+        "{} {}: {answer:?}",
+        request.method,
+        request.target
+    );
 }
 
 fn side_by_side(work: impl Fn() + Sync) {

@@ -533,7 +533,9 @@ pub fn within(outer: &str, inner: &str) -> bool {
 
 /// True when a pointer, in which `*` stands for any segment, leads to `place`, above it or below it.
 pub fn overlap(pattern: &str, place: &str) -> bool {
-    segments(pattern).zip(segments(place)).all(|(p, s)| p == "*" || p == s)
+    segments(pattern)
+        .zip(segments(place))
+        .all(|(p, s)| p == "*" || p == s)
 }
 
 /// A text as the JSON document it holds; nothing where it holds none.

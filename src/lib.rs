@@ -14,8 +14,8 @@ pub mod rulebook;
 pub mod schema;
 pub mod verdict;
 
-pub mod judge;
 pub mod fixtures;
+pub mod judge;
 pub mod reference;
 
 pub mod server;

@@ -242,13 +242,19 @@ impl Defect {
     /// The missing field stands here under another name.
     fn misname(&mut self, pointer: String) {
         self.kind = "misnamed-field";
-        self.actual = json::segments(&pointer).last().map(|name| format!("a field `{name}`")).unwrap_or_default();
+        self.actual = json::segments(&pointer)
+            .last()
+            .map(|name| format!("a field `{name}`"))
+            .unwrap_or_default();
         self.pointer = pointer;
     }
 
     /// The same defect in the whole list of which a part was shown that begins at `from`.
     fn shift(&mut self, list: &str, from: usize) {
-        let below = self.pointer.strip_prefix(list).and_then(|rest| rest.strip_prefix('/'));
+        let below = self
+            .pointer
+            .strip_prefix(list)
+            .and_then(|rest| rest.strip_prefix('/'));
         let Some(below) = below else { return };
         let (index, rest) = below.split_at(below.find('/').unwrap_or(below.len()));
         if let Ok(index) = index.parse::<usize>() {
@@ -298,27 +304,53 @@ impl Defect {
 /// to it in parts, until one does not fit.
 fn misfits_in_parts(validator: &Validator, value: &Value) -> Vec<Defect> {
     let listed = |value: &Value| -> Vec<Defect> {
-        validator.iter_errors(value).flat_map(|e| defects_of(&e)).take(DEFECTS_MAX).collect()
+        validator
+            .iter_errors(value)
+            .flat_map(|e| defects_of(&e))
+            .take(DEFECTS_MAX)
+            .collect()
     };
-    let Some(members) = value.as_object() else { return listed(value) };
-    let long = |member: &Value| member.as_array().is_some_and(|items| items.len() > PART_ITEMS);
+    let Some(members) = value.as_object() else {
+        return listed(value);
+    };
+    let long = |member: &Value| {
+        member
+            .as_array()
+            .is_some_and(|items| items.len() > PART_ITEMS)
+    };
     if !members.values().any(long) {
         return listed(value);
     }
     let part = |name: &str, member: &Value, of: &str, from: usize| match member {
         Value::Array(items) => {
             let from = if name == of { from } else { 0 };
-            Value::from(items.iter().skip(from).take(PART_ITEMS).cloned().collect::<Vec<_>>())
+            Value::from(
+                items
+                    .iter()
+                    .skip(from)
+                    .take(PART_ITEMS)
+                    .cloned()
+                    .collect::<Vec<_>>(),
+            )
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => member.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            member.clone()
+        }
     };
-    for (of, items) in members.iter().filter_map(|(name, m)| Some((name, m.as_array()?))) {
+    for (of, items) in members
+        .iter()
+        .filter_map(|(name, m)| Some((name, m.as_array()?)))
+    {
         for from in (0..items.len()).step_by(PART_ITEMS) {
-            let shown = members.iter().map(|(name, m)| (name.clone(), part(name, m, of, from)));
+            let shown = members
+                .iter()
+                .map(|(name, m)| (name.clone(), part(name, m, of, from)));
             let shown = Value::Object(shown.collect());
             if !validator.is_valid(&shown) {
                 let mut found = listed(&shown);
-                found.iter_mut().for_each(|defect| defect.shift(&json::join("", of), from));
+                found
+                    .iter_mut()
+                    .for_each(|defect| defect.shift(&json::join("", of), from));
                 return found;
             }
         }
@@ -340,7 +372,10 @@ fn name_misnamed(root: &Value, value: &Value, mut defects: Vec<Defect>) -> Vec<D
     let mut renamed = BTreeSet::new();
     for defect in defects.iter_mut().filter(|d| d.kind == "missing-field") {
         if let Some(misnamed) = misnamed(root, value, &defect.pointer) {
-            defect.rule = defect.rule.take().or_else(|| rule_at(root, value, &defect.pointer));
+            defect.rule = defect
+                .rule
+                .take()
+                .or_else(|| rule_at(root, value, &defect.pointer));
             defect.misname(misnamed);
             renamed.insert(defect.pointer.clone());
         }
@@ -365,8 +400,16 @@ fn misnamed(root: &Value, value: &Value, pointer: &str) -> Option<String> {
         };
         here = here.pointer(&json::join("", &segment))?;
     }
-    let is_listed = |key: &str| applying.iter().any(|s| s.get("properties").is_some_and(|p| p.get(key).is_some()));
-    let unlisted: Vec<&str> = members.keys().map(String::as_str).filter(|key| !is_listed(key)).collect();
+    let is_listed = |key: &str| {
+        applying
+            .iter()
+            .any(|s| s.get("properties").is_some_and(|p| p.get(key).is_some()))
+    };
+    let unlisted: Vec<&str> = members
+        .keys()
+        .map(String::as_str)
+        .filter(|key| !is_listed(key))
+        .collect();
     let name = name.replace("~1", "/").replace("~0", "~");
     let near = similar::get_close_matches(name.as_str(), &unlisted, 1, MISNAMED_LIKENESS);
     near.first().map(|key| json::join(parent, key))
@@ -382,7 +425,10 @@ struct Walk<'a> {
 
 /// A property that must not be there is judged by its absence.
 fn is_forbidden(schema: &Value) -> bool {
-    schema.get("not").and_then(Value::as_object).is_some_and(serde_json::Map::is_empty)
+    schema
+        .get("not")
+        .and_then(Value::as_object)
+        .is_some_and(serde_json::Map::is_empty)
 }
 
 impl<'a> Walk<'a> {
@@ -664,7 +710,10 @@ fn rule_at(root: &Value, value: &Value, pointer: &str) -> Option<String> {
 /// The rule that a document breaks which is no document of this kind at all: that of its first
 /// required field.
 pub fn rule_of_whole(rulebook: &Rulebook, kind: &str) -> Option<String> {
-    rulebook.kinds.get(kind).and_then(|known| first_rule(&known.schema))
+    rulebook
+        .kinds
+        .get(kind)
+        .and_then(|known| first_rule(&known.schema))
 }
 
 fn first_rule(root: &Value) -> Option<String> {

@@ -261,7 +261,10 @@ pub fn classes(lock: &str) -> Result<BTreeMap<(Document, String), Class>, Vec<Tr
     let mut problems = Vec::new();
     let entries = parse_lock(lock, &mut problems);
     if problems.is_empty() {
-        Ok(entries.into_iter().map(|(place, hash, class)| ((place.document, hash), class)).collect())
+        Ok(entries
+            .into_iter()
+            .map(|(place, hash, class)| ((place.document, hash), class))
+            .collect())
     } else {
         Err(problems)
     }

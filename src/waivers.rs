@@ -58,9 +58,15 @@ pub fn apply(record: &mut RunRecord, waivers: &[Waiver], today: jiff::civil::Dat
     }
     for (waiver, used) in waivers.iter().zip(used) {
         if waiver.expires < today {
-            problems.push(format!("the waiver of {} expired on {}: {}", waiver.rule, waiver.expires, waiver.reason));
+            problems.push(format!(
+                "the waiver of {} expired on {}: {}",
+                waiver.rule, waiver.expires, waiver.reason
+            ));
         } else if !used {
-            problems.push(format!("the waiver of {} waives nothing any more: remove it", waiver.rule));
+            problems.push(format!(
+                "the waiver of {} waives nothing any more: remove it",
+                waiver.rule
+            ));
         }
     }
     problems

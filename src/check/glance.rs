@@ -67,7 +67,11 @@ struct Text {
 #[derive(Debug)]
 enum Pattern {
     /// A literal start, then so many characters of one class, and nothing else.
-    Run { start: Box<str>, class: [bool; 128], count: usize },
+    Run {
+        start: Box<str>,
+        class: [bool; 128],
+        count: usize,
+    },
     /// Anything else, on the linear engine.
     Other(regex::Regex),
 }
@@ -121,19 +125,37 @@ impl Glance {
         }
         let mut written = Vec::new();
         for rule in rulebook.rules.values() {
-            let Origin::Written(check) = &rule.origin else { continue };
+            let Origin::Written(check) = &rule.origin else {
+                continue;
+            };
             if check.kind() != Some(kind) {
                 continue;
             }
-            let Check::Conforms { at, schema, .. } = check else { return None };
+            let Check::Conforms { at, schema, .. } = check else {
+                return None;
+            };
             written.push((at.as_str(), rule.id.as_str(), schema));
         }
-        let mut compiler = Compiler { judged: Vec::new(), rules: Vec::new(), written, reached: 0 };
-        let own = Part { root: &known.schema, schema: &known.schema, is_own: true };
+        let mut compiler = Compiler {
+            judged: Vec::new(),
+            rules: Vec::new(),
+            written,
+            reached: 0,
+        };
+        let own = Part {
+            root: &known.schema,
+            schema: &known.schema,
+            is_own: true,
+        };
         let root = compiler.place("", vec![own], true)?;
         compiler.judge_once(root.object.as_ref().and_then(|o| o.index))?;
-        let is_understood = compiler.reached == compiler.written.len() && compiler.judged.len() <= OBJECTS_MAX;
-        is_understood.then_some(Self { root, judged: compiler.judged, rules: compiler.rules })
+        let is_understood =
+            compiler.reached == compiler.written.len() && compiler.judged.len() <= OBJECTS_MAX;
+        is_understood.then_some(Self {
+            root,
+            judged: compiler.judged,
+            rules: compiler.rules,
+        })
     }
 }
 
@@ -146,17 +168,28 @@ impl<'a> Compiler<'a> {
         for (at, _, schema) in &self.written {
             if *at == pointer {
                 self.reached += 1;
-                parts.push(Part { root: schema, schema, is_own: false });
+                parts.push(Part {
+                    root: schema,
+                    schema,
+                    is_own: false,
+                });
             }
         }
-        let mut place = Place { types: ANY, text: None, object: None, items: None };
+        let mut place = Place {
+            types: ANY,
+            text: None,
+            object: None,
+            items: None,
+        };
         if parts.is_empty() {
             return Some(place);
         }
         let parts = expanded(parts)?;
         let mut text = Text::default();
         for part in &parts {
-            let Value::Object(keywords) = part.schema else { continue };
+            let Value::Object(keywords) = part.schema else {
+                continue;
+            };
             for (keyword, value) in keywords {
                 understand(keyword, value, &mut place.types, &mut text)?;
             }
@@ -169,7 +202,11 @@ impl<'a> Compiler<'a> {
         }
         if place.types & ARRAY != 0 {
             let inside: Vec<Part<'a>> = beneath(&parts, |part| part.schema.get("items"));
-            place.items = Some(Box::new(self.place(&format!("{pointer}/*"), inside, false)?));
+            place.items = Some(Box::new(self.place(
+                &format!("{pointer}/*"),
+                inside,
+                false,
+            )?));
         }
         Some(place)
     }
@@ -199,20 +236,33 @@ impl<'a> Compiler<'a> {
             let rules = self.written_at(pointer);
             judged.always.extend(rules);
         }
-        let mut object = Object { index: None, members: Vec::new(), required: 0, others: None };
+        let mut object = Object {
+            index: None,
+            members: Vec::new(),
+            required: 0,
+            others: None,
+        };
         for (bit, name) in names.iter().enumerate() {
             let at = join(pointer, name);
             let own = parts.iter().filter(|part| part.is_own);
             let own = own.filter_map(|part| listed(part, name)?.get(RULE_KEY)?.as_str());
-            let mut rules: Vec<usize> = own.collect::<Vec<_>>().into_iter().map(|rule| self.rule(rule)).collect();
+            let mut rules: Vec<usize> = own
+                .collect::<Vec<_>>()
+                .into_iter()
+                .map(|rule| self.rule(rule))
+                .collect();
             if required.contains(name) {
                 object.required |= 1 << bit;
                 judged.always.append(&mut rules);
             }
             rules.extend(self.written_at(&at));
             judged.present.push(rules);
-            let here = beneath(parts, |part| listed(part, name).or_else(|| part.schema.get("additionalProperties")));
-            object.members.push((Name::new(name)?, self.place(&at, here, is_single)?));
+            let here = beneath(parts, |part| {
+                listed(part, name).or_else(|| part.schema.get("additionalProperties"))
+            });
+            object
+                .members
+                .push((Name::new(name)?, self.place(&at, here, is_single)?));
         }
         object.others = self.others(pointer, parts, &mut judged)?;
         judged.always.sort_unstable();
@@ -228,9 +278,16 @@ impl<'a> Compiler<'a> {
     }
 
     /// What members that no schema lists may be; inner none where there may not be any.
-    fn others(&mut self, pointer: &str, parts: &[Part<'a>], judged: &mut Judged) -> Option<Option<Place>> {
+    fn others(
+        &mut self,
+        pointer: &str,
+        parts: &[Part<'a>],
+        judged: &mut Judged,
+    ) -> Option<Option<Place>> {
         let own = parts.iter().filter(|part| part.is_own);
-        let closed: Vec<&str> = own.filter_map(|part| part.schema.get(OTHER_FIELDS_KEY)?.as_str()).collect();
+        let closed: Vec<&str> = own
+            .filter_map(|part| part.schema.get(OTHER_FIELDS_KEY)?.as_str())
+            .collect();
         if closed.len() > 1 {
             return None;
         }
@@ -238,7 +295,8 @@ impl<'a> Compiler<'a> {
             let rule = self.rule(rule);
             judged.always.push(rule);
         }
-        let refuses = |part: &Part<'_>| part.schema.get("additionalProperties") == Some(&Value::Bool(false));
+        let refuses =
+            |part: &Part<'_>| part.schema.get("additionalProperties") == Some(&Value::Bool(false));
         if !closed.is_empty() || parts.iter().any(refuses) {
             return Some(None);
         }
@@ -249,7 +307,9 @@ impl<'a> Compiler<'a> {
     /// A rule that the whole document always gives to judge is not judged again further inside.
     /// Nothing where two objects inside share one.
     fn judge_once(&mut self, root: Option<usize>) -> Option<()> {
-        let always = root.map(|root| self.judged[root].always.clone()).unwrap_or_default();
+        let always = root
+            .map(|root| self.judged[root].always.clone())
+            .unwrap_or_default();
         let mut seen = always.clone();
         for (index, judged) in self.judged.iter_mut().enumerate() {
             let is_root = Some(index) == root;
@@ -258,7 +318,11 @@ impl<'a> Compiler<'a> {
                     rules.retain(|rule| !always.contains(rule));
                 }
             }
-            let rules = judged.present.iter().flatten().chain(judged.always.iter().filter(|_| !is_root));
+            let rules = judged
+                .present
+                .iter()
+                .flatten()
+                .chain(judged.always.iter().filter(|_| !is_root));
             for rule in rules {
                 if seen.contains(rule) {
                     return None;
@@ -270,15 +334,23 @@ impl<'a> Compiler<'a> {
     }
 
     fn rule(&mut self, id: &str) -> usize {
-        self.rules.iter().position(|rule| rule == id).unwrap_or_else(|| {
-            self.rules.push(id.to_owned());
-            self.rules.len() - 1
-        })
+        self.rules
+            .iter()
+            .position(|rule| rule == id)
+            .unwrap_or_else(|| {
+                self.rules.push(id.to_owned());
+                self.rules.len() - 1
+            })
     }
 
     /// Written rules that look at that very place.
     fn written_at(&mut self, pointer: &str) -> Vec<usize> {
-        let ids: Vec<&str> = self.written.iter().filter(|(at, ..)| *at == pointer).map(|(_, id, _)| *id).collect();
+        let ids: Vec<&str> = self
+            .written
+            .iter()
+            .filter(|(at, ..)| *at == pointer)
+            .map(|(_, id, _)| *id)
+            .collect();
         ids.into_iter().map(|id| self.rule(id)).collect()
     }
 }
@@ -288,8 +360,19 @@ fn listed<'a>(part: &Part<'a>, name: &str) -> Option<&'a Value> {
 }
 
 /// The schemas that apply further inside.
-fn beneath<'a>(parts: &[Part<'a>], inside: impl Fn(&Part<'a>) -> Option<&'a Value>) -> Vec<Part<'a>> {
-    parts.iter().filter_map(|part| Some(Part { schema: inside(part)?, ..*part })).collect()
+fn beneath<'a>(
+    parts: &[Part<'a>],
+    inside: impl Fn(&Part<'a>) -> Option<&'a Value>,
+) -> Vec<Part<'a>> {
+    parts
+        .iter()
+        .filter_map(|part| {
+            Some(Part {
+                schema: inside(part)?,
+                ..*part
+            })
+        })
+        .collect()
 }
 
 /// The schemas with all that they refer to.
@@ -301,9 +384,18 @@ fn expanded(mut waiting: Vec<Part<'_>>) -> Option<Vec<Part<'_>>> {
         }
         if let Some(reference) = part.schema.get("$ref") {
             let target = part.root.pointer(reference.as_str()?.strip_prefix('#')?)?;
-            waiting.push(Part { schema: target, ..part });
+            waiting.push(Part {
+                schema: target,
+                ..part
+            });
         }
-        for schema in part.schema.get("allOf").and_then(Value::as_array).into_iter().flatten() {
+        for schema in part
+            .schema
+            .get("allOf")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             waiting.push(Part { schema, ..part });
         }
         found.push(part);
@@ -315,8 +407,21 @@ fn expanded(mut waiting: Vec<Part<'_>>) -> Option<Vec<Part<'_>>> {
 fn understand(keyword: &str, value: &Value, types: &mut u8, text: &mut Text) -> Option<()> {
     match keyword {
         // Understood where members and items are looked at, or of no consequence.
-        "properties" | "required" | "additionalProperties" | "items" | "$ref" | "allOf" | "$schema" | "$id" | "$defs"
-        | "$comment" | "title" | "description" | "examples" | "deprecated" | "default" => {}
+        "properties"
+        | "required"
+        | "additionalProperties"
+        | "items"
+        | "$ref"
+        | "allOf"
+        | "$schema"
+        | "$id"
+        | "$defs"
+        | "$comment"
+        | "title"
+        | "description"
+        | "examples"
+        | "deprecated"
+        | "default" => {}
         name if name.starts_with("x-") => {}
         "type" => *types &= types_of(value)?,
         "not" => {
@@ -326,7 +431,11 @@ fn understand(keyword: &str, value: &Value, types: &mut u8, text: &mut Text) -> 
         "const" => options(std::slice::from_ref(value), types, text)?,
         "enum" => options(value.as_array()?, types, text)?,
         "pattern" => text.patterns.push(Pattern::new(value.as_str()?)?),
-        "minLength" => text.characters_min = text.characters_min.max(usize::try_from(value.as_u64()?).ok()?),
+        "minLength" => {
+            text.characters_min = text
+                .characters_min
+                .max(usize::try_from(value.as_u64()?).ok()?)
+        }
         "maxLength" => {
             let limit = usize::try_from(value.as_u64()?).ok()?;
             text.characters_max = Some(text.characters_max.map_or(limit, |known| known.min(limit)));
@@ -351,8 +460,12 @@ fn types_of(value: &Value) -> Option<u8> {
         })
     };
     match value {
-        Value::Array(several) => several.iter().try_fold(0, |types, value| Some(types | one(value)?)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => one(value),
+        Value::Array(several) => several
+            .iter()
+            .try_fold(0, |types, value| Some(types | one(value)?)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            one(value)
+        }
     }
 }
 
@@ -394,8 +507,13 @@ impl Text {
             return false;
         }
         if self.characters_min > 0 || self.characters_max.is_some() {
-            let length = if text.is_ascii() { text.len() } else { text.chars().count() };
-            if length < self.characters_min || self.characters_max.is_some_and(|most| length > most) {
+            let length = if text.is_ascii() {
+                text.len()
+            } else {
+                text.chars().count()
+            };
+            if length < self.characters_min || self.characters_max.is_some_and(|most| length > most)
+            {
                 return false;
             }
         }
@@ -414,7 +532,10 @@ impl Pattern {
         let inside = pattern.strip_prefix('^')?.strip_suffix("}$")?;
         let (start, rest) = inside.split_once('[')?;
         let (class, count) = rest.split_once("]{")?;
-        if !start.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        if !start
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        {
             return None;
         }
         let mut allowed = [false; 128];
@@ -430,13 +551,24 @@ impl Pattern {
             }
             (*first..=last).for_each(|b| allowed[usize::from(b)] = true);
         }
-        Some(Self::Run { start: start.into(), class: allowed, count: count.parse().ok()? })
+        Some(Self::Run {
+            start: start.into(),
+            class: allowed,
+            count: count.parse().ok()?,
+        })
     }
 
     fn fits(&self, text: &str) -> bool {
         match self {
-            Self::Run { start, class, count } => text.strip_prefix(&**start).is_some_and(|run| {
-                run.len() == *count && run.bytes().all(|b| class.get(usize::from(b)).is_some_and(|is_in| *is_in))
+            Self::Run {
+                start,
+                class,
+                count,
+            } => text.strip_prefix(&**start).is_some_and(|run| {
+                run.len() == *count
+                    && run
+                        .bytes()
+                        .all(|b| class.get(usize::from(b)).is_some_and(|is_in| *is_in))
             }),
             Self::Other(regex) => regex.is_match(text),
         }
@@ -457,12 +589,18 @@ impl Name {
             mask[at] = u8::MAX;
         }
         let (head, head_mask) = (u64::from_le_bytes(head), u64::from_le_bytes(mask));
-        Some(Self { quoted: quoted.into(), head, head_mask })
+        Some(Self {
+            quoted: quoted.into(),
+            head,
+            head_mask,
+        })
     }
 
     /// True when the text begins with this name in its quotes.
     fn begins(&self, text: &[u8]) -> bool {
-        let is_likely = text.first_chunk().is_none_or(|head| u64::from_le_bytes(*head) & self.head_mask == self.head);
+        let is_likely = text
+            .first_chunk()
+            .is_none_or(|head| u64::from_le_bytes(*head) & self.head_mask == self.head);
         is_likely && text.starts_with(&self.quoted)
     }
 }
@@ -485,14 +623,25 @@ impl<'g> Look<'g> {
     pub(super) fn new(glance: &'g Glance) -> Self {
         let runs = vec![(0, 0); glance.judged.len()];
         let counts = vec![0; glance.rules.len()];
-        Self { glance, documents: 0, runs, counts, scratch: Scratch::default() }
+        Self {
+            glance,
+            documents: 0,
+            runs,
+            counts,
+            scratch: Scratch::default(),
+        }
     }
 
     /// True when the document surely breaks nothing; then it is counted.
     pub(super) fn passes(&mut self, document: &str) -> bool {
         self.scratch.met.clear();
         self.scratch.names.clear();
-        let mut tokens = Tokens { text: document, bytes: document.as_bytes(), at: 0, scratch: &mut self.scratch };
+        let mut tokens = Tokens {
+            text: document,
+            bytes: document.as_bytes(),
+            at: 0,
+            scratch: &mut self.scratch,
+        };
         let passes = document.len() <= DOCUMENT_BYTES_MAX
             && tokens.value(&self.glance.root, 0).is_some()
             && tokens.is_at_end();
@@ -533,7 +682,13 @@ impl<'g> Look<'g> {
             self.settle(object);
         }
         let mut judgement = Judgement::default();
-        for (rule, count) in self.glance.rules.iter().zip(&self.counts).filter(|(_, count)| **count > 0) {
+        for (rule, count) in self
+            .glance
+            .rules
+            .iter()
+            .zip(&self.counts)
+            .filter(|(_, count)| **count > 0)
+        {
             judgement.tallies.entry(rule.clone()).or_default().judged = *count;
         }
         (self.documents, judgement)
@@ -558,7 +713,12 @@ struct Scratch {
 }
 
 /// Where nothing is said.
-static FREE: Place = Place { types: ANY, text: None, object: None, items: None };
+static FREE: Place = Place {
+    types: ANY,
+    text: None,
+    object: None,
+    items: None,
+};
 
 /// Every byte of a word that is `byte`, as its high bit; right up to the first one.
 const fn equal_bytes(word: u64, byte: u8) -> u64 {
@@ -644,7 +804,10 @@ impl<'a> Tokens<'a> {
             self.at += 1;
             self.digits()?;
         }
-        let ends = self.bytes.get(self.at).is_none_or(|b| matches!(b, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'));
+        let ends = self
+            .bytes
+            .get(self.at)
+            .is_none_or(|b| matches!(b, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'));
         ends.then_some(())
     }
 
@@ -667,7 +830,10 @@ impl<'a> Tokens<'a> {
                 }
                 b'\\' => {
                     let escaped = self.bytes.get(self.at + 1)?;
-                    if !matches!(escaped, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') {
+                    if !matches!(
+                        escaped,
+                        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't'
+                    ) {
                         return None;
                     }
                     self.at += 2;
@@ -748,8 +914,12 @@ impl<'a> Tokens<'a> {
                     return None;
                 }
                 let rest = &self.bytes[self.at..];
-                let is_next = members.get(expected).is_some_and(|(name, _)| name.begins(rest));
-                let bit = is_next.then_some(expected).or_else(|| members.iter().position(|(name, _)| name.begins(rest)));
+                let is_next = members
+                    .get(expected)
+                    .is_some_and(|(name, _)| name.begins(rest));
+                let bit = is_next
+                    .then_some(expected)
+                    .or_else(|| members.iter().position(|(name, _)| name.begins(rest)));
                 let place = if let Some(bit) = bit {
                     let (name, place) = &members[bit];
                     if seen & (1 << bit) != 0 {
@@ -783,7 +953,9 @@ impl<'a> Tokens<'a> {
             if seen & object.required != object.required {
                 return None;
             }
-            self.scratch.met.extend(object.index.map(|index| (index, seen)));
+            self.scratch
+                .met
+                .extend(object.index.map(|index| (index, seen)));
         }
         Some(())
     }
@@ -793,7 +965,9 @@ impl<'a> Tokens<'a> {
         let start = self.at;
         let name = self.plain_string()?;
         let others = &self.scratch.names[first_name..];
-        let is_twice = others.iter().any(|(start, end)| self.bytes[*start..*end] == *name.as_bytes());
+        let is_twice = others
+            .iter()
+            .any(|(start, end)| self.bytes[*start..*end] == *name.as_bytes());
         // Some names have a meaning inside the reader; it refuses them.
         if is_twice || others.len() >= UNLISTED_MAX || name.starts_with('$') {
             return None;
@@ -825,16 +999,27 @@ mod tests {
     fn world() -> &'static World {
         static WORLD: OnceLock<World> = OnceLock::new();
         WORLD.get_or_init(|| {
-            let rulebook = Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"));
+            let rulebook = Rulebook::from_dir(Path::new("specs"))
+                .unwrap_or_else(|problems| panic!("{problems}"));
             let mut kinds = Vec::new();
             for subject in subjects(&rulebook) {
-                let Some(glance) = Glance::of(&rulebook, &subject.name) else { continue };
-                let Ok(plan) = Plan::new(&subject) else { continue };
+                let Some(glance) = Glance::of(&rulebook, &subject.name) else {
+                    continue;
+                };
+                let Ok(plan) = Plan::new(&subject) else {
+                    continue;
+                };
                 let mut documents = plan.documents(1);
-                let texts = (0..20).map(|n| documents.value(n).unwrap().to_string()).collect();
+                let texts = (0..20)
+                    .map(|n| documents.value(n).unwrap().to_string())
+                    .collect();
                 kinds.push((subject.name.clone(), glance, texts));
             }
-            World { rulebook, schemas: Schemas::default(), kinds }
+            World {
+                rulebook,
+                schemas: Schemas::default(),
+                kinds,
+            }
         })
     }
 
@@ -842,10 +1027,27 @@ mod tests {
     fn careful(kind: &str, text: &str) -> Option<BTreeMap<String, usize>> {
         let world = world();
         let parsed = crate::json::parse(text.as_bytes(), crate::json::Limits::default()).ok()?;
-        let payloads = vec![Payload { kind: kind.to_owned(), value: Arc::new(parsed.value), step: 0 }];
-        let judgement = judge(&world.rulebook, &world.schemas, &Evidence { payloads, ..Evidence::default() });
-        let judged = judgement.tallies.into_iter().filter(|(_, tally)| tally.judged > 0);
-        judgement.findings.is_empty().then(|| judged.map(|(rule, tally)| (rule, tally.judged)).collect())
+        let payloads = vec![Payload {
+            kind: kind.to_owned(),
+            value: Arc::new(parsed.value),
+            step: 0,
+        }];
+        let judgement = judge(
+            &world.rulebook,
+            &world.schemas,
+            &Evidence {
+                payloads,
+                ..Evidence::default()
+            },
+        );
+        let judged = judgement
+            .tallies
+            .into_iter()
+            .filter(|(_, tally)| tally.judged > 0);
+        judgement
+            .findings
+            .is_empty()
+            .then(|| judged.map(|(rule, tally)| (rule, tally.judged)).collect())
     }
 
     /// Whether the glance passes it; then both ways agree.
@@ -854,7 +1056,11 @@ mod tests {
         let passes = look.passes(text);
         if passes {
             let (_, judgement) = look.finish();
-            let counted = judgement.tallies.into_iter().map(|(rule, tally)| (rule, tally.judged)).collect();
+            let counted = judgement
+                .tallies
+                .into_iter()
+                .map(|(rule, tally)| (rule, tally.judged))
+                .collect();
             assert_eq!(careful(kind, text), Some(counted), "{kind}: {text}");
         }
         passes
@@ -862,11 +1068,29 @@ mod tests {
 
     #[test]
     fn every_event_has_a_glance_that_passes_what_is_fine() {
-        let events = world().kinds.iter().filter(|(kind, ..)| kind.starts_with("events/"));
-        assert_eq!(events.clone().count(), world().rulebook.kinds.keys().filter(|k| k.starts_with("events/")).count());
+        let events = world()
+            .kinds
+            .iter()
+            .filter(|(kind, ..)| kind.starts_with("events/"));
+        assert_eq!(
+            events.clone().count(),
+            world()
+                .rulebook
+                .kinds
+                .keys()
+                .filter(|k| k.starts_with("events/"))
+                .count()
+        );
         for (kind, glance, texts) in events {
-            let passed = texts.iter().filter(|text| agrees(kind, glance, text)).count();
-            assert!(passed > texts.len() / 2, "{kind}: {passed} of {}", texts.len());
+            let passed = texts
+                .iter()
+                .filter(|text| agrees(kind, glance, text))
+                .count();
+            assert!(
+                passed > texts.len() / 2,
+                "{kind}: {passed} of {}",
+                texts.len()
+            );
         }
     }
 
@@ -883,13 +1107,35 @@ mod tests {
 
     #[test]
     fn what_a_glance_does_not_read_is_left_to_the_careful_way() {
-        let (kind, glance, _) = world().kinds.iter().find(|(kind, ..)| kind == "events/MessageSent/4").unwrap();
-        assert!(agrees(kind, glance, "{}") && agrees(kind, glance, " {\"tags\": {\"a\": \"\\n\u{e9}\"}} "));
+        let (kind, glance, _) = world()
+            .kinds
+            .iter()
+            .find(|(kind, ..)| kind == "events/MessageSent/4")
+            .unwrap();
+        assert!(
+            agrees(kind, glance, "{}")
+                && agrees(kind, glance, " {\"tags\": {\"a\": \"\\n\u{e9}\"}} ")
+        );
         for text in [
-            "", "null", "[]", "{", "{}x", "{\"x\":1}", "{\"attempt\":null}", "{\"attempt\":1}", "{\"attempt\":\"1\",}",
-            "{\"attempt\":\"1\",\"attempt\":\"1\"}", "{\"attempt\" \"1\"}", "{\"attempt\":\"\\u0031\"}", "{\"attempt\":\"\\x\"}",
-            "{\"attempt\":\"\t\"}", "{\"from\":{\"channel\":\"SMS\"}}", "{\"tags\":{\"a\":\"\",\"a\":\"\"}}", "{\"tags\":{\"a\":1}}",
-            "{\"tags\":{\"$serde_json::private::Number\":\"1\"}}", "{\"attempt\":\"1\"",
+            "",
+            "null",
+            "[]",
+            "{",
+            "{}x",
+            "{\"x\":1}",
+            "{\"attempt\":null}",
+            "{\"attempt\":1}",
+            "{\"attempt\":\"1\",}",
+            "{\"attempt\":\"1\",\"attempt\":\"1\"}",
+            "{\"attempt\" \"1\"}",
+            "{\"attempt\":\"\\u0031\"}",
+            "{\"attempt\":\"\\x\"}",
+            "{\"attempt\":\"\t\"}",
+            "{\"from\":{\"channel\":\"SMS\"}}",
+            "{\"tags\":{\"a\":\"\",\"a\":\"\"}}",
+            "{\"tags\":{\"a\":1}}",
+            "{\"tags\":{\"$serde_json::private::Number\":\"1\"}}",
+            "{\"attempt\":\"1\"",
         ] {
             assert!(!agrees(kind, glance, text), "{text}");
         }
@@ -945,8 +1191,13 @@ mod tests {
         assert!(matches!(quick, Pattern::Run { .. }));
         let slow = regex::Regex::new(pattern).unwrap();
         for text in [
-            format!("FN{}", "0aF".repeat(10)), format!("FN{}", "0a".repeat(16)), format!("FN{}g", "0a".repeat(15)), String::new(),
-            format!("FX{}", "0a".repeat(16)), format!("FN{}\n", "0a".repeat(16)), format!("FN{}\u{e9}", "0a".repeat(15)),
+            format!("FN{}", "0aF".repeat(10)),
+            format!("FN{}", "0a".repeat(16)),
+            format!("FN{}g", "0a".repeat(15)),
+            String::new(),
+            format!("FX{}", "0a".repeat(16)),
+            format!("FN{}\n", "0a".repeat(16)),
+            format!("FN{}\u{e9}", "0a".repeat(15)),
         ] {
             assert_eq!(quick.fits(&text), slow.is_match(&text), "{text}");
         }

@@ -17,8 +17,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::cell::Cell;
 use std::fmt;
 use std::io::{self, BufReader, Read};
@@ -58,19 +58,37 @@ pub(super) fn judge_file(one: &One<'_>, source: &mut dyn Read) -> io::Result<Jud
         entry: 0,
         history: History::default(),
     };
-    let read = Rc::new(Cell::new(Allowance { file: FILE_BYTES_MAX, entry: ENTRY_BYTES_MAX }));
-    let limited = Limited { source, allowance: Rc::clone(&read) };
-    let mut deserializer = serde_json::Deserializer::from_reader(BufReader::with_capacity(64 * 1024, limited));
+    let read = Rc::new(Cell::new(Allowance {
+        file: FILE_BYTES_MAX,
+        entry: ENTRY_BYTES_MAX,
+    }));
+    let limited = Limited {
+        source,
+        allowance: Rc::clone(&read),
+    };
+    let mut deserializer =
+        serde_json::Deserializer::from_reader(BufReader::with_capacity(64 * 1024, limited));
     let mut take = |entry: &RawValue| {
         file.take(entry);
-        read.set(Allowance { entry: ENTRY_BYTES_MAX, ..read.get() });
+        read.set(Allowance {
+            entry: ENTRY_BYTES_MAX,
+            ..read.get()
+        });
     };
-    let mut steps = Steps { path: &["log", "entries"], take: &mut take };
-    let outcome = Below(&mut steps).deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    let mut steps = Steps {
+        path: &["log", "entries"],
+        take: &mut take,
+    };
+    let outcome = Below(&mut steps)
+        .deserialize(&mut deserializer)
+        .and_then(|()| deserializer.end());
     file.close();
     match outcome {
         Ok(()) => Ok(file.judged),
-        Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, format!("entry {}: {error}", file.entry + 1))),
+        Err(error) => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("entry {}: {error}", file.entry + 1),
+        )),
     }
 }
 
@@ -105,7 +123,9 @@ impl File<'_> {
                 self.judged.exchanges += 1;
                 self.history.bytes += bytes_of(&exchange);
                 self.history.exchanges.push(exchange);
-                if self.history.exchanges.len() >= HISTORY_EXCHANGES_MAX || self.history.bytes >= HISTORY_BYTES_MAX {
+                if self.history.exchanges.len() >= HISTORY_EXCHANGES_MAX
+                    || self.history.bytes >= HISTORY_BYTES_MAX
+                {
                     self.close();
                 }
             }
@@ -116,7 +136,9 @@ impl File<'_> {
     fn unreadable(&mut self, why: &str) {
         self.judged.unreadable_count += 1;
         if self.judged.unreadable.len() < UNREADABLE_SHOWN_MAX {
-            self.judged.unreadable.push(format!("entry {}: {why}", self.entry));
+            self.judged
+                .unreadable
+                .push(format!("entry {}: {why}", self.entry));
         }
     }
 
@@ -133,7 +155,11 @@ impl File<'_> {
         let mut judgement = judge(self.one.rulebook, self.one.schemas, &evidence);
         for finding in &mut judgement.findings {
             // An exchange is named by its entry.
-            if let Some(number) = finding.exchange.checked_sub(1).and_then(|index| numbers.get(index)) {
+            if let Some(number) = finding
+                .exchange
+                .checked_sub(1)
+                .and_then(|index| numbers.get(index))
+            {
                 finding.exchange = *number;
             }
         }
@@ -152,12 +178,24 @@ impl File<'_> {
             }
             request.body = data.bytes()?;
         }
-        let Some(found) = self.operations.find(&origin, &request) else { return Ok(None) };
+        let Some(found) = self.operations.find(&origin, &request) else {
+            return Ok(None);
+        };
         request.target = request.target.split_off(found.prefix);
-        let kind = found.operation.response.as_ref().and_then(|kind| self.one.rulebook.kinds.get(kind));
+        let kind = found
+            .operation
+            .response
+            .as_ref()
+            .and_then(|kind| self.one.rulebook.kinds.get(kind));
         let outcome = match entry.response.into_response()? {
-            Ok(response) => Outcome::Answered { body: body::read(&response, found.operation, kind), response },
-            Err(why) => Outcome::Fault { cause: "not-recorded".to_owned(), detail: why },
+            Ok(response) => Outcome::Answered {
+                body: body::read(&response, found.operation, kind),
+                response,
+            },
+            Err(why) => Outcome::Fault {
+                cause: "not-recorded".to_owned(),
+                detail: why,
+            },
         };
         Ok(Some(Exchange {
             step: self.entry,
@@ -170,7 +208,10 @@ impl File<'_> {
             request,
             outcome,
             expectation: Expectation::Either,
-            at: entry.started_date_time.parse().unwrap_or(Timestamp::UNIX_EPOCH),
+            at: entry
+                .started_date_time
+                .parse()
+                .unwrap_or(Timestamp::UNIX_EPOCH),
             credentials_hint: String::new(),
             setup: false,
         }))
@@ -206,15 +247,26 @@ impl<'a> Operations<'a> {
     /// A path that no document shows is the one that is configured; without one, the operation is
     /// not recognised.
     fn of(rulebook: &Rulebook, surroundings: &'a Surroundings) -> Self {
-        let all = rulebook.services.values().flat_map(|service| service.operations.values()).cloned();
+        let all = rulebook
+            .services
+            .values()
+            .flat_map(|service| service.operations.values())
+            .cloned();
         let all = all.filter_map(|mut operation| {
             if let Some(key) = operation.path_from.take() {
                 let at = format!("/{}/{key}", operation.service);
-                surroundings.configured.pointer(&at)?.as_str()?.clone_into(&mut operation.path);
+                surroundings
+                    .configured
+                    .pointer(&at)?
+                    .as_str()?
+                    .clone_into(&mut operation.path);
             }
             Some(operation)
         });
-        Self { all: all.collect(), surroundings }
+        Self {
+            all: all.collect(),
+            surroundings,
+        }
     }
 
     fn find(&self, origin: &str, request: &Request) -> Option<Found<'_>> {
@@ -228,12 +280,24 @@ impl<'a> Operations<'a> {
         for (service, base) in &self.surroundings.targets {
             let base = base.trim_end_matches('/');
             let path = url.strip_prefix(base).filter(|rest| rest.starts_with('/'));
-            let Some(path) = path.map(|rest| rest.split('?').next().unwrap_or_default()) else { continue };
+            let Some(path) = path.map(|rest| rest.split('?').next().unwrap_or_default()) else {
+                continue;
+            };
             let of_service = self.all.iter().filter(|o| o.service == *service);
-            let Some((operation, sent)) = recognise(of_service, request, path, &nothing) else { continue };
+            let Some((operation, sent)) = recognise(of_service, request, path, &nothing) else {
+                continue;
+            };
             let prefix = base.len().saturating_sub(origin.len());
             if best.as_ref().is_none_or(|(length, _)| base.len() > *length) {
-                best = Some((base.len(), Found { operation, sent, base: base.to_owned(), prefix }));
+                best = Some((
+                    base.len(),
+                    Found {
+                        operation,
+                        sent,
+                        base: base.to_owned(),
+                        prefix,
+                    },
+                ));
             }
         }
         best.map(|(_, found)| found)
@@ -245,11 +309,27 @@ impl<'a> Operations<'a> {
         let starts: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
         let mut best: Option<(usize, Found<'_>)> = None;
         for prefix in starts {
-            let Some((operation, sent)) = recognise(self.all.iter(), request, &path[prefix..], &nothing) else { continue };
-            let literal = operation.path.split('/').filter(|s| !s.is_empty() && !s.starts_with('{')).count();
+            let Some((operation, sent)) =
+                recognise(self.all.iter(), request, &path[prefix..], &nothing)
+            else {
+                continue;
+            };
+            let literal = operation
+                .path
+                .split('/')
+                .filter(|s| !s.is_empty() && !s.starts_with('{'))
+                .count();
             if best.as_ref().is_none_or(|(most, _)| literal > *most) {
                 let base = format!("{origin}{}", &path[..prefix]);
-                best = Some((literal, Found { operation, sent, base, prefix }));
+                best = Some((
+                    literal,
+                    Found {
+                        operation,
+                        sent,
+                        base,
+                        prefix,
+                    },
+                ));
             }
         }
         best.map(|(_, found)| found)
@@ -258,11 +338,17 @@ impl<'a> Operations<'a> {
 
 /// An absolute address as origin and request target.
 fn split(url: &str) -> Result<(String, String), String> {
-    let Some((scheme, rest)) = url.split_once("://") else { return Err(format!("no absolute address: {url}")) };
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return Err(format!("no absolute address: {url}"));
+    };
     let rest = rest.split('#').next().unwrap_or_default();
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (host, target) = rest.split_at(end);
-    let target = if target.starts_with('/') { target.to_owned() } else { format!("/{target}") };
+    let target = if target.starts_with('/') {
+        target.to_owned()
+    } else {
+        format!("/{target}")
+    };
     Ok((format!("{scheme}://{host}"), target))
 }
 
@@ -332,7 +418,10 @@ struct Content {
 
 impl PostData {
     fn bytes(self) -> Result<Vec<u8>, String> {
-        if let Some(text) = self.text.filter(|text| !text.is_empty() || self.params.is_empty()) {
+        if let Some(text) = self
+            .text
+            .filter(|text| !text.is_empty() || self.params.is_empty())
+        {
             return decoded(text, self.encoding.as_deref());
         }
         let mut form = form_urlencoded::Serializer::new(String::new());
@@ -348,7 +437,12 @@ impl RecordedResponse {
     fn into_response(self) -> Result<Result<Response, String>, String> {
         let status = match u16::try_from(self.status) {
             Ok(status @ 100..=999) => status,
-            Ok(_) | Err(_) => return Ok(Err(format!("no answer was recorded (status {})", self.status))),
+            Ok(_) | Err(_) => {
+                return Ok(Err(format!(
+                    "no answer was recorded (status {})",
+                    self.status
+                )));
+            }
         };
         let mut headers = headers(&self.headers);
         if let (None, Some(media_type)) = (headers.get("Content-Type"), &self.content.mime_type) {
@@ -357,19 +451,30 @@ impl RecordedResponse {
         let body = match self.content.text {
             Some(text) => decoded(text, self.content.encoding.as_deref())?,
             None if self.content.size > 0 => {
-                return Ok(Err(format!("the body of {} bytes was not recorded", self.content.size)));
+                return Ok(Err(format!(
+                    "the body of {} bytes was not recorded",
+                    self.content.size
+                )));
             }
             None => Vec::new(),
         };
-        Ok(Ok(Response { status, headers, body }))
+        Ok(Ok(Response {
+            status,
+            headers,
+            body,
+        }))
     }
 }
 
 fn decoded(text: String, encoding: Option<&str>) -> Result<Vec<u8>, String> {
     match encoding {
         None | Some("") => Ok(text.into_bytes()),
-        Some("base64") => STANDARD.decode(text.trim()).map_err(|error| format!("a body is not base64: {error}")),
-        Some(other) => Err(format!("a body is encoded as {other}, which HAR does not have")),
+        Some("base64") => STANDARD
+            .decode(text.trim())
+            .map_err(|error| format!("a body is not base64: {error}")),
+        Some(other) => Err(format!(
+            "a body is encoded as {other}, which HAR does not have"
+        )),
     }
 }
 
@@ -394,12 +499,19 @@ impl Read for Limited<'_> {
         let read = self.source.read(buffer)?;
         let size = read as u64;
         if size > entry {
-            return Err(io::Error::other(format!("larger than {ENTRY_BYTES_MAX} bytes")));
+            return Err(io::Error::other(format!(
+                "larger than {ENTRY_BYTES_MAX} bytes"
+            )));
         }
         if size > file {
-            return Err(io::Error::other(format!("the file is larger than {FILE_BYTES_MAX} bytes")));
+            return Err(io::Error::other(format!(
+                "the file is larger than {FILE_BYTES_MAX} bytes"
+            )));
         }
-        self.allowance.set(Allowance { file: file - size, entry: entry - size });
+        self.allowance.set(Allowance {
+            file: file - size,
+            entry: entry - size,
+        });
         Ok(read)
     }
 }
@@ -417,7 +529,11 @@ impl<'de> DeserializeSeed<'de> for Below<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        if self.0.path.is_empty() { deserializer.deserialize_seq(self) } else { deserializer.deserialize_map(self) }
+        if self.0.path.is_empty() {
+            deserializer.deserialize_seq(self)
+        } else {
+            deserializer.deserialize_map(self)
+        }
     }
 }
 
@@ -432,18 +548,29 @@ impl<'de> Visitor<'de> for Below<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let (name, rest) = self.0.path.split_first().ok_or_else(|| A::Error::custom("an object where a list is due"))?;
+        let (name, rest) = self
+            .0
+            .path
+            .split_first()
+            .ok_or_else(|| A::Error::custom("an object where a list is due"))?;
         let mut is_found = false;
         while let Some(key) = map.next_key::<String>()? {
             if key == *name && !is_found {
                 is_found = true;
-                let mut steps = Steps { path: rest, take: &mut *self.0.take };
+                let mut steps = Steps {
+                    path: rest,
+                    take: &mut *self.0.take,
+                };
                 map.next_value_seed(Below(&mut steps))?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        if is_found { Ok(()) } else { Err(A::Error::custom(format!("no HAR: there is no `{name}`"))) }
+        if is_found {
+            Ok(())
+        } else {
+            Err(A::Error::custom(format!("no HAR: there is no `{name}`")))
+        }
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
@@ -472,16 +599,23 @@ mod tests {
 
     fn rulebook() -> &'static Rulebook {
         static RULEBOOK: OnceLock<Rulebook> = OnceLock::new();
-        RULEBOOK.get_or_init(|| Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}")))
+        RULEBOOK.get_or_init(|| {
+            Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"))
+        })
     }
 
     /// The exchanges of a scenario as another tool records them.
     fn recorded(exchanges: &[Exchange]) -> Vec<Value> {
         let fields = |headers: &Headers| -> Vec<Value> {
-            headers.iter().map(|(name, value)| json!({"name": name, "value": value})).collect()
+            headers
+                .iter()
+                .map(|(name, value)| json!({"name": name, "value": value}))
+                .collect()
         };
         let record = |exchange: &Exchange| {
-            let Outcome::Answered { response, .. } = &exchange.outcome else { panic!("no answer in process") };
+            let Outcome::Answered { response, .. } = &exchange.outcome else {
+                panic!("no answer in process")
+            };
             let mut request = json!({
                 "method": exchange.request.method, "url": format!("{}{}", exchange.base, exchange.request.target),
                 "httpVersion": "HTTP/1.1", "headers": fields(&exchange.request.headers), "cookies": [],
@@ -506,16 +640,27 @@ mod tests {
         json!({"log": {"version": "1.2", "creator": {"name": "x"}, "pages": [{"id": "p"}], "entries": entries}}).to_string()
     }
 
-    fn check(text: &str, targets: &[(&str, &str)]) -> (Checker<'static>, Result<(), crate::check::CheckError>) {
-        let targets = targets.iter().map(|(service, url)| ((*service).to_owned(), (*url).to_owned()));
-        let surroundings = Surroundings { targets: targets.collect(), ..Surroundings::default() };
+    fn check(
+        text: &str,
+        targets: &[(&str, &str)],
+    ) -> (Checker<'static>, Result<(), crate::check::CheckError>) {
+        let targets = targets
+            .iter()
+            .map(|(service, url)| ((*service).to_owned(), (*url).to_owned()));
+        let surroundings = Surroundings {
+            targets: targets.collect(),
+            ..Surroundings::default()
+        };
         let mut checker = Checker::new(rulebook(), Kind::Har, surroundings);
         let result = checker.file("run.har", &mut text.as_bytes());
         (checker, result)
     }
 
     /// What is the same of a finding, recorded and live.
-    fn essence(findings: &[Finding], numbers: Option<&[usize]>) -> BTreeSet<(String, usize, String, String)> {
+    fn essence(
+        findings: &[Finding],
+        numbers: Option<&[usize]>,
+    ) -> BTreeSet<(String, usize, String, String)> {
         findings
             .iter()
             .map(|f| {
@@ -527,24 +672,45 @@ mod tests {
 
     /// What the same exchanges bring live, without what only a scenario can say of them.
     fn live(exchanges: Vec<Exchange>, configured: Value) -> Vec<Finding> {
-        let exchanges = exchanges.into_iter().map(|e| Exchange { expectation: Expectation::Either, ..e });
-        let evidence = Evidence { exchanges: exchanges.collect(), configured, ..Evidence::default() };
+        let exchanges = exchanges.into_iter().map(|e| Exchange {
+            expectation: Expectation::Either,
+            ..e
+        });
+        let evidence = Evidence {
+            exchanges: exchanges.collect(),
+            configured,
+            ..Evidence::default()
+        };
         judge(rulebook(), &Schemas::default(), &evidence).findings
     }
 
     fn exchanges_of(scenario: &str, fault: Option<Fault>) -> (Vec<Exchange>, Value) {
         let targets: BTreeMap<String, Target> = SERVICES
             .iter()
-            .map(|s| ((*s).to_owned(), Target::of_reference(s, &format!("http://127.0.0.1:9/{s}"))))
+            .map(|s| {
+                (
+                    (*s).to_owned(),
+                    Target::of_reference(s, &format!("http://127.0.0.1:9/{s}")),
+                )
+            })
             .collect();
-        let sessions = Offline::in_process(0, fault.into_iter().collect(), BTreeSet::new(), targets);
+        let sessions =
+            Offline::in_process(0, fault.into_iter().collect(), BTreeSet::new(), targets);
         static PLANNED: OnceLock<Vec<Planned<'static>>> = OnceLock::new();
         let planned = PLANNED.get_or_init(|| plan::all(rulebook()));
         let planned = planned.iter().find(|p| p.scenario.id == scenario).unwrap();
         let session = sessions.open(planned).unwrap();
         let schemas = Schemas::default();
         let calm = AtomicBool::new(false);
-        let story = play(rulebook(), &schemas, planned.service, &planned.scenario, session.as_ref(), 0, &calm);
+        let story = play(
+            rulebook(),
+            &schemas,
+            planned.service,
+            &planned.scenario,
+            session.as_ref(),
+            0,
+            &calm,
+        );
         (story.evidence.exchanges, story.evidence.configured)
     }
 
@@ -563,9 +729,19 @@ mod tests {
             let (checker, result) = check(&text, &[]);
             result.unwrap();
             let (record, counts) = checker.finish();
-            assert_eq!((counts.documents, counts.foreign), (exchanges.len(), 0), "{}", fault.id());
+            assert_eq!(
+                (counts.documents, counts.foreign),
+                (exchanges.len(), 0),
+                "{}",
+                fault.id()
+            );
             let live = live(exchanges, configured);
-            assert_eq!(essence(&record.findings, None), essence(&live, None), "{}", fault.id());
+            assert_eq!(
+                essence(&record.findings, None),
+                essence(&live, None),
+                "{}",
+                fault.id()
+            );
             found += live.len();
         }
         assert!(found > 5, "the faults show in {found} findings");
@@ -581,10 +757,13 @@ mod tests {
     #[test]
     fn entries_are_named_by_number_and_foreign_ones_passed_over() {
         let broken = |entry: &mut Value| {
-            let bytes = STANDARD.decode(entry["response"]["content"]["text"].as_str().unwrap()).unwrap();
+            let bytes = STANDARD
+                .decode(entry["response"]["content"]["text"].as_str().unwrap())
+                .unwrap();
             let mut body: Value = serde_json::from_slice(&bytes).unwrap();
             body["status"] = json!("done");
-            entry["response"]["content"] = json!({"size": 1, "mimeType": "application/json", "text": body.to_string()});
+            entry["response"]["content"] =
+                json!({"size": 1, "mimeType": "application/json", "text": body.to_string()});
         };
         let foreign = json!({
             "request": {"method": "GET", "url": "https://cdn.example/logo.png", "headers": []},
@@ -595,10 +774,23 @@ mod tests {
             let (checker, result) = check(&text, targets);
             result.unwrap();
             let (record, counts) = checker.finish();
-            assert_eq!((counts.documents, counts.foreign, counts.unreadable), (2, 1, 0));
-            let found: Vec<_> = record.findings.iter().map(|f| (f.rule.as_str(), f.exchange, f.step)).collect();
+            assert_eq!(
+                (counts.documents, counts.foreign, counts.unreadable),
+                (2, 1, 0)
+            );
+            let found: Vec<_> = record
+                .findings
+                .iter()
+                .map(|f| (f.rule.as_str(), f.exchange, f.step))
+                .collect();
             assert_eq!(found, [("flow/execution/status", 3, 3)]);
-            assert!(record.findings[0].reproduce.contains("http://reference.invalid/flow/v1/"), "{}", record.findings[0].reproduce);
+            assert!(
+                record.findings[0]
+                    .reproduce
+                    .contains("http://reference.invalid/flow/v1/"),
+                "{}",
+                record.findings[0].reproduce
+            );
         }
         let (checker, _) = check(&text, &[("flow", "http://other.invalid/flow")]);
         assert_eq!(checker.finish().1.foreign, 3);
@@ -608,7 +800,9 @@ mod tests {
     fn what_was_not_recorded_accuses_nobody() {
         let unrecorded = execution(|e| e["response"]["content"] = json!({"size": 99}));
         let blocked = execution(|e| e["response"]["status"] = json!(0));
-        let refused = execution(|e| e["response"] = json!({"status": 404, "content": {"size": 0, "text": ""}}));
+        let refused = execution(|e| {
+            e["response"] = json!({"status": 404, "content": {"size": 0, "text": ""}})
+        });
         let (checker, result) = check(&har(&[unrecorded, blocked, refused]), &[]);
         result.unwrap();
         let (record, counts) = checker.finish();
@@ -635,7 +829,15 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_har_is_an_error() {
-        for text in ["", "[]", "{}", "{\"log\": 1}", "{\"log\": {}}", "{\"log\": {\"entries\": [1,", "{\"log\": {\"entries\": []}} x"] {
+        for text in [
+            "",
+            "[]",
+            "{}",
+            "{\"log\": 1}",
+            "{\"log\": {}}",
+            "{\"log\": {\"entries\": [1,",
+            "{\"log\": {\"entries\": []}} x",
+        ] {
             assert!(check(text, &[]).1.is_err(), "{text}");
         }
         assert!(check("{\"log\": {\"entries\": []}}", &[]).1.is_ok());
@@ -646,7 +848,10 @@ mod tests {
         let start: &[u8] = b"{\"log\": {\"entries\": [\"";
         let mut endless = start.chain(io::repeat(b'x'));
         let mut checker = Checker::new(rulebook(), Kind::Har, Surroundings::default());
-        let error = checker.file("run.har", &mut endless).unwrap_err().to_string();
+        let error = checker
+            .file("run.har", &mut endless)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("entry 1"), "{error}");
     }
 }

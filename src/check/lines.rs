@@ -47,7 +47,11 @@ pub(super) fn begin(name: &str, source: &mut dyn Read) -> io::Result<(Vec<u8>, b
 /// True when one of the first two lines is an object of its own and the whole is no document: one
 /// of the two may be broken, and a document that is spread over lines begins with a part.
 fn is_by_line(start: &[u8]) -> bool {
-    let lines: Vec<&[u8]> = start.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).filter(|l| !l.is_empty()).collect();
+    let lines: Vec<&[u8]> = start
+        .split(|b| *b == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .filter(|l| !l.is_empty())
+        .collect();
     let is_document = |text: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
     let is_object = |line: &&&[u8]| line.starts_with(b"{") && is_document(line);
     lines.len() > 1 && !is_document(start) && lines.iter().take(2).any(|line| is_object(&line))
@@ -94,7 +98,12 @@ pub(super) fn judge(
             });
         }
         drop(judged);
-        let mut reader = Reader { source, rest: start.to_vec(), line: 1, is_done: false };
+        let mut reader = Reader {
+            source,
+            rest: start.to_vec(),
+            line: 1,
+            is_done: false,
+        };
         let mut order = Order::default();
         let mut spare: Vec<Vec<u8>> = (0..jobs * BLOCKS_PER_JOB).map(|_| Vec::new()).collect();
         let mut number = 0;
@@ -107,8 +116,17 @@ pub(super) fn judge(
             while let Ok(result) = results.try_recv() {
                 order.take(result, &room, &mut spare);
             }
-            let Some((line, bytes)) = reader.next(spare.pop().unwrap_or_default())? else { break };
-            if to_judge.send(Block { number, line, bytes }).is_err() {
+            let Some((line, bytes)) = reader.next(spare.pop().unwrap_or_default())? else {
+                break;
+            };
+            if to_judge
+                .send(Block {
+                    number,
+                    line,
+                    bytes,
+                })
+                .is_err()
+            {
                 break;
             }
             number += 1;
@@ -130,12 +148,20 @@ struct Order {
 }
 
 impl Order {
-    fn take(&mut self, (number, judged, bytes): (usize, Judged, Vec<u8>), room: &AtomicUsize, spare: &mut Vec<Vec<u8>>) {
+    fn take(
+        &mut self,
+        (number, judged, bytes): (usize, Judged, Vec<u8>),
+        room: &AtomicUsize,
+        spare: &mut Vec<Vec<u8>>,
+    ) {
         self.early.insert(number, (judged, bytes));
         while let Some((mut judged, bytes)) = self.early.remove(&self.next) {
             self.next += 1;
             spare.push(bytes);
-            judged.judgement.findings.truncate(room.load(Ordering::Relaxed));
+            judged
+                .judgement
+                .findings
+                .truncate(room.load(Ordering::Relaxed));
             room.fetch_sub(judged.judgement.findings.len(), Ordering::Relaxed);
             self.whole.judgement.merge(judged.judgement);
             self.whole.documents += judged.documents;
@@ -143,16 +169,28 @@ impl Order {
     }
 }
 
-fn block_of_lines(one: &One<'_>, kind: &str, glance: Option<&Glance>, block: &Block, room: &AtomicUsize) -> Judged {
+fn block_of_lines(
+    one: &One<'_>,
+    kind: &str,
+    glance: Option<&Glance>,
+    block: &Block,
+    room: &AtomicUsize,
+) -> Judged {
     let mut judged = Judged::default();
     let mut take = |mut judgement: Judgement| {
         let kept = judged.judgement.findings.len();
-        judgement.findings.truncate(room.load(Ordering::Relaxed).saturating_sub(kept));
+        judgement
+            .findings
+            .truncate(room.load(Ordering::Relaxed).saturating_sub(kept));
         judged.judgement.merge(judgement);
         judged.documents += 1;
     };
     if block.bytes.is_empty() {
-        take(one.unreadable(kind, block.line, &format!("more than {LINE_BYTES_MAX} bytes in one line")));
+        take(one.unreadable(
+            kind,
+            block.line,
+            &format!("more than {LINE_BYTES_MAX} bytes in one line"),
+        ));
     }
     // Where one line is not UTF-8, each is read for itself.
     let text = std::str::from_utf8(&block.bytes).ok();
@@ -160,7 +198,10 @@ fn block_of_lines(one: &One<'_>, kind: &str, glance: Option<&Glance>, block: &Bl
     let mut start = 0;
     let ends = memchr::memchr_iter(b'\n', &block.bytes).chain([block.bytes.len()]);
     for (index, end) in ends.enumerate() {
-        let passes = look.as_mut().zip(text).is_some_and(|(look, text)| look.passes(&text[start..end]));
+        let passes = look
+            .as_mut()
+            .zip(text)
+            .is_some_and(|(look, text)| look.passes(&text[start..end]));
         let line = &block.bytes[start..end];
         if !passes && !line.iter().all(u8::is_ascii_whitespace) {
             take(one.document(kind, block.line + index, line));
@@ -195,7 +236,8 @@ impl Reader<'_> {
         loop {
             if !self.is_done && buffer.len() < BLOCK_BYTES {
                 let wanted = (BLOCK_BYTES - buffer.len()) as u64;
-                self.is_done = (&mut *self.source).take(wanted).read_to_end(&mut buffer)? < wanted as usize;
+                self.is_done =
+                    (&mut *self.source).take(wanted).read_to_end(&mut buffer)? < wanted as usize;
             }
             if self.is_done {
                 return Ok((!buffer.is_empty()).then_some((line, buffer)));
@@ -216,7 +258,8 @@ impl Reader<'_> {
                 return Ok(Some((line, Vec::new())));
             }
             let wanted = buffer.len() as u64;
-            self.is_done = (&mut *self.source).take(wanted).read_to_end(&mut buffer)? < wanted as usize;
+            self.is_done =
+                (&mut *self.source).take(wanted).read_to_end(&mut buffer)? < wanted as usize;
         }
     }
 
@@ -224,7 +267,9 @@ impl Reader<'_> {
     fn skip_line(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
         loop {
             buffer.clear();
-            let read = (&mut *self.source).take(BLOCK_BYTES as u64).read_to_end(buffer)?;
+            let read = (&mut *self.source)
+                .take(BLOCK_BYTES as u64)
+                .read_to_end(buffer)?;
             if let Some(end) = buffer.iter().position(|b| *b == b'\n') {
                 self.rest.extend_from_slice(&buffer[end + 1..]);
                 return Ok(());
@@ -248,12 +293,21 @@ mod tests {
 
     fn rulebook() -> &'static Rulebook {
         static RULEBOOK: OnceLock<Rulebook> = OnceLock::new();
-        RULEBOOK.get_or_init(|| Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}")))
+        RULEBOOK.get_or_init(|| {
+            Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"))
+        })
     }
 
     fn check(name: &str, source: &mut (dyn Read + Send), jobs: usize) -> (RunRecord, usize) {
         let kind = Kind::parse(rulebook(), "com.svc.comms-api.message.sent").unwrap();
-        let mut checker = Checker::new(rulebook(), kind, Surroundings { jobs, ..Surroundings::default() });
+        let mut checker = Checker::new(
+            rulebook(),
+            kind,
+            Surroundings {
+                jobs,
+                ..Surroundings::default()
+            },
+        );
         checker.file(name, source).unwrap();
         let (record, counts) = checker.finish();
         (record, counts.documents)
@@ -261,7 +315,10 @@ mod tests {
 
     fn found(record: &RunRecord) -> Vec<(usize, &str, &str)> {
         let found = record.findings.iter();
-        found.inspect(|f| assert_eq!(f.step, f.exchange)).map(|f| (f.exchange, f.pointer.as_str(), f.kind.as_str())).collect()
+        found
+            .inspect(|f| assert_eq!(f.step, f.exchange))
+            .map(|f| (f.exchange, f.pointer.as_str(), f.kind.as_str()))
+            .collect()
     }
 
     #[test]
@@ -269,10 +326,22 @@ mod tests {
         let text = b"{\"attempt\":\"1\"}\r\n\n{\"attempt\":1}\n{broken\n\xff\xfe\n{\"attempt\":\"2\"}\n{\"x\":1}";
         let (record, documents) = check("events.ndjson", &mut &text[..], 1);
         assert_eq!(documents, 6);
-        let wanted = [(3, "/attempt", "type"), (4, "", "unreadable"), (5, "", "unreadable"), (7, "/x", "extra-field")];
+        let wanted = [
+            (3, "/attempt", "type"),
+            (4, "", "unreadable"),
+            (5, "", "unreadable"),
+            (7, "/x", "extra-field"),
+        ];
         assert_eq!(found(&record), wanted);
         for finding in &record.findings {
-            assert!(record.rules.iter().any(|r| r.id == finding.rule && r.findings > 0), "{}", finding.rule);
+            assert!(
+                record
+                    .rules
+                    .iter()
+                    .any(|r| r.id == finding.rule && r.findings > 0),
+                "{}",
+                finding.rule
+            );
         }
     }
 
@@ -289,7 +358,10 @@ mod tests {
         let (one, documents) = check("events.ndjson", &mut text.as_bytes(), 1);
         let (four, _) = check("events.ndjson", &mut text.as_bytes(), 4);
         assert_eq!((documents, one.findings.len()), (20_000, 58));
-        assert_eq!(serde_json::to_string(&one).unwrap(), serde_json::to_string(&four).unwrap());
+        assert_eq!(
+            serde_json::to_string(&one).unwrap(),
+            serde_json::to_string(&four).unwrap()
+        );
     }
 
     #[test]
@@ -312,7 +384,10 @@ mod tests {
         let mut source = (&b"{}\n"[..]).chain(long).chain(&b"\n{\"x\":1}\n"[..]);
         let (record, documents) = check("events.jsonl", &mut source, 2);
         assert_eq!(documents, 3);
-        assert_eq!(found(&record), [(2, "", "unreadable"), (3, "/x", "extra-field")]);
+        assert_eq!(
+            found(&record),
+            [(2, "", "unreadable"), (3, "/x", "extra-field")]
+        );
     }
 
     #[test]
@@ -320,6 +395,9 @@ mod tests {
         let text = "1\n".repeat(12_000);
         let (record, documents) = check("events.ndjson", &mut text.as_bytes(), 2);
         assert_eq!((documents, record.findings.len()), (12_000, 10_000));
-        assert_eq!(record.rules.iter().map(|r| r.findings).sum::<usize>(), 12_000);
+        assert_eq!(
+            record.rules.iter().map(|r| r.findings).sum::<usize>(),
+            12_000
+        );
     }
 }

@@ -49,12 +49,18 @@ impl Kind {
             "token" => return Ok(Self::Token),
             "qr" => return Ok(Self::Qr),
             "har" => return Ok(Self::Har),
-            _ if rulebook.kinds.contains_key(text) => return Ok(Self::Representation(text.to_owned())),
+            _ if rulebook.kinds.contains_key(text) => {
+                return Ok(Self::Representation(text.to_owned()));
+            }
             _ => {}
         }
         match rulebook.event_types.get(text) {
             Some(Some(kind)) => return Ok(Self::Representation(kind.clone())),
-            Some(None) => return Err(format!("no document shows the payload of {text}, so nothing can be judged")),
+            Some(None) => {
+                return Err(format!(
+                    "no document shows the payload of {text}, so nothing can be judged"
+                ));
+            }
             None => {}
         }
         let mut known = vec!["token", "qr", "har"];
@@ -105,7 +111,9 @@ pub enum CheckError {
         source: std::io::Error,
     },
     /// It is too large to be read whole.
-    #[error("{name} is larger than {limit} bytes; one document a line (.ndjson) is judged at any size")]
+    #[error(
+        "{name} is larger than {limit} bytes; one document a line (.ndjson) is judged at any size"
+    )]
     TooLarge {
         /// The file.
         name: String,
@@ -145,12 +153,24 @@ impl<'a> Checker<'a> {
     pub fn new(rulebook: &'a Rulebook, kind: Kind, surroundings: Surroundings) -> Self {
         let recorder = Recorder::new(rulebook, BTreeMap::new(), 0);
         let schemas = Schemas::default();
-        Self { rulebook, schemas, kind, surroundings, recorder, kept: 0, outcome: Counts::default(), notes: Vec::new() }
+        Self {
+            rulebook,
+            schemas,
+            kind,
+            surroundings,
+            recorder,
+            kept: 0,
+            outcome: Counts::default(),
+            notes: Vec::new(),
+        }
     }
 
     /// Judges a file: one document, or one a line where its name or its first lines say so.
     pub fn file(&mut self, name: &str, source: &mut (dyn Read + Send)) -> Result<(), CheckError> {
-        let unreadable = |source| CheckError::Unreadable { name: name.to_owned(), source };
+        let unreadable = |source| CheckError::Unreadable {
+            name: name.to_owned(),
+            source,
+        };
         let judgement = match self.kind.clone() {
             Kind::Representation(kind) => {
                 let (start, by_line) = lines::begin(name, source).map_err(unreadable)?;
@@ -178,7 +198,9 @@ impl<'a> Checker<'a> {
     /// The record of all files, and how much was judged.
     pub fn finish(self) -> (RunRecord, Counts) {
         let kind = self.kind;
-        let mut record = self.recorder.finish_judged(|rule: &Rule| kind.is_of(&rule.service));
+        let mut record = self
+            .recorder
+            .finish_judged(|rule: &Rule| kind.is_of(&rule.service));
         if kind == Kind::Har {
             record.summary.exchanges = self.outcome.documents;
         }
@@ -222,29 +244,43 @@ impl<'a> Checker<'a> {
         let one = self.one(name);
         let keep = FINDINGS_MAX.saturating_sub(self.kept);
         let judged = lines::judge(&one, kind, start, source, self.surroundings.jobs, keep)
-            .map_err(|source| CheckError::Unreadable { name: name.to_owned(), source })?;
+            .map_err(|source| CheckError::Unreadable {
+                name: name.to_owned(),
+                source,
+            })?;
         self.outcome.documents += judged.documents;
         Ok(judged.judgement)
     }
 
     fn har(&mut self, name: &str, source: &mut dyn Read) -> Result<Judgement, CheckError> {
-        let judged = har::judge_file(&self.one(name), source)
-            .map_err(|source| CheckError::Unreadable { name: name.to_owned(), source })?;
+        let judged =
+            har::judge_file(&self.one(name), source).map_err(|source| CheckError::Unreadable {
+                name: name.to_owned(),
+                source,
+            })?;
         self.outcome.documents += judged.exchanges;
         self.outcome.foreign += judged.foreign;
         self.outcome.unreadable += judged.unreadable_count;
-        self.notes.extend(judged.unreadable.iter().map(|why| format!("{name}: {why}")));
+        self.notes
+            .extend(judged.unreadable.iter().map(|why| format!("{name}: {why}")));
         Ok(judged.judgement)
     }
 
     fn one<'b>(&'b self, name: &'b str) -> One<'b> {
-        One { rulebook: self.rulebook, schemas: &self.schemas, surroundings: &self.surroundings, name }
+        One {
+            rulebook: self.rulebook,
+            schemas: &self.schemas,
+            surroundings: &self.surroundings,
+            name,
+        }
     }
 
     /// Takes a file's judgement, without more findings than can be kept.
     fn take(&mut self, name: &str, mut judgement: Judgement) {
         let counted: usize = judgement.tallies.values().map(|t| t.findings).sum();
-        judgement.findings.truncate(FINDINGS_MAX.saturating_sub(self.kept));
+        judgement
+            .findings
+            .truncate(FINDINGS_MAX.saturating_sub(self.kept));
         self.kept += judgement.findings.len();
         self.outcome.unlisted += counted - judgement.findings.len();
         self.recorder.add_judgement(name, judgement);
@@ -273,7 +309,11 @@ impl One<'_> {
     fn payloads(&self, line: usize, payloads: Vec<(&str, Value)>) -> Judgement {
         let payloads = payloads
             .into_iter()
-            .map(|(kind, value)| Payload { kind: kind.to_owned(), value: Arc::new(value), step: line })
+            .map(|(kind, value)| Payload {
+                kind: kind.to_owned(),
+                value: Arc::new(value),
+                step: line,
+            })
             .collect();
         let evidence = Evidence {
             scenario: self.name.to_owned(),
@@ -322,9 +362,15 @@ fn whole(name: &str, mut start: Vec<u8>, source: &mut dyn Read) -> Result<Vec<u8
     source
         .take((WHOLE_BYTES_MAX + 1).saturating_sub(start.len() as u64))
         .read_to_end(&mut start)
-        .map_err(|source| CheckError::Unreadable { name: name.to_owned(), source })?;
+        .map_err(|source| CheckError::Unreadable {
+            name: name.to_owned(),
+            source,
+        })?;
     if start.len() as u64 > WHOLE_BYTES_MAX {
-        return Err(CheckError::TooLarge { name: name.to_owned(), limit: WHOLE_BYTES_MAX });
+        return Err(CheckError::TooLarge {
+            name: name.to_owned(),
+            limit: WHOLE_BYTES_MAX,
+        });
     }
     Ok(start)
 }

@@ -46,7 +46,10 @@ impl One<'_> {
         let Some(address) = take_apart(text) else {
             return self.unreadable(QR, line, "no address: it has no `://`");
         };
-        let token = address.get("token").and_then(Value::as_str).map(str::to_owned);
+        let token = address
+            .get("token")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
         let mut judgement = self.payloads(line, vec![(QR, Value::Object(address))]);
         // A text that has not the shape of a token is told of once, as that.
         if let Some(token) = token.filter(|token| token.split('.').count() == 3) {
@@ -76,7 +79,10 @@ impl One<'_> {
             Ok(word) => {
                 document.insert("signature".to_owned(), Value::from(word));
             }
-            Err(why) => faults.push(Unreadable { pointer: "/signature", why }),
+            Err(why) => faults.push(Unreadable {
+                pointer: "/signature",
+                why,
+            }),
         }
         let mut judgement = self.payloads(line, vec![(TOKEN, Value::Object(document))]);
         for finding in &mut judgement.findings {
@@ -89,7 +95,12 @@ impl One<'_> {
 
     /// What the signature is: `valid`, `invalid`, or `unchecked` where the key is not known or the
     /// algorithm is wrong already. An error where it is none.
-    fn verify(&self, header: Option<&Value>, message: &str, signature: &str) -> Result<&'static str, String> {
+    fn verify(
+        &self,
+        header: Option<&Value>,
+        message: &str,
+        signature: &str,
+    ) -> Result<&'static str, String> {
         let algorithm = header.and_then(|h| h.get("alg")).and_then(Value::as_str);
         if algorithm.is_some_and(|a| a != "HS256") {
             return Ok("unchecked");
@@ -98,10 +109,16 @@ impl One<'_> {
             return Err("there is no signature".to_owned());
         }
         decode(signature)?;
-        let Some(key) = self.surroundings.api_key.as_deref() else { return Ok("unchecked") };
+        let Some(key) = self.surroundings.api_key.as_deref() else {
+            return Ok("unchecked");
+        };
         let key = DecodingKey::from_secret(key.as_bytes());
         let fits = crypto::verify(signature, message.as_bytes(), &key, Algorithm::HS256);
-        Ok(if fits.unwrap_or(false) { "valid" } else { "invalid" })
+        Ok(if fits.unwrap_or(false) {
+            "valid"
+        } else {
+            "invalid"
+        })
     }
 }
 
@@ -110,7 +127,10 @@ fn text(bytes: &[u8]) -> Result<&str, String> {
         return Err("it is empty".to_owned());
     }
     if bytes.len() > TEXT_BYTES_MAX {
-        return Err(format!("{} bytes where {TEXT_BYTES_MAX} are allowed", bytes.len()));
+        return Err(format!(
+            "{} bytes where {TEXT_BYTES_MAX} are allowed",
+            bytes.len()
+        ));
     }
     std::str::from_utf8(bytes).map_err(|e| format!("not valid UTF-8 at byte {}", e.valid_up_to()))
 }
@@ -124,7 +144,11 @@ fn take_apart(text: &str) -> Option<Map<String, Value>> {
     address.insert("host".to_owned(), Value::from(host));
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         // A parameter that is named like a part of the address is told apart from it.
-        let name = if matches!(&*name, "scheme" | "host") { format!("{name}=") } else { name.into_owned() };
+        let name = if matches!(&*name, "scheme" | "host") {
+            format!("{name}=")
+        } else {
+            name.into_owned()
+        };
         address.insert(name, Value::from(value.into_owned()));
     }
     Some(address)
@@ -139,7 +163,9 @@ fn json_part(part: &str) -> Result<Value, String> {
 }
 
 fn decode(part: &str) -> Result<Vec<u8>, String> {
-    URL_SAFE_NO_PAD.decode(part).map_err(|error| format!("not base64url without padding: {error}"))
+    URL_SAFE_NO_PAD
+        .decode(part)
+        .map_err(|error| format!("not base64url without padding: {error}"))
 }
 
 /// A part that cannot be read is not merely missing.
@@ -168,7 +194,9 @@ mod tests {
 
     fn rulebook() -> &'static Rulebook {
         static RULEBOOK: OnceLock<Rulebook> = OnceLock::new();
-        RULEBOOK.get_or_init(|| Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}")))
+        RULEBOOK.get_or_init(|| {
+            Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"))
+        })
     }
 
     fn found_as(kind: Kind, text: &str, api_key: Option<&str>) -> Vec<String> {
@@ -184,10 +212,18 @@ mod tests {
         assert_eq!(counts.documents, 1);
         for finding in &record.findings {
             let listed = record.rules.iter().find(|r| r.id == finding.rule);
-            assert!(listed.is_some_and(|r| r.findings > 0), "{} is not in the record", finding.rule);
+            assert!(
+                listed.is_some_and(|r| r.findings > 0),
+                "{} is not in the record",
+                finding.rule
+            );
         }
         let short = |rule: &str| rule.trim_start_matches("auth/registration-").to_owned();
-        record.findings.iter().map(|f| format!("{} {} {}", short(&f.rule), f.pointer, f.kind)).collect()
+        record
+            .findings
+            .iter()
+            .map(|f| format!("{} {} {}", short(&f.rule), f.pointer, f.kind))
+            .collect()
     }
 
     fn found(token: &str) -> Vec<String> {
@@ -201,12 +237,22 @@ mod tests {
     fn signed(header: &Value, claims: &Value, key: &str, algorithm: Algorithm) -> String {
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let message = format!("{}.{}", part(header), part(claims));
-        let signature = crypto::sign(message.as_bytes(), &EncodingKey::from_secret(key.as_bytes()), algorithm).unwrap();
+        let signature = crypto::sign(
+            message.as_bytes(),
+            &EncodingKey::from_secret(key.as_bytes()),
+            algorithm,
+        )
+        .unwrap();
         format!("{message}.{signature}")
     }
 
     fn token(claims: &Value) -> String {
-        signed(&json!({"alg": "HS256", "typ": "JWT"}), claims, KEY, Algorithm::HS256)
+        signed(
+            &json!({"alg": "HS256", "typ": "JWT"}),
+            claims,
+            KEY,
+            Algorithm::HS256,
+        )
     }
 
     fn changed(change: impl FnOnce(&mut Value)) -> String {
@@ -221,7 +267,10 @@ mod tests {
     fn a_token_as_an_application_builds_it_breaks_nothing() {
         assert_eq!(found(&token(&claims())), SILENT);
         assert_eq!(found(&format!("{}\n", token(&claims()))), SILENT);
-        assert_eq!(found(&changed(|c| c["context"]["auth_app_id"] = json!("42"))), SILENT);
+        assert_eq!(
+            found(&changed(|c| c["context"]["auth_app_id"] = json!("42"))),
+            SILENT
+        );
     }
 
     #[test]
@@ -231,7 +280,10 @@ mod tests {
             c["context"]["more"] = json!([1]);
         });
         assert_eq!(found(&free), SILENT);
-        #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are far below 2^52")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "seconds since 1970 are far below 2^52"
+        )]
         let fraction = changed(|c| {
             c["iat"] = json!(NOW as f64 + 0.25);
             c["exp"] = json!(NOW as f64 + 900.25);
@@ -251,24 +303,43 @@ mod tests {
 
     #[test]
     fn the_type_is_jwt() {
-        let other = signed(&json!({"alg": "HS256", "typ": "JWS"}), &claims(), KEY, Algorithm::HS256);
+        let other = signed(
+            &json!({"alg": "HS256", "typ": "JWS"}),
+            &claims(),
+            KEY,
+            Algorithm::HS256,
+        );
         assert_eq!(found(&other), ["token/header/typ /header/typ enum"]);
         let without = signed(&json!({"alg": "HS256"}), &claims(), KEY, Algorithm::HS256);
-        assert_eq!(found(&without), ["token/header/typ /header/typ missing-field"]);
+        assert_eq!(
+            found(&without),
+            ["token/header/typ /header/typ missing-field"]
+        );
     }
 
     #[test]
     fn the_key_is_the_applications() {
-        let other = signed(&json!({"alg": "HS256", "typ": "JWT"}), &claims(), "another", Algorithm::HS256);
+        let other = signed(
+            &json!({"alg": "HS256", "typ": "JWT"}),
+            &claims(),
+            "another",
+            Algorithm::HS256,
+        );
         assert_eq!(found(&other), ["token/signature /signature enum"]);
         assert_eq!(found_as(Kind::Token, &other, None), SILENT);
     }
 
     #[test]
     fn issuer_and_application_are_the_configured_ones() {
-        assert_eq!(found(&changed(|c| c["iss"] = json!("Other"))), ["token/issuer-is-application /claims/iss configured"]);
+        assert_eq!(
+            found(&changed(|c| c["iss"] = json!("Other"))),
+            ["token/issuer-is-application /claims/iss configured"]
+        );
         let other = changed(|c| c["context"]["auth_app_id"] = json!(43));
-        assert_eq!(found(&other), ["token/application-id /claims/context/auth_app_id configured"]);
+        assert_eq!(
+            found(&other),
+            ["token/application-id /claims/context/auth_app_id configured"]
+        );
     }
 
     #[test]
@@ -294,7 +365,10 @@ mod tests {
     #[test]
     fn an_identifier_is_no_personal_data() {
         let mail = changed(|c| c["context"]["custom_user_id"] = json!("a@b.example"));
-        assert_eq!(found(&mail), ["token/no-personal-data /claims/context/custom_user_id shape"]);
+        assert_eq!(
+            found(&mail),
+            ["token/no-personal-data /claims/context/custom_user_id shape"]
+        );
     }
 
     #[test]
@@ -307,14 +381,38 @@ mod tests {
             ("no token".to_owned(), "token/header  unreadable"),
             (format!("{header}.{claims}"), "token/header  unreadable"),
             (format!("{whole}.x"), "token/header  unreadable"),
-            (format!("{header}.{claims}."), "token/signature /signature unreadable"),
-            (format!("{header}.{claims}.{}", &signature[..20]), "token/signature /signature enum"),
-            (format!("{header}.{claims}.+/="), "token/signature /signature unreadable"),
-            (format!("{header}.{}.{signature}", &claims[..claims.len() / 2]), "token/claims /claims unreadable"),
-            (format!("{header}.b m.{signature}"), "token/claims /claims unreadable"),
-            (format!("{}.{claims}.{signature}", URL_SAFE_NO_PAD.encode("[")), "token/header /header unreadable"),
-            (format!("{}.{claims}.{signature}", URL_SAFE_NO_PAD.encode("[]")), "token/header /header type"),
-            ("\u{0}\u{1}.\u{2}.\u{3}".to_owned(), "token/header /header unreadable"),
+            (
+                format!("{header}.{claims}."),
+                "token/signature /signature unreadable",
+            ),
+            (
+                format!("{header}.{claims}.{}", &signature[..20]),
+                "token/signature /signature enum",
+            ),
+            (
+                format!("{header}.{claims}.+/="),
+                "token/signature /signature unreadable",
+            ),
+            (
+                format!("{header}.{}.{signature}", &claims[..claims.len() / 2]),
+                "token/claims /claims unreadable",
+            ),
+            (
+                format!("{header}.b m.{signature}"),
+                "token/claims /claims unreadable",
+            ),
+            (
+                format!("{}.{claims}.{signature}", URL_SAFE_NO_PAD.encode("[")),
+                "token/header /header unreadable",
+            ),
+            (
+                format!("{}.{claims}.{signature}", URL_SAFE_NO_PAD.encode("[]")),
+                "token/header /header type",
+            ),
+            (
+                "\u{0}\u{1}.\u{2}.\u{3}".to_owned(),
+                "token/header /header unreadable",
+            ),
             ("x".repeat(100_000), "token/header  unreadable"),
         ] {
             let found = found(&text);
@@ -327,11 +425,26 @@ mod tests {
         let qr = |text: String| found_as(Kind::Qr, &text, Some(KEY));
         let whole = token(&claims());
         assert_eq!(qr(format!("app://account?token={whole}")), SILENT);
-        assert_eq!(qr(format!("other://account?token={whole}")), ["qr/scheme-is-application /scheme configured"]);
-        assert_eq!(qr(format!("app://user?token={whole}")), ["qr/host /host enum"]);
-        assert_eq!(qr("app://account".to_owned()), ["qr/token /token missing-field"]);
-        assert_eq!(qr("app://account?token=abc".to_owned()), ["qr/token /token pattern"]);
-        assert_eq!(qr(format!("app://account?token={whole}&x=1")), ["qr/no-other-fields /x extra-field"]);
+        assert_eq!(
+            qr(format!("other://account?token={whole}")),
+            ["qr/scheme-is-application /scheme configured"]
+        );
+        assert_eq!(
+            qr(format!("app://user?token={whole}")),
+            ["qr/host /host enum"]
+        );
+        assert_eq!(
+            qr("app://account".to_owned()),
+            ["qr/token /token missing-field"]
+        );
+        assert_eq!(
+            qr("app://account?token=abc".to_owned()),
+            ["qr/token /token pattern"]
+        );
+        assert_eq!(
+            qr(format!("app://account?token={whole}&x=1")),
+            ["qr/no-other-fields /x extra-field"]
+        );
         assert_eq!(qr(whole.clone()), ["qr/scheme  unreadable"]);
         let old = changed(|c| c["iss"] = json!("Other"));
         assert_eq!(

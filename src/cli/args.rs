@@ -503,7 +503,12 @@ pub enum EventsCommand {
         /// Its schema name: the folder under events/.
         name: String,
         /// The rulebook's folder.
-        #[arg(long, value_name = "DIR", default_value = "specs", env = "CONFORMANT_SPECS")]
+        #[arg(
+            long,
+            value_name = "DIR",
+            default_value = "specs",
+            env = "CONFORMANT_SPECS"
+        )]
         specs: PathBuf,
     },
 }

@@ -30,40 +30,63 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     for path in &args.files {
         let name = path.display().to_string();
         let mut source = open(path)?;
-        checker.file(&name, source.as_mut()).map_err(|error| match &error {
-            CheckError::Unreadable { .. } => Failure::Trouble(error.to_string()),
-            CheckError::TooLarge { .. } => Failure::Usage(error.to_string()),
-        })?;
+        checker
+            .file(&name, source.as_mut())
+            .map_err(|error| match &error {
+                CheckError::Unreadable { .. } => Failure::Trouble(error.to_string()),
+                CheckError::TooLarge { .. } => Failure::Usage(error.to_string()),
+            })?;
     }
     for why in checker.notes() {
         note(why);
     }
     let (record, counts) = checker.finish();
-    let settings = Settings { strict: args.strict };
+    let settings = Settings {
+        strict: args.strict,
+    };
     let redactor = Redactor::new(&known.secrets);
     let mut keep = Keep::default();
     {
         let mut out = std::io::stdout();
         let mut console = output::console(&mut out, settings);
-        let mut stream = Stream::new(&redactor, vec![&mut console as &mut dyn Consumer, &mut keep]);
-        stream.send(RunEvent::Finished { record: Box::new(record) });
+        let mut stream = Stream::new(
+            &redactor,
+            vec![&mut console as &mut dyn Consumer, &mut keep],
+        );
+        stream.send(RunEvent::Finished {
+            record: Box::new(record),
+        });
     }
-    let record = keep.record.ok_or_else(|| Failure::Trouble("the check left no record".to_owned()))?;
+    let record = keep
+        .record
+        .ok_or_else(|| Failure::Trouble("the check left no record".to_owned()))?;
     output::write_reports(&reports, &record, settings)?;
     if counts.unlisted > 0 {
-        note(&format!("{} further findings are counted with their rules and not listed", counts.unlisted));
+        note(&format!(
+            "{} further findings are counted with their rules and not listed",
+            counts.unlisted
+        ));
     }
     let failing = |level: Level| level == Level::Must || args.strict;
     if counts.foreign > 0 {
-        note(&format!("{} entries belong to no documented operation", counts.foreign));
+        note(&format!(
+            "{} entries belong to no documented operation",
+            counts.foreign
+        ));
     }
     if counts.unreadable > 0 {
-        note(&format!("{} entries are no exchange and were passed over", counts.unreadable));
+        note(&format!(
+            "{} entries are no exchange and were passed over",
+            counts.unreadable
+        ));
     }
     if counts.unreadable > 0 && args.strict {
         return Ok(Exit::Usage);
     }
-    let failed = record.rules.iter().any(|r| r.verdict == Verdict::Fail && failing(r.level));
+    let failed = record
+        .rules
+        .iter()
+        .any(|r| r.verdict == Verdict::Fail && failing(r.level));
     Ok(match (failed, counts.documents) {
         (true, _) => Exit::Failed,
         (false, 0) => {

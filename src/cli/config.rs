@@ -2,7 +2,10 @@
 //!
 //! Secrets come from the environment alone: the file names them as `${NAME}`.
 
-#![expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the environment"
+)]
 
 use super::Failure;
 use super::args::RunArgs;
@@ -184,10 +187,16 @@ pub(super) fn read(args: &RunArgs) -> Result<Config, Failure> {
         Some(path) => parse(&path)?,
         None => ConfigFile::default(),
     };
-    let mut reader = Reader { problems: Vec::new(), secrets: Vec::new() };
+    let mut reader = Reader {
+        problems: Vec::new(),
+        secrets: Vec::new(),
+    };
     let config = reader.resolve(file, args);
     if reader.problems.is_empty() {
-        Ok(Config { secrets: reader.secrets, ..config })
+        Ok(Config {
+            secrets: reader.secrets,
+            ..config
+        })
     } else {
         Err(Failure::Usage(reader.problems.join("\nerror: ")))
     }
@@ -210,7 +219,11 @@ impl Known {
     /// A text of the application: `name`, `id`, `scheme`, `api_key`.
     pub(super) fn of_application(&self, key: &str) -> Option<String> {
         let value = self.values.get("application")?.get(key)?;
-        Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        Some(
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned),
+        )
     }
 }
 
@@ -220,17 +233,26 @@ pub(super) fn known(config: Option<&Path>) -> Result<Known, Failure> {
         Some(path) => parse(&path)?,
         None => ConfigFile::default(),
     };
-    let mut reader = Reader { problems: Vec::new(), secrets: Vec::new() };
+    let mut reader = Reader {
+        problems: Vec::new(),
+        secrets: Vec::new(),
+    };
     let mut targets = BTreeMap::new();
     for service in SERVICES {
         let in_file = file.targets.get(service).and_then(|t| t.url.clone());
         let url = environment(&format!("CONFORMANT_{}_URL", service.to_uppercase())).or(in_file);
         if let Some(url) = url {
-            targets.insert(service.to_owned(), reader.fill(&format!("targets.{service}.url"), &url));
+            targets.insert(
+                service.to_owned(),
+                reader.fill(&format!("targets.{service}.url"), &url),
+            );
         }
     }
     let auth = file.targets.remove("auth").unwrap_or_default();
-    let application = reader.application("targets.auth.application", auth.application.unwrap_or_default());
+    let application = reader.application(
+        "targets.auth.application",
+        auth.application.unwrap_or_default(),
+    );
     let is_reference = application.is_empty();
     let mut values = Target::of_reference("auth", "").values;
     if !is_reference {
@@ -240,7 +262,12 @@ pub(super) fn known(config: Option<&Path>) -> Result<Known, Failure> {
         values.insert("user_status_path".to_owned(), json!(path));
     }
     if reader.problems.is_empty() {
-        Ok(Known { targets, values, is_reference, secrets: reader.secrets })
+        Ok(Known {
+            targets,
+            values,
+            is_reference,
+            secrets: reader.secrets,
+        })
     } else {
         Err(Failure::Usage(reader.problems.join("\nerror: ")))
     }
@@ -282,7 +309,9 @@ impl Reader {
         for name in entries.keys() {
             if !SERVICES.contains(&name.as_str()) {
                 let known = SERVICES.join(", ");
-                self.problems.push(format!("targets.{name}: no such service; known are {known}"));
+                self.problems.push(format!(
+                    "targets.{name}: no such service; known are {known}"
+                ));
             }
         }
         for service in SERVICES {
@@ -320,25 +349,37 @@ impl Reader {
         let run_max = self.duration("limits.run (--global-timeout)", run, 600);
         let body_bytes_max = self.bytes(limits.body.as_deref());
         let rate = self.rate(limits.rate.as_deref());
-        Config { settings, timeout, body_bytes_max, run_max, rate, secrets: Vec::new() }
+        Config {
+            settings,
+            timeout,
+            body_bytes_max,
+            run_max,
+            rate,
+            secrets: Vec::new(),
+        }
     }
 
     fn target_flags(&mut self, args: &RunArgs, entries: &mut BTreeMap<String, TargetEntry>) {
         for flag in &args.targets {
             let Some((service, url)) = flag.split_once('=') else {
-                self.problems.push(format!("--target {flag}: write SERVICE=URL, such as flow=http://127.0.0.1:4010/flow"));
+                self.problems.push(format!(
+                    "--target {flag}: write SERVICE=URL, such as flow=http://127.0.0.1:4010/flow"
+                ));
                 continue;
             };
             let url = url.trim_end_matches('/');
             if service == "all" {
                 for service in SERVICES {
-                    entries.entry(service.to_owned()).or_default().url = Some(format!("{url}/{service}"));
+                    entries.entry(service.to_owned()).or_default().url =
+                        Some(format!("{url}/{service}"));
                 }
             } else if SERVICES.contains(&service) {
                 entries.entry(service.to_owned()).or_default().url = Some(url.to_owned());
             } else {
                 let known = SERVICES.join(", ");
-                self.problems.push(format!("--target {flag}: no service is named {service}; known are {known}, all"));
+                self.problems.push(format!(
+                    "--target {flag}: no service is named {service}; known are {known}, all"
+                ));
             }
         }
     }
@@ -346,26 +387,38 @@ impl Reader {
     fn target(&mut self, name: &str, entry: TargetEntry) -> Target {
         let upper = name.to_uppercase();
         let at = |key: &str| format!("targets.{name}.{key}");
-        let url = entry.url.map(|url| self.fill(&at("url"), &url)).unwrap_or_default();
+        let url = entry
+            .url
+            .map(|url| self.fill(&at("url"), &url))
+            .unwrap_or_default();
         if !url.is_empty() {
             if let Err(why) = crate::transport::BaseUrl::parse(&url) {
                 self.problems.push(format!("{}: {url}: {why}", at("url")));
             }
         }
         let from_environment = |key: &str| environment(&format!("CONFORMANT_{upper}_{key}"));
-        let username = from_environment("USERNAME").or(entry.username.map(|t| self.fill(&at("username"), &t)));
+        let username =
+            from_environment("USERNAME").or(entry.username.map(|t| self.fill(&at("username"), &t)));
         let password = match from_environment("PASSWORD") {
             Some(password) => Some(self.keep_secret(password)),
-            None => entry.password.and_then(|text| self.secret(&at("password"), &text)),
+            None => entry
+                .password
+                .and_then(|text| self.secret(&at("password"), &text)),
         };
-        let account_sid = from_environment("ACCOUNT_SID").or(entry.account_sid.map(|t| self.fill(&at("account_sid"), &t)));
+        let account_sid = from_environment("ACCOUNT_SID")
+            .or(entry.account_sid.map(|t| self.fill(&at("account_sid"), &t)));
         let auth_token = match from_environment("AUTH_TOKEN") {
             Some(token) => Some(self.keep_secret(token)),
-            None => entry.auth_token.and_then(|text| self.secret(&at("auth_token"), &text)),
+            None => entry
+                .auth_token
+                .and_then(|text| self.secret(&at("auth_token"), &text)),
         };
         let mut target = Target::of_reference(name, &url);
-        let headers: Vec<(String, String)> =
-            entry.headers.iter().map(|(n, v)| (n.clone(), self.fill_secret(&at(&format!("headers.{n}")), v))).collect();
+        let headers: Vec<(String, String)> = entry
+            .headers
+            .iter()
+            .map(|(n, v)| (n.clone(), self.fill_secret(&at(&format!("headers.{n}")), v)))
+            .collect();
         for (header, value) in &headers {
             if crate::redact::is_secret_header(header) {
                 self.secrets.push(value.clone());
@@ -416,7 +469,9 @@ impl Reader {
         if name == "auth" {
             let known = self.application(&at("application"), entry.application.unwrap_or_default());
             if !known.is_empty() {
-                target.values.insert("application".to_owned(), Value::Object(known));
+                target
+                    .values
+                    .insert("application".to_owned(), Value::Object(known));
             }
         }
         target
@@ -424,8 +479,15 @@ impl Reader {
 
     fn application(&mut self, at: &str, entry: ApplicationEntry) -> Map<String, Value> {
         let mut known = Map::new();
-        for (key, value) in [("id", entry.id), ("name", entry.name), ("scheme", entry.scheme)] {
-            let from_environment = environment(&format!("CONFORMANT_AUTH_APPLICATION_{}", key.to_uppercase()));
+        for (key, value) in [
+            ("id", entry.id),
+            ("name", entry.name),
+            ("scheme", entry.scheme),
+        ] {
+            let from_environment = environment(&format!(
+                "CONFORMANT_AUTH_APPLICATION_{}",
+                key.to_uppercase()
+            ));
             let in_file = value.map(|value| self.fill(&format!("{at}.{key}"), &value));
             if let Some(value) = from_environment.or(in_file) {
                 known.insert(key.to_owned(), json!(value));
@@ -433,7 +495,9 @@ impl Reader {
         }
         let api_key = match environment("CONFORMANT_AUTH_API_KEY") {
             Some(key) => Some(self.keep_secret(key)),
-            None => entry.api_key.and_then(|text| self.secret(&format!("{at}.api_key"), &text)),
+            None => entry
+                .api_key
+                .and_then(|text| self.secret(&format!("{at}.api_key"), &text)),
         };
         if let Some(api_key) = api_key {
             known.insert("api_key".to_owned(), json!(api_key));
@@ -446,7 +510,9 @@ impl Reader {
             let known: Vec<&str> = rulebook::hooks::HOOKS.iter().map(|h| h.name).collect();
             let near = crate::text::did_you_mean(name, &known);
             let help = near.map_or_else(String::new, |n| format!("; did you mean {n}?"));
-            self.problems.push(format!("hooks.{name}: no such hook{help} (`conformant list hooks`)"));
+            self.problems.push(format!(
+                "hooks.{name}: no such hook{help} (`conformant list hooks`)"
+            ));
             return None;
         }
         match (entry.command, entry.http) {
@@ -457,12 +523,19 @@ impl Reader {
                 headers: http
                     .headers
                     .iter()
-                    .map(|(n, v)| (n.clone(), self.fill_secret(&format!("hooks.{name}.http.headers.{n}"), v)))
+                    .map(|(n, v)| {
+                        (
+                            n.clone(),
+                            self.fill_secret(&format!("hooks.{name}.http.headers.{n}"), v),
+                        )
+                    })
                     .collect(),
                 body: http.body,
             }),
             (Some(_) | None, Some(_) | None) => {
-                self.problems.push(format!("hooks.{name}: give either `command: [program, …]` or `http: {{url}}`"));
+                self.problems.push(format!(
+                    "hooks.{name}: give either `command: [program, …]` or `http: {{url}}`"
+                ));
                 None
             }
         }
@@ -483,7 +556,9 @@ impl Reader {
         let mut filled = String::new();
         let mut rest = text;
         while let Some(start) = rest.find("${") {
-            let Some(end) = rest[start..].find('}').map(|e| start + e) else { break };
+            let Some(end) = rest[start..].find('}').map(|e| start + e) else {
+                break;
+            };
             let name = &rest[start + 2..end];
             filled.push_str(&rest[..start]);
             if name.chars().any(|c| c.is_ascii_lowercase()) {
@@ -492,7 +567,8 @@ impl Reader {
                 note(&mut self.secrets, &value);
                 filled.push_str(&value);
             } else {
-                self.problems.push(format!("{at}: the environment has no {name}"));
+                self.problems
+                    .push(format!("{at}: the environment has no {name}"));
             }
             rest = &rest[end + 1..];
         }
@@ -510,7 +586,8 @@ impl Reader {
         };
         let value = environment(name);
         if value.is_none() {
-            self.problems.push(format!("{at}: the environment has no {name}"));
+            self.problems
+                .push(format!("{at}: the environment has no {name}"));
         }
         value.map(|value| self.keep_secret(value))
     }
@@ -521,9 +598,13 @@ impl Reader {
     }
 
     fn duration(&mut self, at: &str, text: Option<&str>, seconds: u64) -> Duration {
-        let Some(text) = text else { return Duration::from_secs(seconds) };
+        let Some(text) = text else {
+            return Duration::from_secs(seconds);
+        };
         rulebook::duration(text).unwrap_or_else(|| {
-            self.problems.push(format!("{at}: `{text}` is no duration; write 500ms, 10s or 5m"));
+            self.problems.push(format!(
+                "{at}: `{text}` is no duration; write 500ms, 10s or 5m"
+            ));
             Duration::from_secs(seconds)
         })
     }
@@ -537,16 +618,22 @@ impl Reader {
             number.checked_mul(*size)
         });
         read.unwrap_or_else(|| {
-            self.problems.push(format!("limits.body: `{text}` is no size; write 512KiB or 8MiB"));
+            self.problems.push(format!(
+                "limits.body: `{text}` is no size; write 512KiB or 8MiB"
+            ));
             DEFAULT
         })
     }
 
     fn rate(&mut self, text: Option<&str>) -> Option<u32> {
         let text = text?;
-        let rate = text.strip_suffix("/s").and_then(|n| n.trim().parse().ok()).filter(|n| *n > 0);
+        let rate = text
+            .strip_suffix("/s")
+            .and_then(|n| n.trim().parse().ok())
+            .filter(|n| *n > 0);
         if rate.is_none() {
-            self.problems.push(format!("limits.rate: `{text}` is no rate; write 50/s"));
+            self.problems
+                .push(format!("limits.rate: `{text}` is no rate; write 50/s"));
         }
         rate
     }
@@ -557,7 +644,15 @@ fn control_plane(base: &str) -> BTreeMap<String, Hook> {
     let base = base.trim_end_matches('/');
     let over_http = |hook: &rulebook::hooks::Hook| {
         let url = format!("{base}/{}", hook.name);
-        (hook.name.to_owned(), Hook::Http { method: "POST".into(), url, headers: Vec::new(), body: None })
+        (
+            hook.name.to_owned(),
+            Hook::Http {
+                method: "POST".into(),
+                url,
+                headers: Vec::new(),
+                body: None,
+            },
+        )
     };
     rulebook::hooks::HOOKS.iter().map(over_http).collect()
 }

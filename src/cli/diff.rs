@@ -55,7 +55,9 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
         (Side::Kind | Side::Rulebook(_) | Side::Documents(_), _) => {
             let (a, b) = (old.word(), new.word());
             let (old, new) = (&args.old, &args.new);
-            return Err(Failure::Usage(format!("{old} is {a} and {new} is {b}: give two of one sort")));
+            return Err(Failure::Usage(format!(
+                "{old} is {a} and {new} is {b}: give two of one sort"
+            )));
         }
     };
     if let Some(path) = &args.declare {
@@ -67,9 +69,15 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
     write(&reports, |format| Some(comparison.render(format)))?;
     let undeclared = comparison.undeclared().count();
     if undeclared > 0 {
-        note(&format!("{undeclared} breaking and undeclared; `--declare FILE` accepts by id, with a reason"));
+        note(&format!(
+            "{undeclared} breaking and undeclared; `--declare FILE` accepts by id, with a reason"
+        ));
     }
-    Ok(if comparison.fails() { Exit::Failed } else { Exit::Conformant })
+    Ok(if comparison.fails() {
+        Exit::Failed
+    } else {
+        Exit::Conformant
+    })
 }
 
 /// What an argument names: a folder, a representation, or a folder in a git revision.
@@ -96,14 +104,23 @@ fn folder(path: &Path) -> Result<Side, Failure> {
         let rulebook = Rulebook::from_dir(path).map_err(Failure::Problems)?;
         return Ok(Side::Rulebook(Box::new(rulebook)));
     }
-    trace::revision(path).map(Side::Documents).map_err(|problems| {
-        let told = lines(&problems);
-        Failure::Usage(format!("{}: neither {RULEBOOK_FILE} nor documents: {told}", path.display()))
-    })
+    trace::revision(path)
+        .map(Side::Documents)
+        .map_err(|problems| {
+            let told = lines(&problems);
+            Failure::Usage(format!(
+                "{}: neither {RULEBOOK_FILE} nor documents: {told}",
+                path.display()
+            ))
+        })
 }
 
 fn lines(problems: &[TraceProblem]) -> String {
-    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    problems
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// What rests on each unit of the documents.
@@ -124,7 +141,10 @@ pub(super) fn scenarios_since(old: &Rulebook, new: &Rulebook) -> Vec<String> {
     let comparison = compare::rulebooks(("", old), ("", new));
     let mut ids = touched(&comparison, new);
     let (before, after) = (plan::all(old), plan::all(new));
-    ids.extend(compare::reworded_scenarios((old, parts(&before)), (new, parts(&after))));
+    ids.extend(compare::reworded_scenarios(
+        (old, parts(&before)),
+        (new, parts(&after)),
+    ));
     ids.sort();
     ids.dedup();
     ids
@@ -151,15 +171,26 @@ fn declared(path: &Path) -> Result<DeclaredFile, Failure> {
 fn fixtures(comparison: &Comparison, folder: &Path) -> Result<Vec<String>, Failure> {
     let mut found = Vec::new();
     for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
-        let entry = entry
-            .map_err(|e| Failure::Usage(format!("fixtures {} could not be read: {e}", folder.display())))?;
+        let entry = entry.map_err(|e| {
+            Failure::Usage(format!(
+                "fixtures {} could not be read: {e}",
+                folder.display()
+            ))
+        })?;
         let path = entry.path();
-        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+        let extension = path
+            .extension()
+            .and_then(|e| e.to_str())
+            .unwrap_or_default();
         let by_line = matches!(extension, "ndjson" | "jsonl");
         if !entry.file_type().is_file() || !(by_line || extension == "json") {
             continue;
         }
-        let inside = path.strip_prefix(folder).unwrap_or(path).display().to_string();
+        let inside = path
+            .strip_prefix(folder)
+            .unwrap_or(path)
+            .display()
+            .to_string();
         let bytes = std::fs::read(path)
             .map_err(|e| Failure::Usage(format!("{} could not be read: {e}", path.display())))?;
         if by_line {
@@ -184,9 +215,14 @@ fn touches(comparison: &Comparison, path: &str, bytes: &[u8]) -> bool {
     if kinds.peek().is_none() {
         return false;
     }
-    let Ok(parsed) = json::parse(bytes, Limits::default()) else { return false };
+    let Ok(parsed) = json::parse(bytes, Limits::default()) else {
+        return false;
+    };
     let shows = |kind| {
-        comparison.changes.iter().any(|change| compare::touched_payload(change, kind, &parsed.value))
+        comparison
+            .changes
+            .iter()
+            .any(|change| compare::touched_payload(change, kind, &parsed.value))
     };
     kinds.any(shows)
 }
@@ -201,7 +237,10 @@ pub(super) fn destinations(given: &[String]) -> Result<Vec<To>, Failure> {
     }
     let read = |text: &String| {
         let (name, path) = text.split_once('=').filter(|(_, path)| !path.is_empty())?;
-        Some((Format::named(name)?, (path != "-").then(|| PathBuf::from(path))))
+        Some((
+            Format::named(name)?,
+            (path != "-").then(|| PathBuf::from(path)),
+        ))
     };
     given
         .iter()
@@ -223,8 +262,9 @@ pub(super) fn write(
         })?;
         match path {
             None => say(&text),
-            Some(path) => write_whole(path, text.as_bytes())
-                .map_err(|e| Failure::Trouble(format!("{} could not be written: {e}", path.display())))?,
+            Some(path) => write_whole(path, text.as_bytes()).map_err(|e| {
+                Failure::Trouble(format!("{} could not be written: {e}", path.display()))
+            })?,
         }
     }
     Ok(())

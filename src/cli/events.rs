@@ -34,21 +34,34 @@ fn begin(name: &str, specs: &Path) -> Done {
 /// Writes the new file; one that is there is never overwritten.
 fn copy(specs: &Path, next: &NextVersion) -> Result<(), Failure> {
     let trouble = |path: &str, e: &std::io::Error| {
-        Failure::Trouble(format!("{} could not be written: {e}", specs.join(path).display()))
+        Failure::Trouble(format!(
+            "{} could not be written: {e}",
+            specs.join(path).display()
+        ))
     };
     let bytes = std::fs::read(specs.join(&next.from)).map_err(|e| trouble(&next.from, &e))?;
-    let file = OpenOptions::new().write(true).create_new(true).open(specs.join(&next.to));
-    file.and_then(|mut file| file.write_all(&bytes)).map_err(|e| trouble(&next.to, &e))
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(specs.join(&next.to));
+    file.and_then(|mut file| file.write_all(&bytes))
+        .map_err(|e| trouble(&next.to, &e))
 }
 
 fn unknown(rulebook: &Rulebook, name: &str) -> Failure {
     let known: Vec<&str> = rulebook
         .kinds
         .keys()
-        .filter_map(|kind| kind.strip_prefix("events/")?.split_once('/').map(|(name, _)| name))
+        .filter_map(|kind| {
+            kind.strip_prefix("events/")?
+                .split_once('/')
+                .map(|(name, _)| name)
+        })
         .collect();
-    let help = did_you_mean(name, &known)
-        .map_or_else(|| format!("known are {}", known.join(", ")), |near| format!("did you mean {near}?"));
+    let help = did_you_mean(name, &known).map_or_else(
+        || format!("known are {}", known.join(", ")),
+        |near| format!("did you mean {near}?"),
+    );
     Failure::Usage(format!("there is no event {name}; {help}"))
 }
 

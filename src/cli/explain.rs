@@ -31,10 +31,18 @@ pub(super) fn explain(args: &ExplainArgs) -> Done {
         let _ = writeln!(text, "  run it     conformant run --filter '{id}'");
     }
     if let Some(fault) = Fault::from_id(id) {
-        let _ = writeln!(text, "fault {id}\n  {}\n  serve it   conformant serve --fault {id}", fault.says());
+        let _ = writeln!(
+            text,
+            "fault {id}\n  {}\n  serve it   conformant serve --fault {id}",
+            fault.says()
+        );
     }
     if let Some(variant) = Variant::from_id(id) {
-        let _ = writeln!(text, "variant {id}\n  {}\n  serve it   conformant serve --variant {id}", variant.says());
+        let _ = writeln!(
+            text,
+            "variant {id}\n  {}\n  serve it   conformant serve --variant {id}",
+            variant.says()
+        );
     }
     if text.is_empty() {
         return Err(unknown(&rulebook, id));
@@ -57,7 +65,12 @@ fn explain_rule(rulebook: &Rulebook, rule: &Rule, text: &mut String) {
     );
     let named: Vec<String> = plan::all(rulebook)
         .iter()
-        .filter(|p| p.scenario.steps.iter().any(|step| step.names_rule(&rule.id)))
+        .filter(|p| {
+            p.scenario
+                .steps
+                .iter()
+                .any(|step| step.names_rule(&rule.id))
+        })
         .map(|p| p.scenario.id.clone())
         .collect();
     for (index, id) in named.iter().enumerate() {
@@ -71,8 +84,13 @@ fn judges(origin: &Origin) -> String {
         Origin::Property { kind, pointer } => format!("{pointer} of every {kind}"),
         Origin::NoOtherFields { kind } => format!("fields of every {kind} that are not listed"),
         Origin::Operation { operation } => format!("every {operation} that should be accepted"),
-        Origin::Parameter { operation, parameter } => format!("{parameter} of every {operation}"),
-        Origin::Credentials { operation } => format!("every {operation} without or with wrong credentials"),
+        Origin::Parameter {
+            operation,
+            parameter,
+        } => format!("{parameter} of every {operation}"),
+        Origin::Credentials { operation } => {
+            format!("every {operation} without or with wrong credentials")
+        }
         Origin::ListKey { operation } => format!("every page of {operation}"),
         Origin::ListWalk { operation } => format!("every walk over the pages of {operation}"),
         Origin::Written(check) => format!("{check:?}"),
@@ -81,8 +99,12 @@ fn judges(origin: &Origin) -> String {
 }
 
 fn explain_operation(rulebook: &Rulebook, id: &str, text: &mut String) {
-    let Some((service, name)) = id.split_once('/') else { return };
-    let Some(operation) = rulebook.operation(service, name) else { return };
+    let Some((service, name)) = id.split_once('/') else {
+        return;
+    };
+    let Some(operation) = rulebook.operation(service, name) else {
+        return;
+    };
     let path = operation.path_from.as_ref().map_or_else(
         || operation.path.clone(),
         |key| format!("<{key} of the configuration>"),
@@ -93,9 +115,17 @@ fn explain_operation(rulebook: &Rulebook, id: &str, text: &mut String) {
         operation.summary, operation.method, operation.source
     );
     for parameter in &operation.parameters {
-        let required = if parameter.required { "required" } else { "optional" };
+        let required = if parameter.required {
+            "required"
+        } else {
+            "optional"
+        };
         let place = format!("{:?}", parameter.place).to_lowercase();
-        let _ = writeln!(text, "  {place:<10} {} ({required}): {}", parameter.name, parameter.description);
+        let _ = writeln!(
+            text,
+            "  {place:<10} {} ({required}): {}",
+            parameter.name, parameter.description
+        );
     }
     if let Some(kind) = &operation.response {
         let _ = writeln!(text, "  answer     {kind}");
@@ -103,7 +133,10 @@ fn explain_operation(rulebook: &Rulebook, id: &str, text: &mut String) {
 }
 
 fn serde_word<T: serde::Serialize>(value: &T) -> String {
-    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|v| v.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }
 
 fn unknown(rulebook: &Rulebook, id: &str) -> Failure {
@@ -116,5 +149,7 @@ fn unknown(rulebook: &Rulebook, id: &str) -> Failure {
         || "see `conformant list rules`".to_owned(),
         |near| format!("did you mean `{near}`?"),
     );
-    Failure::Usage(format!("no rule, operation, open point, scenario, fault or variant is named `{id}`; {help}"))
+    Failure::Usage(format!(
+        "no rule, operation, open point, scenario, fault or variant is named `{id}`; {help}"
+    ))
 }

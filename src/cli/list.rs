@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 pub(super) fn list(args: &ListArgs) -> Done {
     let rulebook = load(&args.specs)?;
-    let wanted = |id: &str| args.filters.is_empty() || args.filters.iter().any(|f| plan::glob(f, id));
+    let wanted =
+        |id: &str| args.filters.is_empty() || args.filters.iter().any(|f| plan::glob(f, id));
     let mut rows = rows(&rulebook, args.what);
     rows.retain(|row| wanted(row["id"].as_str().unwrap_or_default()));
     match args.format {
@@ -88,7 +89,11 @@ fn rows(rulebook: &Rulebook, what: Listed) -> Vec<Value> {
 
 fn table(rows: &[Value]) -> String {
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
-    let width = rows.iter().map(|row| text(row, "id").chars().count()).max().unwrap_or_default();
+    let width = rows
+        .iter()
+        .map(|row| text(row, "id").chars().count())
+        .max()
+        .unwrap_or_default();
     rows.iter()
         .map(|row| {
             let line = format!("{:width$}  {}", text(row, "id"), text(row, "says"));

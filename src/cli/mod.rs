@@ -22,9 +22,9 @@ mod trace;
 
 pub use args::Cli;
 
-use args::Command;
 use crate::report::{Report, ReportError};
 use crate::rulebook::Rulebook;
+use args::Command;
 use clap::Parser;
 use std::io::Write;
 use std::path::Path;
@@ -86,7 +86,11 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Conformant };
+            let exit = if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Conformant
+            };
             // A closed pipe is the reader's choice, not an error.
             let _ = error.print();
             return exit.into();
@@ -147,18 +151,26 @@ pub(crate) fn read_regular(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failu
         return Err(Failure::Usage(format!("{shown} is no regular file")));
     }
     if meta.len() > bytes_max {
-        return Err(Failure::Usage(format!("{shown} is larger than {bytes_max} bytes")));
+        return Err(Failure::Usage(format!(
+            "{shown} is larger than {bytes_max} bytes"
+        )));
     }
     std::fs::read(path).map_err(unread)
 }
 
 /// The reports that are asked for, or these.
-pub(crate) fn reports_of(reports: &args::Reports, default: &[&str]) -> Result<Vec<Report>, Failure> {
+pub(crate) fn reports_of(
+    reports: &args::Reports,
+    default: &[&str],
+) -> Result<Vec<Report>, Failure> {
     let given: Vec<&str> = reports.reports.iter().map(String::as_str).collect();
     let wanted = if given.is_empty() { default } else { &given };
     wanted
         .iter()
-        .map(|text| text.parse().map_err(|e: ReportError| Failure::Usage(format!("--report {text}: {e}"))))
+        .map(|text| {
+            text.parse()
+                .map_err(|e: ReportError| Failure::Usage(format!("--report {text}: {e}")))
+        })
         .collect()
 }
 

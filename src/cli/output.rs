@@ -34,5 +34,9 @@ pub(super) fn write_reports(
             failed.push(error.to_string());
         }
     }
-    if failed.is_empty() { Ok(()) } else { Err(Failure::Trouble(failed.join("\nerror: "))) }
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Trouble(failed.join("\nerror: ")))
+    }
 }

@@ -12,12 +12,22 @@ const SPECS: &str = "specs";
 
 /// Writes the files of `REVISION:FOLDER`, or of the rulebook in `REVISION`, into a folder.
 pub(super) fn check_out(revision: &str) -> Result<TempDir, Failure> {
-    let named =
-        if revision.contains(':') { revision.to_owned() } else { format!("{revision}:{SPECS}") };
-    let tree = git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &named])
-        .map_err(|why| Failure::Usage(format!("{revision} names no folder in git{why}")))?;
+    let named = if revision.contains(':') {
+        revision.to_owned()
+    } else {
+        format!("{revision}:{SPECS}")
+    };
+    let tree = git(&[
+        "rev-parse",
+        "--verify",
+        "--quiet",
+        "--end-of-options",
+        &named,
+    ])
+    .map_err(|why| Failure::Usage(format!("{revision} names no folder in git{why}")))?;
     let tree = String::from_utf8_lossy(&tree).trim().to_owned();
-    let trouble = |why: String| Failure::Trouble(format!("{named} could not be read from git{why}"));
+    let trouble =
+        |why: String| Failure::Trouble(format!("{named} could not be read from git{why}"));
     let list = git(&["ls-tree", "-r", "-z", &tree]).map_err(trouble)?;
     let dir = tempfile::tempdir().map_err(|e| trouble(format!(": {e}")))?;
     for (object, path) in entries(&String::from_utf8_lossy(&list)) {
@@ -33,7 +43,9 @@ fn entries(list: &str) -> impl Iterator<Item = (&str, &str)> {
         let (about, path) = entry.split_once('\t')?;
         let mut words = about.split(' ');
         let is_file = words.next()?.starts_with("100") && words.next()? == "blob";
-        let is_inside = Path::new(path).components().all(|c| matches!(c, Component::Normal(_)));
+        let is_inside = Path::new(path)
+            .components()
+            .all(|c| matches!(c, Component::Normal(_)));
         (is_file && is_inside).then_some((words.next()?, path))
     })
 }
@@ -57,7 +69,11 @@ fn git(args: &[&str]) -> Result<Vec<u8>, String> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.trim();
-    Err(if said.is_empty() { String::new() } else { format!(": {said}") })
+    Err(if said.is_empty() {
+        String::new()
+    } else {
+        format!(": {said}")
+    })
 }
 
 #[cfg(test)]
@@ -74,8 +90,14 @@ mod tests {
 
     #[test]
     fn what_is_no_revision_is_told() {
-        let error = check_out("no-such-revision-here").map(|_| ()).unwrap_err().to_string();
-        assert!(error.starts_with("no-such-revision-here names no folder in git"), "{error}");
+        let error = check_out("no-such-revision-here")
+            .map(|_| ())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("no-such-revision-here names no folder in git"),
+            "{error}"
+        );
         assert!(check_out("--help").is_err());
     }
 }

@@ -29,14 +29,17 @@ pub(super) fn run(args: &RunArgs) -> Done {
         None => Vec::new(),
     };
     let scenarios: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
-    let rulebook = Rulebook::load(args.specs.specs.as_deref(), &scenarios).map_err(Failure::Problems)?;
+    let rulebook =
+        Rulebook::load(args.specs.specs.as_deref(), &scenarios).map_err(Failure::Problems)?;
     let seed = args.seed.unwrap_or_default();
     let mut selection = selection(args, &config)?;
     if let Some(revision) = &args.since {
         let touched = super::diff::scenarios_since(&super::diff::rulebook_of(revision)?, &rulebook);
         selection.only = narrowed(&selection.only, touched);
         if selection.only.is_empty() {
-            note(&format!("nothing was judged: no selected scenario is touched since {revision}"));
+            note(&format!(
+                "nothing was judged: no selected scenario is touched since {revision}"
+            ));
             return Ok(Exit::NothingJudged);
         }
     }
@@ -45,7 +48,10 @@ pub(super) fn run(args: &RunArgs) -> Done {
         return Ok(nothing(args));
     }
     if args.dry_run {
-        say(&planned.iter().map(|p| format!("{}\n", p.scenario.id)).collect::<String>());
+        say(&planned
+            .iter()
+            .map(|p| format!("{}\n", p.scenario.id))
+            .collect::<String>());
         return Ok(Exit::Conformant);
     }
     let _claim = Claim::take(&reports).map_err(|e| Failure::Usage(e.to_string()))?;
@@ -56,7 +62,9 @@ pub(super) fn run(args: &RunArgs) -> Done {
         shuffle: args.shuffle,
         run_max: config.run_max,
     };
-    let settings = ReportSettings { strict: args.strict };
+    let settings = ReportSettings {
+        strict: args.strict,
+    };
     let redactor = Redactor::new(&config.secrets);
     let started = crate::clock::monotonic();
     let mut keep = Keep::default();
@@ -64,7 +72,10 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let trouble = {
         let mut out = std::io::stdout();
         let mut console = output::console(&mut out, settings);
-        let mut stream = Stream::new(&redactor, vec![&mut console as &mut dyn Consumer, &mut keep]);
+        let mut stream = Stream::new(
+            &redactor,
+            vec![&mut console as &mut dyn Consumer, &mut keep],
+        );
         let sessions = sessions(&config, seed, &signals)?;
         let finish = |record: &mut RunRecord| {
             let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
@@ -83,23 +94,42 @@ pub(super) fn run(args: &RunArgs) -> Done {
             finish,
         )
     };
-    let last = std::fs::read(LAST_RUN).ok().and_then(|bytes| crate::report::read(&bytes).ok());
-    let record = keep.record.ok_or_else(|| Failure::Trouble("the run left no record".to_owned()))?;
+    let last = std::fs::read(LAST_RUN)
+        .ok()
+        .and_then(|bytes| crate::report::read(&bytes).ok());
+    let record = keep
+        .record
+        .ok_or_else(|| Failure::Trouble("the run left no record".to_owned()))?;
     output::write_reports(&reports, &record, settings)?;
     note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
-    for notice in last.iter().flat_map(|last| answered_differently(last, &record)) {
+    for notice in last
+        .iter()
+        .flat_map(|last| answered_differently(last, &record))
+    {
         note(&notice);
     }
     for problem in &waiver_problems {
         note(&format!("waiver: {problem}"));
     }
-    let exit = conclude(args.strict, args.require_complete, &record, &waiver_problems, trouble);
+    let exit = conclude(
+        args.strict,
+        args.require_complete,
+        &record,
+        &waiver_problems,
+        trouble,
+    );
     Ok(signals.exit().unwrap_or(exit))
 }
 
 /// Open points whose answer has changed since the last run of the same targets.
 fn answered_differently(last: &RunRecord, now: &RunRecord) -> Vec<String> {
-    let told = |record: &RunRecord| record.scenarios.iter().map(|s| s.id.clone()).collect::<Vec<_>>();
+    let told = |record: &RunRecord| {
+        record
+            .scenarios
+            .iter()
+            .map(|s| s.id.clone())
+            .collect::<Vec<_>>()
+    };
     if last.targets != now.targets || !last.complete || !now.complete || told(last) != told(now) {
         return Vec::new();
     }
@@ -109,7 +139,8 @@ fn answered_differently(last: &RunRecord, now: &RunRecord) -> Vec<String> {
         .filter_map(|point| Some((point, earlier(&point.id)?)))
         .filter(|(point, earlier)| point.observed != earlier.observed)
         .map(|(point, earlier)| {
-            let words = |observed: &[String]| crate::text::excerpt(&observed.join("; "), 200).into_owned();
+            let words =
+                |observed: &[String]| crate::text::excerpt(&observed.join("; "), 200).into_owned();
             format!(
                 "notice: {} is answered differently than in {LAST_RUN}: {} before, {} now",
                 point.id,
@@ -126,8 +157,12 @@ fn sessions<'a>(
     signals: &'a Signals,
 ) -> Result<Box<dyn Sessions + 'a>, Failure> {
     if config.settings.targets.is_empty() {
-        let offline =
-            Offline::over_tcp(seed, BTreeSet::new(), BTreeSet::new(), Target::all_of_reference());
+        let offline = Offline::over_tcp(
+            seed,
+            BTreeSet::new(),
+            BTreeSet::new(),
+            Target::all_of_reference(),
+        );
         return Ok(Box::new(offline.map_err(Failure::Trouble)?));
     }
     let limits = Limits {
@@ -144,7 +179,9 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
     for service in &args.services {
         if !SERVICES.contains(&service.as_str()) && service != "events" {
             let known = SERVICES.join(", ");
-            return Err(Failure::Usage(format!("--service {service}: known are {known}, events")));
+            return Err(Failure::Usage(format!(
+                "--service {service}: known are {known}, events"
+            )));
         }
     }
     let mut services = args.services.clone();
@@ -168,21 +205,32 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
 
 /// What is wanted on both counts; an empty list so far means all.
 fn narrowed(so_far: &[String], wanted: Vec<String>) -> Vec<String> {
-    wanted.into_iter().filter(|id| so_far.is_empty() || so_far.contains(id)).collect()
+    wanted
+        .into_iter()
+        .filter(|id| so_far.is_empty() || so_far.contains(id))
+        .collect()
 }
 
 /// Scenarios that did not pass in the last run.
 fn last_failed() -> Result<Vec<String>, Failure> {
     let failed = |e: &dyn std::fmt::Display| {
-        Failure::Usage(format!("--rerun last-failed reads {LAST_RUN}, which a run writes: {e}"))
+        Failure::Usage(format!(
+            "--rerun last-failed reads {LAST_RUN}, which a run writes: {e}"
+        ))
     };
     let bytes = std::fs::read(LAST_RUN).map_err(|e| failed(&e))?;
     let record = crate::report::read(&bytes).map_err(|e| failed(&e))?;
     let stood = |verdict: Verdict| matches!(verdict, Verdict::Pass | Verdict::NotApplicable);
-    let ids: Vec<String> =
-        record.scenarios.into_iter().filter(|s| !stood(s.verdict)).map(|s| s.id).collect();
+    let ids: Vec<String> = record
+        .scenarios
+        .into_iter()
+        .filter(|s| !stood(s.verdict))
+        .map(|s| s.id)
+        .collect();
     if ids.is_empty() {
-        return Err(Failure::Usage(format!("--rerun last-failed: everything in {LAST_RUN} passed")));
+        return Err(Failure::Usage(format!(
+            "--rerun last-failed: everything in {LAST_RUN} passed"
+        )));
     }
     Ok(ids)
 }
@@ -194,7 +242,11 @@ pub(super) fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
 }
 
 fn nothing(args: &RunArgs) -> Exit {
-    let mut wanted: Vec<String> = args.filters.iter().map(|f| format!("--filter {f}")).collect();
+    let mut wanted: Vec<String> = args
+        .filters
+        .iter()
+        .map(|f| format!("--filter {f}"))
+        .collect();
     wanted.extend(args.services.iter().map(|s| format!("--service {s}")));
     wanted.extend(args.partition.iter().map(|p| format!("--partition {p}")));
     note(&format!(
@@ -217,7 +269,10 @@ pub(super) fn conclude(
         Level::Should => strict,
         Level::May | Level::Open => false,
     };
-    let failed = record.rules.iter().any(|r| r.verdict == Verdict::Fail && failing(r.level));
+    let failed = record
+        .rules
+        .iter()
+        .any(|r| r.verdict == Verdict::Fail && failing(r.level));
     if failed || !waiver_problems.is_empty() {
         return Exit::Failed;
     }
@@ -235,11 +290,17 @@ pub(super) fn conclude(
         let missing: Vec<&str> = record
             .rules
             .iter()
-            .filter(|r| r.level == Level::Must && !matches!(r.verdict, Verdict::Pass | Verdict::Fail | Verdict::Waived))
+            .filter(|r| {
+                r.level == Level::Must
+                    && !matches!(r.verdict, Verdict::Pass | Verdict::Fail | Verdict::Waived)
+            })
             .map(|r| r.id.as_str())
             .collect();
         if !missing.is_empty() {
-            note(&format!("not judged although --require-complete asks for it: {}", missing.join(", ")));
+            note(&format!(
+                "not judged although --require-complete asks for it: {}",
+                missing.join(", ")
+            ));
             return Exit::NothingJudged;
         }
     }

@@ -34,7 +34,11 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
     });
     bar.finish_and_clear();
     say(&matrix.render(&recorded));
-    note(&format!("{} trials in {:.1} s", matrix.rows.len(), started.elapsed().as_secs_f64()));
+    note(&format!(
+        "{} trials in {:.1} s",
+        matrix.rows.len(),
+        started.elapsed().as_secs_f64()
+    ));
     if config::environment("BLESS").is_some() && args.filters.is_empty() {
         let text = matrix.record_text();
         std::fs::write(RECORD_FILE, text)
@@ -42,17 +46,29 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         note(&format!("{RECORD_FILE} is written anew: read its diff"));
         return Ok(Exit::Conformant);
     }
-    Ok(if matrix.holds(&recorded) { Exit::Conformant } else { Exit::Failed })
+    Ok(if matrix.holds(&recorded) {
+        Exit::Conformant
+    } else {
+        Exit::Failed
+    })
 }
 
 fn recorded(args: &SelftestArgs) -> Result<Recorded, Failure> {
-    let file = args.specs.specs.as_ref().map(|folder| folder.join("kill-matrix.yaml"));
+    let file = args
+        .specs
+        .specs
+        .as_ref()
+        .map(|folder| folder.join("kill-matrix.yaml"));
     let bytes = match &file {
         Some(path) => std::fs::read(path)
             .map_err(|e| Failure::Usage(format!("{} could not be read: {e}", path.display())))?,
         None => RECORDED.as_bytes().to_vec(),
     };
-    let name = file.as_deref().unwrap_or(Path::new(RECORD_FILE)).display().to_string();
+    let name = file
+        .as_deref()
+        .unwrap_or(Path::new(RECORD_FILE))
+        .display()
+        .to_string();
     rulebook::parse_file(&name, &bytes).map_err(Failure::Problems)
 }
 

@@ -14,14 +14,24 @@ pub(super) fn serve(args: &ServeArgs) -> Done {
     let settings = server::Settings {
         port: (args.port != 0).then_some(args.port),
         seed: args.seed,
-        faults: args.faults.iter().map(|id| fault(id)).collect::<Result<_, _>>()?,
-        variants: args.variants.iter().map(|id| variant(id)).collect::<Result<_, _>>()?,
+        faults: args
+            .faults
+            .iter()
+            .map(|id| fault(id))
+            .collect::<Result<_, _>>()?,
+        variants: args
+            .variants
+            .iter()
+            .map(|id| variant(id))
+            .collect::<Result<_, _>>()?,
         ..server::Settings::default()
     };
     let server = Server::start(settings).map_err(|e| Failure::Trouble(format!("failed to {e}")))?;
     let url = server.url();
     say(&format!("listening {url}\n"));
-    note(&format!("judge it: conformant run --target all={url} --hooks {url}/_control"));
+    note(&format!(
+        "judge it: conformant run --target all={url} --hooks {url}/_control"
+    ));
     while !signals.interrupted.load(Ordering::Relaxed) {
         clock::sleep(Duration::from_millis(50));
     }
@@ -42,6 +52,9 @@ pub(super) fn variant(id: &str) -> Result<Variant, Failure> {
 
 fn unknown(what: &str, id: &str, known: &[&str], list: &str) -> Failure {
     let near = crate::text::did_you_mean(id, known);
-    let help = near.map_or_else(|| format!("see `conformant list {list}`"), |n| format!("did you mean `{n}`?"));
+    let help = near.map_or_else(
+        || format!("see `conformant list {list}`"),
+        |n| format!("did you mean `{n}`?"),
+    );
     Failure::Usage(format!("no {what} is named `{id}`; {help}"))
 }

@@ -21,7 +21,11 @@ impl Signals {
         for (signal, exit) in [(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Terminated)] {
             // Armed by the first signal, so that only a second one ends the process at once.
             let code = exit as i32;
-            signal_hook::flag::register_conditional_shutdown(signal, code, signals.by_signal.clone())?;
+            signal_hook::flag::register_conditional_shutdown(
+                signal,
+                code,
+                signals.by_signal.clone(),
+            )?;
             signal_hook::flag::register(signal, signals.by_signal.clone())?;
             signal_hook::flag::register(signal, signals.interrupted.clone())?;
         }
@@ -34,6 +38,10 @@ impl Signals {
         if !self.by_signal.load(Ordering::Relaxed) {
             return None;
         }
-        Some(if self.terminated.load(Ordering::Relaxed) { Exit::Terminated } else { Exit::Interrupted })
+        Some(if self.terminated.load(Ordering::Relaxed) {
+            Exit::Terminated
+        } else {
+            Exit::Interrupted
+        })
     }
 }

@@ -17,7 +17,11 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
     let difference = compare::runs((&names.0, &a), (&names.1, &b));
     write(&reports, |format| difference.render(format))?;
     let regressed = difference.regressions().next().is_some();
-    Ok(if regressed { Exit::Failed } else { Exit::Conformant })
+    Ok(if regressed {
+        Exit::Failed
+    } else {
+        Exit::Conformant
+    })
 }
 
 pub(super) fn judge(args: &JudgeArgs) -> Done {
@@ -35,12 +39,22 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     for line in again.notes.iter().chain(&problems) {
         note(line);
     }
-    Ok(conclude(args.strict, false, &again.record, &problems, false))
+    Ok(conclude(
+        args.strict,
+        false,
+        &again.record,
+        &problems,
+        false,
+    ))
 }
 
 pub(super) fn merge(args: &MergeArgs) -> Done {
     let reports = reports_of(&args.reports, &[])?;
-    let parts = args.runs.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+    let parts = args
+        .runs
+        .iter()
+        .map(|path| read(path))
+        .collect::<Result<Vec<_>, _>>()?;
     let whole = compare::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
     tell(&whole, &reports, args.strict)?;
     Ok(conclude(args.strict, false, &whole, &[], false))
@@ -49,7 +63,9 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
 fn tell(record: &RunRecord, reports: &[report::Report], strict: bool) -> Result<(), Failure> {
     let settings = Settings { strict };
     let mut out = std::io::stdout();
-    output::console(&mut out, settings).event(&RunEvent::Finished { record: Box::new(record.clone()) });
+    output::console(&mut out, settings).event(&RunEvent::Finished {
+        record: Box::new(record.clone()),
+    });
     output::write_reports(reports, record, settings)
 }
 

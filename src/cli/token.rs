@@ -25,18 +25,35 @@ pub(super) fn token(args: &TokenArgs) -> Done {
     let value = |key: &str| {
         let missing = || {
             let upper = key.to_uppercase();
-            let name = if key == "api_key" { "API_KEY".to_owned() } else { format!("APPLICATION_{upper}") };
-            Failure::Usage(format!("targets.auth.application.{key} is not configured; set CONFORMANT_AUTH_{name}"))
+            let name = if key == "api_key" {
+                "API_KEY".to_owned()
+            } else {
+                format!("APPLICATION_{upper}")
+            };
+            Failure::Usage(format!(
+                "targets.auth.application.{key} is not configured; set CONFORMANT_AUTH_{name}"
+            ))
         };
         known.of_application(key).ok_or_else(missing)
     };
-    let application =
-        Application { name: value("name")?, id: value("id")?, scheme: value("scheme")?, api_key: value("api_key")? };
+    let application = Application {
+        name: value("name")?,
+        id: value("id")?,
+        scheme: value("scheme")?,
+        api_key: value("api_key")?,
+    };
     let lifetime = rulebook::duration(&args.expires)
         .and_then(|lifetime| jiff::SignedDuration::try_from(lifetime).ok())
-        .ok_or_else(|| Failure::Usage(format!("--expires {}: write 90s, 10m or 1h", args.expires)))?;
-    let user = args.custom_user_id.clone().unwrap_or_else(|| uuid::Uuid::from_bytes(rand::random()).to_string());
-    let offer = application.offer(&user, lifetime, crate::clock::now()).map_err(Failure::Usage)?;
+        .ok_or_else(|| {
+            Failure::Usage(format!("--expires {}: write 90s, 10m or 1h", args.expires))
+        })?;
+    let user = args
+        .custom_user_id
+        .clone()
+        .unwrap_or_else(|| uuid::Uuid::from_bytes(rand::random()).to_string());
+    let offer = application
+        .offer(&user, lifetime, crate::clock::now())
+        .map_err(Failure::Usage)?;
     draw(args, &offer)?;
     Ok(Exit::Conformant)
 }
@@ -45,7 +62,10 @@ fn draw(args: &TokenArgs, offer: &Offer) -> Result<(), Failure> {
     let code = QrCode::with_error_correction_level(&offer.qr, EcLevel::L)
         .map_err(|e| Failure::Usage(format!("the text does not fit into a QR code: {e}")))?;
     if let Some(path) = &args.svg {
-        let picture = code.render::<svg::Color<'_>>().min_dimensions(300, 300).build();
+        let picture = code
+            .render::<svg::Color<'_>>()
+            .min_dimensions(300, 300)
+            .build();
         write(path, picture.as_bytes())?;
     }
     if let Some(path) = &args.png {
@@ -55,23 +75,34 @@ fn draw(args: &TokenArgs, offer: &Offer) -> Result<(), Failure> {
         let picture = code.render::<unicode::Dense1x2>().build();
         say(&format!("{picture}\n"));
     }
-    say(&format!("{}\n", if args.qr { &offer.qr } else { &offer.token }));
+    say(&format!(
+        "{}\n",
+        if args.qr { &offer.qr } else { &offer.token }
+    ));
     Ok(())
 }
 
 /// The code as a picture of black and white pixels.
 fn png(code: &QrCode) -> Result<Vec<u8>, Failure> {
-    let failed = |e: png::EncodingError| Failure::Trouble(format!("the picture could not be made: {e}"));
+    let failed =
+        |e: png::EncodingError| Failure::Trouble(format!("the picture could not be made: {e}"));
     let width = (code.width() + 2 * QUIET_MODULES) * MODULE_PIXELS;
     let is_dark = |x: usize, y: usize| {
-        let module = |pixel: usize| (pixel / MODULE_PIXELS).checked_sub(QUIET_MODULES).filter(|m| *m < code.width());
-        module(x).zip(module(y)).is_some_and(|at| code[at] == Color::Dark)
+        let module = |pixel: usize| {
+            (pixel / MODULE_PIXELS)
+                .checked_sub(QUIET_MODULES)
+                .filter(|m| *m < code.width())
+        };
+        module(x)
+            .zip(module(y))
+            .is_some_and(|at| code[at] == Color::Dark)
     };
     let pixels: Vec<u8> = (0..width)
         .flat_map(|y| (0..width).map(move |x| (x, y)))
         .map(|(x, y)| if is_dark(x, y) { 0 } else { u8::MAX })
         .collect();
-    let size = u32::try_from(width).map_err(|_| Failure::Trouble("the picture is too large".to_owned()))?;
+    let size = u32::try_from(width)
+        .map_err(|_| Failure::Trouble("the picture is too large".to_owned()))?;
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, size, size);
     encoder.set_color(png::ColorType::Grayscale);
@@ -83,7 +114,11 @@ fn png(code: &QrCode) -> Result<Vec<u8>, Failure> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |e: std::io::Error| Failure::Trouble(format!("{} could not be written: {e}", path.display()));
+    let failed = |e: std::io::Error| {
+        Failure::Trouble(format!("{} could not be written: {e}", path.display()))
+    };
     let mut file = BufWriter::new(File::create(path).map_err(failed)?);
-    file.write_all(bytes).and_then(|()| file.flush()).map_err(failed)
+    file.write_all(bytes)
+        .and_then(|()| file.flush())
+        .map_err(failed)
 }

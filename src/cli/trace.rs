@@ -14,17 +14,27 @@ pub(super) fn trace(args: &TraceArgs) -> Done {
     let lock = match rulebook::companion(specs, LOCK) {
         Ok(lock) => lock,
         Err(_) if args.update => String::new(),
-        Err(e) => return Err(Failure::Usage(format!("{LOCK} could not be read: {e}; --update writes it"))),
+        Err(e) => {
+            return Err(Failure::Usage(format!(
+                "{LOCK} could not be read: {e}; --update writes it"
+            )));
+        }
     };
     if args.update {
-        let path = specs.map_or_else(|| PathBuf::from("specs"), PathBuf::from).join(LOCK);
+        let path = specs
+            .map_or_else(|| PathBuf::from("specs"), PathBuf::from)
+            .join(LOCK);
         let proposed = trace::propose(&args.documents, &rulebook, &lock).map_err(|problems| {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             Failure::Usage(lines.join("\nerror: "))
         })?;
-        std::fs::write(&path, &proposed)
-            .map_err(|e| Failure::Trouble(format!("{} could not be written: {e}", path.display())))?;
-        note(&format!("{} is written anew: read its diff", path.display()));
+        std::fs::write(&path, &proposed).map_err(|e| {
+            Failure::Trouble(format!("{} could not be written: {e}", path.display()))
+        })?;
+        note(&format!(
+            "{} is written anew: read its diff",
+            path.display()
+        ));
         return Ok(Exit::Conformant);
     }
     let problems = trace::check(&args.documents, &rulebook, &lock);
@@ -33,9 +43,14 @@ pub(super) fn trace(args: &TraceArgs) -> Done {
     }
     if problems.is_empty() {
         let units = lock.lines().filter(|l| l.starts_with('D')).count();
-        say(&format!("{units} sentences and table rows: each is a rule, an open point, a definition or narrative\n"));
+        say(&format!(
+            "{units} sentences and table rows: each is a rule, an open point, a definition or narrative\n"
+        ));
         return Ok(Exit::Conformant);
     }
-    note(&format!("{} problem(s); `conformant trace --update DIR` proposes a new {LOCK}", problems.len()));
+    note(&format!(
+        "{} problem(s); `conformant trace --update DIR` proposes a new {LOCK}",
+        problems.len()
+    ));
     Ok(Exit::Failed)
 }

@@ -18,9 +18,9 @@ const EXCERPT_BYTES: usize = 200;
 /// Reads the body of an answer as it came over the wire, where a coding stands in the way.
 pub(super) fn receive(response: &Response, operation: &Operation, kind: Option<&Kind>) -> Body {
     match foreign_coding(response) {
-        Some(coding) if !response.body.is_empty() => {
-            Body::Unreadable(format!("with Content-Encoding {coding}, which nobody asked for"))
-        }
+        Some(coding) if !response.body.is_empty() => Body::Unreadable(format!(
+            "with Content-Encoding {coding}, which nobody asked for"
+        )),
         Some(_) | None => read(response, operation, kind),
     }
 }
@@ -34,7 +34,10 @@ pub(crate) fn read(response: &Response, operation: &Operation, kind: Option<&Kin
     let is_xml = media_type.ends_with("/xml") || media_type.ends_with("+xml");
     if is_xml && operation.service == XML_SERVICE {
         return match xml::to_value(&response.body, kind.map(|k| &k.schema)) {
-            Ok(value) => Body::Document { value: Arc::new(value), notes: Vec::new() },
+            Ok(value) => Body::Document {
+                value: Arc::new(value),
+                notes: Vec::new(),
+            },
             Err(why) => Body::Unreadable(format!("with XML that cannot be read: {why}")),
         };
     }
@@ -44,9 +47,13 @@ pub(crate) fn read(response: &Response, operation: &Operation, kind: Option<&Kin
             notes: parsed.notes,
         },
         Err(fault) => {
-            let start = String::from_utf8_lossy(&response.body[..response.body.len().min(EXCERPT_BYTES)]);
+            let start =
+                String::from_utf8_lossy(&response.body[..response.body.len().min(EXCERPT_BYTES)]);
             let shown = media_type_or(&media_type);
-            Body::Unreadable(format!("with {shown} in place of JSON ({fault}): {}", text::escape_line(&start)))
+            Body::Unreadable(format!(
+                "with {shown} in place of JSON ({fault}): {}",
+                text::escape_line(&start)
+            ))
         }
     }
 }
@@ -60,7 +67,10 @@ fn foreign_coding(response: &Response) -> Option<String> {
 
 /// What `get` keeps of an answer.
 pub(super) fn view(response: &Response) -> Value {
-    let sha256: String = Sha256::digest(&response.body).iter().map(|b| format!("{b:02x}")).collect();
+    let sha256: String = Sha256::digest(&response.body)
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect();
     json!({
         "status": response.status,
         "content_type": response.headers.media_type(),
@@ -71,5 +81,9 @@ pub(super) fn view(response: &Response) -> Value {
 }
 
 fn media_type_or(media_type: &str) -> String {
-    if media_type.is_empty() { "no media type".to_owned() } else { text::escape_line(media_type).into_owned() }
+    if media_type.is_empty() {
+        "no media type".to_owned()
+    } else {
+        text::escape_line(media_type).into_owned()
+    }
 }

@@ -19,7 +19,10 @@ pub(super) fn listen(callbacks: &Callbacks, name: &str, step: &Step) -> Result<V
     let mut plan = Vec::new();
     for answer in &step.answers {
         let after = time(answer.after.as_deref(), Duration::ZERO)?;
-        plan.push(Reply { status: answer.status.unwrap_or(200), after });
+        plan.push(Reply {
+            status: answer.status.unwrap_or(200),
+            after,
+        });
     }
     let url = callbacks.sink.open(&callbacks.name_of(name), plan);
     Ok(json!({"url": url}))
@@ -50,7 +53,10 @@ pub(super) fn wait_for(
         .iter()
         .filter_map(|request| request.get("json").or_else(|| request.get("form")).cloned())
         .collect();
-    Ok((json!({"count": requests.len(), "requests": requests}), payloads))
+    Ok((
+        json!({"count": requests.len(), "requests": requests}),
+        payloads,
+    ))
 }
 
 fn view(callback: &Callback) -> Value {

@@ -36,7 +36,10 @@ mod tests {
             target_of(origin, "http://127.0.0.1:8080/v1/Flows?Page=1").as_deref(),
             Ok("/v1/Flows?Page=1")
         );
-        assert_eq!(target_of(origin, "/v1/Flows?Page=1").as_deref(), Ok("/v1/Flows?Page=1"));
+        assert_eq!(
+            target_of(origin, "/v1/Flows?Page=1").as_deref(),
+            Ok("/v1/Flows?Page=1")
+        );
         for hostile in [
             "//elsewhere.invalid/x",
             "https://127.0.0.1:8080/x",

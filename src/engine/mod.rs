@@ -53,7 +53,10 @@ pub trait Sessions: Sync {
 /// the run within a moment and leaves a record that is marked incomplete. `finish` may change the
 /// record before it is emitted, which is how waivers come in. True when a target got in the way:
 /// unreachable, silent, not HTTP, redirecting.
-#[expect(clippy::too_many_arguments, reason = "each is a thing of its own, and there is one caller")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "each is a thing of its own, and there is one caller"
+)]
 pub fn run(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -65,7 +68,10 @@ pub fn run(
     finish: impl FnOnce(&mut RunRecord),
 ) -> bool {
     let targets = sessions.targets();
-    emit(RunEvent::Started { scenarios: planned.len(), targets: targets.clone() });
+    emit(RunEvent::Started {
+        scenarios: planned.len(),
+        targets: targets.clone(),
+    });
     let mut recorder = Recorder::new(rulebook, targets, options.seed);
     let next = AtomicUsize::new(0);
     let deadline = clock::monotonic() + options.run_max;
@@ -79,8 +85,17 @@ pub fn run(
             scope.spawn(move || {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(planned) = planned.get(index) else { return };
-                    let concluded = conclude(rulebook, schemas, planned, sessions, options.seed, interrupted);
+                    let Some(planned) = planned.get(index) else {
+                        return;
+                    };
+                    let concluded = conclude(
+                        rulebook,
+                        schemas,
+                        planned,
+                        sessions,
+                        options.seed,
+                        interrupted,
+                    );
                     if sender.send((index, concluded)).is_err() {
                         return;
                     }
@@ -106,14 +121,23 @@ pub fn run(
         }
     });
     let services: Vec<&str> = planned.iter().map(|p| p.service.name.as_str()).collect();
-    let mut record = recorder.finish(|rule: &Rule| services.contains(&rule.service.as_str()), complete);
+    let mut record = recorder.finish(
+        |rule: &Rule| services.contains(&rule.service.as_str()),
+        complete,
+    );
     finish(&mut record);
-    emit(RunEvent::Finished { record: Box::new(record) });
+    emit(RunEvent::Finished {
+        record: Box::new(record),
+    });
     trouble
 }
 
 /// The next scenario that ended; when the run has taken too long, everything else is interrupted.
-fn next_of<T>(receiver: &mpsc::Receiver<T>, deadline: Instant, interrupted: &AtomicBool) -> Option<T> {
+fn next_of<T>(
+    receiver: &mpsc::Receiver<T>,
+    deadline: Instant,
+    interrupted: &AtomicBool,
+) -> Option<T> {
     let left = deadline.saturating_duration_since(clock::monotonic());
     match receiver.recv_timeout(left) {
         Ok(next) => Some(next),
@@ -142,7 +166,13 @@ pub fn conclude(
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
         let stop = Stop::Error(format!("internal: {what}"));
-        ended(&planned.scenario.id, Judgement::default(), Some(stop), 0, 0.0)
+        ended(
+            &planned.scenario.id,
+            Judgement::default(),
+            Some(stop),
+            0,
+            0.0,
+        )
     })
 }
 
@@ -172,15 +202,26 @@ fn conclude_unguarded(
     let seconds = session.now().duration_since(started).as_secs_f64();
     let Story { evidence, stop } = story;
     let judgement = judge::judge(rulebook, schemas, &evidence);
-    let trouble = evidence.exchanges.iter().any(|exchange| match &exchange.outcome {
-        Outcome::Fault { .. } => true,
-        Outcome::Answered { response, .. } => (300..400).contains(&response.status),
-    });
+    let trouble = evidence
+        .exchanges
+        .iter()
+        .any(|exchange| match &exchange.outcome {
+            Outcome::Fault { .. } => true,
+            Outcome::Answered { response, .. } => (300..400).contains(&response.status),
+        });
     let ended = ended(id, judgement, stop, evidence.exchanges.len(), seconds);
-    let operations =
-        evidence.exchanges.iter().map(|e| format!("{}/{}", e.service, e.operation)).collect();
+    let operations = evidence
+        .exchanges
+        .iter()
+        .map(|e| format!("{}/{}", e.service, e.operation))
+        .collect();
     let kinds = judge::kinds_of(rulebook, &evidence);
-    Concluded { trouble, operations, kinds, ..ended }
+    Concluded {
+        trouble,
+        operations,
+        kinds,
+        ..ended
+    }
 }
 
 fn ended(
@@ -195,14 +236,30 @@ fn ended(
         _ if failed => (Verdict::Fail, String::new()),
         None => (Verdict::Pass, String::new()),
         Some(Stop::NotApplicable(why)) => (Verdict::NotApplicable, why.clone()),
-        Some(Stop::Inconclusive(why) | Stop::Unreachable(why)) => (Verdict::Inconclusive, why.clone()),
-        Some(Stop::Interrupted) => (Verdict::Inconclusive, "interrupted".to_owned()),
-        Some(Stop::Unexpected) => {
-            (Verdict::Inconclusive, "a step was answered against its expectation".to_owned())
+        Some(Stop::Inconclusive(why) | Stop::Unreachable(why)) => {
+            (Verdict::Inconclusive, why.clone())
         }
+        Some(Stop::Interrupted) => (Verdict::Inconclusive, "interrupted".to_owned()),
+        Some(Stop::Unexpected) => (
+            Verdict::Inconclusive,
+            "a step was answered against its expectation".to_owned(),
+        ),
         Some(Stop::Error(why)) => (Verdict::Error, why.clone()),
     };
-    let result = ScenarioResult { id: id.to_owned(), verdict, seconds, reason };
+    let result = ScenarioResult {
+        id: id.to_owned(),
+        verdict,
+        seconds,
+        reason,
+    };
     let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
-    Concluded { result, judgement, stopped: stop, exchanges, trouble: false, operations, kinds }
+    Concluded {
+        result,
+        judgement,
+        stopped: stop,
+        exchanges,
+        trouble: false,
+        operations,
+        kinds,
+    }
 }

@@ -60,10 +60,14 @@ impl Planned<'_> {
 fn any_step(service: &Service, steps: &[Step], is: &dyn Fn(&Step) -> bool, depth: usize) -> bool {
     const DEPTH_MAX: usize = 16;
     steps.iter().any(|step| {
-        let group = step.r#use.as_ref().and_then(|name| service.groups.get(name));
+        let group = step
+            .r#use
+            .as_ref()
+            .and_then(|name| service.groups.get(name));
         is(step)
             || any_step(service, &step.between, is, depth)
-            || group.is_some_and(|g| depth < DEPTH_MAX && any_step(service, &g.steps, is, depth + 1))
+            || group
+                .is_some_and(|g| depth < DEPTH_MAX && any_step(service, &g.steps, is, depth + 1))
     })
 }
 
@@ -71,9 +75,16 @@ fn any_step(service: &Service, steps: &[Step], is: &dyn Fn(&Step) -> bool, depth
 pub fn all(rulebook: &Rulebook) -> Vec<Planned<'_>> {
     let mut planned = Vec::new();
     for service in rulebook.services.values() {
-        let written = service.scenarios.values().map(|(scenario, _)| scenario.clone());
+        let written = service
+            .scenarios
+            .values()
+            .map(|(scenario, _)| scenario.clone());
         for scenario in written.chain(derive::derive(service)) {
-            planned.extend(combinations(&scenario).into_iter().map(|scenario| Planned { service, scenario }));
+            planned.extend(
+                combinations(&scenario)
+                    .into_iter()
+                    .map(|scenario| Planned { service, scenario }),
+            );
         }
     }
     planned.sort_by(|a, b| a.scenario.id.cmp(&b.scenario.id));
@@ -118,8 +129,10 @@ impl Partition {
         let wrong = || format!("`{text}` is no partition; write hash:1/4 or slice:1/4");
         let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
         let (part, of) = rest.split_once('/').ok_or_else(wrong)?;
-        let (part, of): (u64, u64) =
-            (part.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
+        let (part, of): (u64, u64) = (
+            part.parse().map_err(|_| wrong())?,
+            of.parse().map_err(|_| wrong())?,
+        );
         if part == 0 || part > of {
             return Err(format!("`{text}`: the part is counted from 1 to {of}"));
         }
@@ -135,7 +148,10 @@ impl Partition {
             Self::Slice { part, of } => index % of == part - 1,
             Self::Hash { part, of } => {
                 let digest = Sha256::digest(id.as_bytes());
-                let word = digest.iter().take(8).fold(0u64, |n, b| (n << 8) | u64::from(*b));
+                let word = digest
+                    .iter()
+                    .take(8)
+                    .fold(0u64, |n, b| (n << 8) | u64::from(*b));
                 word % of == part - 1
             }
         }
@@ -144,13 +160,16 @@ impl Partition {
 
 /// One scenario for each combination of its matrix; the id tells them apart.
 fn combinations(scenario: &Scenario) -> Vec<Scenario> {
-    let mut combined: Vec<(String, BTreeMap<String, Vec<Value>>)> = vec![(String::new(), BTreeMap::new())];
+    let mut combined: Vec<(String, BTreeMap<String, Vec<Value>>)> =
+        vec![(String::new(), BTreeMap::new())];
     for (name, values) in &scenario.matrix {
         combined = combined
             .into_iter()
             .flat_map(|(label, chosen)| {
                 values.iter().map(move |value| {
-                    let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                    let word = value
+                        .as_str()
+                        .map_or_else(|| value.to_string(), str::to_owned);
                     let mut chosen = chosen.clone();
                     chosen.insert(name.clone(), vec![value.clone()]);
                     let comma = if label.is_empty() { "" } else { "," };
@@ -162,8 +181,16 @@ fn combinations(scenario: &Scenario) -> Vec<Scenario> {
     combined
         .into_iter()
         .map(|(label, matrix)| {
-            let id = if label.is_empty() { scenario.id.clone() } else { format!("{}[{label}]", scenario.id) };
-            Scenario { id, matrix, ..scenario.clone() }
+            let id = if label.is_empty() {
+                scenario.id.clone()
+            } else {
+                format!("{}[{label}]", scenario.id)
+            };
+            Scenario {
+                id,
+                matrix,
+                ..scenario.clone()
+            }
         })
         .collect()
 }
@@ -173,7 +200,9 @@ fn combinations(scenario: &Scenario) -> Vec<Scenario> {
 pub fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
     let parts: Vec<&str> = parts.collect();
     let Some((last, middle)) = parts.split_last() else {
         return rest.is_empty() || rest.starts_with('/') || first.ends_with('/');
@@ -214,7 +243,10 @@ mod tests {
             let held: usize = (1..=4)
                 .map(|part| {
                     let partition = Partition::parse(&format!("{kind}:{part}/4")).unwrap();
-                    ids.iter().enumerate().filter(|(i, id)| partition.holds(*i as u64, id)).count()
+                    ids.iter()
+                        .enumerate()
+                        .filter(|(i, id)| partition.holds(*i as u64, id))
+                        .count()
                 })
                 .sum();
             assert_eq!(held, ids.len(), "{kind}");

@@ -30,7 +30,10 @@ pub(super) fn provide(
 ) -> Result<(), Stop> {
     for key in ["flow_sid", "disposable_flow_sid"] {
         let name = format!("${{target.flow.{key}}}");
-        let reads = step.with.values().any(|v| v.as_str() == Some(name.as_str()));
+        let reads = step
+            .with
+            .values()
+            .any(|v| v.as_str() == Some(name.as_str()));
         if !reads || !matches!(scope.fill_text(&name), Err(TemplateError::Missing(_))) {
             continue;
         }
@@ -55,8 +58,13 @@ fn made(session: &dyn Session) -> Result<Option<String>, Stop> {
     }
     let failed = |why| Stop::Inconclusive(format!("hook create_flow failed: {why}"));
     let answer = session.hook("create_flow", &json!({})).map_err(failed)?;
-    let sid = answer.get("flow_sid").and_then(Value::as_str).map(str::to_owned);
-    let Some(sid) = sid else { return Err(failed("its result has no flow_sid".to_owned())) };
+    let sid = answer
+        .get("flow_sid")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
+    let Some(sid) = sid else {
+        return Err(failed("its result has no flow_sid".to_owned()));
+    };
     if session.has_hook("publish_flow") {
         session
             .hook("publish_flow", &json!({"flow_sid": sid}))
@@ -68,18 +76,36 @@ fn made(session: &dyn Session) -> Result<Option<String>, Stop> {
 /// A published flow of the first page, else any.
 fn listed(session: &dyn Session) -> Result<Option<String>, Stop> {
     let settings = session.settings();
-    let Some(target) = settings.targets.get("flow") else { return Ok(None) };
+    let Some(target) = settings.targets.get("flow") else {
+        return Ok(None);
+    };
     let (_, prefix) = super::runner::split_url(&target.url);
     let mut request = crate::http::Request::new("GET", format!("{prefix}/v1/Flows"));
-    super::request::authorize(target, crate::rulebook::scenario::Credentials::Default, &mut request)?;
+    super::request::authorize(
+        target,
+        crate::rulebook::scenario::Credentials::Default,
+        &mut request,
+    )?;
     let response = session.send("flow", &request).map_err(|fault| {
         let why = format!("{}: {}", fault.cause, fault.detail);
-        if fault.unreachable { Stop::Unreachable(why) } else { Stop::Inconclusive(why) }
+        if fault.unreachable {
+            Stop::Unreachable(why)
+        } else {
+            Stop::Inconclusive(why)
+        }
     })?;
     let page = crate::json::parse(&response.body, crate::json::Limits::default()).ok();
-    let flows = page.as_ref().and_then(|p| p.value.get("flows")).and_then(Value::as_array);
+    let flows = page
+        .as_ref()
+        .and_then(|p| p.value.get("flows"))
+        .and_then(Value::as_array);
     let flows = flows.map_or(&[][..], Vec::as_slice);
-    let published = flows.iter().find(|f| f.get("status").and_then(Value::as_str) == Some("published"));
-    let sid = published.or(flows.first()).and_then(|f| f.get("sid")).and_then(Value::as_str);
+    let published = flows
+        .iter()
+        .find(|f| f.get("status").and_then(Value::as_str) == Some("published"));
+    let sid = published
+        .or(flows.first())
+        .and_then(|f| f.get("sid"))
+        .and_then(Value::as_str);
     Ok(sid.map(str::to_owned))
 }

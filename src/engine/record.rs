@@ -40,7 +40,12 @@ pub struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// A recorder for one run.
     pub fn new(rulebook: &'a Rulebook, targets: BTreeMap<String, String>, seed: u64) -> Self {
-        Self { rulebook, targets, seed, scenarios: Vec::new() }
+        Self {
+            rulebook,
+            targets,
+            seed,
+            scenarios: Vec::new(),
+        }
     }
 
     /// Takes what a scenario concluded.
@@ -52,24 +57,36 @@ impl<'a> Recorder<'a> {
     pub fn add_judgement(&mut self, name: &str, judgement: Judgement) {
         let failed = judgement.findings.iter().any(|f| f.level == "must");
         let verdict = if failed { Verdict::Fail } else { Verdict::Pass };
-        let result = ScenarioResult { id: name.to_owned(), verdict, seconds: 0.0, reason: String::new() };
+        let result = ScenarioResult {
+            id: name.to_owned(),
+            verdict,
+            seconds: 0.0,
+            reason: String::new(),
+        };
         let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
-        self.add(Concluded { result, judgement, stopped: None, exchanges: 0, trouble: false, operations, kinds });
+        self.add(Concluded {
+            result,
+            judgement,
+            stopped: None,
+            exchanges: 0,
+            trouble: false,
+            operations,
+            kinds,
+        });
     }
 
     /// The record with the rules that were judged at all; `selects` says which of them.
     pub fn finish_judged(self, selects: impl Fn(&Rule) -> bool) -> RunRecord {
-        let judged: BTreeSet<String> =
-            self.scenarios.iter().flat_map(|c| c.judgement.tallies.keys().cloned()).collect();
+        let judged: BTreeSet<String> = self
+            .scenarios
+            .iter()
+            .flat_map(|c| c.judgement.tallies.keys().cloned())
+            .collect();
         self.finish(|rule| selects(rule) && judged.contains(&rule.id), true)
     }
 
     /// The record; `selects` says which rules were selected, `complete` whether all was run.
-    pub fn finish(
-        mut self,
-        selects: impl Fn(&Rule) -> bool,
-        complete: bool,
-    ) -> RunRecord {
+    pub fn finish(mut self, selects: impl Fn(&Rule) -> bool, complete: bool) -> RunRecord {
         self.scenarios.sort_by(|a, b| a.result.id.cmp(&b.result.id));
         let mut whole = Judgement::default();
         let mut reasons: BTreeMap<String, BTreeSet<(Why, String)>> = BTreeMap::new();
@@ -87,7 +104,10 @@ impl<'a> Recorder<'a> {
             let kind = Why::of(concluded.stopped.as_ref());
             for (rule, tally) in &concluded.judgement.tallies {
                 for why in &tally.inconclusive {
-                    reasons.entry(rule.clone()).or_default().insert((kind, why.clone()));
+                    reasons
+                        .entry(rule.clone())
+                        .or_default()
+                        .insert((kind, why.clone()));
                 }
             }
             whole.merge(concluded.judgement);
@@ -112,8 +132,13 @@ impl<'a> Recorder<'a> {
         };
         RunRecord {
             schema_version: SCHEMA_VERSION,
-            tool: Tool { name: "conformant".into(), version: env!("CARGO_PKG_VERSION").into() },
-            rulebook: RulebookStamp { digest: self.rulebook.digest.clone() },
+            tool: Tool {
+                name: "conformant".into(),
+                version: env!("CARGO_PKG_VERSION").into(),
+            },
+            rulebook: RulebookStamp {
+                digest: self.rulebook.digest.clone(),
+            },
             targets: self.targets,
             seed: self.seed,
             complete,
@@ -123,7 +148,10 @@ impl<'a> Recorder<'a> {
             open_points: whole
                 .observed
                 .into_iter()
-                .map(|(id, observed)| OpenPointResult { id, observed: observed.into_iter().collect() })
+                .map(|(id, observed)| OpenPointResult {
+                    id,
+                    observed: observed.into_iter().collect(),
+                })
                 .collect(),
             scenarios,
         }
@@ -164,9 +192,10 @@ impl Why {
         match stop {
             Some(Stop::NotApplicable(_)) => Self::NotApplicable,
             Some(Stop::Error(_)) => Self::Error,
-            Some(Stop::Inconclusive(_) | Stop::Unexpected | Stop::Interrupted | Stop::Unreachable(_)) | None => {
-                Self::Inconclusive
-            }
+            Some(
+                Stop::Inconclusive(_) | Stop::Unexpected | Stop::Interrupted | Stop::Unreachable(_),
+            )
+            | None => Self::Inconclusive,
         }
     }
 }
@@ -215,7 +244,9 @@ fn conclude(
 
 /// Any answer will do, two different ones within a run will not.
 fn either(rule: &Rule, whole: &mut Judgement) {
-    let Some(observed) = whole.observed.get(&rule.id) else { return };
+    let Some(observed) = whole.observed.get(&rule.id) else {
+        return;
+    };
     let words: Vec<String> = observed.iter().cloned().collect();
     let finding = (words.len() > 1).then(|| Finding {
         rule: rule.id.clone(),
@@ -224,7 +255,11 @@ fn either(rule: &Rule, whole: &mut Judgement) {
         kind: "either".into(),
         expected: "one answer throughout the run".into(),
         actual: words.join(" and "),
-        message: format!("answered in {} ways within one run: {}", words.len(), words.join(", ")),
+        message: format!(
+            "answered in {} ways within one run: {}",
+            words.len(),
+            words.join(", ")
+        ),
         ..Finding::default()
     });
     whole.conclude(&rule.id, finding);
@@ -250,7 +285,9 @@ fn count(rules: &[RuleResult]) -> RuleCounts {
 fn count_scenarios(scenarios: &[ScenarioResult]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for scenario in scenarios {
-        *counts.entry(scenario.verdict.word().to_owned()).or_default() += 1;
+        *counts
+            .entry(scenario.verdict.word().to_owned())
+            .or_default() += 1;
     }
     counts
 }

@@ -69,7 +69,8 @@ pub fn build(
         match parameter.place {
             Place::Path => {
                 let value = value.ok_or_else(|| BuildError::PathParameter(name.to_owned()))?;
-                let segment = encode::path_segment(&text_of(value)).map_err(|e| unsendable(name, &e))?;
+                let segment =
+                    encode::path_segment(&text_of(value)).map_err(|e| unsendable(name, &e))?;
                 path = path.replace(&format!("{{{name}}}"), &segment);
             }
             Place::Query => {
@@ -96,7 +97,10 @@ pub fn build(
 }
 
 fn unsendable(name: &str, error: &EncodeError) -> BuildError {
-    BuildError::Unsendable { name: name.to_owned(), why: error.to_string() }
+    BuildError::Unsendable {
+        name: name.to_owned(),
+        why: error.to_string(),
+    }
 }
 
 /// Adds the configured header fields and the credentials to a request.
@@ -117,16 +121,23 @@ pub fn authorize(
             for (name, _) in &target.headers {
                 request.headers.set(name, "not-the-right-key");
             }
-            target.basic.as_ref().map(|(user, password)| match credentials {
-                Credentials::Unknown => ("not-the-right-key".to_owned(), password.clone()),
-                Credentials::Default | Credentials::None | Credentials::Wrong | Credentials::Account => {
-                    (user.clone(), "not-the-right-secret".to_owned())
-                }
-            })
+            target
+                .basic
+                .as_ref()
+                .map(|(user, password)| match credentials {
+                    Credentials::Unknown => ("not-the-right-key".to_owned(), password.clone()),
+                    Credentials::Default
+                    | Credentials::None
+                    | Credentials::Wrong
+                    | Credentials::Account => (user.clone(), "not-the-right-secret".to_owned()),
+                })
         }
-        Credentials::Account => {
-            Some(target.account.clone().ok_or(BuildError::NoCredentials("account SID and auth token"))?)
-        }
+        Credentials::Account => Some(
+            target
+                .account
+                .clone()
+                .ok_or(BuildError::NoCredentials("account SID and auth token"))?,
+        ),
     };
     if let Some((user, password)) = pair {
         let value = encode::basic(&user, &password).map_err(|e| unsendable("Authorization", &e))?;
@@ -139,7 +150,9 @@ pub fn authorize(
 pub fn curl_credentials(target: &Target, credentials: Credentials) -> String {
     match credentials {
         Credentials::Default => target.curl_credentials.clone(),
-        Credentials::None | Credentials::Wrong | Credentials::Unknown | Credentials::Account => String::new(),
+        Credentials::None | Credentials::Wrong | Credentials::Unknown | Credentials::Account => {
+            String::new()
+        }
     }
 }
 
@@ -148,7 +161,8 @@ fn path_of(operation: &Operation, target: &Target) -> Result<String, BuildError>
         None => Ok(operation.path.clone()),
         Some(key) => {
             let path = target.values.get(key).and_then(Value::as_str);
-            path.map(str::to_owned).ok_or_else(|| BuildError::Unconfigured(key.clone()))
+            path.map(str::to_owned)
+                .ok_or_else(|| BuildError::Unconfigured(key.clone()))
         }
     }
 }
@@ -176,7 +190,9 @@ fn encode_body(
         for (name, value) in body {
             push_pairs(&mut pairs, (*name).to_owned(), value);
         }
-        request.headers.set("Content-Type", "application/x-www-form-urlencoded");
+        request
+            .headers
+            .set("Content-Type", "application/x-www-form-urlencoded");
         request.body = encode::form(borrowed(&pairs)).into_bytes();
     }
     Ok(())
@@ -187,7 +203,11 @@ fn push_pairs(pairs: &mut Vec<(String, String)>, name: String, value: &Value) {
     match value {
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                let name = if item.is_object() { format!("{name}[{index}]") } else { name.clone() };
+                let name = if item.is_object() {
+                    format!("{name}[{index}]")
+                } else {
+                    name.clone()
+                };
                 push_pairs(pairs, name, item);
             }
         }
@@ -203,7 +223,9 @@ fn push_pairs(pairs: &mut Vec<(String, String)>, name: String, value: &Value) {
 }
 
 fn borrowed(pairs: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
-    pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    pairs
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
 /// `user[email]` becomes `{"user": {"email": …}}`.
@@ -221,7 +243,10 @@ fn nested(body: &[(&str, &Value)]) -> Value {
 fn multipart(body: &[(&str, &Value)], request: &mut Request) -> Result<(), BuildError> {
     let mut parts = Multipart::new();
     for (name, value) in body {
-        let unsendable = |why: String| BuildError::Unsendable { name: (*name).to_owned(), why };
+        let unsendable = |why: String| BuildError::Unsendable {
+            name: (*name).to_owned(),
+            why,
+        };
         let field = |key: &str| value.get(key).and_then(Value::as_str);
         let Some(file_name) = field("$file") else {
             return Err(unsendable("it is not a `$file`".to_owned()));
@@ -248,7 +273,9 @@ fn texts_of(value: &Value) -> Vec<String> {
 }
 
 fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Finds the operation that a foreign exchange belongs to; the parameters are read back from it.
@@ -260,12 +287,18 @@ pub fn recognise<'a>(
     path: &str,
     configured: &Map<String, Value>,
 ) -> Option<(&'a Operation, BTreeMap<String, Value>)> {
-    let segments: Vec<String> =
-        path.split('/').filter(|s| !s.is_empty()).map(crate::http::percent_decode).collect();
+    let segments: Vec<String> = path
+        .split('/')
+        .filter(|s| !s.is_empty())
+        .map(crate::http::percent_decode)
+        .collect();
     let mut best: Option<(usize, &Operation, BTreeMap<String, Value>)> = None;
     for operation in operations.filter(|o| o.method == request.method) {
         let shown = match &operation.path_from {
-            Some(key) => configured.get(key).and_then(Value::as_str).unwrap_or_default(),
+            Some(key) => configured
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
             None => &operation.path,
         };
         let template: Vec<&str> = shown.split('/').filter(|s| !s.is_empty()).collect();
@@ -310,13 +343,15 @@ fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap
             Place::Path => continue,
             Place::Header => request.headers.get(name).map(Value::from),
             Place::Query => repeated(&query, name),
-            Place::Body => repeated(&form, name).or_else(|| bracketed(&form, name)).or_else(|| {
-                let document = document.as_ref()?;
-                match name.strip_suffix(']').and_then(|n| n.split_once('[')) {
-                    Some((outer, inner)) => document.get(outer)?.get(inner).cloned(),
-                    None => document.get(name).cloned(),
-                }
-            }),
+            Place::Body => repeated(&form, name)
+                .or_else(|| bracketed(&form, name))
+                .or_else(|| {
+                    let document = document.as_ref()?;
+                    match name.strip_suffix(']').and_then(|n| n.split_once('[')) {
+                        Some((outer, inner)) => document.get(outer)?.get(inner).cloned(),
+                        None => document.get(name).cloned(),
+                    }
+                }),
         };
         if let Some(value) = value.filter(|v| !v.is_null()) {
             sent.insert(name.to_owned(), value);
@@ -326,8 +361,11 @@ fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap
 
 /// A parameter's value, or the list of its values where it is repeated.
 pub(super) fn repeated(pairs: &[(String, String)], name: &str) -> Option<Value> {
-    let mut values: Vec<Value> =
-        pairs.iter().filter(|(n, _)| n == name).map(|(_, v)| Value::from(v.as_str())).collect();
+    let mut values: Vec<Value> = pairs
+        .iter()
+        .filter(|(n, _)| n == name)
+        .map(|(_, v)| Value::from(v.as_str()))
+        .collect();
     match values.len() {
         0 => None,
         1 => values.pop(),
@@ -339,7 +377,9 @@ pub(super) fn repeated(pairs: &[(String, String)], name: &str) -> Option<Value> 
 fn bracketed(form: &[(String, String)], name: &str) -> Option<Value> {
     let mut members = Map::new();
     for (field, value) in form {
-        let inner = field.strip_prefix(name).and_then(|rest| rest.strip_prefix('['));
+        let inner = field
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('['));
         if let Some(key) = inner.and_then(|rest| rest.strip_suffix(']')) {
             members.insert(key.to_owned(), Value::from(value.as_str()));
         }
@@ -358,7 +398,15 @@ mod tests {
         push_pairs(&mut pairs, "details".into(), &json!({"k": 1}));
         push_pairs(&mut pairs, "logos".into(), &json!([{"res": "default"}]));
         let pairs: Vec<String> = pairs.iter().map(|(n, v)| format!("{n}={v}")).collect();
-        assert_eq!(pairs, ["Permission=a", "Permission=b", "details[k]=1", "logos[0][res]=default"]);
+        assert_eq!(
+            pairs,
+            [
+                "Permission=a",
+                "Permission=b",
+                "details[k]=1",
+                "logos[0][res]=default"
+            ]
+        );
     }
 
     #[test]

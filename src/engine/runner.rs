@@ -74,7 +74,11 @@ pub(crate) fn play(
         session,
         interrupted,
         scope: Scope::new(rulebook, schemas, target, salt),
-        evidence: Evidence { scenario: scenario.id.clone(), configured, ..Evidence::default() },
+        evidence: Evidence {
+            scenario: scenario.id.clone(),
+            configured,
+            ..Evidence::default()
+        },
         step: 0,
         body_bytes: 0,
         depth: 0,
@@ -88,7 +92,9 @@ pub(crate) fn play(
         .iter()
         .filter_map(|(name, values)| Some((name.clone(), values.first()?.clone())))
         .collect();
-    runner.scope.set_local("matrix", Some(Value::Object(matrix)));
+    runner
+        .scope
+        .set_local("matrix", Some(Value::Object(matrix)));
     let mut stop = None;
     for (index, step) in scenario.steps.iter().enumerate() {
         runner.step = index + 1;
@@ -100,7 +106,10 @@ pub(crate) fn play(
     }
     runner.evidence.now = Some(session.now());
     let stop = stop.or(runner.soft_stop);
-    Story { evidence: runner.evidence, stop }
+    Story {
+        evidence: runner.evidence,
+        stop,
+    }
 }
 
 struct Runner<'a> {
@@ -178,7 +187,9 @@ impl<'a> Runner<'a> {
         self.setup = outer;
         done.map_err(|why| match why {
             // What ends early because the run does says nothing about the target.
-            Stop::Inconclusive(_) | Stop::Unreachable(_) if self.is_interrupted() => Stop::Interrupted,
+            Stop::Inconclusive(_) | Stop::Unreachable(_) if self.is_interrupted() => {
+                Stop::Interrupted
+            }
             Stop::NotApplicable(_)
             | Stop::Inconclusive(_)
             | Stop::Unexpected
@@ -208,7 +219,10 @@ impl<'a> Runner<'a> {
             let before = self.scope.set_local("index", Some(json!(index)));
             let name = step.capture.as_deref().unwrap_or("result");
             let known = self.scope.captures();
-            let single = Step { capture: Some(name.to_owned()), ..step.clone() };
+            let single = Step {
+                capture: Some(name.to_owned()),
+                ..step.clone()
+            };
             let done = self.once(&single);
             self.scope.set_local("index", before);
             done?;
@@ -239,7 +253,8 @@ impl<'a> Runner<'a> {
         } else if let Some(text) = &step.wait {
             let text = self.scope.fill_text(text)?;
             let wait = text.as_str().and_then(wait_of);
-            self.session.wait(wait.ok_or_else(|| Stop::Error(format!("not a duration: {text}")))?);
+            self.session
+                .wait(wait.ok_or_else(|| Stop::Error(format!("not a duration: {text}")))?);
             Ok(())
         } else if let Some(group) = &step.r#use {
             self.use_step(step, group)
@@ -259,7 +274,9 @@ impl<'a> Runner<'a> {
             .get(group_name)
             .ok_or_else(|| Stop::Error(format!("no group is named {name}")))?;
         if self.depth >= GROUP_DEPTH_MAX {
-            return Err(Stop::Error(format!("groups are nested too deeply at {name}")));
+            return Err(Stop::Error(format!(
+                "groups are nested too deeply at {name}"
+            )));
         }
         let mut with = group.with.clone();
         with.extend(step.with.clone());
@@ -284,8 +301,16 @@ impl<'a> Runner<'a> {
 
     fn call_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
         let operation = self.operation(name)?;
-        if !self.session.settings().targets.contains_key(&operation.service) {
-            return Err(Stop::NotApplicable(format!("service {} is not targeted", operation.service)));
+        if !self
+            .session
+            .settings()
+            .targets
+            .contains_key(&operation.service)
+        {
+            return Err(Stop::NotApplicable(format!(
+                "service {} is not targeted",
+                operation.service
+            )));
         }
         provision::provide(&mut self.scope, self.session, step)?;
         let called = match &step.until {
@@ -303,7 +328,11 @@ impl<'a> Runner<'a> {
             if let Some(kind) = &step.judge {
                 self.session.mangle_payload(kind, Arc::make_mut(&mut value));
                 let value = Arc::clone(&value);
-                self.evidence.payloads.push(Payload { kind: kind.clone(), value, step: self.step });
+                self.evidence.payloads.push(Payload {
+                    kind: kind.clone(),
+                    value,
+                    step: self.step,
+                });
             }
             if step.either {
                 self.refused.extend(step.capture.clone());
@@ -347,7 +376,10 @@ impl<'a> Runner<'a> {
             credentials: step.credentials,
             base: origin.to_owned(),
             credentials_hint: request::curl_credentials(target, step.credentials),
-            outcome: Outcome::Fault { cause: String::new(), detail: String::new() },
+            outcome: Outcome::Fault {
+                cause: String::new(),
+                detail: String::new(),
+            },
             expectation,
             at: self.session.now(),
             setup: self.setup,
@@ -361,10 +393,15 @@ impl<'a> Runner<'a> {
         let answer = self.session.send(&exchange.service, &exchange.request);
         let answer = answer.and_then(|response| self.within_budget(response));
         let unreachable = matches!(&answer, Err(fault) if fault.unreachable);
-        let detail = answer.as_ref().err().map(|f| format!("{}: {}", f.cause, f.detail));
+        let detail = answer
+            .as_ref()
+            .err()
+            .map(|f| format!("{}: {}", f.cause, f.detail));
         exchange.outcome = outcome(answer, operation, self.rulebook);
         let acceptance = acceptance(self.rulebook, &exchange, Some(operation));
-        let value = exchange.document().map_or_else(|| Arc::new(Value::Null), Arc::clone);
+        let value = exchange
+            .document()
+            .map_or_else(|| Arc::new(Value::Null), Arc::clone);
         let kind = match &acceptance {
             Acceptance::Accepted => operation.response.clone(),
             Acceptance::Rejected(_) => operation.error.clone(),
@@ -375,7 +412,12 @@ impl<'a> Runner<'a> {
         if unreachable {
             return Err(Stop::Unreachable(detail.unwrap_or_default()));
         }
-        Ok(Called { exchange: index, acceptance, value, kind })
+        Ok(Called {
+            exchange: index,
+            acceptance,
+            value,
+            kind,
+        })
     }
 
     /// Evidence is kept until the scenario is judged, so there is an end to how much.
@@ -393,13 +435,22 @@ impl<'a> Runner<'a> {
 
     fn poll(&mut self, step: &Step, operation: &Operation, until: &Until) -> Result<Called, Stop> {
         let time = |text: &Option<String>, default| {
-            text.as_deref().map_or(Some(default), wait_of).ok_or_else(|| Stop::Error("not a duration".to_owned()))
+            text.as_deref()
+                .map_or(Some(default), wait_of)
+                .ok_or_else(|| Stop::Error("not a duration".to_owned()))
         };
         let within = time(&until.within, Duration::from_secs(10))?;
         let every = time(&until.every, Duration::from_secs(1))?.max(Duration::from_millis(10));
-        let wanted: Vec<Value> = until.equals.iter().chain(until.one_of.iter().flatten()).cloned().collect();
-        let wanted: Vec<Value> =
-            wanted.iter().map(|v| self.scope.fill(v)).collect::<Result<_, _>>()?;
+        let wanted: Vec<Value> = until
+            .equals
+            .iter()
+            .chain(until.one_of.iter().flatten())
+            .cloned()
+            .collect();
+        let wanted: Vec<Value> = wanted
+            .iter()
+            .map(|v| self.scope.fill(v))
+            .collect::<Result<_, _>>()?;
         let mut waited = Duration::ZERO;
         loop {
             let called = self.call(step, operation)?;
@@ -425,7 +476,13 @@ impl<'a> Runner<'a> {
         let mut pages = vec![first.exchange];
         // Copied for those who look at them alone: a long list is large.
         let wants_items = step.capture.is_some() || !step.expect.is_empty();
-        let kept = |page: &Value| if wants_items { items_of(page, key).to_vec() } else { Vec::new() };
+        let kept = |page: &Value| {
+            if wants_items {
+                items_of(page, key).to_vec()
+            } else {
+                Vec::new()
+            }
+        };
         let mut items: Vec<Value> = kept(&first.value);
         let mut count = items_of(&first.value, key).len();
         let mut page = Arc::clone(&first.value);
@@ -447,7 +504,10 @@ impl<'a> Runner<'a> {
                 break WalkEnd::Endless(format!("a cycle at {short}"));
             }
             if pages.len() >= WALK_PAGES_MAX || count > WALK_ITEMS_MAX {
-                break WalkEnd::Endless(format!("{} pages, {count} items, and no end", pages.len()));
+                break WalkEnd::Endless(format!(
+                    "{} pages, {count} items, and no end",
+                    pages.len()
+                ));
             }
             let previous = &self.evidence.exchanges[pages[pages.len() - 1]];
             let target = match super::link::target_of(&previous.base, &next) {
@@ -456,7 +516,9 @@ impl<'a> Runner<'a> {
             };
             let mut exchange = unanswered(previous);
             exchange.request.target = target;
-            exchange.sent.extend(page_parameters(operation, &exchange.request));
+            exchange
+                .sent
+                .extend(page_parameters(operation, &exchange.request));
             exchange.at = self.session.now();
             if let Some(token) = operation.parameters.iter().find(|p| p.name == "PageToken") {
                 exchange.expectation = Expectation::Accepted(token.rule.clone());
@@ -473,13 +535,23 @@ impl<'a> Runner<'a> {
         let operation = operation.id.clone();
         // A list that is changed meanwhile is judged by the step's statements alone.
         if step.between.is_empty() {
-            self.evidence.walks.push(Walk { service, operation, pages, end, step: self.step });
+            self.evidence.walks.push(Walk {
+                service,
+                operation,
+                pages,
+                end,
+                step: self.step,
+            });
         }
         // Half a list shows neither what it holds nor what it lacks. The first page's own refusal
         // is the caller's business.
         match acceptance {
-            Acceptance::Inconclusive(why) => Err(Stop::Inconclusive(format!("a page of the walk: {why}"))),
-            Acceptance::Rejected(_) if first.acceptance == Acceptance::Accepted => Err(Stop::Unexpected),
+            Acceptance::Inconclusive(why) => {
+                Err(Stop::Inconclusive(format!("a page of the walk: {why}")))
+            }
+            Acceptance::Rejected(_) if first.acceptance == Acceptance::Accepted => {
+                Err(Stop::Unexpected)
+            }
             Acceptance::Accepted | Acceptance::Rejected(_) => Ok(result),
         }
     }
@@ -491,7 +563,9 @@ impl<'a> Runner<'a> {
             Acceptance::Inconclusive(why) => Err(Stop::Inconclusive(format!("{name}: {why}"))),
             Acceptance::Rejected(why) if step.rejected.is_none() && !step.either => {
                 if self.setup {
-                    Err(Stop::Inconclusive(format!("set-up failed: {name} was refused: {why}")))
+                    Err(Stop::Inconclusive(format!(
+                        "set-up failed: {name} was refused: {why}"
+                    )))
                 } else {
                     Err(Stop::Unexpected)
                 }
@@ -510,8 +584,9 @@ impl<'a> Runner<'a> {
             .get(&name)
             .ok_or_else(|| Stop::NotApplicable(format!("service {name} is not targeted")))?;
         let (origin, _) = split_url(&target.url);
-        let path = super::link::target_of(origin, &url)
-            .map_err(|why| Stop::Inconclusive(format!("{}: {why}", crate::text::excerpt(&url, 200))))?;
+        let path = super::link::target_of(origin, &url).map_err(|why| {
+            Stop::Inconclusive(format!("{}: {why}", crate::text::excerpt(&url, 200)))
+        })?;
         let mut request = Request::new("GET", path);
         request::authorize(target, step.credentials, &mut request)?;
         let mut exchange = Exchange {
@@ -522,7 +597,10 @@ impl<'a> Runner<'a> {
             credentials: step.credentials,
             base: origin.to_owned(),
             credentials_hint: request::curl_credentials(target, step.credentials),
-            outcome: Outcome::Fault { cause: String::new(), detail: String::new() },
+            outcome: Outcome::Fault {
+                cause: String::new(),
+                detail: String::new(),
+            },
             expectation: Expectation::Either,
             at: self.session.now(),
             setup: self.setup,
@@ -531,13 +609,22 @@ impl<'a> Runner<'a> {
         let result = match self.session.send(&name, &exchange.request) {
             Ok(response) => {
                 let view = body::view(&response);
-                exchange.outcome = Outcome::Answered { response, body: Body::Empty };
+                exchange.outcome = Outcome::Answered {
+                    response,
+                    body: Body::Empty,
+                };
                 view
             }
             Err(fault) => {
-                exchange.outcome = Outcome::Fault { cause: fault.cause.clone(), detail: fault.detail.clone() };
+                exchange.outcome = Outcome::Fault {
+                    cause: fault.cause.clone(),
+                    detail: fault.detail.clone(),
+                };
                 self.evidence.exchanges.push(exchange);
-                return Err(Stop::Inconclusive(format!("{}: {}", fault.cause, fault.detail)));
+                return Err(Stop::Inconclusive(format!(
+                    "{}: {}",
+                    fault.cause, fault.detail
+                )));
             }
         };
         self.evidence.exchanges.push(exchange);
@@ -565,12 +652,19 @@ impl<'a> Runner<'a> {
     fn collect_events(&mut self, result: &Value) {
         let events = result.get("events").and_then(Value::as_array);
         for event in events.into_iter().flatten() {
-            let kind = event.get("type").and_then(Value::as_str).and_then(|t| self.rulebook.event_types.get(t));
+            let kind = event
+                .get("type")
+                .and_then(Value::as_str)
+                .and_then(|t| self.rulebook.event_types.get(t));
             if let (Some(Some(kind)), Some(payload)) = (kind, event.get("payload")) {
                 let mut payload = payload.clone();
                 self.session.mangle_payload(kind, &mut payload);
                 let value = Arc::new(payload);
-                self.evidence.payloads.push(Payload { kind: kind.clone(), value, step: self.step });
+                self.evidence.payloads.push(Payload {
+                    kind: kind.clone(),
+                    value,
+                    step: self.step,
+                });
             }
         }
     }
@@ -593,13 +687,16 @@ impl<'a> Runner<'a> {
             .session
             .callbacks()
             .ok_or_else(|| Stop::NotApplicable("no callback listener is configured".to_owned()))?;
-        let (result, payloads) =
-            callbacks::wait_for(callbacks, self.session, name, step)?;
+        let (result, payloads) = callbacks::wait_for(callbacks, self.session, name, step)?;
         if let Some(kind) = self.judged_as.get(name) {
             let step = self.step;
             for mut payload in payloads {
                 self.session.mangle_payload(kind, &mut payload);
-                self.evidence.payloads.push(Payload { kind: kind.clone(), value: Arc::new(payload), step });
+                self.evidence.payloads.push(Payload {
+                    kind: kind.clone(),
+                    value: Arc::new(payload),
+                    step,
+                });
             }
         }
         self.finish(step, result, None, None)
@@ -629,7 +726,9 @@ impl<'a> Runner<'a> {
                     exchange,
                 }),
                 Err(error) => {
-                    self.evidence.missed.push((expect.rule.clone(), error.to_string()));
+                    self.evidence
+                        .missed
+                        .push((expect.rule.clone(), error.to_string()));
                     self.soft_stop.get_or_insert(Stop::from(error));
                 }
             }
@@ -661,7 +760,11 @@ impl<'a> Runner<'a> {
             // What is put into a pattern stands for itself.
             let value = self.scope.fill_text(text)?;
             let value = value.as_str().unwrap_or_default();
-            filled.matches = Some(if value == text { value.to_owned() } else { regex::escape(value) });
+            filled.matches = Some(if value == text {
+                value.to_owned()
+            } else {
+                regex::escape(value)
+            });
         }
         if let Some(text) = &filled.not_before {
             filled.not_before = self.scope.fill_text(text)?.as_str().map(str::to_owned);
@@ -672,15 +775,21 @@ impl<'a> Runner<'a> {
     /// Rules that the rest of the story would have judged.
     fn miss(&mut self, rest: &[Step], why: &Stop) {
         let reason = match why {
-            Stop::NotApplicable(why) | Stop::Inconclusive(why) | Stop::Unreachable(why) | Stop::Error(why) => {
-                why.clone()
-            }
+            Stop::NotApplicable(why)
+            | Stop::Inconclusive(why)
+            | Stop::Unreachable(why)
+            | Stop::Error(why) => why.clone(),
             Stop::Unexpected => "an earlier step went wrong".to_owned(),
             Stop::Interrupted => "interrupted".to_owned(),
         };
         for (offset, step) in rest.iter().enumerate() {
             let current = offset == 0;
-            let rules = step.expect.iter().map(|e| &e.rule).chain(&step.accepted).chain(&step.rejected);
+            let rules = step
+                .expect
+                .iter()
+                .map(|e| &e.rule)
+                .chain(&step.accepted)
+                .chain(&step.rejected);
             for rule in rules {
                 // The step that was answered against its expectation has been judged already.
                 if !(current && *why == Stop::Unexpected) {
@@ -698,18 +807,27 @@ fn outcome(
 ) -> Outcome {
     match answer {
         Ok(response) => {
-            let kind = operation.response.as_deref().and_then(|k| rulebook.kinds.get(k));
+            let kind = operation
+                .response
+                .as_deref()
+                .and_then(|k| rulebook.kinds.get(k));
             let body = body::receive(&response, operation, kind);
             Outcome::Answered { response, body }
         }
-        Err(fault) => Outcome::Fault { cause: fault.cause, detail: fault.detail },
+        Err(fault) => Outcome::Fault {
+            cause: fault.cause,
+            detail: fault.detail,
+        },
     }
 }
 
 /// The same request before anything came of it; what did may be large.
 fn unanswered(exchange: &Exchange) -> Exchange {
     Exchange {
-        outcome: Outcome::Fault { cause: String::new(), detail: String::new() },
+        outcome: Outcome::Fault {
+            cause: String::new(),
+            detail: String::new(),
+        },
         sent: exchange.sent.clone(),
         request: exchange.request.clone(),
         service: exchange.service.clone(),
@@ -725,7 +843,9 @@ fn unanswered(exchange: &Exchange) -> Exchange {
 }
 
 fn items_of<'a>(page: &'a Value, key: &str) -> &'a [Value] {
-    page.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    page.get(key)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 /// Query parameters as a page link has them; the first page's stay where the link is silent.
@@ -743,7 +863,9 @@ fn page_parameters<'a>(
 /// Scheme, host and port of a base URL, and its path without a trailing slash.
 pub(crate) fn split_url(url: &str) -> (&str, &str) {
     let authority = url.find("://").map_or(0, |at| at + 3);
-    let path = url[authority..].find('/').map_or(url.len(), |at| authority + at);
+    let path = url[authority..]
+        .find('/')
+        .map_or(url.len(), |at| authority + at);
     (&url[..path], url[path..].trim_end_matches('/'))
 }
 

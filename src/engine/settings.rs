@@ -44,7 +44,10 @@ impl Target {
     /// A target as the reference knows it: the values that stand where nothing is configured, so that
     /// `conformant serve` can be judged without any configuration. None of them is a secret.
     pub fn of_reference(service: &str, url: &str) -> Self {
-        let mut target = Self { url: url.to_owned(), ..Self::default() };
+        let mut target = Self {
+            url: url.to_owned(),
+            ..Self::default()
+        };
         let values = match service {
             "flow" => json!({
                 "to": "+12025550123",
@@ -68,7 +71,10 @@ impl Target {
             target.values = values;
         }
         if service == "auth" {
-            target.headers = vec![(application::API_KEY_HEADER.to_owned(), application::API_KEY.to_owned())];
+            target.headers = vec![(
+                application::API_KEY_HEADER.to_owned(),
+                application::API_KEY.to_owned(),
+            )];
         } else {
             target.basic = Some((account::API_KEY.to_owned(), account::API_SECRET.to_owned()));
             target.account = Some((account::SID.to_owned(), account::AUTH_TOKEN.to_owned()));
@@ -79,7 +85,10 @@ impl Target {
 
     /// The reference's targets by service, without URLs: where it runs is the session's business.
     pub fn all_of_reference() -> BTreeMap<String, Self> {
-        SERVICES.iter().map(|service| ((*service).to_owned(), Self::of_reference(service, ""))).collect()
+        SERVICES
+            .iter()
+            .map(|service| ((*service).to_owned(), Self::of_reference(service, "")))
+            .collect()
     }
 }
 

@@ -54,7 +54,12 @@ pub enum TemplateError {
 
 impl<'a> Scope<'a> {
     /// A scope with nothing captured.
-    pub(super) fn new(rulebook: &'a Rulebook, schemas: &'a Schemas, target: Value, salt: String) -> Self {
+    pub(super) fn new(
+        rulebook: &'a Rulebook,
+        schemas: &'a Schemas,
+        target: Value,
+        salt: String,
+    ) -> Self {
         Self {
             rulebook,
             schemas,
@@ -86,7 +91,14 @@ impl<'a> Scope<'a> {
 
     /// Keeps a result; `kind` says what it is judged as.
     pub(super) fn capture(&mut self, name: &str, value: Value, kind: Option<String>) {
-        self.captured.insert(name.to_owned(), Captured { value, kind, broken: OnceCell::new() });
+        self.captured.insert(
+            name.to_owned(),
+            Captured {
+                value,
+                kind,
+                broken: OnceCell::new(),
+            },
+        );
     }
 
     /// Names captured so far.
@@ -96,8 +108,12 @@ impl<'a> Scope<'a> {
 
     /// Takes captures out that were not there before, as one object.
     pub(super) fn collect_since(&mut self, before: &[String]) -> Map<String, Value> {
-        let new: Vec<String> =
-            self.captured.keys().filter(|name| !before.contains(name)).cloned().collect();
+        let new: Vec<String> = self
+            .captured
+            .keys()
+            .filter(|name| !before.contains(name))
+            .cloned()
+            .collect();
         let mut object = Map::new();
         for name in new {
             if let Some(captured) = self.captured.remove(&name) {
@@ -111,17 +127,24 @@ impl<'a> Scope<'a> {
     pub(super) fn fill(&self, value: &Value) -> Result<Value, TemplateError> {
         match value {
             Value::String(text) => self.fill_text(text),
-            Value::Array(items) => {
-                items.iter().map(|item| self.fill(item)).collect::<Result<_, _>>().map(Value::Array)
-            }
+            Value::Array(items) => items
+                .iter()
+                .map(|item| self.fill(item))
+                .collect::<Result<_, _>>()
+                .map(Value::Array),
             Value::Object(members) => self.fill_object(members),
             Value::Null | Value::Bool(_) | Value::Number(_) => Ok(value.clone()),
         }
     }
 
     /// Fills in every value of an object.
-    pub(super) fn fill_map(&self, map: &Map<String, Value>) -> Result<Map<String, Value>, TemplateError> {
-        map.iter().map(|(name, value)| Ok((name.clone(), self.fill(value)?))).collect()
+    pub(super) fn fill_map(
+        &self,
+        map: &Map<String, Value>,
+    ) -> Result<Map<String, Value>, TemplateError> {
+        map.iter()
+            .map(|(name, value)| Ok((name.clone(), self.fill(value)?)))
+            .collect()
     }
 
     /// Fills in a text; one that is a single interpolation keeps the value's type.
@@ -134,7 +157,9 @@ impl<'a> Scope<'a> {
         let mut filled = String::new();
         let mut rest = text;
         while let Some(start) = rest.find("${") {
-            let Some(end) = rest[start..].find('}') else { break };
+            let Some(end) = rest[start..].find('}') else {
+                break;
+            };
             filled.push_str(&rest[..start]);
             let value = self.lookup(&rest[start + 2..start + end])?;
             match value {
@@ -149,12 +174,17 @@ impl<'a> Scope<'a> {
 
     fn fill_object(&self, members: &Map<String, Value>) -> Result<Value, TemplateError> {
         let maker = members.keys().find(|name| name.starts_with('$'));
-        let Some(maker) = maker else { return self.fill_map(members).map(Value::Object) };
+        let Some(maker) = maker else {
+            return self.fill_map(members).map(Value::Object);
+        };
         let what = self.fill(&members[maker.as_str()])?;
         let option = |name: &str| members.get(name).map(|v| self.fill(v)).transpose();
         match maker.as_str() {
             "$text" => {
-                let length = option("length")?.as_ref().and_then(Value::as_u64).unwrap_or_default();
+                let length = option("length")?
+                    .as_ref()
+                    .and_then(Value::as_u64)
+                    .unwrap_or_default();
                 let text = what.as_str().filter(|t| !t.is_empty()).unwrap_or("x");
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
                 Ok(Value::String(text.chars().cycle().take(length).collect()))
@@ -166,12 +196,19 @@ impl<'a> Scope<'a> {
                 made_time(&what, plus.as_ref(), offset.as_ref())
             }
             "$repeat" => {
-                let times = option("times")?.as_ref().and_then(Value::as_u64).unwrap_or_default();
+                let times = option("times")?
+                    .as_ref()
+                    .and_then(Value::as_u64)
+                    .unwrap_or_default();
                 Ok(Value::Array((0..times).map(|_| what.clone()).collect()))
             }
             "$file" => {
                 let mut file = self.fill_map(
-                    &members.iter().filter(|(n, _)| *n != maker).map(|(n, v)| (n.clone(), v.clone())).collect(),
+                    &members
+                        .iter()
+                        .filter(|(n, _)| *n != maker)
+                        .map(|(n, v)| (n.clone(), v.clone()))
+                        .collect(),
                 )?;
                 file.insert("$file".to_owned(), what);
                 Ok(Value::Object(file))
@@ -183,14 +220,24 @@ impl<'a> Scope<'a> {
     fn lookup(&self, name: &str) -> Result<Value, TemplateError> {
         let missing = || TemplateError::Missing(name.to_owned());
         let (root, path) = name.split_once('.').unwrap_or((name, ""));
-        let pointer = path.split('.').filter(|s| !s.is_empty()).fold(String::new(), |mut p, s| {
-            crate::json::push(&mut p, s);
-            p
-        });
+        let pointer = path
+            .split('.')
+            .filter(|s| !s.is_empty())
+            .fold(String::new(), |mut p, s| {
+                crate::json::push(&mut p, s);
+                p
+            });
         match root {
             "unique" => return Ok(Value::String(self.unique(path))),
             "now" => return Ok(Value::String(clock::iso_seconds(self.now))),
-            "target" => return self.target.pointer(&pointer).filter(|v| !v.is_null()).cloned().ok_or_else(missing),
+            "target" => {
+                return self
+                    .target
+                    .pointer(&pointer)
+                    .filter(|v| !v.is_null())
+                    .cloned()
+                    .ok_or_else(missing);
+            }
             _ => {}
         }
         if let Some(value) = self.local.get(root) {
@@ -198,14 +245,22 @@ impl<'a> Scope<'a> {
         }
         let captured = self.captured.get(root).ok_or_else(missing)?;
         if self.is_broken(captured, &pointer) {
-            return Err(TemplateError::Broken { name: name.to_owned() });
+            return Err(TemplateError::Broken {
+                name: name.to_owned(),
+            });
         }
-        captured.value.pointer(&pointer).cloned().ok_or_else(missing)
+        captured
+            .value
+            .pointer(&pointer)
+            .cloned()
+            .ok_or_else(missing)
     }
 
     /// Whether the value at `pointer` breaks a rule of its own; judged when first asked for.
     fn is_broken(&self, captured: &Captured, pointer: &str) -> bool {
-        let Some(kind) = &captured.kind else { return false };
+        let Some(kind) = &captured.kind else {
+            return false;
+        };
         let broken = captured.broken.get_or_init(|| {
             payload::judge_payload(self.rulebook, self.schemas, kind, &captured.value)
                 .violations
@@ -214,7 +269,9 @@ impl<'a> Scope<'a> {
                 .map(|v| v.pointer)
                 .collect()
         });
-        broken.iter().any(|b| pointer == b || (!b.is_empty() && pointer.starts_with(&format!("{b}/"))))
+        broken
+            .iter()
+            .any(|b| pointer == b || (!b.is_empty() && pointer.starts_with(&format!("{b}/"))))
     }
 
     /// A word that no other scenario, run or seed makes; the same each time within a scenario.
@@ -242,13 +299,17 @@ fn made_time(
     offset: Option<&Value>,
 ) -> Result<Value, TemplateError> {
     let malformed = |why: &str| TemplateError::Malformed(format!("$time: {why}: {what}"));
-    let at: Timestamp =
-        what.as_str().and_then(|t| t.parse().ok()).ok_or_else(|| malformed("not an instant"))?;
+    let at: Timestamp = what
+        .as_str()
+        .and_then(|t| t.parse().ok())
+        .ok_or_else(|| malformed("not an instant"))?;
     let shift = match plus.and_then(Value::as_str) {
         Some(text) => duration(text).ok_or_else(|| malformed("`plus` is not a duration"))?,
         None => jiff::SignedDuration::ZERO,
     };
-    let at = at.checked_add(shift).map_err(|_| malformed("out of range"))?;
+    let at = at
+        .checked_add(shift)
+        .map_err(|_| malformed("out of range"))?;
     let Some(offset) = offset.and_then(Value::as_str) else {
         return Ok(json!(clock::iso_seconds(at)));
     };
@@ -256,7 +317,10 @@ fn made_time(
     let local = at
         .checked_add(jiff::SignedDuration::from_secs(seconds))
         .map_err(|_| malformed("out of range"))?;
-    Ok(json!(format!("{}{offset}", local.strftime("%Y-%m-%dT%H:%M:%S"))))
+    Ok(json!(format!(
+        "{}{offset}",
+        local.strftime("%Y-%m-%dT%H:%M:%S")
+    )))
 }
 
 fn offset_seconds(text: &str) -> Option<i64> {
@@ -283,7 +347,10 @@ mod tests {
             (None, Some("-00:00"), "2026-01-01T00:00:00-00:00"),
         ] {
             let (plus, offset) = (plus.map(Value::from), offset.map(Value::from));
-            assert_eq!(made_time(&at, plus.as_ref(), offset.as_ref()).unwrap(), json!(made));
+            assert_eq!(
+                made_time(&at, plus.as_ref(), offset.as_ref()).unwrap(),
+                json!(made)
+            );
         }
         assert!(made_time(&json!("soon"), None, None).is_err());
     }

@@ -27,7 +27,9 @@ pub(super) fn build(
             .and_then(|a| a.get(key))
             .and_then(Value::as_str)
             .map(str::to_owned)
-            .ok_or_else(|| Stop::NotApplicable(format!("not configured: targets.auth.application.{key}")))
+            .ok_or_else(|| {
+                Stop::NotApplicable(format!("not configured: targets.auth.application.{key}"))
+            })
     };
     let filled = |text: &Option<String>| -> Result<Option<String>, Stop> {
         match text {
@@ -37,7 +39,9 @@ pub(super) fn build(
     };
     let at = |text: &str| {
         let shift = duration(text).ok_or_else(|| Stop::Error(format!("not a duration: {text}")))?;
-        now.checked_add(shift).map(Timestamp::as_second).map_err(|e| Stop::Error(e.to_string()))
+        now.checked_add(shift)
+            .map(Timestamp::as_second)
+            .map_err(|e| Stop::Error(e.to_string()))
     };
     let or_configured = |value: Option<String>, key: &str| match value {
         Some(value) => Ok(value),
@@ -57,7 +61,11 @@ pub(super) fn build(
             "auth_app_id": or_configured(filled(&spec.auth_app_id)?, "id")?,
         },
     });
-    let key = if spec.wrong_key { "not-the-application-key".to_owned() } else { configured("api_key")? };
+    let key = if spec.wrong_key {
+        "not-the-application-key".to_owned()
+    } else {
+        configured("api_key")?
+    };
     let token = sign(&header, &claims, &algorithm, &key).map_err(Stop::Error)?;
     let qr = format!("{}://account?token={token}", configured("scheme")?);
     Ok(json!({"token": token, "qr": qr, "header": header, "claims": claims}))
@@ -87,7 +95,12 @@ pub struct Application {
 
 impl Application {
     /// Builds the token of one user, valid from now on for that long.
-    pub fn offer(&self, custom_user_id: &str, lifetime: jiff::SignedDuration, now: Timestamp) -> Result<Offer, String> {
+    pub fn offer(
+        &self,
+        custom_user_id: &str,
+        lifetime: jiff::SignedDuration,
+        now: Timestamp,
+    ) -> Result<Offer, String> {
         let expires = now.checked_add(lifetime).map_err(|e| e.to_string())?;
         let header = json!({"alg": "HS256", "typ": "JWT"});
         let claims = json!({
@@ -112,7 +125,11 @@ fn sign(header: &Value, claims: &Value, algorithm: &str, key: &str) -> Result<St
         "HS256" => Algorithm::HS256,
         other => return Err(format!("no token algorithm is named {other}")),
     };
-    let signature = crypto::sign(message.as_bytes(), &EncodingKey::from_secret(key.as_bytes()), algorithm)
-        .map_err(|e| format!("the token could not be signed: {e}"))?;
+    let signature = crypto::sign(
+        message.as_bytes(),
+        &EncodingKey::from_secret(key.as_bytes()),
+        algorithm,
+    )
+    .map_err(|e| format!("the token could not be signed: {e}"))?;
     Ok(format!("{message}.{signature}"))
 }

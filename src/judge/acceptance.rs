@@ -48,9 +48,10 @@ pub fn acceptance(
         return Acceptance::Rejected(format!("{} with success false", response.status));
     }
     match rulebook.kinds.get(kind) {
-        Some(known) if !carries(value, &known.schema) => {
-            Acceptance::Rejected(format!("{} with another document than {kind}", response.status))
-        }
+        Some(known) if !carries(value, &known.schema) => Acceptance::Rejected(format!(
+            "{} with another document than {kind}",
+            response.status
+        )),
         Some(_) | None => Acceptance::Accepted,
     }
 }
@@ -64,9 +65,17 @@ fn denies_success(value: &Value) -> bool {
 /// A document carries a representation when it is an object with at least half of the required
 /// members: fewer is an error body or another document, not a representation with gaps.
 fn carries(value: &Value, schema: &Value) -> bool {
-    let Some(members) = value.as_object() else { return false };
-    let required = schema.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let present =
-        required.iter().filter_map(Value::as_str).filter(|name| members.contains_key(*name)).count();
+    let Some(members) = value.as_object() else {
+        return false;
+    };
+    let required = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
+    let present = required
+        .iter()
+        .filter_map(Value::as_str)
+        .filter(|name| members.contains_key(*name))
+        .count();
     2 * present >= required.len()
 }

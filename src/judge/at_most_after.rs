@@ -17,12 +17,21 @@ pub(super) fn judge(
     seconds: u64,
     judgement: &mut Judgement,
 ) {
-    let skew = if at.is_none() || after.is_none() { SKEW_SECONDS } else { 0.0 };
+    let skew = if at.is_none() || after.is_none() {
+        SKEW_SECONDS
+    } else {
+        0.0
+    };
     for thing in case.of_kind(kind) {
         let times = (seconds_at(case, thing, at), seconds_at(case, thing, after));
-        let (Some(later), Some(earlier)) = times else { continue };
+        let (Some(later), Some(earlier)) = times else {
+            continue;
+        };
         let apart = later - earlier;
-        #[expect(clippy::cast_precision_loss, reason = "bounds are minutes, not centuries")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "bounds are minutes, not centuries"
+        )]
         let finding = (apart > seconds as f64 + skew).then(|| {
             let (from, to) = (after.unwrap_or("now"), at.unwrap_or("now"));
             let fact = Fact {

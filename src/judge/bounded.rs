@@ -14,7 +14,9 @@ pub(super) fn judge(
 ) {
     for operation in operations {
         for (index, seen) in case.of_operation(&rule.service, operation) {
-            let Some(items) = seen.whole(at).and_then(serde_json::Value::as_array) else { continue };
+            let Some(items) = seen.whole(at).and_then(serde_json::Value::as_array) else {
+                continue;
+            };
             let finding = (items.len() as u64 > at_most).then(|| {
                 let fact = Fact {
                     pointer: at.to_owned(),

@@ -108,11 +108,21 @@ impl<'a> Case<'a> {
         evidence: &'a Evidence,
         judgement: &mut Judgement,
     ) -> Self {
-        let mut case = Self { rulebook, evidence, seen: Vec::new(), representations: Vec::new() };
+        let mut case = Self {
+            rulebook,
+            evidence,
+            seen: Vec::new(),
+            representations: Vec::new(),
+        };
         for (index, exchange) in evidence.exchanges.iter().enumerate() {
             let operation = rulebook.operation(&exchange.service, &exchange.operation);
             let acceptance = acceptance(rulebook, exchange, operation);
-            case.seen.push(Seen { exchange, operation, acceptance, broken: Vec::new() });
+            case.seen.push(Seen {
+                exchange,
+                operation,
+                acceptance,
+                broken: Vec::new(),
+            });
             let kind = match &case.seen[index].acceptance {
                 Acceptance::Accepted => operation.and_then(|o| o.response.as_deref()),
                 Acceptance::Rejected(_) => operation.and_then(|o| o.error.as_deref()),
@@ -125,8 +135,14 @@ impl<'a> Case<'a> {
             }
         }
         for (index, payload) in evidence.payloads.iter().enumerate() {
-            let broken = case
-                .judge_payload(schemas, &payload.kind, &payload.value, None, Some(index), judgement);
+            let broken = case.judge_payload(
+                schemas,
+                &payload.kind,
+                &payload.value,
+                None,
+                Some(index),
+                judgement,
+            );
             case.represent(&payload.kind, &payload.value, None, Some(index), &broken);
         }
         case
@@ -145,7 +161,12 @@ impl<'a> Case<'a> {
         let mut outcome = super::payload::judge_payload(self.rulebook, schemas, kind, value);
         let notes = exchange.map_or(&[][..], |index| self.evidence.exchanges[index].notes());
         let twice = super::duplicates::violations(
-            self.rulebook, schemas, kind, value, notes, &outcome.violations,
+            self.rulebook,
+            schemas,
+            kind,
+            value,
+            notes,
+            &outcome.violations,
         );
         outcome.violations.extend(twice);
         for rule in outcome.judged {
@@ -188,25 +209,39 @@ impl<'a> Case<'a> {
         payload: Option<usize>,
         broken: &[String],
     ) {
-        let Some(known) = self.rulebook.kinds.get(kind) else { return };
+        let Some(known) = self.rulebook.kinds.get(kind) else {
+            return;
+        };
         if broken.iter().any(String::is_empty) {
             return;
         }
         let Some((item_kind, key)) = &known.page_of else {
             let (prefix, broken) = (String::new(), broken.to_vec());
             self.representations.push(Representation {
-                kind: &known.name, value, prefix, exchange, payload, broken,
+                kind: &known.name,
+                value,
+                prefix,
+                exchange,
+                payload,
+                broken,
             });
             return;
         };
-        let key = key.as_deref().or_else(|| value.pointer("/meta/key").and_then(Value::as_str));
+        let key = key
+            .as_deref()
+            .or_else(|| value.pointer("/meta/key").and_then(Value::as_str));
         let items = key.and_then(|k| value.get(k)).and_then(Value::as_array);
         for (index, item) in items.into_iter().flatten().enumerate() {
             let prefix = format!("/{}/{index}", json::escape(key.unwrap_or_default()));
             let here = |b: &&String| json::within(b, &prefix) || json::within(&prefix, b);
             let broken = broken.iter().filter(here).cloned().collect();
             self.representations.push(Representation {
-                kind: item_kind, value: item, prefix, exchange, payload, broken,
+                kind: item_kind,
+                value: item,
+                prefix,
+                exchange,
+                payload,
+                broken,
             });
         }
     }
@@ -284,7 +319,9 @@ impl Seen<'_> {
 
     /// Whether something that a pointer with `*` selects, or would select, broke a rule of its own.
     pub fn breaks(&self, pointer: &str) -> bool {
-        self.broken.iter().any(|broken| json::overlap(pointer, broken))
+        self.broken
+            .iter()
+            .any(|broken| json::overlap(pointer, broken))
     }
 
     /// The value at `pointer` in the accepted answer, whatever stands below it; nothing where it
@@ -303,7 +340,9 @@ impl Seen<'_> {
         if self.acceptance != Acceptance::Accepted {
             return Vec::new();
         }
-        let Some(document) = self.exchange.document() else { return Vec::new() };
+        let Some(document) = self.exchange.document() else {
+            return Vec::new();
+        };
         let mut found = json::expand(document, pointer);
         found.retain(|(at, _)| !is_broken(&self.broken, at));
         found
@@ -347,14 +386,19 @@ impl Judgement {
         if self.is_told(&finding.rule) {
             return;
         }
-        self.tallies.entry(finding.rule.clone()).or_default().findings += 1;
+        self.tallies
+            .entry(finding.rule.clone())
+            .or_default()
+            .findings += 1;
         self.findings.push(finding);
     }
 
     /// True when a rule has brought so many findings that a further one says nothing new; it is
     /// counted all the same.
     fn is_told(&mut self, rule: &str) -> bool {
-        let Some(tally) = self.tallies.get_mut(rule) else { return false };
+        let Some(tally) = self.tallies.get_mut(rule) else {
+            return false;
+        };
         let is_told = tally.findings >= FINDINGS_MAX;
         tally.findings += usize::from(is_told);
         is_told
@@ -385,7 +429,9 @@ impl Judgement {
 
 /// True when `pointer`, something above it, or something below it broke.
 fn is_broken(broken: &[String], pointer: &str) -> bool {
-    broken.iter().any(|b| json::within(b, pointer) || json::within(pointer, b))
+    broken
+        .iter()
+        .any(|b| json::within(b, pointer) || json::within(pointer, b))
 }
 
 /// A unified diff between the document as it should be at `pointer` and as it is.
@@ -415,8 +461,12 @@ fn around<'v, 'p>(document: &'v Value, pointer: &'p str) -> (&'v Value, &'p str)
     let (mut value, mut left) = (document, pointer);
     while !has_at_most(value, DIFF_NODES_MAX) {
         let end = left[left.len().min(1)..].find('/').map(|at| at + 1);
-        let Some((segment, rest)) = end.map(|end| left.split_at(end)) else { break };
-        let Some(member) = value.pointer(segment) else { break };
+        let Some((segment, rest)) = end.map(|end| left.split_at(end)) else {
+            break;
+        };
+        let Some(member) = value.pointer(segment) else {
+            break;
+        };
         (value, left) = (member, rest);
     }
     (value, left)
@@ -428,7 +478,9 @@ fn has_at_most(value: &Value, nodes: usize) -> bool {
         let nodes = nodes.checked_sub(1)?;
         match value {
             Value::Array(items) => items.iter().try_fold(nodes, |n, item| left(item, n)),
-            Value::Object(members) => members.values().try_fold(nodes, |n, member| left(member, n)),
+            Value::Object(members) => members
+                .values()
+                .try_fold(nodes, |n, member| left(member, n)),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(nodes),
         }
     }

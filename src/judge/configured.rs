@@ -15,9 +15,13 @@ pub(super) fn judge(
     judgement: &mut Judgement,
 ) {
     let pointer = format!("/{}/{}", rule.service, key.replace('.', "/"));
-    let Some(wanted) = case.evidence.configured.pointer(&pointer) else { return };
+    let Some(wanted) = case.evidence.configured.pointer(&pointer) else {
+        return;
+    };
     for thing in case.of_kind(kind) {
-        let Some(value) = thing.value(at) else { continue };
+        let Some(value) = thing.value(at) else {
+            continue;
+        };
         let finding = (as_text(value) != as_text(wanted)).then(|| {
             let fact = Fact {
                 pointer: format!("{}{at}", thing.prefix),

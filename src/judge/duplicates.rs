@@ -24,9 +24,15 @@ pub(super) fn violations(
         return Vec::new();
     }
     let mut found = second_members(rulebook, schemas, kind, value, &twice);
-    found.extend(earlier_values(rulebook, schemas, kind, value, &twice).into_iter().filter(|v| {
-        !known.iter().any(|k| k.rule == v.rule && k.pointer == v.pointer)
-    }));
+    found.extend(
+        earlier_values(rulebook, schemas, kind, value, &twice)
+            .into_iter()
+            .filter(|v| {
+                !known
+                    .iter()
+                    .any(|k| k.rule == v.rule && k.pointer == v.pointer)
+            }),
+    );
     found
 }
 
@@ -42,16 +48,26 @@ impl<'a> Twice<'a> {
     fn of(note: &'a Note) -> Option<Self> {
         match note {
             Note::ByteOrderMark => None,
-            Note::DuplicateKey { pointer, first, second, earlier } => {
-                Some(Self { pointer, places: format!("at {first} and at {second}"), earlier })
-            }
+            Note::DuplicateKey {
+                pointer,
+                first,
+                second,
+                earlier,
+            } => Some(Self {
+                pointer,
+                places: format!("at {first} and at {second}"),
+                earlier,
+            }),
         }
     }
 
     /// The object, and a name there that nobody uses, standing for the second member.
     fn alias(&self) -> Option<(&'a str, String)> {
         let (object, name) = self.pointer.rsplit_once('/')?;
-        Some((object, format!("{} (again)", name.replace("~1", "/").replace("~0", "~"))))
+        Some((
+            object,
+            format!("{} (again)", name.replace("~1", "/").replace("~0", "~")),
+        ))
     }
 }
 
@@ -72,7 +88,9 @@ fn second_members(
     let of = |one: &Twice<'_>| {
         let (object, alias) = one.alias()?;
         let at = json::join(object, &alias);
-        let unlisted = extra.iter().find(|v| v.kind == "extra-field" && v.pointer == at)?;
+        let unlisted = extra
+            .iter()
+            .find(|v| v.kind == "extra-field" && v.pointer == at)?;
         Some(Violation {
             pointer: one.pointer.to_owned(),
             kind: "duplicate-key",
@@ -99,7 +117,11 @@ fn earlier_values(
         }
     }
     let mut found = judge_payload(rulebook, schemas, kind, &as_others_read).violations;
-    found.retain(|v| twice.iter().any(|one| json::within(one.pointer, &v.pointer)));
+    found.retain(|v| {
+        twice
+            .iter()
+            .any(|one| json::within(one.pointer, &v.pointer))
+    });
     for violation in &mut found {
         violation.message = format!("{} (the earlier of two values)", violation.message);
     }
@@ -124,10 +146,17 @@ mod tests {
         let schemas = Schemas::default();
         let known = judge_payload(&rulebook, &schemas, "flow/flow", &parsed.value).violations;
         assert!(known.is_empty(), "{known:?}");
-        violations(&rulebook, &schemas, "flow/flow", &parsed.value, &parsed.notes, &known)
-            .into_iter()
-            .map(|v| format!("{} {} {} {:?}", v.rule, v.pointer, v.kind, v.level))
-            .collect()
+        violations(
+            &rulebook,
+            &schemas,
+            "flow/flow",
+            &parsed.value,
+            &parsed.notes,
+            &known,
+        )
+        .into_iter()
+        .map(|v| format!("{} {} {} {:?}", v.rule, v.pointer, v.kind, v.level))
+        .collect()
     }
 
     #[test]

@@ -28,13 +28,20 @@ pub(super) fn judge(
 ) {
     for operation in operations {
         for (index, seen) in case.of_operation(&rule.service, operation) {
-            let Some(sent) = seen.exchange.sent.get(parameter) else { continue };
+            let Some(sent) = seen.exchange.sent.get(parameter) else {
+                continue;
+            };
             let values = seen.select(way.at);
             if values.is_empty() {
                 continue;
             }
-            let fact = values.iter().find_map(|(at, got)| differs(sent, got, &Way { at, ..*way }));
-            judgement.conclude(&rule.id, fact.map(|fact| case.finding(&rule.id, Some(index), fact)));
+            let fact = values
+                .iter()
+                .find_map(|(at, got)| differs(sent, got, &Way { at, ..*way }));
+            judgement.conclude(
+                &rule.id,
+                fact.map(|fact| case.finding(&rule.id, Some(index), fact)),
+            );
         }
     }
 }
@@ -45,7 +52,9 @@ pub(super) fn differs(sent: &Value, got: &Value, way: &Way<'_>) -> Option<Fact> 
         Comparison::Text => as_text(sent) == as_text(got),
         // What is no JSON may be refused or replaced; only JSON can come back as itself.
         Comparison::Json => match json::parse_text(&as_text(sent)) {
-            Some(sent) => json::parse_text(&as_text(got)).is_some_and(|got| json::equal(&sent, &got)),
+            Some(sent) => {
+                json::parse_text(&as_text(got)).is_some_and(|got| json::equal(&sent, &got))
+            }
             None => true,
         },
         Comparison::Instant => match (instant(sent), instant(got)) {
@@ -106,20 +115,48 @@ mod tests {
         for (compare, sent, right, wrong) in [
             (Comparison::Text, json!("3"), json!(3), json!(4)),
             (Comparison::Text, json!("true"), json!(true), json!(false)),
-            (Comparison::Json, json!("{\"a\":1, \"b\":2}"), json!("{\"b\":2,\"a\":1}"), json!("{}")),
+            (
+                Comparison::Json,
+                json!("{\"a\":1, \"b\":2}"),
+                json!("{\"b\":2,\"a\":1}"),
+                json!("{}"),
+            ),
             (
                 Comparison::Instant,
                 json!("2026-01-01T00:00:00-00:00"),
                 json!("2026-01-01T00:00:00.5Z"),
                 json!("2026-01-01T00:00:01Z"),
             ),
-            (Comparison::Set, json!(["a", "b"]), json!(["b", "a"]), json!(["a"])),
+            (
+                Comparison::Set,
+                json!(["a", "b"]),
+                json!(["b", "a"]),
+                json!(["a"]),
+            ),
             (Comparison::Set, json!("a"), json!(["a"]), json!([])),
         ] {
-            let way = Way { at: "/x", compare, or: &[] };
-            assert_eq!(differs(&sent, &right, &way).map(|f| f.message), None, "{compare:?}");
+            let way = Way {
+                at: "/x",
+                compare,
+                or: &[],
+            };
+            assert_eq!(
+                differs(&sent, &right, &way).map(|f| f.message),
+                None,
+                "{compare:?}"
+            );
             assert!(differs(&sent, &wrong, &way).is_some(), "{compare:?}");
-            assert!(differs(&sent, &wrong, &Way { or: std::slice::from_ref(&wrong), ..way }).is_none());
+            assert!(
+                differs(
+                    &sent,
+                    &wrong,
+                    &Way {
+                        or: std::slice::from_ref(&wrong),
+                        ..way
+                    }
+                )
+                .is_none()
+            );
         }
     }
 }

@@ -162,7 +162,10 @@ impl Exchange {
     /// The answer's document, where there is one.
     pub fn document(&self) -> Option<&Arc<Value>> {
         match &self.outcome {
-            Outcome::Answered { body: Body::Document { value, .. }, .. } => Some(value),
+            Outcome::Answered {
+                body: Body::Document { value, .. },
+                ..
+            } => Some(value),
             Outcome::Answered { .. } | Outcome::Fault { .. } => None,
         }
     }
@@ -170,7 +173,10 @@ impl Exchange {
     /// What was odd about the answer's document: duplicate keys, a byte order mark.
     pub fn notes(&self) -> &[Note] {
         match &self.outcome {
-            Outcome::Answered { body: Body::Document { notes, .. }, .. } => notes,
+            Outcome::Answered {
+                body: Body::Document { notes, .. },
+                ..
+            } => notes,
             Outcome::Answered { .. } | Outcome::Fault { .. } => &[],
         }
     }

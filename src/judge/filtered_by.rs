@@ -18,7 +18,9 @@ pub(super) fn judge(
     judgement: &mut Judgement,
 ) {
     for (index, seen) in case.of_operation(&rule.service, operation) {
-        let Some(sent) = seen.exchange.sent.get(parameter) else { continue };
+        let Some(sent) = seen.exchange.sent.get(parameter) else {
+            continue;
+        };
         let values = seen.select(at);
         let wrong = values.iter().find(|(_, value)| !fits(sent, value, keeps));
         if values.is_empty() {
@@ -46,13 +48,17 @@ pub(super) fn judge(
 fn fits(sent: &Value, value: &Value, keeps: Keeps) -> bool {
     let seconds = |v: &Value| instant(v).map(crate::clock::Timestamp::as_second);
     match keeps {
-        Keeps::AtOrAfter => seconds(sent).zip(seconds(value)).is_none_or(|(s, v)| v >= s),
+        Keeps::AtOrAfter => seconds(sent)
+            .zip(seconds(value))
+            .is_none_or(|(s, v)| v >= s),
         Keeps::Before => seconds(sent).zip(seconds(value)).is_none_or(|(s, v)| v < s),
         Keeps::OneOf => match sent {
             Value::Array(words) => words.iter().any(|word| as_text(word) == as_text(value)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-                as_text(sent) == as_text(value)
-            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Object(_) => as_text(sent) == as_text(value),
         },
     }
 }
@@ -70,7 +76,11 @@ mod tests {
             ("2026-01-01T00:00:00Z", true, false),
             ("2026-01-01T00:00:01Z", true, false),
         ] {
-            assert_eq!(fits(&sent, &json!(value), Keeps::AtOrAfter), from, "{value}");
+            assert_eq!(
+                fits(&sent, &json!(value), Keeps::AtOrAfter),
+                from,
+                "{value}"
+            );
             assert_eq!(fits(&sent, &json!(value), Keeps::Before), to, "{value}");
         }
         assert!(fits(&json!(["apn", "fcm"]), &json!("fcm"), Keeps::OneOf));

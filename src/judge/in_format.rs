@@ -10,8 +10,12 @@ use crate::rulebook::Rule;
 pub(super) fn judge(case: &Case<'_>, rule: &Rule, parameter: &str, judgement: &mut Judgement) {
     for (index, seen) in case.seen.iter().enumerate() {
         let exchange = seen.exchange;
-        let Some(asked) = exchange.sent.get(parameter).map(as_text) else { continue };
-        let Outcome::Answered { response, .. } = &exchange.outcome else { continue };
+        let Some(asked) = exchange.sent.get(parameter).map(as_text) else {
+            continue;
+        };
+        let Outcome::Answered { response, .. } = &exchange.outcome else {
+            continue;
+        };
         let accepted = seen.acceptance == Acceptance::Accepted;
         if exchange.service != rule.service || !accepted || response.body.is_empty() {
             continue;

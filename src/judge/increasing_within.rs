@@ -16,11 +16,17 @@ pub(super) fn judge(
 ) {
     let mut last: BTreeMap<String, i64> = BTreeMap::new();
     for (index, seen) in case.of_operation(&rule.service, operation) {
-        let Some(number) = seen.value(at).and_then(Value::as_i64) else { continue };
-        let scope: Option<Vec<String>> =
-            scope.iter().map(|s| seen.value(s).map(Value::to_string)).collect();
+        let Some(number) = seen.value(at).and_then(Value::as_i64) else {
+            continue;
+        };
+        let scope: Option<Vec<String>> = scope
+            .iter()
+            .map(|s| seen.value(s).map(Value::to_string))
+            .collect();
         let Some(scope) = scope else { continue };
-        let Some(before) = last.insert(scope.join("\n"), number) else { continue };
+        let Some(before) = last.insert(scope.join("\n"), number) else {
+            continue;
+        };
         let finding = (number <= before).then(|| {
             let fact = Fact {
                 pointer: at.to_owned(),

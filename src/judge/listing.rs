@@ -11,11 +11,15 @@ use std::collections::BTreeMap;
 /// Judges every list page and every walk.
 pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
     for (index, seen) in case.seen.iter().enumerate() {
-        let Some(operation) = seen.operation.filter(|o| o.list_key.is_some()) else { continue };
+        let Some(operation) = seen.operation.filter(|o| o.list_key.is_some()) else {
+            continue;
+        };
         if seen.acceptance != Acceptance::Accepted {
             continue;
         }
-        let Some(key) = seen.value("/meta/key").and_then(Value::as_str) else { continue };
+        let Some(key) = seen.value("/meta/key").and_then(Value::as_str) else {
+            continue;
+        };
         let rule = format!("{}/{}/key", operation.service, operation.id);
         let place = format!("/{}", json::escape(key));
         // An array that is missing or no array breaks its own rule.
@@ -41,19 +45,30 @@ fn judge_walk(case: &Case<'_>, walk: &Walk, judgement: &mut Judgement) {
     let rule = format!("{}/{}/walk", walk.service, walk.operation);
     let fact = match &walk.end {
         WalkEnd::Broken(why) => {
-            judgement.inconclusive(&rule, &format!("a page of the walk could not be had: {why}"));
+            judgement.inconclusive(
+                &rule,
+                &format!("a page of the walk could not be had: {why}"),
+            );
             return;
         }
         WalkEnd::Endless(why) => Some(("endless", "a walk that ends".to_owned(), why.clone())),
-        WalkEnd::Unfollowable(why) => {
-            Some(("next-page-url", "a link to the next page on the same origin".to_owned(), why.clone()))
-        }
+        WalkEnd::Unfollowable(why) => Some((
+            "next-page-url",
+            "a link to the next page on the same origin".to_owned(),
+            why.clone(),
+        )),
         WalkEnd::Complete => None,
     };
     if let Some((kind, expected, actual)) = fact {
         let message = format!("paging does not work: {actual}");
         let pointer = "/meta/next_page_url".to_owned();
-        let fact = Fact { pointer, kind, expected, actual, message };
+        let fact = Fact {
+            pointer,
+            kind,
+            expected,
+            actual,
+            message,
+        };
         let finding = case.finding(&rule, walk.pages.last().copied(), fact);
         judgement.conclude(&rule, Some(finding));
         return;
@@ -74,7 +89,11 @@ fn repeated(case: &Case<'_>, rule: &str, walk: &Walk) -> Option<crate::verdict::
                     kind: "repeated-item",
                     expected: "each item once over all pages".into(),
                     actual: format!("{identity} on two pages"),
-                    message: format!("{identity} came twice: exchanges {} and {}", earlier + 1, page + 1),
+                    message: format!(
+                        "{identity} came twice: exchanges {} and {}",
+                        earlier + 1,
+                        page + 1
+                    ),
                 };
                 return Some(case.finding(rule, Some(page), fact));
             }
@@ -91,6 +110,9 @@ fn items<'a>(case: &'a Case<'_>, page: usize) -> Option<Vec<(String, &'a Value)>
 
 /// What identifies an item: its `sid`, for a user channel its `channel_sid`, else all of it.
 fn identity(item: &Value) -> String {
-    let named = item.get("sid").or_else(|| item.get("channel_sid")).and_then(Value::as_str);
+    let named = item
+        .get("sid")
+        .or_else(|| item.get("channel_sid"))
+        .and_then(Value::as_str);
     named.map_or_else(|| item.to_string(), str::to_owned)
 }

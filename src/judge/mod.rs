@@ -66,7 +66,10 @@ pub fn judge(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Jud
 /// What the documents leave open or permit is observed and never accused.
 fn only_binding(rulebook: &Rulebook, judgement: &mut Judgement) {
     let binds = |id: &str| {
-        let level = rulebook.rules.get(id).map_or(Level::Must, |rule| rule.level);
+        let level = rulebook
+            .rules
+            .get(id)
+            .map_or(Level::Must, |rule| rule.level);
         matches!(level, Level::Must | Level::Should)
     };
     judgement.findings.retain(|finding| binds(&finding.rule));
@@ -81,18 +84,27 @@ fn only_binding(rulebook: &Rulebook, judgement: &mut Judgement) {
 pub fn kinds_of(rulebook: &Rulebook, evidence: &Evidence) -> BTreeSet<String> {
     let mut kinds: BTreeSet<String> = evidence.payloads.iter().map(|p| p.kind.clone()).collect();
     for exchange in &evidence.exchanges {
-        let Some(operation) = rulebook.operation(&exchange.service, &exchange.operation) else { continue };
+        let Some(operation) = rulebook.operation(&exchange.service, &exchange.operation) else {
+            continue;
+        };
         let shown = match acceptance(rulebook, exchange, Some(operation)) {
             Acceptance::Accepted => operation.response.as_ref(),
             Acceptance::Rejected(_) => operation.error.as_ref(),
             Acceptance::Inconclusive(_) => None,
         };
-        let Some((shown, value)) = shown.zip(exchange.document()) else { continue };
-        let Some(kind) = rulebook.kinds.get(shown) else { continue };
+        let Some((shown, value)) = shown.zip(exchange.document()) else {
+            continue;
+        };
+        let Some(kind) = rulebook.kinds.get(shown) else {
+            continue;
+        };
         kinds.insert(shown.clone());
         if let Some((item, key)) = &kind.page_of {
             kinds.insert(format!("{}/list-meta", exchange.service));
-            let items = key.as_ref().and_then(|k| value.get(k)).and_then(serde_json::Value::as_array);
+            let items = key
+                .as_ref()
+                .and_then(|k| value.get(k))
+                .and_then(serde_json::Value::as_array);
             if items.is_some_and(|i| !i.is_empty()) {
                 kinds.insert(item.clone());
             }
@@ -106,44 +118,117 @@ fn written(case: &Case<'_>, rule: &Rule, check: &Check, judgement: &mut Judgemen
     match check {
         // Judged with the statement or the payload they belong to.
         Check::Story {} | Check::Conforms { .. } | Check::PresentOnlyWhen { .. } => {}
-        Check::Configured { kind, at, key } => configured::judge(case, rule, kind, at, key, judgement),
-        Check::AtMostAfter { kind, at, after, seconds } => {
-            at_most_after::judge(case, rule, kind, (at.as_deref(), after.as_deref()), *seconds, judgement);
+        Check::Configured { kind, at, key } => {
+            configured::judge(case, rule, kind, at, key, judgement)
+        }
+        Check::AtMostAfter {
+            kind,
+            at,
+            after,
+            seconds,
+        } => {
+            at_most_after::judge(
+                case,
+                rule,
+                kind,
+                (at.as_deref(), after.as_deref()),
+                *seconds,
+                judgement,
+            );
         }
         Check::InFormat { parameter } => in_format::judge(case, rule, parameter, judgement),
-        Check::Echoes { operations, parameter, at, compare, or } => {
-            echoes::judge(case, rule, operations, parameter, &echoes::Way { at, compare: *compare, or }, judgement);
+        Check::Echoes {
+            operations,
+            parameter,
+            at,
+            compare,
+            or,
+        } => {
+            echoes::judge(
+                case,
+                rule,
+                operations,
+                parameter,
+                &echoes::Way {
+                    at,
+                    compare: *compare,
+                    or,
+                },
+                judgement,
+            );
         }
-        Check::Default { operations, parameter, at, value } => {
+        Check::Default {
+            operations,
+            parameter,
+            at,
+            value,
+        } => {
             default::judge(case, rule, operations, parameter, at, value, judgement);
         }
-        Check::OrderedBy { operation, at, direction } => {
+        Check::OrderedBy {
+            operation,
+            at,
+            direction,
+        } => {
             ordered_by::judge(case, rule, operation, at, *direction, judgement);
         }
-        Check::FilteredBy { operation, parameter, at, keeps } => {
+        Check::FilteredBy {
+            operation,
+            parameter,
+            at,
+            keeps,
+        } => {
             filtered_by::judge(case, rule, operation, parameter, at, *keeps, judgement);
         }
-        Check::Bounded { operations, at, at_most } => {
+        Check::Bounded {
+            operations,
+            at,
+            at_most,
+        } => {
             bounded::judge(case, rule, operations, at, *at_most, judgement);
         }
-        Check::NoLongerThan { operations, at, size } => {
+        Check::NoLongerThan {
+            operations,
+            at,
+            size,
+        } => {
             no_longer_than::judge(case, rule, operations, at, size, judgement);
         }
         Check::SameResource { kind, key, fields } => {
             same_resource::judge(case, rule, kind, key, fields, judgement);
         }
-        Check::UniqueWithin { kind, key, at, scope } => {
+        Check::UniqueWithin {
+            kind,
+            key,
+            at,
+            scope,
+        } => {
             unique_within::judge(case, rule, kind, key, at, scope, judgement);
         }
-        Check::IncreasingWithin { operation, at, scope } => {
+        Check::IncreasingWithin {
+            operation,
+            at,
+            scope,
+        } => {
             increasing_within::judge(case, rule, operation, at, scope, judgement);
         }
-        Check::Transition { kind, key, at, steps } => {
+        Check::Transition {
+            kind,
+            key,
+            at,
+            steps,
+        } => {
             transition::judge(case, rule, kind, key, at, steps, judgement);
         }
-        Check::NeverAfter { after, operation, parameters } => {
+        Check::NeverAfter {
+            after,
+            operation,
+            parameters,
+        } => {
             never_after::judge(case, rule, after, operation, parameters, judgement);
         }
-        Check::OneSpelling { kind, at, of } => one_spelling::judge(case, rule, kind, at, of, judgement),
+        Check::OneSpelling { kind, at, of } => {
+            one_spelling::judge(case, rule, kind, at, of, judgement)
+        }
     }
 }

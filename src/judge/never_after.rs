@@ -20,8 +20,10 @@ pub(super) fn judge(
         if seen.exchange.service != rule.service {
             continue;
         }
-        let named: Option<Vec<String>> =
-            parameters.iter().map(|p| seen.exchange.sent.get(p).map(Value::to_string)).collect();
+        let named: Option<Vec<String>> = parameters
+            .iter()
+            .map(|p| seen.exchange.sent.get(p).map(Value::to_string))
+            .collect();
         let Some(named) = named else { continue };
         if seen.exchange.operation == after && seen.acceptance == Acceptance::Accepted {
             ended.insert(named);

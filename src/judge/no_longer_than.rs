@@ -15,9 +15,10 @@ pub(super) fn judge(
 ) {
     for operation in operations {
         for (index, seen) in case.of_operation(&rule.service, operation) {
-            let (Some(items), Some(most)) =
-                (seen.whole(at).and_then(Value::as_array), seen.value(size).and_then(Value::as_u64))
-            else {
+            let (Some(items), Some(most)) = (
+                seen.whole(at).and_then(Value::as_array),
+                seen.value(size).and_then(Value::as_u64),
+            ) else {
                 continue;
             };
             let finding = (items.len() as u64 > most).then(|| {

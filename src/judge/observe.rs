@@ -29,7 +29,11 @@ pub(super) fn observe(case: &Case<'_>, judgement: &mut Judgement) {
                     (Which::Accepted | Which::Rejected, _) => false,
                 };
                 if let Some(text) = fits.then(|| look(seen, &observation.aspect)).flatten() {
-                    judgement.observed.entry(entry.point.id.clone()).or_default().insert(text);
+                    judgement
+                        .observed
+                        .entry(entry.point.id.clone())
+                        .or_default()
+                        .insert(text);
                 }
             }
         }
@@ -40,11 +44,17 @@ fn look(seen: &Seen<'_>, aspect: &Aspect) -> Option<String> {
     let at = |pointer: &str| seen.exchange.document()?.pointer(pointer);
     let operation = &seen.exchange.operation;
     match aspect {
-        Aspect::Status => seen.exchange.status().map(|s| format!("{operation}: status {s}")),
+        Aspect::Status => seen
+            .exchange
+            .status()
+            .map(|s| format!("{operation}: status {s}")),
         Aspect::MediaType => match &seen.exchange.outcome {
             super::evidence::Outcome::Answered { response, .. } => Some(format!(
                 "{operation}: {}",
-                response.headers.media_type().unwrap_or_else(|| "no media type".to_owned())
+                response
+                    .headers
+                    .media_type()
+                    .unwrap_or_else(|| "no media type".to_owned())
             )),
             super::evidence::Outcome::Fault { .. } => None,
         },
@@ -52,9 +62,9 @@ fn look(seen: &Seen<'_>, aspect: &Aspect) -> Option<String> {
             Some(value) => format!("{operation}: {}", shape(value, 0)),
             None => format!("{operation}: nothing"),
         }),
-        Aspect::Word(pointer) => {
-            at(pointer).and_then(Value::as_str).map(|w| crate::text::excerpt(w, 40).into_owned())
-        }
+        Aspect::Word(pointer) => at(pointer)
+            .and_then(Value::as_str)
+            .map(|w| crate::text::excerpt(w, 40).into_owned()),
         Aspect::Presence(pointer) => Some(
             match at(pointer) {
                 Some(Value::Null) => "null",
@@ -73,7 +83,13 @@ fn shape(value: &Value, depth: usize) -> String {
         Value::Object(members) => {
             let mut parts: Vec<String> = members
                 .iter()
-                .map(|(name, v)| format!("{}: {}", crate::text::excerpt(name, 40), shape(v, depth + 1)))
+                .map(|(name, v)| {
+                    format!(
+                        "{}: {}",
+                        crate::text::excerpt(name, 40),
+                        shape(v, depth + 1)
+                    )
+                })
                 .collect();
             parts.sort();
             format!("{{{}}}", parts.join(", "))

@@ -15,7 +15,9 @@ pub(super) fn judge(
 ) {
     let mut first: Option<&str> = None;
     for thing in case.of_kind(kind) {
-        let Some(word) = thing.value(at).and_then(Value::as_str) else { continue };
+        let Some(word) = thing.value(at).and_then(Value::as_str) else {
+            continue;
+        };
         if !of.iter().any(|spelling| spelling == word) {
             continue;
         }

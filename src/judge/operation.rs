@@ -49,7 +49,10 @@ fn credentials(case: &Case<'_>, index: usize, seen: &Seen<'_>, judgement: &mut J
         Credentials::Unknown => "with another user name",
         Credentials::Default | Credentials::Account => return,
     };
-    let rule = format!("{}/{}/credentials", seen.exchange.service, seen.exchange.operation);
+    let rule = format!(
+        "{}/{}/credentials",
+        seen.exchange.service, seen.exchange.operation
+    );
     let expected_already = matches!(&seen.exchange.expectation,
         Expectation::Accepted(r) | Expectation::Rejected(r) if *r == rule);
     if expected_already || !case.rulebook.rules.contains_key(&rule) {
@@ -57,7 +60,10 @@ fn credentials(case: &Case<'_>, index: usize, seen: &Seen<'_>, judgement: &mut J
     }
     match &seen.acceptance {
         Acceptance::Accepted => {
-            let fact = Fact { message: format!("accepted {how}"), ..accepted_fact(seen) };
+            let fact = Fact {
+                message: format!("accepted {how}"),
+                ..accepted_fact(seen)
+            };
             judgement.conclude(&rule, Some(case.finding(&rule, Some(index), fact)));
         }
         Acceptance::Rejected(_) => judgement.judged(&rule),
@@ -71,7 +77,10 @@ fn accepted_fact(seen: &Seen<'_>) -> Fact {
         kind: "accepted",
         expected: "a refusal".into(),
         actual: format!("accepted with {status}"),
-        message: format!("{} was accepted where it must be refused", seen.exchange.operation),
+        message: format!(
+            "{} was accepted where it must be refused",
+            seen.exchange.operation
+        ),
         ..Fact::default()
     }
 }

@@ -17,8 +17,10 @@ pub(super) fn judge(
     direction: Direction,
     judgement: &mut Judgement,
 ) {
-    let mut lists: Vec<Vec<usize>> =
-        case.of_operation(&rule.service, operation).map(|(index, _)| vec![index]).collect();
+    let mut lists: Vec<Vec<usize>> = case
+        .of_operation(&rule.service, operation)
+        .map(|(index, _)| vec![index])
+        .collect();
     let walks = case.evidence.walks.iter();
     lists.extend(
         walks
@@ -29,13 +31,18 @@ pub(super) fn judge(
         let values: Vec<(usize, String, &Value)> = pages
             .iter()
             .flat_map(|&page| {
-                case.seen[page].select(at).into_iter().map(move |(pointer, v)| (page, pointer, v))
+                case.seen[page]
+                    .select(at)
+                    .into_iter()
+                    .map(move |(pointer, v)| (page, pointer, v))
             })
             .collect();
         if values.len() < 2 {
             continue;
         }
-        let wrong = values.windows(2).find(|pair| is_wrong(pair[0].2, pair[1].2, direction));
+        let wrong = values
+            .windows(2)
+            .find(|pair| is_wrong(pair[0].2, pair[1].2, direction));
         let finding = wrong.map(|pair| {
             let (page, pointer, value) = &pair[1];
             let fact = Fact {
@@ -76,7 +83,10 @@ mod tests {
 
     #[test]
     fn only_a_step_against_the_direction_is_wrong() {
-        let (early, late) = (json!("2026-01-01T00:00:00Z"), json!("2026-01-01T00:00:01+00:00"));
+        let (early, late) = (
+            json!("2026-01-01T00:00:00Z"),
+            json!("2026-01-01T00:00:01+00:00"),
+        );
         assert!(!is_wrong(&late, &early, Direction::Descending));
         assert!(is_wrong(&early, &late, Direction::Descending));
         assert!(!is_wrong(&early, &early, Direction::Descending));

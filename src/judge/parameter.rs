@@ -2,9 +2,9 @@
 
 use super::acceptance::Acceptance;
 use super::case::{Case, Fact, Judgement, Seen};
+use super::default;
 use super::echoes::{self, Way, as_text};
 use super::evidence::Expectation;
-use super::default;
 use crate::json;
 use crate::rulebook::rules::Comparison;
 use crate::rulebook::{Parameter, Place};
@@ -13,7 +13,9 @@ use serde_json::Value;
 /// Judges every exchange by every parameter of its operation.
 pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
     for (index, seen) in case.seen.iter().enumerate() {
-        let Some(operation) = seen.operation else { continue };
+        let Some(operation) = seen.operation else {
+            continue;
+        };
         for parameter in &operation.parameters {
             match seen.exchange.sent.get(&parameter.name) {
                 None => left_out(case, index, seen, parameter, judgement),
@@ -30,8 +32,7 @@ fn left_out(
     parameter: &Parameter,
     judgement: &mut Judgement,
 ) {
-    let expected_already =
-        matches!(&seen.exchange.expectation, Expectation::Rejected(rule) if *rule == parameter.rule);
+    let expected_already = matches!(&seen.exchange.expectation, Expectation::Rejected(rule) if *rule == parameter.rule);
     if parameter.required && parameter.place != Place::Path {
         if seen.acceptance == Acceptance::Accepted && !expected_already {
             let fact = Fact {
@@ -46,8 +47,12 @@ fn left_out(
         }
         return;
     }
-    let (Some(echo), Some(value)) = (&parameter.echo, &parameter.default) else { return };
-    let Some(got) = seen.value(&echo.at) else { return };
+    let (Some(echo), Some(value)) = (&parameter.echo, &parameter.default) else {
+        return;
+    };
+    let Some(got) = seen.value(&echo.at) else {
+        return;
+    };
     if echo.or.contains(got) {
         judgement.judged(&parameter.rule);
         return;
@@ -92,11 +97,18 @@ fn was_sent(
             kind: "bound",
             expected: format!("{bound}: refused or cut"),
             actual: format!("{} honoured in full", json::short(sent)),
-            message: format!("{} is beyond its bound ({bound}) and was honoured in full", parameter.name),
+            message: format!(
+                "{} is beyond its bound ({bound}) and was honoured in full",
+                parameter.name
+            ),
         }),
         None if echo.compare == Comparison::Limit => None,
         None => {
-            let way = Way { at: &echo.at, compare: echo.compare, or: &echo.or };
+            let way = Way {
+                at: &echo.at,
+                compare: echo.compare,
+                or: &echo.or,
+            };
             echoes::differs(sent, got, &way)
         }
     };
@@ -111,7 +123,9 @@ pub(super) fn beyond(sent: &Value, schema: &Value) -> Option<String> {
     let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
     let is_text = schema.get("type").and_then(Value::as_str) == Some("string");
     let number: Option<i64> = if is_text { None } else { text.parse().ok() };
-    let count = sent.as_array().map(|items| i64::try_from(items.len()).unwrap_or(i64::MAX));
+    let count = sent
+        .as_array()
+        .map(|items| i64::try_from(items.len()).unwrap_or(i64::MAX));
     if let Some(max) = bound("maxLength").filter(|max| length > *max) {
         return Some(format!("at most {max} characters"));
     }
@@ -144,11 +158,27 @@ mod tests {
     #[test]
     fn bounds_bite_just_outside_and_not_just_inside() {
         for (schema, inside, outside) in [
-            (json!({"type": "string", "maxLength": 3}), json!("abc"), json!("abcd")),
-            (json!({"type": "integer", "maximum": 3}), json!("3"), json!(4)),
-            (json!({"type": "integer", "minimum": 1}), json!(1), json!("0")),
+            (
+                json!({"type": "string", "maxLength": 3}),
+                json!("abc"),
+                json!("abcd"),
+            ),
+            (
+                json!({"type": "integer", "maximum": 3}),
+                json!("3"),
+                json!(4),
+            ),
+            (
+                json!({"type": "integer", "minimum": 1}),
+                json!(1),
+                json!("0"),
+            ),
             (json!({"enum": ["a", "b"]}), json!("a"), json!("c")),
-            (json!({"type": "array", "maxItems": 1}), json!(["x"]), json!(["x", "y"])),
+            (
+                json!({"type": "array", "maxItems": 1}),
+                json!(["x"]),
+                json!(["x", "y"]),
+            ),
         ] {
             assert_eq!(beyond(&inside, &schema), None, "{schema}");
             assert!(beyond(&outside, &schema).is_some(), "{schema}");

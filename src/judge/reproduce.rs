@@ -20,7 +20,8 @@ pub(super) fn curl(exchange: &Exchange) -> String {
         if name.eq_ignore_ascii_case("Authorization") && !exchange.credentials_hint.is_empty() {
             command.push(' ');
             command.push_str(&exchange.credentials_hint);
-        } else if !name.eq_ignore_ascii_case("Host") && !name.eq_ignore_ascii_case("Content-Length") {
+        } else if !name.eq_ignore_ascii_case("Host") && !name.eq_ignore_ascii_case("Content-Length")
+        {
             command.push_str(" -H ");
             command.push_str(&quote(&format!("{name}: {value}")));
         }
@@ -34,7 +35,10 @@ pub(super) fn curl(exchange: &Exchange) -> String {
             command.push_str(&quote(body));
         }
         Ok(_) | Err(_) => {
-            command.push_str(&format!(" --data-binary @BODY  # {} bytes", request.body.len()));
+            command.push_str(&format!(
+                " --data-binary @BODY  # {} bytes",
+                request.body.len()
+            ));
         }
     }
     command

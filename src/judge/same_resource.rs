@@ -19,7 +19,9 @@ pub(super) fn judge(
 ) {
     let mut first: BTreeMap<String, &Representation<'_>> = BTreeMap::new();
     for later in case.of_kind(kind) {
-        let Some(identity) = later.value(key).map(Value::to_string) else { continue };
+        let Some(identity) = later.value(key).map(Value::to_string) else {
+            continue;
+        };
         let Some(earlier) = first.get(&identity).copied() else {
             first.insert(identity, later);
             continue;
@@ -55,8 +57,14 @@ mod tests {
 
     #[test]
     fn one_instant_in_two_spellings_is_the_same() {
-        assert!(same(&json!("2026-01-01T00:00:00Z"), &json!("2026-01-01T00:00:00+00:00")));
-        assert!(!same(&json!("2026-01-01T00:00:00Z"), &json!("2026-01-01T00:00:01Z")));
+        assert!(same(
+            &json!("2026-01-01T00:00:00Z"),
+            &json!("2026-01-01T00:00:00+00:00")
+        ));
+        assert!(!same(
+            &json!("2026-01-01T00:00:00Z"),
+            &json!("2026-01-01T00:00:01Z")
+        ));
         assert!(!same(&json!("1"), &json!(1)));
     }
 }

@@ -37,11 +37,17 @@ pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
 /// What is wrong with `result`; nothing when the statement holds.
 pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
     let many = expect.at.contains('*');
-    let selected: Vec<&Value> =
-        json::expand(result, &expect.at).into_iter().map(|(_, value)| value).collect();
+    let selected: Vec<&Value> = json::expand(result, &expect.at)
+        .into_iter()
+        .map(|(_, value)| value)
+        .collect();
     let one = selected.first().copied();
     let every = |expected: String, holds: &dyn Fn(&Value) -> bool| {
-        let wrong = if many { selected.iter().copied().find(|v| !holds(v)) } else { one.filter(|v| !holds(v)) };
+        let wrong = if many {
+            selected.iter().copied().find(|v| !holds(v))
+        } else {
+            one.filter(|v| !holds(v))
+        };
         match (wrong, selected.is_empty() && !many) {
             (Some(value), _) => Some((expected, json::short(value))),
             (None, true) => Some((expected, "nothing there".to_owned())),
@@ -62,7 +68,9 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
         note(every(json::short(value), &|v| json::equal(v, value)));
     }
     if let Some(value) = &expect.differs {
-        note(every(format!("not {}", json::short(value)), &|v| !json::equal(v, value)));
+        note(every(format!("not {}", json::short(value)), &|v| {
+            !json::equal(v, value)
+        }));
     }
     if let Some(values) = &expect.one_of {
         let words: Vec<String> = values.iter().map(json::short).collect();
@@ -79,11 +87,21 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
     }
     if let Some(value) = &expect.includes {
         let held = list.iter().any(|item| json::equal(item, value));
-        note((!held).then(|| (format!("{} among them", json::short(value)), count(list.len()))));
+        note((!held).then(|| {
+            (
+                format!("{} among them", json::short(value)),
+                count(list.len()),
+            )
+        }));
     }
     if let Some(value) = &expect.excludes {
         let held = list.iter().any(|item| json::equal(item, value));
-        note(held.then(|| (format!("{} not among them", json::short(value)), count(list.len()))));
+        note(held.then(|| {
+            (
+                format!("{} not among them", json::short(value)),
+                count(list.len()),
+            )
+        }));
     }
     if let Some(least) = expect.at_least {
         let size = size(one, &list, many);
@@ -91,12 +109,20 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
     }
     if let Some(most) = expect.at_most {
         let size = size(one, &list, many);
-        note((size.is_none() || size > Some(most)).then(|| (format!("at most {most}"), size_text(size))));
+        note(
+            (size.is_none() || size > Some(most))
+                .then(|| (format!("at most {most}"), size_text(size))),
+        );
     }
     if let Some(value) = &expect.same_json {
-        note(every(format!("JSON text of {}", json::short(value)), &|v| {
-            v.as_str().and_then(json::parse_text).is_some_and(|parsed| json::equal(&parsed, value))
-        }));
+        note(every(
+            format!("JSON text of {}", json::short(value)),
+            &|v| {
+                v.as_str()
+                    .and_then(json::parse_text)
+                    .is_some_and(|parsed| json::equal(&parsed, value))
+            },
+        ));
     }
     if let Some(pattern) = &expect.matches {
         // The loader has compiled it once; here it is a statement's own and rarely used.
@@ -107,10 +133,16 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
     }
     if let Some(bound) = &expect.not_before {
         let bound_at = instant(&Value::from(bound.as_str()));
-        note(every(format!("not before {bound}"), &|v| instant(v) >= bound_at && bound_at.is_some()));
+        note(every(format!("not before {bound}"), &|v| {
+            instant(v) >= bound_at && bound_at.is_some()
+        }));
     }
     wrong.map(|(expected, actual)| Fact {
-        pointer: if many { String::new() } else { expect.at.clone() },
+        pointer: if many {
+            String::new()
+        } else {
+            expect.at.clone()
+        },
         kind: "story",
         message: format!("{}: expected {expected}, got {actual}", place(&expect.at)),
         expected,
@@ -153,26 +185,86 @@ mod tests {
         let mut full = expect.clone();
         full["rule"] = json!("x/y");
         let expect: Expect = serde_json::from_value(full).expect("a statement");
-        assert_eq!(differs(&expect, right).map(|f| f.message), None, "{expect:?}");
+        assert_eq!(
+            differs(&expect, right).map(|f| f.message),
+            None,
+            "{expect:?}"
+        );
         assert!(differs(&expect, wrong).is_some(), "{expect:?}");
     }
 
     #[test]
     fn each_comparison_holds_and_bites() {
-        check(&json!({"at": "/a", "equals": 1}), &json!({"a": 1}), &json!({"a": "1"}));
-        check(&json!({"at": "/a", "equals": 1}), &json!({"a": 1}), &json!({}));
-        check(&json!({"at": "/a", "differs": 1}), &json!({"a": 2}), &json!({"a": 1}));
-        check(&json!({"at": "/a", "one-of": [1, 2]}), &json!({"a": 2}), &json!({"a": 3}));
-        check(&json!({"at": "/a", "absent": true}), &json!({}), &json!({"a": null}));
-        check(&json!({"at": "/a", "absent": false}), &json!({"a": null}), &json!({}));
-        check(&json!({"at": "/*/s", "includes": "x"}), &json!([{"s": "x"}]), &json!([{"s": "y"}]));
-        check(&json!({"at": "/l", "excludes": "x"}), &json!({"l": ["y"]}), &json!({"l": ["x"]}));
-        check(&json!({"at": "/*/s", "equals": "x"}), &json!([{"s": "x"}]), &json!([{"s": "x"}, {"s": "y"}]));
-        check(&json!({"at": "/l", "at-least": 2}), &json!({"l": [1, 2]}), &json!({"l": [1]}));
-        check(&json!({"at": "/l", "at-most": 2}), &json!({"l": 2}), &json!({"l": 3}));
-        check(&json!({"at": "/l", "at-most": 2}), &json!({"l": 2}), &json!({}));
-        check(&json!({"at": "/j", "same-json": {"a": [1]}}), &json!({"j": "{\"a\": [1]}"}), &json!({"j": "{}"}));
-        check(&json!({"at": "/t", "matches": "^a+$"}), &json!({"t": "aa"}), &json!({"t": "ab"}));
+        check(
+            &json!({"at": "/a", "equals": 1}),
+            &json!({"a": 1}),
+            &json!({"a": "1"}),
+        );
+        check(
+            &json!({"at": "/a", "equals": 1}),
+            &json!({"a": 1}),
+            &json!({}),
+        );
+        check(
+            &json!({"at": "/a", "differs": 1}),
+            &json!({"a": 2}),
+            &json!({"a": 1}),
+        );
+        check(
+            &json!({"at": "/a", "one-of": [1, 2]}),
+            &json!({"a": 2}),
+            &json!({"a": 3}),
+        );
+        check(
+            &json!({"at": "/a", "absent": true}),
+            &json!({}),
+            &json!({"a": null}),
+        );
+        check(
+            &json!({"at": "/a", "absent": false}),
+            &json!({"a": null}),
+            &json!({}),
+        );
+        check(
+            &json!({"at": "/*/s", "includes": "x"}),
+            &json!([{"s": "x"}]),
+            &json!([{"s": "y"}]),
+        );
+        check(
+            &json!({"at": "/l", "excludes": "x"}),
+            &json!({"l": ["y"]}),
+            &json!({"l": ["x"]}),
+        );
+        check(
+            &json!({"at": "/*/s", "equals": "x"}),
+            &json!([{"s": "x"}]),
+            &json!([{"s": "x"}, {"s": "y"}]),
+        );
+        check(
+            &json!({"at": "/l", "at-least": 2}),
+            &json!({"l": [1, 2]}),
+            &json!({"l": [1]}),
+        );
+        check(
+            &json!({"at": "/l", "at-most": 2}),
+            &json!({"l": 2}),
+            &json!({"l": 3}),
+        );
+        check(
+            &json!({"at": "/l", "at-most": 2}),
+            &json!({"l": 2}),
+            &json!({}),
+        );
+        check(
+            &json!({"at": "/j", "same-json": {"a": [1]}}),
+            &json!({"j": "{\"a\": [1]}"}),
+            &json!({"j": "{}"}),
+        );
+        check(
+            &json!({"at": "/t", "matches": "^a+$"}),
+            &json!({"t": "aa"}),
+            &json!({"t": "ab"}),
+        );
         check(
             &json!({"at": "/t", "not-before": "2026-01-01T00:00:00Z"}),
             &json!({"t": "2026-01-01T00:00:00Z"}),

@@ -18,12 +18,15 @@ pub(super) fn judge(
 ) {
     let mut last: BTreeMap<String, &str> = BTreeMap::new();
     for thing in case.of_kind(kind) {
-        let (Some(identity), Some(state)) =
-            (thing.value(key).map(Value::to_string), thing.value(at).and_then(Value::as_str))
-        else {
+        let (Some(identity), Some(state)) = (
+            thing.value(key).map(Value::to_string),
+            thing.value(at).and_then(Value::as_str),
+        ) else {
             continue;
         };
-        let Some(before) = last.insert(identity, state) else { continue };
+        let Some(before) = last.insert(identity, state) else {
+            continue;
+        };
         let finding = (!can_reach(before, state, steps)).then(|| {
             let fact = Fact {
                 pointer: format!("{}{at}", thing.prefix),
@@ -61,11 +64,16 @@ mod tests {
 
     #[test]
     fn states_are_reached_along_steps_and_never_back() {
-        let steps: Vec<(String, String)> =
-            [("a", "b"), ("b", "c")].map(|(x, y)| (x.to_owned(), y.to_owned())).to_vec();
-        for (from, to, reachable) in
-            [("a", "a", true), ("a", "b", true), ("a", "c", true), ("c", "a", false), ("b", "x", false)]
-        {
+        let steps: Vec<(String, String)> = [("a", "b"), ("b", "c")]
+            .map(|(x, y)| (x.to_owned(), y.to_owned()))
+            .to_vec();
+        for (from, to, reachable) in [
+            ("a", "a", true),
+            ("a", "b", true),
+            ("a", "c", true),
+            ("c", "a", false),
+            ("b", "x", false),
+        ] {
             assert_eq!(can_reach(from, to, &steps), reachable, "{from} -> {to}");
         }
     }

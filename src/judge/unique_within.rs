@@ -19,20 +19,27 @@ pub(super) fn judge(
     let mut owners: BTreeMap<(String, String), String> = BTreeMap::new();
     for thing in case.of_kind(kind) {
         // What was never set is no name, however it is written.
-        let Some(value) = thing.value(at).filter(|v| !v.is_null() && *v != "") else { continue };
+        let Some(value) = thing.value(at).filter(|v| !v.is_null() && *v != "") else {
+            continue;
+        };
         let (Some(identity), Some(scope)) =
             (thing.value(key).map(Value::to_string), thing.key(scope))
         else {
             continue;
         };
-        let owner = owners.entry((scope, value.to_string())).or_insert_with(|| identity.clone());
+        let owner = owners
+            .entry((scope, value.to_string()))
+            .or_insert_with(|| identity.clone());
         let finding = (*owner != identity).then(|| {
             let fact = Fact {
                 pointer: format!("{}{at}", thing.prefix),
                 kind: "not-unique",
                 expected: format!("a value that {owner} does not have"),
                 actual: json::short(value),
-                message: format!("{} belongs to {owner} and to {identity}", json::short(value)),
+                message: format!(
+                    "{} belongs to {owner} and to {identity}",
+                    json::short(value)
+                ),
             };
             case.finding(&rule.id, thing.exchange, fact)
         });

@@ -113,9 +113,14 @@ impl Core {
     /// Switches that were asked about so far: only those can have made a difference.
     pub(super) fn consulted(&self) -> (BTreeSet<Fault>, BTreeSet<Variant>) {
         let asked = |cells: &[Cell<bool>], index: usize| cells[index].get();
-        let faults = Fault::ALL.iter().copied().filter(|f| asked(&self.asked.faults, *f as usize));
-        let variants =
-            Variant::ALL.iter().copied().filter(|v| asked(&self.asked.variants, *v as usize));
+        let faults = Fault::ALL
+            .iter()
+            .copied()
+            .filter(|f| asked(&self.asked.faults, *f as usize));
+        let variants = Variant::ALL
+            .iter()
+            .copied()
+            .filter(|v| asked(&self.asked.variants, *v as usize));
         (faults.collect(), variants.collect())
     }
 

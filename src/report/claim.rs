@@ -28,12 +28,16 @@ impl Claim {
     pub fn take(reports: &[Report]) -> Result<Self, ClaimError> {
         let mut claim = Self::default();
         for report in reports {
-            let Destination::File(path) = &report.destination else { continue };
+            let Destination::File(path) = &report.destination else {
+                continue;
+            };
             // A device or a pipe is nobody's own.
             if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
                 continue;
             }
-            let Some(lock) = lock_of(path).filter(|lock| !claim.holds(lock)) else { continue };
+            let Some(lock) = lock_of(path).filter(|lock| !claim.holds(lock)) else {
+                continue;
+            };
             let Some(file) = open(&lock) else { continue };
             match file.try_lock() {
                 Ok(()) => claim.locks.push((lock, file)),
@@ -66,11 +70,20 @@ fn lock_of(path: &Path) -> Option<PathBuf> {
     };
     fs::create_dir_all(folder).ok()?;
     let name = path.file_name()?.to_string_lossy();
-    Some(fs::canonicalize(folder).ok()?.join(format!(".{name}{LOCK}")))
+    Some(
+        fs::canonicalize(folder)
+            .ok()?
+            .join(format!(".{name}{LOCK}")),
+    )
 }
 
 fn open(lock: &Path) -> Option<File> {
-    OpenOptions::new().create(true).truncate(false).write(true).open(lock).ok()
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(lock)
+        .ok()
 }
 
 #[cfg(test)]
@@ -81,17 +94,26 @@ mod tests {
     fn a_report_belongs_to_one_run_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/run.json");
-        let reports: Vec<Report> = [format!("json={}", path.display()), format!("junit={}", path.display())]
-            .iter()
-            .map(|text| text.parse().unwrap())
-            .collect();
-        let other: Report = format!("json={}", folder.path().join("new/other.json").display()).parse().unwrap();
+        let reports: Vec<Report> = [
+            format!("json={}", path.display()),
+            format!("junit={}", path.display()),
+        ]
+        .iter()
+        .map(|text| text.parse().unwrap())
+        .collect();
+        let other: Report = format!("json={}", folder.path().join("new/other.json").display())
+            .parse()
+            .unwrap();
         let first = Claim::take(&reports).unwrap();
         assert_eq!(Claim::take(&reports).unwrap_err(), ClaimError(path.clone()));
         drop(Claim::take(&[other]).unwrap());
         drop(first);
         drop(Claim::take(&reports).unwrap());
-        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0, "no lock is left");
+        assert_eq!(
+            fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            0,
+            "no lock is left"
+        );
     }
 
     #[test]
@@ -99,7 +121,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("file"), "").unwrap();
         for path in ["file/run.json", "", "."] {
-            let report: Report = format!("json={}/{path}", folder.path().display()).parse().unwrap();
+            let report: Report = format!("json={}/{path}", folder.path().display())
+                .parse()
+                .unwrap();
             assert!(Claim::take(&[report]).unwrap().locks.is_empty(), "{path}");
         }
     }

@@ -823,4 +823,3 @@ fn rule_paths(draft: &mut Draft, operation: &Operation) {
         }
     }
 }
-

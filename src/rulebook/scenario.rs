@@ -258,7 +258,12 @@ pub struct TokenSpec {
 impl Step {
     /// Whether this step, those between its pages included, names that rule.
     pub fn names_rule(&self, rule: &str) -> bool {
-        self.expect.iter().map(|e| &e.rule).chain(&self.accepted).chain(&self.rejected).any(|r| r == rule)
+        self.expect
+            .iter()
+            .map(|e| &e.rule)
+            .chain(&self.accepted)
+            .chain(&self.rejected)
+            .any(|r| r == rule)
             || self.between.iter().any(|step| step.names_rule(rule))
     }
 
@@ -273,7 +278,9 @@ impl Step {
             ("wait", &self.wait),
             ("use", &self.r#use),
         ];
-        let verb = verbs.iter().find_map(|(verb, what)| Some(format!("{verb} {}", what.as_ref()?)));
+        let verb = verbs
+            .iter()
+            .find_map(|(verb, what)| Some(format!("{verb} {}", what.as_ref()?)));
         let mut line = verb.unwrap_or_else(|| "token".to_owned());
         for (name, value) in &self.with {
             line.push_str(&format!(" {name}={}", crate::json::excerpt(value, 60)));

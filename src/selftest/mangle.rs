@@ -21,21 +21,43 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Clone, Debug)]
 pub(super) enum Rewrite {
     /// Each representation of a kind is changed at a pointer.
-    Representation { kind: String, pointer: String, mutation: Mutation },
+    Representation {
+        kind: String,
+        pointer: String,
+        mutation: Mutation,
+    },
     /// An operation's answers become errors.
     Broken { operation: String },
     /// A parameter never reaches the reference.
-    Ignored { operation: String, parameter: String },
+    Ignored {
+        operation: String,
+        parameter: String,
+    },
     /// A missing parameter is made up.
-    MadeUp { operation: String, parameter: String },
+    MadeUp {
+        operation: String,
+        parameter: String,
+    },
     /// A value beyond its bound is honoured in full.
-    Unbounded { operation: String, parameter: String },
+    Unbounded {
+        operation: String,
+        parameter: String,
+    },
     /// A value of the parameter, at its bound or of its enumeration, is refused.
-    Refused { operation: String, parameter: String },
+    Refused {
+        operation: String,
+        parameter: String,
+    },
     /// A path that names nothing is answered as if it named something.
-    Anything { operation: String, parameter: String },
+    Anything {
+        operation: String,
+        parameter: String,
+    },
     /// Another thing is answered than the path names.
-    OtherThing { operation: String, parameter: String },
+    OtherThing {
+        operation: String,
+        parameter: String,
+    },
     /// Anyone gets in.
     Unguarded { operation: String },
     /// `meta.key` names something else.
@@ -45,7 +67,11 @@ pub(super) enum Rewrite {
 impl Rewrite {
     /// A change of a representation.
     pub(super) fn of_kind(kind: &str, pointer: &str, mutation: Mutation) -> Self {
-        Self::Representation { kind: kind.to_owned(), pointer: pointer.to_owned(), mutation }
+        Self::Representation {
+            kind: kind.to_owned(),
+            pointer: pointer.to_owned(),
+            mutation,
+        }
     }
 
     /// What can be broken of an operation, a parameter, credentials or a list.
@@ -55,17 +81,29 @@ impl Rewrite {
             return Vec::new();
         }
         match &rule.origin {
-            Origin::Operation { operation } => vec![Self::Broken { operation: full(operation) }],
-            Origin::Credentials { operation } => vec![Self::Unguarded { operation: full(operation) }],
-            Origin::ListKey { operation } => vec![Self::OtherKey { operation: full(operation) }],
-            Origin::Parameter { operation, parameter } => {
+            Origin::Operation { operation } => vec![Self::Broken {
+                operation: full(operation),
+            }],
+            Origin::Credentials { operation } => vec![Self::Unguarded {
+                operation: full(operation),
+            }],
+            Origin::ListKey { operation } => vec![Self::OtherKey {
+                operation: full(operation),
+            }],
+            Origin::Parameter {
+                operation,
+                parameter,
+            } => {
                 let known = rulebook
                     .operation(&rule.service, operation)
                     .and_then(|o| o.parameters.iter().find(|p| p.name == *parameter));
                 let operation = rulebook.operation(&rule.service, operation);
                 match (operation, known) {
                     (Some(o), Some(p)) if p.names_a_thing(o) => {
-                        vec![Self::Anything { operation: full(&o.id), parameter: p.name.clone() }]
+                        vec![Self::Anything {
+                            operation: full(&o.id),
+                            parameter: p.name.clone(),
+                        }]
                     }
                     (Some(o), Some(p)) => Self::of_parameter(&full(&o.id), p),
                     (Some(_) | None, Some(_) | None) => Vec::new(),
@@ -83,25 +121,47 @@ impl Rewrite {
         let operation = operation.to_owned();
         let name = parameter.name.clone();
         let mut rewrites = Vec::new();
-        let bounded = ["maxLength", "maximum", "minimum", "enum"].iter().any(|k| parameter.schema.get(k).is_some());
+        let bounded = ["maxLength", "maximum", "minimum", "enum"]
+            .iter()
+            .any(|k| parameter.schema.get(k).is_some());
         // What is left out of a multipart body or a query cannot be made up without knowing more.
-        if parameter.required && parameter.place == Place::Body && parameter.schema.get("contentMediaType").is_none() {
-            rewrites.push(Self::MadeUp { operation: operation.clone(), parameter: name.clone() });
+        if parameter.required
+            && parameter.place == Place::Body
+            && parameter.schema.get("contentMediaType").is_none()
+        {
+            rewrites.push(Self::MadeUp {
+                operation: operation.clone(),
+                parameter: name.clone(),
+            });
         }
-        if parameter.place == Place::Path && parameter.echo.as_ref().is_some_and(|e| !e.at.contains('*')) {
-            rewrites.push(Self::OtherThing { operation: operation.clone(), parameter: name.clone() });
+        if parameter.place == Place::Path
+            && parameter.echo.as_ref().is_some_and(|e| !e.at.contains('*'))
+        {
+            rewrites.push(Self::OtherThing {
+                operation: operation.clone(),
+                parameter: name.clone(),
+            });
         }
         if let Some(echo) = &parameter.echo {
             let may_differ = !echo.or.is_empty() || echo.compare == Comparison::Limit;
             if !parameter.required && !may_differ && !echo.at.contains('*') {
-                rewrites.push(Self::Ignored { operation: operation.clone(), parameter: name.clone() });
+                rewrites.push(Self::Ignored {
+                    operation: operation.clone(),
+                    parameter: name.clone(),
+                });
             }
             if bounded && parameter.schema.get("enum").is_none() {
-                rewrites.push(Self::Unbounded { operation: operation.clone(), parameter: name.clone() });
+                rewrites.push(Self::Unbounded {
+                    operation: operation.clone(),
+                    parameter: name.clone(),
+                });
             }
         }
         if !parameter.required || bounded {
-            rewrites.push(Self::Refused { operation, parameter: name });
+            rewrites.push(Self::Refused {
+                operation,
+                parameter: name,
+            });
         }
         rewrites
     }
@@ -109,27 +169,55 @@ impl Rewrite {
     /// Names the row.
     pub(super) fn id(&self) -> String {
         match self {
-            Self::Representation { kind, pointer, mutation } => format!("{kind}{pointer} {}", mutation.word()),
+            Self::Representation {
+                kind,
+                pointer,
+                mutation,
+            } => format!("{kind}{pointer} {}", mutation.word()),
             Self::Broken { operation } => format!("{operation} answers-with-an-error"),
-            Self::Ignored { operation, parameter } => format!("{operation} {parameter} ignored"),
-            Self::MadeUp { operation, parameter } => format!("{operation} {parameter} not-required"),
-            Self::Unbounded { operation, parameter } => format!("{operation} {parameter} unbounded"),
-            Self::Refused { operation, parameter } => format!("{operation} {parameter} refused"),
-            Self::Anything { operation, parameter } => format!("{operation} {parameter} names-anything"),
-            Self::OtherThing { operation, parameter } => format!("{operation} {parameter} names-another"),
+            Self::Ignored {
+                operation,
+                parameter,
+            } => format!("{operation} {parameter} ignored"),
+            Self::MadeUp {
+                operation,
+                parameter,
+            } => format!("{operation} {parameter} not-required"),
+            Self::Unbounded {
+                operation,
+                parameter,
+            } => format!("{operation} {parameter} unbounded"),
+            Self::Refused {
+                operation,
+                parameter,
+            } => format!("{operation} {parameter} refused"),
+            Self::Anything {
+                operation,
+                parameter,
+            } => format!("{operation} {parameter} names-anything"),
+            Self::OtherThing {
+                operation,
+                parameter,
+            } => format!("{operation} {parameter} names-another"),
             Self::Unguarded { operation } => format!("{operation} unguarded"),
             Self::OtherKey { operation } => format!("{operation} other-key"),
         }
     }
 
     /// Whether a scenario that showed these operations and kinds can show the fault.
-    pub(super) fn touches(&self, operations: &BTreeSet<String>, kinds: &BTreeSet<String>, scenario: &str) -> bool {
+    pub(super) fn touches(
+        &self,
+        operations: &BTreeSet<String>,
+        kinds: &BTreeSet<String>,
+        scenario: &str,
+    ) -> bool {
         match self {
             Self::Representation { kind, .. } => kinds.contains(kind) || operations.contains(kind),
             // Page tokens are sent wherever a list is walked.
-            Self::Refused { operation, parameter } if parameter == "PageToken" => {
-                operations.contains(operation)
-            }
+            Self::Refused {
+                operation,
+                parameter,
+            } if parameter == "PageToken" => operations.contains(operation),
             // The derived scenarios of the operation are what exercises its parameters.
             Self::Ignored { operation, .. }
             | Self::MadeUp { operation, .. }
@@ -138,17 +226,20 @@ impl Rewrite {
             | Self::Anything { operation, .. }
             | Self::Unguarded { operation } => {
                 operations.contains(operation)
-                    && scenario.strip_prefix(operation.as_str()).is_some_and(|rest| self.is_case(rest))
+                    && scenario
+                        .strip_prefix(operation.as_str())
+                        .is_some_and(|rest| self.is_case(rest))
             }
-            Self::OtherThing { operation, .. } | Self::Broken { operation } | Self::OtherKey { operation } => {
-                operations.contains(operation)
-            }
+            Self::OtherThing { operation, .. }
+            | Self::Broken { operation }
+            | Self::OtherKey { operation } => operations.contains(operation),
         }
     }
 
     /// The scenario that shows it best, where there is one.
     pub(super) fn best(&self) -> Option<String> {
-        self.operation().map(|operation| format!("{operation}/happy"))
+        self.operation()
+            .map(|operation| format!("{operation}/happy"))
     }
 
     /// Whether a derived case, such as `/without-to`, is about what this fault breaks.
@@ -164,7 +255,9 @@ impl Rewrite {
             Self::Ignored { .. } if case == "/happy" || case == "/all-optional" => true,
             Self::Ignored { parameter, .. } | Self::Refused { parameter, .. } => {
                 let slug = slug(parameter);
-                case.starts_with(&format!("/{slug}=")) || case.starts_with(&format!("/{slug}-at-")) || case == format!("/optional-{slug}")
+                case.starts_with(&format!("/{slug}="))
+                    || case.starts_with(&format!("/{slug}-at-"))
+                    || case == format!("/optional-{slug}")
             }
             Self::Unguarded { .. } => case.starts_with("/credentials"),
             Self::Representation { .. }
@@ -207,7 +300,12 @@ impl<'a> Mangler<'a> {
         rewrite: &'a Rewrite,
         targets: &'a BTreeMap<String, Target>,
     ) -> Self {
-        Self { rulebook, rewrite, targets, accepted: Mutex::new(None) }
+        Self {
+            rulebook,
+            rewrite,
+            targets,
+            accepted: Mutex::new(None),
+        }
     }
 
     /// The operation of a request, with its parameters, where it is the one that is broken.
@@ -218,7 +316,12 @@ impl<'a> Mangler<'a> {
     ) -> Option<(&'a Operation, BTreeMap<String, Value>)> {
         let path = request.path().strip_prefix(&format!("/{service}"))?;
         let operations = self.rulebook.services.get(service)?.operations.values();
-        recognise(operations, request, path, &self.targets.get(service)?.values)
+        recognise(
+            operations,
+            request,
+            path,
+            &self.targets.get(service)?.values,
+        )
     }
 
     fn is_broken(&self, operation: &Operation) -> bool {
@@ -228,7 +331,9 @@ impl<'a> Mangler<'a> {
 
 impl Mangle for Mangler<'_> {
     fn request(&self, service: &str, request: &mut Request) {
-        let Some((operation, sent)) = self.recognise(service, request) else { return };
+        let Some((operation, sent)) = self.recognise(service, request) else {
+            return;
+        };
         if !self.is_broken(operation) {
             return;
         }
@@ -242,14 +347,21 @@ impl Mangle for Mangler<'_> {
             Rewrite::Unbounded { parameter, .. } => {
                 let known = operation.parameters.iter().find(|p| p.name == *parameter);
                 if let (Some(known), Some(value)) = (known, sent.get(parameter)) {
-                    edit(operation, request, parameter, Some(&within_bounds(known, value)));
+                    edit(
+                        operation,
+                        request,
+                        parameter,
+                        Some(&within_bounds(known, value)),
+                    );
                 }
             }
             Rewrite::Unguarded { .. } => {
                 let value = encode::basic(account::API_KEY, account::API_SECRET)
                     .expect("the reference's user name has no colon");
                 request.headers.set("Authorization", value);
-                request.headers.set(application::API_KEY_HEADER, application::API_KEY);
+                request
+                    .headers
+                    .set(application::API_KEY_HEADER, application::API_KEY);
             }
             Rewrite::MadeUp { .. }
             | Rewrite::Representation { .. }
@@ -262,8 +374,15 @@ impl Mangle for Mangler<'_> {
     }
 
     fn response(&self, service: &str, request: &Request, response: &mut Response) {
-        let Some((operation, sent)) = self.recognise(service, request) else { return };
-        if let Rewrite::Representation { kind, pointer, mutation } = self.rewrite {
+        let Some((operation, sent)) = self.recognise(service, request) else {
+            return;
+        };
+        if let Rewrite::Representation {
+            kind,
+            pointer,
+            mutation,
+        } = self.rewrite
+        {
             if let Some(place) = self.place(operation, response, kind, pointer) {
                 rewrite_json(response, |document| {
                     mutation.apply(document, &place);
@@ -322,7 +441,12 @@ impl Mangle for Mangler<'_> {
     }
 
     fn payload(&self, kind: &str, document: &mut Value) {
-        if let Rewrite::Representation { kind: broken, pointer, mutation } = self.rewrite {
+        if let Rewrite::Representation {
+            kind: broken,
+            pointer,
+            mutation,
+        } = self.rewrite
+        {
             if broken == kind {
                 mutation.apply(document, pointer);
             }
@@ -332,12 +456,22 @@ impl Mangle for Mangler<'_> {
 
 impl Mangler<'_> {
     /// Where the kind's pointer leads in this operation's answer.
-    fn place(&self, operation: &Operation, response: &Response, kind: &str, pointer: &str) -> Option<String> {
+    fn place(
+        &self,
+        operation: &Operation,
+        response: &Response,
+        kind: &str,
+        pointer: &str,
+    ) -> Option<String> {
         let own = format!("{}/{}", operation.service, operation.id);
         if kind == own {
             return response.is_success().then(|| pointer.to_owned());
         }
-        let shown = if response.is_success() { operation.response.as_deref() } else { operation.error.as_deref() }?;
+        let shown = if response.is_success() {
+            operation.response.as_deref()
+        } else {
+            operation.error.as_deref()
+        }?;
         if shown == kind {
             return Some(pointer.to_owned());
         }
@@ -346,7 +480,9 @@ impl Mangler<'_> {
             return Some(format!("/meta{pointer}"));
         }
         match &page.page_of {
-            Some((item, Some(key))) if item == kind => Some(format!("/{}/*{pointer}", json::escape(key))),
+            Some((item, Some(key))) if item == kind => {
+                Some(format!("/{}/*{pointer}", json::escape(key)))
+            }
             Some(_) | None => None,
         }
     }
@@ -361,7 +497,11 @@ fn rewrite_json(response: &mut Response, change: impl FnOnce(&mut Value)) {
 
 /// A plausible value for a parameter that nobody sent.
 fn made_up(parameter: &Parameter) -> String {
-    let first = parameter.schema.get("enum").and_then(|e| e.get(0)).and_then(Value::as_str);
+    let first = parameter
+        .schema
+        .get("enum")
+        .and_then(|e| e.get(0))
+        .and_then(Value::as_str);
     match first {
         Some(word) => word.to_owned(),
         None if parameter.name.contains("email") => "made.up@example.com".to_owned(),
@@ -374,19 +514,25 @@ fn made_up(parameter: &Parameter) -> String {
 
 /// The value cut to its bound, so that the reference takes it.
 fn within_bounds(parameter: &Parameter, value: &Value) -> String {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
     let bound = |key: &str| parameter.schema.get(key).and_then(Value::as_i64);
     if let Some(max) = bound("maxLength").and_then(|max| usize::try_from(max).ok()) {
         return text.chars().take(max).collect();
     }
     let number: i64 = text.parse().unwrap_or_default();
     let number = bound("maximum").map_or(number, |max| number.min(max));
-    bound("minimum").map_or(number, |min| number.max(min)).to_string()
+    bound("minimum")
+        .map_or(number, |min| number.max(min))
+        .to_string()
 }
 
 /// Removes a parameter from a request, or sets it.
 fn edit(operation: &Operation, request: &mut Request, name: &str, value: Option<&str>) {
-    let Some(parameter) = operation.parameters.iter().find(|p| p.name == name) else { return };
+    let Some(parameter) = operation.parameters.iter().find(|p| p.name == name) else {
+        return;
+    };
     match parameter.place {
         Place::Path => {}
         Place::Header => match value {
@@ -396,10 +542,15 @@ fn edit(operation: &Operation, request: &mut Request, name: &str, value: Option<
         Place::Query => {
             let query = edited(request.query(), name, value);
             let path = request.path().to_owned();
-            request.target = if query.is_empty() { path } else { format!("{path}?{query}") };
+            request.target = if query.is_empty() {
+                path
+            } else {
+                format!("{path}?{query}")
+            };
         }
         Place::Body => {
-            if request.headers.media_type().as_deref() == Some("application/x-www-form-urlencoded") {
+            if request.headers.media_type().as_deref() == Some("application/x-www-form-urlencoded")
+            {
                 let body = String::from_utf8_lossy(&request.body).into_owned();
                 request.body = edited(&body, name, value).into_bytes();
             }
@@ -414,7 +565,9 @@ fn edited(form: &str, name: &str, value: Option<&str>) -> String {
         .filter(|(n, _)| n != name && !n.starts_with(&bracketed))
         .collect();
     pairs.extend(value.map(|v| (name.to_owned(), v.to_owned())));
-    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+    form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(pairs)
+        .finish()
 }
 
 /// A value of the same form that is not this one: the last character is exchanged.
@@ -433,9 +586,12 @@ fn another(value: &Value) -> Value {
 
 /// What was sent, as the type that stands there.
 fn typed_as(slot: &Value, sent: &Value) -> Value {
-    let text = sent.as_str().map_or_else(|| sent.to_string(), str::to_owned);
+    let text = sent
+        .as_str()
+        .map_or_else(|| sent.to_string(), str::to_owned);
     if slot.is_number() {
-        text.parse::<i64>().map_or_else(|_| Value::from(text.clone()), Value::from)
+        text.parse::<i64>()
+            .map_or_else(|_| Value::from(text.clone()), Value::from)
     } else {
         Value::from(text)
     }

@@ -73,8 +73,12 @@ pub type Recorded = BTreeMap<String, BTreeSet<String>>;
 impl Matrix {
     /// Finds the rules that no row has killed.
     pub(super) fn find_dead(&mut self, rulebook: &Rulebook) {
-        let killed: BTreeSet<&String> =
-            self.rows.values().filter(|r| !r.is_variant).flat_map(|r| &r.killed_by).collect();
+        let killed: BTreeSet<&String> = self
+            .rows
+            .values()
+            .filter(|r| !r.is_variant)
+            .flat_map(|r| &r.killed_by)
+            .collect();
         self.dead = rulebook
             .rules
             .values()
@@ -86,12 +90,18 @@ impl Matrix {
 
     /// How a row compares with the record.
     pub fn state(&self, name: &str, recorded: &Recorded) -> State {
-        let Some(row) = self.rows.get(name) else { return State::Silent };
+        let Some(row) = self.rows.get(name) else {
+            return State::Silent;
+        };
         if !row.errors.is_empty() {
             return State::Error;
         }
         if row.is_variant {
-            return if row.failed_by.is_empty() { State::Killed } else { State::OverKilled };
+            return if row.failed_by.is_empty() {
+                State::Killed
+            } else {
+                State::OverKilled
+            };
         }
         if row.killed_by.is_empty() {
             return State::Silent;
@@ -107,7 +117,10 @@ impl Matrix {
     pub fn holds(&self, recorded: &Recorded) -> bool {
         self.unclean.is_empty()
             && self.dead.is_empty()
-            && self.rows.keys().all(|name| self.state(name, recorded) == State::Killed)
+            && self
+                .rows
+                .keys()
+                .all(|name| self.state(name, recorded) == State::Killed)
     }
 
     /// What is worth recording: every named fault, and generated ones that kill more than one rule.
@@ -147,14 +160,31 @@ impl Matrix {
         let mut counts: BTreeMap<(&str, State), usize> = BTreeMap::new();
         for name in self.rows.keys() {
             let what = name.split(' ').next().unwrap_or_default();
-            *counts.entry((what, self.state(name, recorded))).or_default() += 1;
+            *counts
+                .entry((what, self.state(name, recorded)))
+                .or_default() += 1;
         }
-        let states = [State::Killed, State::OverKilled, State::Silent, State::Error];
-        let _ = writeln!(text, "{:<12}{:>10}{:>14}{:>10}{:>10}", "", "as it should", "over-killed", "silent", "error");
+        let states = [
+            State::Killed,
+            State::OverKilled,
+            State::Silent,
+            State::Error,
+        ];
+        let _ = writeln!(
+            text,
+            "{:<12}{:>10}{:>14}{:>10}{:>10}",
+            "", "as it should", "over-killed", "silent", "error"
+        );
         for what in ["fault", "generated", "variant"] {
-            let cells: Vec<usize> =
-                states.iter().map(|s| counts.get(&(what, *s)).copied().unwrap_or_default()).collect();
-            let _ = writeln!(text, "{what:<12}{:>12}{:>14}{:>10}{:>10}", cells[0], cells[1], cells[2], cells[3]);
+            let cells: Vec<usize> = states
+                .iter()
+                .map(|s| counts.get(&(what, *s)).copied().unwrap_or_default())
+                .collect();
+            let _ = writeln!(
+                text,
+                "{what:<12}{:>12}{:>14}{:>10}{:>10}",
+                cells[0], cells[1], cells[2], cells[3]
+            );
         }
         for line in &self.unclean {
             let _ = writeln!(text, "UNCLEAN {line}");

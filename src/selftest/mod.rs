@@ -48,9 +48,15 @@ enum Trial {
     Variant(Variant),
     Fault(Fault),
     Rewrite(Rewrite),
-    Payload { kind: String, mutation: Mutation, pointer: String },
+    Payload {
+        kind: String,
+        mutation: Mutation,
+        pointer: String,
+    },
     /// A written rule about a representation that no exchange carries.
-    Written { rule: String },
+    Written {
+        rule: String,
+    },
 }
 
 /// What the clean reference showed of one scenario.
@@ -80,14 +86,18 @@ impl Selftest<'_> {
                 scope.spawn(|| {
                     while let Some(trial) = trials.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let row = self.try_out(trial, &planned, &clean);
-                        let mut rows = rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                        let mut rows = rows
+                            .lock()
+                            .unwrap_or_else(std::sync::PoisonError::into_inner);
                         rows.insert(trial.id(), row);
                         progress(done.fetch_add(1, Ordering::Relaxed) + 1, trials.len());
                     }
                 });
             }
         });
-        matrix.rows = rows.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        matrix.rows = rows
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         if self.filters.is_empty() {
             matrix.find_dead(self.rulebook);
         }
@@ -97,13 +107,18 @@ impl Selftest<'_> {
     /// The clean reference under all scenarios.
     fn clean(&self, planned: &[Planned<'_>]) -> (Vec<Clean>, Matrix) {
         let consulted = Mutex::new(BTreeMap::new());
-        let sessions = self.sessions(BTreeSet::new(), BTreeSet::new()).consulting(&consulted);
+        let sessions = self
+            .sessions(BTreeSet::new(), BTreeSet::new())
+            .consulting(&consulted);
         let mut matrix = Matrix::default();
         let mut clean = Vec::new();
         for (index, one) in planned.iter().enumerate() {
             let concluded = self.play(one, &sessions);
-            if concluded.result.verdict != Verdict::Pass || !concluded.judgement.findings.is_empty() {
-                matrix.unclean.push(complaint("clean reference", &concluded));
+            if concluded.result.verdict != Verdict::Pass || !concluded.judgement.findings.is_empty()
+            {
+                matrix
+                    .unclean
+                    .push(complaint("clean reference", &concluded));
             }
             let consulted = consulted
                 .lock()
@@ -142,12 +157,20 @@ impl Selftest<'_> {
                 | Origin::Parameter { .. }
                 | Origin::Credentials { .. }
                 | Origin::ListKey { .. } => {
-                    trials.extend(Rewrite::of_rule(self.rulebook, rule).into_iter().map(Trial::Rewrite));
+                    trials.extend(
+                        Rewrite::of_rule(self.rulebook, rule)
+                            .into_iter()
+                            .map(Trial::Rewrite),
+                    );
                 }
                 Origin::Written(check) => {
-                    let carried = check.kind().is_none_or(|kind| shown.contains(&kind.to_owned()));
+                    let carried = check
+                        .kind()
+                        .is_none_or(|kind| shown.contains(&kind.to_owned()));
                     if !carried && written::can_break(check) {
-                        trials.push(Trial::Written { rule: rule.id.clone() });
+                        trials.push(Trial::Written {
+                            rule: rule.id.clone(),
+                        });
                     }
                 }
                 Origin::ListWalk { .. } | Origin::Either => {}
@@ -162,27 +185,41 @@ impl Selftest<'_> {
     /// cannot show are dead unless something else kills them.
     fn can_show(&self, trial: &Trial, clean: &[Clean]) -> bool {
         match trial {
-            Trial::Rewrite(rewrite) => {
-                clean.iter().any(|c| rewrite.touches(&c.operations, &c.kinds, &c.scenario))
+            Trial::Rewrite(rewrite) => clean
+                .iter()
+                .any(|c| rewrite.touches(&c.operations, &c.kinds, &c.scenario)),
+            Trial::Variant(_) | Trial::Fault(_) | Trial::Payload { .. } | Trial::Written { .. } => {
+                true
             }
-            Trial::Variant(_) | Trial::Fault(_) | Trial::Payload { .. } | Trial::Written { .. } => true,
         }
     }
 
     /// A change of a representation: of answers where the reference shows any, else of the
     /// schema's own example.
-    fn of_kind(&self, shown: &BTreeSet<&String>, kind: &str, pointer: &str, mutation: Mutation) -> Trial {
+    fn of_kind(
+        &self,
+        shown: &BTreeSet<&String>,
+        kind: &str,
+        pointer: &str,
+        mutation: Mutation,
+    ) -> Trial {
         let is_operation = self.rulebook.operation_by_id(kind).is_some();
         if is_operation || shown.contains(&kind.to_owned()) {
             return Trial::Rewrite(Rewrite::of_kind(kind, pointer, mutation));
         }
-        Trial::Payload { kind: kind.to_owned(), mutation, pointer: pointer.to_owned() }
+        Trial::Payload {
+            kind: kind.to_owned(),
+            mutation,
+            pointer: pointer.to_owned(),
+        }
     }
 
     fn try_out(&self, trial: &Trial, planned: &[Planned<'_>], clean: &[Clean]) -> Row {
         match trial {
             Trial::Variant(variant) => {
-                let touched = clean.iter().filter(|c| c.consulted.variants.contains(variant));
+                let touched = clean
+                    .iter()
+                    .filter(|c| c.consulted.variants.contains(variant));
                 let sessions = self.sessions(BTreeSet::new(), BTreeSet::from([*variant]));
                 let mut row = self.over(touched, planned, &sessions);
                 row.is_variant = true;
@@ -194,7 +231,11 @@ impl Selftest<'_> {
                 self.over(touched, planned, &sessions)
             }
             Trial::Rewrite(rewrite) => self.rewritten(rewrite, planned, clean),
-            Trial::Payload { kind, mutation, pointer } => self.payload(kind, *mutation, pointer),
+            Trial::Payload {
+                kind,
+                mutation,
+                pointer,
+            } => self.payload(kind, *mutation, pointer),
             Trial::Written { rule } => written::try_out(self.rulebook, self.schemas, rule),
         }
     }
@@ -216,7 +257,10 @@ impl Selftest<'_> {
                 }
             }
             if concluded.result.verdict == Verdict::Error {
-                row.errors.push(format!("{}: {}", concluded.result.id, concluded.result.reason));
+                row.errors.push(format!(
+                    "{}: {}",
+                    concluded.result.id, concluded.result.reason
+                ));
             }
         }
         row
@@ -230,12 +274,16 @@ impl Selftest<'_> {
             .filter(|c| rewrite.touches(&c.operations, &c.kinds, &c.scenario))
             .collect();
         let best = rewrite.best();
-        touched.sort_by_key(|c| {
-            (best.as_ref() != Some(&c.scenario), c.exchanges, c.index)
-        });
+        touched.sort_by_key(|c| (best.as_ref() != Some(&c.scenario), c.exchanges, c.index));
         let mangle = mangle::Mangler::new(self.rulebook, rewrite, &self.targets);
-        let sessions = self.sessions(BTreeSet::new(), BTreeSet::new()).mangled(&mangle as &dyn Mangle);
-        let at_first = if best.is_some() { 1 } else { SCENARIOS_PER_REWRITE };
+        let sessions = self
+            .sessions(BTreeSet::new(), BTreeSet::new())
+            .mangled(&mangle as &dyn Mangle);
+        let at_first = if best.is_some() {
+            1
+        } else {
+            SCENARIOS_PER_REWRITE
+        };
         let mut row = Row::default();
         for clean in touched {
             if row.scenarios >= at_first && !row.killed_by.is_empty() {
@@ -250,11 +298,14 @@ impl Selftest<'_> {
     fn payload(&self, kind: &str, mutation: Mutation, pointer: &str) -> Row {
         let mut row = Row::default();
         let Some(mut changed) = written::example(self.rulebook, kind) else {
-            row.errors.push(format!("{kind}: nothing shows one, and no fixture can be made"));
+            row.errors.push(format!(
+                "{kind}: nothing shows one, and no fixture can be made"
+            ));
             return row;
         };
         if !mutation.apply(&mut changed, pointer) {
-            row.errors.push(format!("{kind}: its example has nothing at {pointer}"));
+            row.errors
+                .push(format!("{kind}: its example has nothing at {pointer}"));
             return row;
         }
         row.scenarios = 1;
@@ -284,7 +335,11 @@ impl Trial {
             Self::Variant(variant) => format!("variant {}", variant.id()),
             Self::Fault(fault) => format!("fault {}", fault.id()),
             Self::Rewrite(rewrite) => format!("generated {}", rewrite.id()),
-            Self::Payload { kind, mutation, pointer } => {
+            Self::Payload {
+                kind,
+                mutation,
+                pointer,
+            } => {
                 format!("generated {kind}{pointer} {}", mutation.word())
             }
             Self::Written { rule } => format!("generated {rule} broken"),
@@ -298,5 +353,9 @@ fn complaint(what: &str, concluded: &Concluded) -> String {
         || concluded.result.reason.clone(),
         |f| format!("{} at {:?}: {}", f.rule, f.pointer, f.message),
     );
-    format!("{what}: {}: {}: {why}", concluded.result.id, concluded.result.verdict.word())
+    format!(
+        "{what}: {}: {}: {why}",
+        concluded.result.id,
+        concluded.result.verdict.word()
+    )
 }

@@ -40,7 +40,13 @@ pub(super) enum Other {
 }
 
 impl Other {
-    const ALL: [Self; 5] = [Self::Number, Self::Text, Self::Flag, Self::List, Self::Object];
+    const ALL: [Self; 5] = [
+        Self::Number,
+        Self::Text,
+        Self::Flag,
+        Self::List,
+        Self::Object,
+    ];
 
     fn is_among(self, types: &[String]) -> bool {
         let names: &[&str] = match self {
@@ -90,7 +96,10 @@ impl Mutation {
     pub(super) fn apply(self, document: &mut Value, pointer: &str) -> bool {
         let places: Vec<String> = match self {
             // The parent must be there; the field itself need not.
-            Self::Missing => json::expand(document, pointer).into_iter().map(|(at, _)| at).collect(),
+            Self::Missing => json::expand(document, pointer)
+                .into_iter()
+                .map(|(at, _)| at)
+                .collect(),
             Self::Null
             | Self::OtherType(_)
             | Self::Foreign
@@ -146,7 +155,9 @@ impl Mutation {
 }
 
 fn remove(document: &mut Value, place: &str) {
-    let Some((parent, name)) = place.rsplit_once('/') else { return };
+    let Some((parent, name)) = place.rsplit_once('/') else {
+        return;
+    };
     let name = name.replace("~1", "/").replace("~0", "~");
     match document.pointer_mut(parent) {
         Some(Value::Object(members)) => {
@@ -164,8 +175,12 @@ fn remove(document: &mut Value, place: &str) {
 /// Every way in which the schema of this property can be broken.
 pub(super) fn of_property(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec<Mutation> {
     let schema = rulebook.schema_of(kind);
-    let Some(root) = schema else { return Vec::new() };
-    let Some(found) = find(root, pointer) else { return Vec::new() };
+    let Some(root) = schema else {
+        return Vec::new();
+    };
+    let Some(found) = find(root, pointer) else {
+        return Vec::new();
+    };
     let mut mutations = Vec::new();
     if found.required {
         mutations.push(Mutation::Missing);
@@ -208,12 +223,17 @@ pub(super) fn closed_at(rulebook: &Rulebook, kind: &str, rule: &str) -> String {
     if rule == own {
         return String::new();
     }
-    let inner = rule.strip_prefix(kind).and_then(|r| r.strip_suffix("/no-other-fields")).unwrap_or_default();
+    let inner = rule
+        .strip_prefix(kind)
+        .and_then(|r| r.strip_suffix("/no-other-fields"))
+        .unwrap_or_default();
     rulebook
         .rules
         .values()
         .find_map(|r| match &r.origin {
-            crate::rulebook::Origin::Property { kind: k, pointer } if k == kind && r.id == format!("{kind}{inner}") => {
+            crate::rulebook::Origin::Property { kind: k, pointer }
+                if k == kind && r.id == format!("{kind}{inner}") =>
+            {
                 Some(pointer.clone())
             }
             _ => None,
@@ -234,28 +254,41 @@ impl Found<'_> {
     }
 
     fn text(&self, keyword: &str) -> Option<&str> {
-        self.layers.iter().find_map(|layer| layer.get(keyword)?.as_str())
+        self.layers
+            .iter()
+            .find_map(|layer| layer.get(keyword)?.as_str())
     }
 
     fn types(&self) -> Vec<String> {
         let of = |value: &Value| match value {
             Value::String(name) => vec![name.clone()],
-            Value::Array(names) => names.iter().filter_map(|n| n.as_str().map(str::to_owned)).collect(),
+            Value::Array(names) => names
+                .iter()
+                .filter_map(|n| n.as_str().map(str::to_owned))
+                .collect(),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
         };
-        self.layers.iter().find_map(|layer| layer.get("type").map(of)).unwrap_or_default()
+        self.layers
+            .iter()
+            .find_map(|layer| layer.get("type").map(of))
+            .unwrap_or_default()
     }
 }
 
 /// Walks down a schema along an instance pointer.
 fn find<'a>(root: &'a Value, pointer: &str) -> Option<Found<'a>> {
-    let mut found = Found { layers: layers(root, root), required: false };
+    let mut found = Found {
+        layers: layers(root, root),
+        required: false,
+    };
     for segment in json::segments(pointer) {
         let mut next = Vec::new();
         let mut required = false;
         for layer in &found.layers {
             let below = if segment == "*" {
-                layer.get("items").or_else(|| layer.get("additionalProperties"))
+                layer
+                    .get("items")
+                    .or_else(|| layer.get("additionalProperties"))
             } else {
                 layer.get("properties").and_then(|p| p.get(&segment))
             };
@@ -263,7 +296,10 @@ fn find<'a>(root: &'a Value, pointer: &str) -> Option<Found<'a>> {
             let names = layer.get("required").and_then(Value::as_array);
             required |= names.is_some_and(|n| n.iter().any(|name| name.as_str() == Some(&segment)));
         }
-        found = Found { layers: next, required };
+        found = Found {
+            layers: next,
+            required,
+        };
     }
     (!found.layers.is_empty()).then_some(found)
 }
@@ -274,7 +310,9 @@ fn layers<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
     let mut layers = vec![schema];
     let mut current = schema;
     while let Some(reference) = current.get("$ref").and_then(Value::as_str) {
-        let Some(target) = reference.strip_prefix('#').and_then(|p| root.pointer(p)) else { break };
+        let Some(target) = reference.strip_prefix('#').and_then(|p| root.pointer(p)) else {
+            break;
+        };
         layers.push(target);
         current = target;
         if layers.len() > DEPTH_MAX {
@@ -292,12 +330,32 @@ mod tests {
     fn each_mutation_changes_what_it_names_and_nothing_else() {
         let document = json!({"sid": "FW0", "n": 5, "list": [{"x": "a"}, {"x": "b"}]});
         for (mutation, pointer, changed) in [
-            (Mutation::Missing, "/n", json!({"sid": "FW0", "list": [{"x": "a"}, {"x": "b"}]})),
-            (Mutation::Null, "/sid", json!({"sid": null, "n": 5, "list": [{"x": "a"}, {"x": "b"}]})),
-            (Mutation::Cut, "/sid", json!({"sid": "FW", "n": 5, "list": [{"x": "a"}, {"x": "b"}]})),
-            (Mutation::OtherType(Other::Text), "/n", json!({"sid": "FW0", "n": "5", "list": [{"x": "a"}, {"x": "b"}]})),
-            (Mutation::Foreign, "/list/*/x", json!({"sid": "FW0", "n": 5,
-                "list": [{"x": "conformant-foreign"}, {"x": "conformant-foreign"}]})),
+            (
+                Mutation::Missing,
+                "/n",
+                json!({"sid": "FW0", "list": [{"x": "a"}, {"x": "b"}]}),
+            ),
+            (
+                Mutation::Null,
+                "/sid",
+                json!({"sid": null, "n": 5, "list": [{"x": "a"}, {"x": "b"}]}),
+            ),
+            (
+                Mutation::Cut,
+                "/sid",
+                json!({"sid": "FW", "n": 5, "list": [{"x": "a"}, {"x": "b"}]}),
+            ),
+            (
+                Mutation::OtherType(Other::Text),
+                "/n",
+                json!({"sid": "FW0", "n": "5", "list": [{"x": "a"}, {"x": "b"}]}),
+            ),
+            (
+                Mutation::Foreign,
+                "/list/*/x",
+                json!({"sid": "FW0", "n": 5,
+                "list": [{"x": "conformant-foreign"}, {"x": "conformant-foreign"}]}),
+            ),
         ] {
             let mut copy = document.clone();
             assert!(mutation.apply(&mut copy, pointer), "{pointer}");

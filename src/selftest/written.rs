@@ -23,16 +23,22 @@ pub(super) fn example(rulebook: &Rulebook, kind: &str) -> Option<Value> {
 
 /// Whether a rule of this form can be broken on an example.
 pub(super) fn can_break(check: &Check) -> bool {
-    matches!(check, Check::Configured { .. } | Check::AtMostAfter { .. } | Check::Conforms { .. })
+    matches!(
+        check,
+        Check::Configured { .. } | Check::AtMostAfter { .. } | Check::Conforms { .. }
+    )
 }
 
 /// Breaks the rule on an example of its kind.
 pub(super) fn try_out(rulebook: &Rulebook, schemas: &Schemas, rule: &str) -> Row {
     let mut row = Row::default();
     let known = rulebook.rules.get(rule);
-    let Some(Origin::Written(check)) = known.map(|r| &r.origin) else { return row };
+    let Some(Origin::Written(check)) = known.map(|r| &r.origin) else {
+        return row;
+    };
     let Some(example) = check.kind().and_then(|kind| example(rulebook, kind)) else {
-        row.errors.push(format!("{rule}: no example of what it judges"));
+        row.errors
+            .push(format!("{rule}: no example of what it judges"));
         return row;
     };
     let service = known.map(|r| r.service.clone()).unwrap_or_default();
@@ -56,7 +62,12 @@ pub(super) fn try_out(rulebook: &Rulebook, schemas: &Schemas, rule: &str) -> Row
 
 /// Evidence in which the rule is broken; several ways where one of them will do.
 fn broken(check: &Check, example: &Value, service: &str) -> Vec<Evidence> {
-    let seconds = |at: &str| example.pointer(at).and_then(Value::as_i64).unwrap_or_default();
+    let seconds = |at: &str| {
+        example
+            .pointer(at)
+            .and_then(Value::as_i64)
+            .unwrap_or_default()
+    };
     match check {
         Check::Configured { kind, at, key } => {
             let mut configured = json!({});
@@ -65,9 +76,17 @@ fn broken(check: &Check, example: &Value, service: &str) -> Vec<Evidence> {
                 slot = &mut slot[part];
             }
             *slot = example.pointer(at).cloned().unwrap_or_default();
-            vec![Evidence { configured, ..with(kind, changed(example, at, &json!("conformant-foreign"))) }]
+            vec![Evidence {
+                configured,
+                ..with(kind, changed(example, at, &json!("conformant-foreign")))
+            }]
         }
-        Check::AtMostAfter { kind, at, after, seconds: most } => {
+        Check::AtMostAfter {
+            kind,
+            at,
+            after,
+            seconds: most,
+        } => {
             let beyond = i64::try_from(*most).unwrap_or(i64::MAX / 2) + 1000;
             let evidence = match (at, after) {
                 (Some(at), Some(after)) => {
@@ -85,12 +104,16 @@ fn broken(check: &Check, example: &Value, service: &str) -> Vec<Evidence> {
             };
             vec![evidence]
         }
-        Check::Conforms { kind, at, .. } => {
-            [json!(null), json!(true), json!("someone@example.com"), json!(7), json!({})]
-                .iter()
-                .map(|value| with(kind, changed(example, at, value)))
-                .collect()
-        }
+        Check::Conforms { kind, at, .. } => [
+            json!(null),
+            json!(true),
+            json!("someone@example.com"),
+            json!(7),
+            json!({}),
+        ]
+        .iter()
+        .map(|value| with(kind, changed(example, at, value)))
+        .collect(),
         Check::Story {}
         | Check::PresentOnlyWhen { .. }
         | Check::Echoes { .. }
@@ -111,8 +134,10 @@ fn broken(check: &Check, example: &Value, service: &str) -> Vec<Evidence> {
 
 fn changed(example: &Value, at: &str, value: &Value) -> Value {
     let mut document = example.clone();
-    let places: Vec<String> =
-        crate::json::expand(example, at).into_iter().map(|(place, _)| place).collect();
+    let places: Vec<String> = crate::json::expand(example, at)
+        .into_iter()
+        .map(|(place, _)| place)
+        .collect();
     for place in places {
         if let Some(slot) = document.pointer_mut(&place) {
             *slot = value.clone();
@@ -122,6 +147,13 @@ fn changed(example: &Value, at: &str, value: &Value) -> Value {
 }
 
 fn with(kind: &str, value: Value) -> Evidence {
-    let payload = Payload { kind: kind.to_owned(), value: Arc::new(value), step: 0 };
-    Evidence { payloads: vec![payload], ..Evidence::default() }
+    let payload = Payload {
+        kind: kind.to_owned(),
+        value: Arc::new(value),
+        step: 0,
+    };
+    Evidence {
+        payloads: vec![payload],
+        ..Evidence::default()
+    }
 }

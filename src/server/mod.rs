@@ -111,7 +111,9 @@ impl Server {
 
     /// The time in a world.
     pub fn now(&self, name: &str) -> Timestamp {
-        self.worlds.world(name).map_or(Timestamp::UNIX_EPOCH, |world| world.now())
+        self.worlds
+            .world(name)
+            .map_or(Timestamp::UNIX_EPOCH, |world| world.now())
     }
 
     /// Lets that much time pass in a world at once.
@@ -239,7 +241,11 @@ impl Worlds {
         } else {
             WorldClock::passes()
         };
-        let deliver = self.settings.deliver.clone().unwrap_or_else(|| Arc::new(HttpDelivery));
+        let deliver = self
+            .settings
+            .deliver
+            .clone()
+            .unwrap_or_else(|| Arc::new(HttpDelivery));
         let world = Arc::new(World::new(settings, clock, deliver));
         worlds.insert(name.to_owned(), Arc::clone(&world));
         Some(world)

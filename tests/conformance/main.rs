@@ -37,7 +37,10 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let targets = Target::all_of_reference();
     let sessions = Offline::in_process(SEED, BTreeSet::new(), BTreeSet::new(), targets);
-    let suite = Arc::new(Suite { schemas: Schemas::default(), sessions });
+    let suite = Arc::new(Suite {
+        schemas: Schemas::default(),
+        sessions,
+    });
     let mut trials: Vec<Trial> = plan::all(&RULEBOOK)
         .into_iter()
         .map(|planned| {
@@ -71,7 +74,9 @@ fn fixtures() -> Vec<Trial> {
     trials.extend(manifest.fixtures.into_iter().map(|entry| {
         let prover = Arc::clone(&prover);
         Trial::test(format!("fixtures/{}", entry.file), move || {
-            prover.prove(&entry).map_err(|why| format!("{why}\n  anew: {REPAIR}").into())
+            prover
+                .prove(&entry)
+                .map_err(|why| format!("{why}\n  anew: {REPAIR}").into())
         })
     }));
     trials
@@ -81,8 +86,14 @@ impl Suite {
     /// Passes when the scenario was played to its end and no rule of any level found anything.
     fn play(&self, planned: &Planned<'_>) -> Result<(), Failed> {
         let calm = AtomicBool::new(false);
-        let concluded =
-            engine::conclude(&RULEBOOK, &self.schemas, planned, &self.sessions, SEED, &calm);
+        let concluded = engine::conclude(
+            &RULEBOOK,
+            &self.schemas,
+            planned,
+            &self.sessions,
+            SEED,
+            &calm,
+        );
         if concluded.result.verdict == Verdict::Pass && concluded.judgement.findings.is_empty() {
             return Ok(());
         }
@@ -92,16 +103,29 @@ impl Suite {
 
 fn told(concluded: &Concluded) -> String {
     let result = &concluded.result;
-    let mut text = format!("{}: {} {}\n", result.id, result.verdict.word(), result.reason);
+    let mut text = format!(
+        "{}: {} {}\n",
+        result.id,
+        result.verdict.word(),
+        result.reason
+    );
     for finding in &concluded.judgement.findings {
         tell(&mut text, finding);
     }
-    let _ = writeln!(text, "  again: cargo test --test conformance -- --exact '{}'", result.id);
+    let _ = writeln!(
+        text,
+        "  again: cargo test --test conformance -- --exact '{}'",
+        result.id
+    );
     text
 }
 
 fn tell(text: &mut String, finding: &Finding) {
-    let source = RULEBOOK.rules.get(&finding.rule).map(|r| r.source.to_string()).unwrap_or_default();
+    let source = RULEBOOK
+        .rules
+        .get(&finding.rule)
+        .map(|r| r.source.to_string())
+        .unwrap_or_default();
     let _ = writeln!(
         text,
         "  {} {} ({source})\n    step {}, {} {}\n    {}\n    expected {}\n    actual   {}",

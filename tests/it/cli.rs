@@ -2,7 +2,10 @@
 //!
 //! `BLESS=1 cargo test` writes what is said today into the files; read the diff.
 
-#![expect(clippy::disallowed_methods, reason = "BLESS is said to the tests, not to the program")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "BLESS is said to the tests, not to the program"
+)]
 
 use std::process::Command;
 
@@ -25,6 +28,9 @@ fn sessions_go_as_written() {
     trycmd::TestCases::new()
         .env("NO_COLOR", "1")
         .env("COLUMNS", "100")
-        .register_bin("conformant", std::path::Path::new(env!("CARGO_BIN_EXE_conformant")))
+        .register_bin(
+            "conformant",
+            std::path::Path::new(env!("CARGO_BIN_EXE_conformant")),
+        )
         .case("tests/it/cmd/*.md");
 }

@@ -19,7 +19,10 @@ fn sources(folders: &[&str]) -> Vec<(String, String)> {
     let mut sources = Vec::new();
     for folder in folders {
         for path in files(&root.join(folder), &["rs"]) {
-            sources.push((shown(&path), std::fs::read_to_string(&path).expect("sources are UTF-8")));
+            sources.push((
+                shown(&path),
+                std::fs::read_to_string(&path).expect("sources are UTF-8"),
+            ));
         }
     }
     assert!(!sources.is_empty(), "nothing was read under {folders:?}");
@@ -27,7 +30,10 @@ fn sources(folders: &[&str]) -> Vec<(String, String)> {
 }
 
 fn shown(path: &Path) -> String {
-    path.strip_prefix(root()).expect("it is under the root").display().to_string()
+    path.strip_prefix(root())
+        .expect("it is under the root")
+        .display()
+        .to_string()
 }
 
 /// Lines that match, as `file:line: what`.
@@ -51,14 +57,23 @@ fn every_file_says_first_what_it_is_for() {
         .filter(|(_, text)| !text.starts_with("//! "))
         .map(|(path, _)| path)
         .collect();
-    assert!(silent.is_empty(), "begin with `//!` and one sentence of responsibility: {silent:#?}");
+    assert!(
+        silent.is_empty(),
+        "begin with `//!` and one sentence of responsibility: {silent:#?}"
+    );
 }
 
 #[test]
 fn only_the_command_line_prints() {
-    let below: Vec<_> = sources(&["src"]).into_iter().filter(|(p, _)| !p.starts_with("src/cli/")).collect();
+    let below: Vec<_> = sources(&["src"])
+        .into_iter()
+        .filter(|(p, _)| !p.starts_with("src/cli/"))
+        .collect();
     let found = hits(&below, r"^[^/]*\b(e?print(ln)?|dbg)!\s*\(");
-    assert!(found.is_empty(), "give the text to the caller; src/cli prints it:\n{found}");
+    assert!(
+        found.is_empty(),
+        "give the text to the caller; src/cli prints it:\n{found}"
+    );
 }
 
 #[test]
@@ -75,24 +90,37 @@ fn nothing_is_half_done() {
 #[test]
 fn no_file_names_a_vendor_or_a_machine() {
     let vendors = [["twi", "lio"], ["aut", "hy"]].map(|w| w.concat());
-    let folders = [["/wo", "rk/"], ["/ro", "ot/"], ["/ho", "me/"], ["/fa", "rm/"], ["/Us", "ers/"]].map(|w| w.concat());
+    let folders = [
+        ["/wo", "rk/"],
+        ["/ro", "ot/"],
+        ["/ho", "me/"],
+        ["/fa", "rm/"],
+        ["/Us", "ers/"],
+    ]
+    .map(|w| w.concat());
     let mut found = String::new();
     for path in files(&root(), &[]) {
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            continue;
+        };
         // Paths of URLs (`/v1/home/x`) are preceded by a letter or digit, those of machines are not.
         for (index, line) in text.lines().enumerate() {
             let lower = line.to_lowercase();
             let vendor = vendors.iter().find(|v| lower.contains(*v));
             let folder = folders.iter().find(|f| {
-                line.match_indices(f.as_str())
-                    .any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "}.-_".contains(c)))
+                line.match_indices(f.as_str()).any(|(at, _)| {
+                    !line[..at].ends_with(|c: char| c.is_alphanumeric() || "}.-_".contains(c))
+                })
             });
             if let Some(word) = vendor.or(folder) {
                 let _ = writeln!(found, "{}:{}: {word}", shown(&path), index + 1);
             }
         }
     }
-    assert!(found.is_empty(), "say it without a vendor's name or a place on one machine:\n{found}");
+    assert!(
+        found.is_empty(),
+        "say it without a vendor's name or a place on one machine:\n{found}"
+    );
 }
 
 #[test]
@@ -105,8 +133,14 @@ fn faults_and_variants_say_what_they_do_under_names_of_one_form() {
         let (service, name) = id.split_once('/').unwrap_or(("", id));
         assert!(form.is_match(name), "{id}: write it in kebab-case");
         let is_known = SERVICES.contains(&service) || service == "events";
-        assert!(is_known || (service.is_empty() && !is_fault), "{id}: begin with the service it is in");
-        assert!(says.ends_with('.') && says.contains(' '), "{id}: say in one sentence what it does, not {says:?}");
+        assert!(
+            is_known || (service.is_empty() && !is_fault),
+            "{id}: begin with the service it is in"
+        );
+        assert!(
+            says.ends_with('.') && says.contains(' '),
+            "{id}: say in one sentence what it does, not {says:?}"
+        );
         if let Some(other) = seen.insert(id, says) {
             panic!("{id} names two things: {other:?} and {says:?}");
         }
@@ -115,8 +149,12 @@ fn faults_and_variants_say_what_they_do_under_names_of_one_form() {
 
 #[test]
 fn the_rulebooks_guide_lists_every_hook_with_its_arguments() {
-    let guide = std::fs::read_to_string(root().join("specs/README.md")).expect("the guide is there");
-    let table = guide.split("## Hooks").nth(1).expect("it has a section Hooks");
+    let guide =
+        std::fs::read_to_string(root().join("specs/README.md")).expect("the guide is there");
+    let table = guide
+        .split("## Hooks")
+        .nth(1)
+        .expect("it has a section Hooks");
     let table = table.split("\n## ").next().unwrap_or_default();
     let code = Regex::new("`([^`]+)`").expect("the pattern is well-formed");
     let mut listed: BTreeMap<String, String> = BTreeMap::new();
@@ -128,17 +166,29 @@ fn the_rulebooks_guide_lists_every_hook_with_its_arguments() {
     }
     let names: BTreeSet<&str> = listed.keys().map(String::as_str).collect();
     let known: BTreeSet<&str> = HOOKS.iter().map(|h| h.name).collect();
-    assert_eq!(names, known, "the table of hooks in specs/README.md and src/rulebook/hooks.rs differ");
+    assert_eq!(
+        names, known,
+        "the table of hooks in specs/README.md and src/rulebook/hooks.rs differ"
+    );
     for hook in HOOKS {
         let cell = &listed[hook.name];
-        let words: BTreeSet<&str> =
-            cell.split(|c: char| !(c.is_ascii_lowercase() || c == '_' || c == '?')).collect();
+        let words: BTreeSet<&str> = cell
+            .split(|c: char| !(c.is_ascii_lowercase() || c == '_' || c == '?'))
+            .collect();
         for required in hook.required {
-            assert!(words.contains(required), "specs/README.md: {} takes {required}, not {cell}", hook.name);
+            assert!(
+                words.contains(required),
+                "specs/README.md: {} takes {required}, not {cell}",
+                hook.name
+            );
         }
         for optional in hook.optional {
             let optional = format!("{optional}?");
-            assert!(words.contains(optional.as_str()), "specs/README.md: {} takes {optional}, not {cell}", hook.name);
+            assert!(
+                words.contains(optional.as_str()),
+                "specs/README.md: {} takes {optional}, not {cell}",
+                hook.name
+            );
         }
     }
 }
@@ -154,23 +204,44 @@ fn every_operation_is_played_by_some_scenario() {
         .values()
         .flat_map(|service| service.operations.values())
         .map(|operation| format!("{}/{}", operation.service, operation.id))
-        .filter(|id| !ids.iter().any(|scenario| scenario.starts_with(&format!("{id}/"))))
+        .filter(|id| {
+            !ids.iter()
+                .any(|scenario| scenario.starts_with(&format!("{id}/")))
+        })
         .collect();
-    assert!(silent.is_empty(), "write their happy path under `operations`: {silent:#?}");
+    assert!(
+        silent.is_empty(),
+        "write their happy path under `operations`: {silent:#?}"
+    );
 }
 
 #[test]
 fn no_dependency_is_banned_and_all_come_from_one_registry() {
-    let read = |name: &str| std::fs::read_to_string(root().join(name)).expect("it is in the project");
+    let read =
+        |name: &str| std::fs::read_to_string(root().join(name)).expect("it is in the project");
     let (policy, lock) = (read("deny.toml"), read("Cargo.lock"));
     let banned = Regex::new(r#"\{ name = "([^"]+)" \}"#).expect("the pattern is well-formed");
-    let banned: Vec<&str> =
-        banned.captures_iter(&policy).map(|c| c.get(1).expect("it is in every match").as_str()).collect();
-    assert!(banned.contains(&"serde_yaml"), "deny.toml bans nothing: {banned:?}");
+    let banned: Vec<&str> = banned
+        .captures_iter(&policy)
+        .map(|c| c.get(1).expect("it is in every match").as_str())
+        .collect();
+    assert!(
+        banned.contains(&"serde_yaml"),
+        "deny.toml bans nothing: {banned:?}"
+    );
     for name in banned {
-        assert!(!lock.contains(&format!("name = \"{name}\"\n")), "{name} is banned: see `cargo tree -i {name}`");
+        assert!(
+            !lock.contains(&format!("name = \"{name}\"\n")),
+            "{name} is banned: see `cargo tree -i {name}`"
+        );
     }
-    for line in lock.lines().filter_map(|line| line.strip_prefix("source = ")) {
-        assert_eq!(line, "\"registry+https://github.com/rust-lang/crates.io-index\"", "crates come from crates.io");
+    for line in lock
+        .lines()
+        .filter_map(|line| line.strip_prefix("source = "))
+    {
+        assert_eq!(
+            line, "\"registry+https://github.com/rust-lang/crates.io-index\"",
+            "crates come from crates.io"
+        );
     }
 }

@@ -15,35 +15,81 @@ struct Layer {
     why: &'static str,
 }
 
-const fn layer(
-    module: &'static str,
-    may_use: &'static [&'static str],
-    why: &'static str,
-) -> Layer {
-    Layer { module, may_use, why }
+const fn layer(module: &'static str, may_use: &'static [&'static str], why: &'static str) -> Layer {
+    Layer {
+        module,
+        may_use,
+        why,
+    }
 }
 
 /// From the bottom to the top. A module may use itself and what is listed, nothing else.
 const LAYERS: &[Layer] = &[
     // 0: values and texts.
     layer("ids", &[], "values know nothing of what is done with them"),
-    layer("clock", &[], "time is asked for here and nowhere else, by whomever"),
+    layer(
+        "clock",
+        &[],
+        "time is asked for here and nowhere else, by whomever",
+    ),
     layer("source", &[], "a place in a file is a value"),
-    layer("json", &["text"], "pointers and printing are the same for everyone"),
-    layer("text", &[], "escaping and comparing texts is the same for everyone"),
-    layer("http", &[], "requests and responses are values that no socket has touched"),
-    layer("redact", &["http", "text"], "secrets are taken out of texts, whoever writes them"),
+    layer(
+        "json",
+        &["text"],
+        "pointers and printing are the same for everyone",
+    ),
+    layer(
+        "text",
+        &[],
+        "escaping and comparing texts is the same for everyone",
+    ),
+    layer(
+        "http",
+        &[],
+        "requests and responses are values that no socket has touched",
+    ),
+    layer(
+        "redact",
+        &["http", "text"],
+        "secrets are taken out of texts, whoever writes them",
+    ),
     // 1: the rulebook and the types of what is concluded.
-    layer("verdict", &["source"], "a stored run must be readable without the rulebook it was judged by"),
-    layer("rulebook", &["json", "schema", "source", "text", "verdict"], "the model must load without anything that runs"),
-    layer("schema", &["json", "rulebook", "text", "verdict"], "schemas are compiled from the model and from nothing else"),
-    layer("xml", &["json", "rulebook", "text"], "XML texts get the types that a schema names"),
-    layer("waivers", &["engine", "source", "text", "verdict"], "a waiver changes a record and sees no evidence"),
-    layer("trace", &["rulebook", "source", "text", "verdict"], "documents are compared with citations, offline"),
+    layer(
+        "verdict",
+        &["source"],
+        "a stored run must be readable without the rulebook it was judged by",
+    ),
+    layer(
+        "rulebook",
+        &["json", "schema", "source", "text", "verdict"],
+        "the model must load without anything that runs",
+    ),
+    layer(
+        "schema",
+        &["json", "rulebook", "text", "verdict"],
+        "schemas are compiled from the model and from nothing else",
+    ),
+    layer(
+        "xml",
+        &["json", "rulebook", "text"],
+        "XML texts get the types that a schema names",
+    ),
+    layer(
+        "waivers",
+        &["engine", "source", "text", "verdict"],
+        "a waiver changes a record and sees no evidence",
+    ),
+    layer(
+        "trace",
+        &["rulebook", "source", "text", "verdict"],
+        "documents are compared with citations, offline",
+    ),
     // 2: the judge and the reference, which must not know each other.
     layer(
         "judge",
-        &["clock", "http", "json", "rulebook", "schema", "source", "text", "verdict", "xml"],
+        &[
+            "clock", "http", "json", "rulebook", "schema", "source", "text", "verdict", "xml",
+        ],
         "a verdict is a pure function of evidence and rulebook: the judge sends nothing and knows no reference",
     ),
     layer(
@@ -52,38 +98,73 @@ const LAYERS: &[Layer] = &[
         "behaviour is written twice, as rules and as code: a reference that reads the rules proves nothing",
     ),
     // 3: the wire.
-    layer("transport", &["clock", "http", "text"], "bytes go to and fro without anyone judging them"),
-    layer("server", &["clock", "http", "json", "reference", "text", "transport"], "it serves the reference and judges nothing"),
+    layer(
+        "transport",
+        &["clock", "http", "text"],
+        "bytes go to and fro without anyone judging them",
+    ),
+    layer(
+        "server",
+        &["clock", "http", "json", "reference", "text", "transport"],
+        "it serves the reference and judges nothing",
+    ),
     // 4: what makes runs, fixtures and comparisons, and what reports them.
     layer(
         "engine",
         &[
-            "clock", "http", "json", "judge", "reference", "rulebook", "schema", "server", "text", "transport",
-            "verdict", "xml",
+            "clock",
+            "http",
+            "json",
+            "judge",
+            "reference",
+            "rulebook",
+            "schema",
+            "server",
+            "text",
+            "transport",
+            "verdict",
+            "xml",
         ],
         "the engine emits events and never sees who consumes them",
     ),
     layer(
         "check",
-        &["clock", "engine", "http", "json", "judge", "rulebook", "schema", "source", "text", "verdict", "xml"],
+        &[
+            "clock", "engine", "http", "json", "judge", "rulebook", "schema", "source", "text",
+            "verdict", "xml",
+        ],
         "files are judged offline, as the judge judges everything",
     ),
     layer(
         "selftest",
         &[
-            "clock", "engine", "http", "json", "judge", "reference", "rulebook", "schema", "text", "transport",
+            "clock",
+            "engine",
+            "http",
+            "json",
+            "judge",
+            "reference",
+            "rulebook",
+            "schema",
+            "text",
+            "transport",
             "verdict",
         ],
         "the self-test plays what a run plays, against the reference alone",
     ),
     layer(
         "fixtures",
-        &["clock", "engine", "http", "ids", "json", "judge", "redact", "rulebook", "schema", "source", "text", "verdict"],
+        &[
+            "clock", "engine", "http", "ids", "json", "judge", "redact", "rulebook", "schema",
+            "source", "text", "verdict",
+        ],
         "fixtures come from the rulebook, never from the reference",
     ),
     layer(
         "compare",
-        &["engine", "json", "rulebook", "schema", "source", "text", "trace", "verdict"],
+        &[
+            "engine", "json", "rulebook", "schema", "source", "text", "trace", "verdict",
+        ],
         "rulebooks and records are compared without running anything",
     ),
     layer(
@@ -113,7 +194,11 @@ fn every_module_uses_only_what_its_layer_may_use() {
         }
         let (from, to) = (used.from.as_str(), used.to.as_str());
         let Some(layer) = layers.get(from) else {
-            let _ = writeln!(problems, "{}: the module `{from}` has no layer: give it one in tests/it/layers.rs", used.place);
+            let _ = writeln!(
+                problems,
+                "{}: the module `{from}` has no layer: give it one in tests/it/layers.rs",
+                used.place
+            );
             continue;
         };
         if !layer.may_use.contains(&to) {
@@ -140,12 +225,18 @@ fn the_table_lists_what_is_there_and_allows_what_is_used() {
             let _ = writeln!(problems, "`{module}` is no module: take its line out");
         }
         for to in layer.may_use {
-            assert!(LAYERS.iter().any(|l| l.module == *to), "`{module}` may use `{to}`, which has no line");
+            assert!(
+                LAYERS.iter().any(|l| l.module == *to),
+                "`{module}` may use `{to}`, which has no line"
+            );
         }
     }
     // The two walls that the whole project rests on have something to hold back.
     for module in ["judge", "reference", "report", "engine"] {
-        assert!(uses.iter().any(|u| u.from == module), "no file of `{module}` was read: the scan sees nothing");
+        assert!(
+            uses.iter().any(|u| u.from == module),
+            "no file of `{module}` was read: the scan sees nothing"
+        );
     }
     assert!(problems.is_empty(), "{problems}");
 }
@@ -159,7 +250,12 @@ fn an_upward_use_is_seen_in_every_spelling() {
         "pub(crate) use crate::{text, json::{self, Limits}, engine};",
         "use crate::{\n    clock,\n    engine,\n};",
     ] {
-        assert!(modules_in(line).iter().any(|(_, module)| module == "engine"), "{line}");
+        assert!(
+            modules_in(line)
+                .iter()
+                .any(|(_, module)| module == "engine"),
+            "{line}"
+        );
     }
     assert!(modules_in("// crate::engine in a comment").is_empty());
 }
@@ -168,11 +264,18 @@ fn uses() -> Vec<Use> {
     let root = crate::program::root();
     let mut uses = Vec::new();
     for path in crate::program::files(&root.join("src"), &["rs"]) {
-        let shown = path.strip_prefix(&root).expect("it is under the root").to_owned();
+        let shown = path
+            .strip_prefix(&root)
+            .expect("it is under the root")
+            .to_owned();
         let from = module_of(&shown);
         let text = std::fs::read_to_string(&path).expect("sources are readable");
         for (line, to) in modules_in(&text) {
-            uses.push(Use { place: format!("{}:{line}", shown.display()), from: from.clone(), to });
+            uses.push(Use {
+                place: format!("{}:{line}", shown.display()),
+                from: from.clone(),
+                to,
+            });
         }
     }
     uses
@@ -181,14 +284,20 @@ fn uses() -> Vec<Use> {
 /// `src/judge/mod.rs` and `src/judge.rs` are `judge`.
 fn module_of(path: &Path) -> String {
     let first = path.components().nth(1).expect("it lies in src");
-    first.as_os_str().to_string_lossy().trim_end_matches(".rs").to_owned()
+    first
+        .as_os_str()
+        .to_string_lossy()
+        .trim_end_matches(".rs")
+        .to_owned()
 }
 
 /// The line and the first segment of every `crate::` path, comments left out.
 fn modules_in(text: &str) -> Vec<(usize, String)> {
     let comment = Regex::new(r"(?m)//.*$").expect("the pattern is well-formed");
-    let path = Regex::new(r"\bcrate::(?:(?<name>[a-z_0-9]+)|\{(?<list>(?:[^{};]|\{(?:[^{}]|\{[^{}]*\})*\})*)\})")
-        .expect("the pattern is well-formed");
+    let path = Regex::new(
+        r"\bcrate::(?:(?<name>[a-z_0-9]+)|\{(?<list>(?:[^{};]|\{(?:[^{}]|\{[^{}]*\})*\})*)\})",
+    )
+    .expect("the pattern is well-formed");
     let inner = Regex::new(r"\{(?:[^{}]|\{[^{}]*\})*\}").expect("the pattern is well-formed");
     let text = comment.replace_all(text, "");
     let mut found = Vec::new();

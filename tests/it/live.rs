@@ -12,10 +12,25 @@ fn judge(served: &Served, folder: &std::path::Path) -> (i32, String, RunRecord) 
     let hooks = format!("{}/_control", served.url);
     let (code, out, err) = run(
         folder,
-        &["run", "--target", &target, "--hooks", &hooks, "--service", "flow", "--report", "json=run.json"],
+        &[
+            "run",
+            "--target",
+            &target,
+            "--hooks",
+            &hooks,
+            "--service",
+            "flow",
+            "--report",
+            "json=run.json",
+        ],
     );
-    let json = std::fs::read(folder.join("run.json")).unwrap_or_else(|e| panic!("no report: {e}\n{out}{err}"));
-    (code, out, serde_json::from_slice(&json).expect("the report is a record"))
+    let json = std::fs::read(folder.join("run.json"))
+        .unwrap_or_else(|e| panic!("no report: {e}\n{out}{err}"));
+    (
+        code,
+        out,
+        serde_json::from_slice(&json).expect("the report is a record"),
+    )
 }
 
 #[test]
@@ -27,23 +42,52 @@ fn a_broken_target_fails_with_everything_that_mends_it() {
 
     let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
     let finding = record.findings.first().expect("the fault is found");
-    let rule = rulebook.rules.get(&finding.rule).expect("findings name rules");
-    let result = record.rules.iter().find(|r| r.id == rule.id).expect("it is in the report");
+    let rule = rulebook
+        .rules
+        .get(&finding.rule)
+        .expect("findings name rules");
+    let result = record
+        .rules
+        .iter()
+        .find(|r| r.id == rule.id)
+        .expect("it is in the report");
     assert!(!result.source.lines.is_empty(), "{result:?}");
-    for told in [&rule.id, &rule.source.section, &finding.operation, &finding.pointer, &finding.expected] {
+    for told in [
+        &rule.id,
+        &rule.source.section,
+        &finding.operation,
+        &finding.pointer,
+        &finding.expected,
+    ] {
         assert!(!told.is_empty(), "{finding:?}");
-        assert!(out.contains(told.as_str()), "the console does not show {told:?}:\n{out}");
+        assert!(
+            out.contains(told.as_str()),
+            "the console does not show {told:?}:\n{out}"
+        );
     }
     for line in &rule.source.lines {
-        assert!(out.contains(&line.to_string()), "the console does not show line {line}:\n{out}");
+        assert!(
+            out.contains(&line.to_string()),
+            "the console does not show line {line}:\n{out}"
+        );
     }
-    assert!(out.contains(finding.actual.as_str()) && !finding.actual.is_empty(), "{finding:?}\n{out}");
-    assert!(finding.reproduce.starts_with("curl ") && finding.reproduce.contains(&served.url), "{finding:?}");
+    assert!(
+        out.contains(finding.actual.as_str()) && !finding.actual.is_empty(),
+        "{finding:?}\n{out}"
+    );
+    assert!(
+        finding.reproduce.starts_with("curl ") && finding.reproduce.contains(&served.url),
+        "{finding:?}"
+    );
     let secret = conformant::reference::account::AUTH_TOKEN;
     assert!(!out.contains(secret), "the console shows a secret");
     let diff = record.findings.iter().find(|f| !f.diff.is_empty());
     if let Some(finding) = diff {
-        assert!(finding.diff.contains("\n-") && finding.diff.contains("\n+"), "{}", finding.diff);
+        assert!(
+            finding.diff.contains("\n-") && finding.diff.contains("\n+"),
+            "{}",
+            finding.diff
+        );
     }
 }
 
@@ -54,8 +98,16 @@ fn a_clean_target_conforms_and_everything_was_judged() {
     let (code, out, record) = judge(&served, folder.path());
     assert_eq!(code, 0, "{out}");
     assert!(record.complete && record.findings.is_empty(), "{out}");
-    assert!(record.summary.rules.pass > 100, "only {} rules were judged", record.summary.rules.pass);
-    assert!(record.targets["flow"].starts_with(&served.url), "{:?}", record.targets);
+    assert!(
+        record.summary.rules.pass > 100,
+        "only {} rules were judged",
+        record.summary.rules.pass
+    );
+    assert!(
+        record.targets["flow"].starts_with(&served.url),
+        "{:?}",
+        record.targets
+    );
 }
 
 #[test]
@@ -66,5 +118,8 @@ fn a_target_that_is_not_there_is_trouble_and_never_conformant() {
     drop(free);
     let (code, out, err) = run(folder.path(), &["run", "--target", &target]);
     assert_eq!(code, 3, "{out}{err}");
-    assert!(folder.path().join("reports/run.json").is_file(), "the report is written all the same");
+    assert!(
+        folder.path().join("reports/run.json").is_file(),
+        "the report is written all the same"
+    );
 }

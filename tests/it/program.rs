@@ -17,7 +17,12 @@ pub(crate) fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     };
     let mut files: Vec<PathBuf> = walkdir::WalkDir::new(folder)
         .into_iter()
-        .filter_entry(|e| !["target", ".git", "reports"].iter().any(|n| e.file_name() == *n) || e.depth() == 0)
+        .filter_entry(|e| {
+            !["target", ".git", "reports"]
+                .iter()
+                .any(|n| e.file_name() == *n)
+                || e.depth() == 0
+        })
         .map(|entry| entry.expect("the project's folders are readable"))
         .filter(|entry| entry.file_type().is_file() && is_wanted(entry.path()))
         .map(walkdir::DirEntry::into_path)
@@ -29,7 +34,10 @@ pub(crate) fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
 /// The program with arguments, in a folder of its own, without the caller's configuration.
 pub(crate) fn conformant(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_conformant"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null());
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("CONFORMANT_") {
             command.env_remove(name);
@@ -41,8 +49,13 @@ pub(crate) fn conformant(folder: &Path, arguments: &[&str]) -> Command {
 
 /// Runs it to its end; the code, standard output and standard error.
 pub(crate) fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let Output { status, stdout, stderr } =
-        conformant(folder, arguments).output().expect("the program can be started");
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = conformant(folder, arguments)
+        .output()
+        .expect("the program can be started");
     let code = status.code().expect("it ends by itself");
     (code, text(&stdout), text(&stderr))
 }
@@ -61,7 +74,11 @@ pub(crate) struct Served {
 impl Served {
     /// Starts it with further arguments and waits for its address.
     pub(crate) fn start(folder: &Path, arguments: &[&str]) -> Self {
-        let all: Vec<&str> = ["serve", "--port", "0"].iter().chain(arguments).copied().collect();
+        let all: Vec<&str> = ["serve", "--port", "0"]
+            .iter()
+            .chain(arguments)
+            .copied()
+            .collect();
         let mut child = conformant(folder, &all)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -69,8 +86,14 @@ impl Served {
             .expect("the program can be started");
         let stdout = child.stdout.take().expect("it is piped");
         let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line).expect("it prints its address");
-        let url = line.trim().strip_prefix("listening ").expect("the address comes first").to_owned();
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("it prints its address");
+        let url = line
+            .trim()
+            .strip_prefix("listening ")
+            .expect("the address comes first")
+            .to_owned();
         Self { child, url }
     }
 }

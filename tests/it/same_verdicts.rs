@@ -20,16 +20,27 @@ static RULEBOOK: LazyLock<Rulebook> =
 
 /// Without optimisation one service stands for all of them; CI runs the rest in release.
 fn selection() -> Selection {
-    let services = if cfg!(debug_assertions) { vec!["flow".to_owned()] } else { Vec::new() };
-    Selection { services, ..Selection::default() }
+    let services = if cfg!(debug_assertions) {
+        vec!["flow".to_owned()]
+    } else {
+        Vec::new()
+    };
+    Selection {
+        services,
+        ..Selection::default()
+    }
 }
 
 /// Defects, so that the records have findings to differ in.
 fn faults() -> BTreeSet<Fault> {
-    ["flow/meta-page-size-wrong", "flow/page-skips", "flow/steps-oldest-first"]
-        .iter()
-        .map(|id| Fault::from_id(id).expect("there is a fault of that name"))
-        .collect()
+    [
+        "flow/meta-page-size-wrong",
+        "flow/page-skips",
+        "flow/steps-oldest-first",
+    ]
+    .iter()
+    .map(|id| Fault::from_id(id).expect("there is a fault of that name"))
+    .collect()
 }
 
 fn in_process() -> Offline<'static> {
@@ -39,8 +50,12 @@ fn in_process() -> Offline<'static> {
 /// The record as the JSON report has it.
 fn record(sessions: &dyn Sessions, jobs: usize, shuffle: Option<u64>) -> String {
     let planned = plan::plan(&RULEBOOK, &selection(), shuffle);
-    let options =
-        Options { seed: SEED, jobs, shuffle: shuffle.is_some(), run_max: Duration::from_secs(600) };
+    let options = Options {
+        seed: SEED,
+        jobs,
+        shuffle: shuffle.is_some(),
+        run_max: Duration::from_secs(600),
+    };
     let calm = AtomicBool::new(false);
     let mut record: Option<RunRecord> = None;
     let mut emit = |event: RunEvent| match event {
@@ -48,31 +63,58 @@ fn record(sessions: &dyn Sessions, jobs: usize, shuffle: Option<u64>) -> String 
         RunEvent::Started { .. } | RunEvent::ScenarioEnded { .. } => {}
     };
     let schemas = Schemas::default();
-    engine::run(&RULEBOOK, &schemas, &planned, sessions, &options, &calm, &mut emit, |_| {});
+    engine::run(
+        &RULEBOOK,
+        &schemas,
+        &planned,
+        sessions,
+        &options,
+        &calm,
+        &mut emit,
+        |_| {},
+    );
     let record = record.expect("a run ends with its record");
-    assert!(record.complete && record.findings.len() > 2, "the run has something to differ in");
+    assert!(
+        record.complete && record.findings.len() > 2,
+        "the run has something to differ in"
+    );
     serde_json::to_string_pretty(&record).expect("records are JSON")
 }
 
 /// Says where they part, in place of two long texts.
 fn assert_same(one: &str, other: &str, what: &str) {
-    let differing = one.lines().zip(other.lines()).enumerate().find(|(_, (a, b))| a != b);
+    let differing = one
+        .lines()
+        .zip(other.lines())
+        .enumerate()
+        .find(|(_, (a, b))| a != b);
     if let Some((line, (a, b))) = differing {
-        panic!("{what}: the records part at line {}:\n  {a}\n  {b}", line + 1);
+        panic!(
+            "{what}: the records part at line {}:\n  {a}\n  {b}",
+            line + 1
+        );
     }
     assert_eq!(one.len(), other.len(), "{what}: one record goes on");
 }
 
 #[test]
 fn one_job_and_sixteen_conclude_the_same() {
-    assert_same(&record(&in_process(), 1, None), &record(&in_process(), 16, None), "1 job, 16 jobs");
+    assert_same(
+        &record(&in_process(), 1, None),
+        &record(&in_process(), 16, None),
+        "1 job, 16 jobs",
+    );
 }
 
 #[test]
 fn a_shuffled_run_concludes_the_same() {
     let straight = record(&in_process(), 4, None);
     for seed in [1, 2] {
-        assert_same(&straight, &record(&in_process(), 4, Some(seed)), "in order, shuffled");
+        assert_same(
+            &straight,
+            &record(&in_process(), 4, Some(seed)),
+            "in order, shuffled",
+        );
     }
 }
 
@@ -80,5 +122,9 @@ fn a_shuffled_run_concludes_the_same() {
 fn over_tcp_is_concluded_what_is_concluded_in_process() {
     let over_tcp = Offline::over_tcp(SEED, faults(), BTreeSet::new(), Target::all_of_reference())
         .expect("loopback is there");
-    assert_same(&record(&in_process(), 4, None), &record(&over_tcp, 8, None), "in process, over TCP");
+    assert_same(
+        &record(&in_process(), 4, None),
+        &record(&over_tcp, 8, None),
+        "in process, over TCP",
+    );
 }

@@ -24,14 +24,22 @@ pub(super) fn carry_out(
     let timeout = client.limits().timeout;
     match hook {
         Hook::Command(words) => command(words, arguments, timeout, interrupted),
-        Hook::Http { method, url, headers, body } => {
+        Hook::Http {
+            method,
+            url,
+            headers,
+            body,
+        } => {
             let url = fill(url, arguments, &crate::http::percent_encode);
             let parsed = url::Url::parse(&url).map_err(|e| format!("{url}: {e}"))?;
-            let base = BaseUrl::parse(&parsed.origin().ascii_serialization()).map_err(|e| e.to_string())?;
+            let base = BaseUrl::parse(&parsed.origin().ascii_serialization())
+                .map_err(|e| e.to_string())?;
             let target = &parsed[url::Position::BeforePath..url::Position::AfterQuery];
             let mut request = Request::new(method, target);
             for (name, value) in headers {
-                request.headers.add(name, fill(value, arguments, &str::to_owned));
+                request
+                    .headers
+                    .add(name, fill(value, arguments, &str::to_owned));
             }
             match body {
                 Some(body) => request.body = fill(body, arguments, &json_inner).into_bytes(),
@@ -40,7 +48,9 @@ pub(super) fn carry_out(
                     request.body = arguments.to_string().into_bytes();
                 }
             }
-            let response = client.send(&base, &request, timeout).map_err(|f| f.to_string())?;
+            let response = client
+                .send(&base, &request, timeout)
+                .map_err(|f| f.to_string())?;
             result(&response)
         }
     }
@@ -51,7 +61,11 @@ pub(super) fn result(response: &Response) -> Result<Value, String> {
     let text = String::from_utf8_lossy(&response.body);
     if !response.is_success() {
         let shown = crate::text::excerpt(&text, 200);
-        return Err(format!("status {}: {}", response.status, crate::text::escape_line(&shown)));
+        return Err(format!(
+            "status {}: {}",
+            response.status,
+            crate::text::escape_line(&shown)
+        ));
     }
     read(&response.body)
 }
@@ -60,7 +74,9 @@ fn read(bytes: &[u8]) -> Result<Value, String> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(json!({}));
     }
-    json::parse(bytes, Limits::default()).map(|p| p.value).map_err(|e| format!("its result is not JSON: {e}"))
+    json::parse(bytes, Limits::default())
+        .map(|p| p.value)
+        .map_err(|e| format!("its result is not JSON: {e}"))
 }
 
 fn command(
@@ -69,8 +85,13 @@ fn command(
     timeout: Duration,
     interrupted: &AtomicBool,
 ) -> Result<Value, String> {
-    let filled: Vec<String> = words.iter().map(|w| fill(w, arguments, &str::to_owned)).collect();
-    let [program, rest @ ..] = filled.as_slice() else { return Err("an empty command".to_owned()) };
+    let filled: Vec<String> = words
+        .iter()
+        .map(|w| fill(w, arguments, &str::to_owned))
+        .collect();
+    let [program, rest @ ..] = filled.as_slice() else {
+        return Err("an empty command".to_owned());
+    };
     let mut child = Command::new(program)
         .args(rest)
         .stdin(Stdio::null())
@@ -95,7 +116,11 @@ fn command(
                 let _ = child.kill();
                 let _ = child.wait();
                 let interrupted = interrupted.load(Ordering::Relaxed);
-                let why = if interrupted { "was interrupted".to_owned() } else { format!("took longer than {timeout:?}") };
+                let why = if interrupted {
+                    "was interrupted".to_owned()
+                } else {
+                    format!("took longer than {timeout:?}")
+                };
                 return Err(format!("{program} {why}"));
             }
             None => crate::clock::sleep(Duration::from_millis(5)),
@@ -118,13 +143,17 @@ fn fill(text: &str, arguments: &Value, encode: &dyn Fn(&str) -> String) -> Strin
     let mut filled = String::new();
     let mut rest = text;
     while let Some(start) = rest.find("${") {
-        let Some(end) = rest[start..].find('}').map(|e| start + e) else { break };
+        let Some(end) = rest[start..].find('}').map(|e| start + e) else {
+            break;
+        };
         filled.push_str(&rest[..start]);
         let value = arguments.get(&rest[start + 2..end]).unwrap_or(&Value::Null);
         let value = match value {
             Value::String(text) => text.clone(),
             Value::Null => String::new(),
-            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                value.to_string()
+            }
         };
         filled.push_str(&encode(&value));
         rest = &rest[end + 1..];
@@ -145,9 +174,16 @@ mod tests {
 
     #[test]
     fn a_command_is_filled_in_and_its_output_read() {
-        let words: Vec<String> = ["sh", "-c", "printf '{\"got\":\"%s\"}' \"$0\"", "${uuid}"].map(str::to_owned).to_vec();
+        let words: Vec<String> = ["sh", "-c", "printf '{\"got\":\"%s\"}' \"$0\"", "${uuid}"]
+            .map(str::to_owned)
+            .to_vec();
         let idle = AtomicBool::new(false);
-        let done = command(&words, &json!({"uuid": "a b;c"}), Duration::from_secs(5), &idle);
+        let done = command(
+            &words,
+            &json!({"uuid": "a b;c"}),
+            Duration::from_secs(5),
+            &idle,
+        );
         assert_eq!(done, Ok(json!({"got": "a b;c"})));
     }
 
@@ -169,7 +205,13 @@ mod tests {
     #[test]
     fn filled_values_are_encoded_for_their_place() {
         let arguments = json!({"id": "a/b \"c\"", "n": 5});
-        assert_eq!(fill("x/${id}/${n}", &arguments, &crate::http::percent_encode), "x/a%2Fb%20%22c%22/5");
-        assert_eq!(fill("{\"i\":\"${id}\"}", &arguments, &json_inner), r#"{"i":"a/b \"c\""}"#);
+        assert_eq!(
+            fill("x/${id}/${n}", &arguments, &crate::http::percent_encode),
+            "x/a%2Fb%20%22c%22/5"
+        );
+        assert_eq!(
+            fill("{\"i\":\"${id}\"}", &arguments, &json_inner),
+            r#"{"i":"a/b \"c\""}"#
+        );
     }
 }

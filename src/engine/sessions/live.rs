@@ -2,10 +2,10 @@
 
 use super::hooks;
 use crate::clock::{self, Timestamp};
-use crate::engine::template::wait_of;
-use crate::engine::{Planned, Sessions};
 use crate::engine::session::{Callbacks, SendFault, Session};
 use crate::engine::settings::Settings;
+use crate::engine::template::wait_of;
+use crate::engine::{Planned, Sessions};
 use crate::http::{Request, Response};
 use crate::transport::{BaseUrl, Client, Limits, Listener, Listening};
 use serde_json::{Value, json};
@@ -38,7 +38,11 @@ pub struct Live {
 impl Live {
     /// Opens the callback listener and gets ready to connect. `interrupted` ends waits, hooks and
     /// exchanges under way.
-    pub fn new(settings: Settings, limits: Limits, interrupted: &Arc<AtomicBool>) -> Result<Self, String> {
+    pub fn new(
+        settings: Settings,
+        limits: Limits,
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<Self, String> {
         let mut bases = BTreeMap::new();
         for (service, target) in &settings.targets {
             let (origin, _) = crate::engine::split_url(&target.url);
@@ -47,13 +51,17 @@ impl Live {
         }
         let mut listening = Listening::default();
         if let Some(address) = &settings.listen {
-            listening.listen = address.parse().map_err(|e| format!("callbacks.listen {address}: {e}"))?;
+            listening.listen = address
+                .parse()
+                .map_err(|e| format!("callbacks.listen {address}: {e}"))?;
         }
         if let Some(url) = &settings.public_url {
-            let base = BaseUrl::parse(url).map_err(|e| format!("callbacks.public_url {url}: {e}"))?;
+            let base =
+                BaseUrl::parse(url).map_err(|e| format!("callbacks.public_url {url}: {e}"))?;
             listening.public_url = Some(base);
         }
-        let listener = Listener::start(&listening).map_err(|e| format!("failed to receive callbacks: {e}"))?;
+        let listener =
+            Listener::start(&listening).map_err(|e| format!("failed to receive callbacks: {e}"))?;
         Ok(Self {
             settings,
             bases,
@@ -80,12 +88,23 @@ impl Sessions for Live {
             Turn::Together(self.clock.read().unwrap_or_else(PoisonError::into_inner))
         };
         let prefix = format!("{}-", super::short_name(&planned.scenario.id));
-        let callbacks = Callbacks { sink: Arc::clone(self.listener.sink()), prefix };
-        Ok(Box::new(LiveSession { live: self, callbacks, turn }))
+        let callbacks = Callbacks {
+            sink: Arc::clone(self.listener.sink()),
+            prefix,
+        };
+        Ok(Box::new(LiveSession {
+            live: self,
+            callbacks,
+            turn,
+        }))
     }
 
     fn targets(&self) -> BTreeMap<String, String> {
-        self.settings.targets.iter().map(|(name, target)| (name.clone(), target.url.clone())).collect()
+        self.settings
+            .targets
+            .iter()
+            .map(|(name, target)| (name.clone(), target.url.clone()))
+            .collect()
     }
 }
 
@@ -109,7 +128,9 @@ impl Session for LiveSession<'_> {
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
         let client = &self.live.client;
         let base = &self.live.bases[service];
-        client.send(base, request, client.limits().timeout).map_err(|fault| SendFault::from(&fault))
+        client
+            .send(base, request, client.limits().timeout)
+            .map_err(|fault| SendFault::from(&fault))
     }
 
     fn has_hook(&self, name: &str) -> bool {
@@ -117,7 +138,12 @@ impl Session for LiveSession<'_> {
     }
 
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, String> {
-        let hook = self.live.settings.hooks.get(name).ok_or_else(|| "it is not supplied".to_owned())?;
+        let hook = self
+            .live
+            .settings
+            .hooks
+            .get(name)
+            .ok_or_else(|| "it is not supplied".to_owned())?;
         hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted)
     }
 

@@ -12,5 +12,9 @@ use sha2::{Digest, Sha256};
 
 /// A short name that follows from a scenario's id and can stand in a path.
 fn short_name(scenario: &str) -> String {
-    Sha256::digest(scenario.as_bytes()).iter().take(12).map(|b| format!("{b:02x}")).collect()
+    Sha256::digest(scenario.as_bytes())
+        .iter()
+        .take(12)
+        .map(|b| format!("{b:02x}"))
+        .collect()
 }

@@ -2,9 +2,9 @@
 //! waiting costs nothing and stories do not meet.
 
 use crate::clock::Timestamp;
-use crate::engine::{Planned, Sessions};
 use crate::engine::session::{Callbacks, SendFault, Session};
 use crate::engine::settings::{Settings, Target};
+use crate::engine::{Planned, Sessions};
 use crate::http::{Request, Response};
 use crate::reference::{Callback, Fault, Variant};
 use crate::rulebook::hooks;
@@ -67,7 +67,16 @@ impl<'a> Offline<'a> {
         targets: BTreeMap<String, Target>,
     ) -> Self {
         let sinks = Arc::new(Sinks::default());
-        Self { seed, faults, variants, targets, over_tcp: None, mangle: None, consulted: None, sinks }
+        Self {
+            seed,
+            faults,
+            variants,
+            targets,
+            over_tcp: None,
+            mangle: None,
+            consulted: None,
+            sinks,
+        }
     }
 
     /// Worlds behind `httpmock` on a free port of this machine.
@@ -89,7 +98,16 @@ impl<'a> Offline<'a> {
         })
         .map_err(|e| format!("failed to {e}"))?;
         let client = Client::new(Limits::default());
-        Ok(Self { seed, faults, variants, targets, over_tcp: Some((server, client)), mangle: None, consulted: None, sinks })
+        Ok(Self {
+            seed,
+            faults,
+            variants,
+            targets,
+            over_tcp: Some((server, client)),
+            mangle: None,
+            consulted: None,
+            sinks,
+        })
     }
 
     /// The same sessions with everything that passes changed.
@@ -111,7 +129,10 @@ impl Sessions for Offline<'_> {
     fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String> {
         let name = super::short_name(&planned.scenario.id);
         let sink = self.sinks.open(&name);
-        let callbacks = Callbacks { sink, prefix: String::new() };
+        let callbacks = Callbacks {
+            sink,
+            prefix: String::new(),
+        };
         let way = match &self.over_tcp {
             None => {
                 let settings = crate::reference::Settings {
@@ -126,20 +147,37 @@ impl Sessions for Offline<'_> {
             }
             Some((server, client)) => {
                 let base = BaseUrl::parse(server.url()).map_err(|e| e.to_string())?;
-                Way::Tcp { server, client, base }
+                Way::Tcp {
+                    server,
+                    client,
+                    base,
+                }
             }
         };
-        let mut settings = Settings { targets: self.targets.clone(), ..Settings::default() };
+        let mut settings = Settings {
+            targets: self.targets.clone(),
+            ..Settings::default()
+        };
         for (service, target) in &mut settings.targets {
             target.url = format!("{ORIGIN}/{service}");
         }
         let scenario = planned.scenario.id.clone();
         let offline = self;
-        Ok(Box::new(OneWorld { way, name, scenario, settings, callbacks, offline }))
+        Ok(Box::new(OneWorld {
+            way,
+            name,
+            scenario,
+            settings,
+            callbacks,
+            offline,
+        }))
     }
 
     fn targets(&self) -> BTreeMap<String, String> {
-        SERVICES.iter().map(|s| ((*s).to_owned(), "reference".to_owned())).collect()
+        SERVICES
+            .iter()
+            .map(|s| ((*s).to_owned(), "reference".to_owned()))
+            .collect()
     }
 }
 
@@ -155,7 +193,11 @@ struct OneWorld<'a> {
 
 enum Way<'a> {
     InProcess(Box<World>),
-    Tcp { server: &'a Server, client: &'a Client, base: BaseUrl },
+    Tcp {
+        server: &'a Server,
+        client: &'a Client,
+        base: BaseUrl,
+    },
 }
 
 impl OneWorld<'_> {
@@ -164,7 +206,10 @@ impl OneWorld<'_> {
             Way::InProcess(world) => Ok(world.handle(request)),
             Way::Tcp { client, base, .. } => {
                 let target = format!("/_world/{}{}", self.name, request.target);
-                let request = Request { target, ..request.clone() };
+                let request = Request {
+                    target,
+                    ..request.clone()
+                };
                 client
                     .send(base, &request, client.limits().timeout)
                     .map_err(|fault| SendFault::from(&fault))
@@ -179,7 +224,9 @@ impl Session for OneWorld<'_> {
     }
 
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
-        let Some(mangle) = self.offline.mangle else { return self.exchange(request) };
+        let Some(mangle) = self.offline.mangle else {
+            return self.exchange(request);
+        };
         let mut mangled = request.clone();
         mangle.request(service, &mut mangled);
         let mut response = self.exchange(&mangled)?;
@@ -195,7 +242,9 @@ impl Session for OneWorld<'_> {
         let mut request = Request::new("POST", format!("/_control/{name}"));
         request.headers.set("Content-Type", "application/json");
         request.body = arguments.to_string().into_bytes();
-        let response = self.exchange(&request).map_err(|f| format!("{}: {}", f.cause, f.detail))?;
+        let response = self
+            .exchange(&request)
+            .map_err(|f| format!("{}: {}", f.cause, f.detail))?;
         super::hooks::result(&response)
     }
 
@@ -267,13 +316,23 @@ impl Sinks {
 
 impl Deliver for Sinks {
     fn deliver(&self, callback: &Callback) -> Outcome {
-        let behind = callback.url.strip_prefix(SINK_ORIGIN).and_then(|path| path.strip_prefix('/'));
-        let world = behind.and_then(|path| path.split('/').next()).unwrap_or_default();
+        let behind = callback
+            .url
+            .strip_prefix(SINK_ORIGIN)
+            .and_then(|path| path.strip_prefix('/'));
+        let world = behind
+            .and_then(|path| path.split('/').next())
+            .unwrap_or_default();
         let sink = self.lock().get(world).cloned();
-        let Some((sink, name)) = sink.and_then(|sink| sink.name_at(&callback.url).map(|n| (sink, n))) else {
+        let Some((sink, name)) =
+            sink.and_then(|sink| sink.name_at(&callback.url).map(|n| (sink, n)))
+        else {
             return Outcome::Unreachable;
         };
         let reply = sink.receive(&name, callback.request.clone(), Timestamp::UNIX_EPOCH);
-        Outcome::Answered { status: reply.status, after: reply.after }
+        Outcome::Answered {
+            status: reply.status,
+            after: reply.after,
+        }
     }
 }

@@ -247,7 +247,10 @@ impl Approval {
         if core.fails(Fault::AuthHiddenDetailsLost) {
             shown["hidden_details"] = json!({});
         }
-        if let Some(fields) = shown.as_object_mut().filter(|_| core.fails(Fault::AuthApprovalFieldsMissing)) {
+        if let Some(fields) = shown
+            .as_object_mut()
+            .filter(|_| core.fails(Fault::AuthApprovalFieldsMissing))
+        {
             fields.retain(|_, value| !value.is_number() && !value.is_boolean());
         }
         if !core.varies(Variant::AuthDetailsNotShown) {

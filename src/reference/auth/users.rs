@@ -52,7 +52,9 @@ impl Phone {
         const DIGITS: std::ops::RangeInclusive<usize> = 5..=14;
         let country_code: u32 = match country_code.parse() {
             Ok(number) => Some(number).filter(|c| (1..=999).contains(c)),
-            Err(_) => core.fails(Fault::AuthCountryCodeLettersAccepted).then_some(1),
+            Err(_) => core
+                .fails(Fault::AuthCountryCodeLettersAccepted)
+                .then_some(1),
         }?;
         let mut mark = String::new();
         for (fault, separator) in [

@@ -53,7 +53,9 @@ impl Kind {
             Self::MessageFailed => Some(("MessageFailed", 4)),
             Self::MessageDelivered => Some(("MessageDelivered", 4)),
             Self::MessageUndelivered => Some(("MessageUndelivered", 4)),
-            Self::MessageRead => core.varies(Variant::EventsReadHasSchema).then_some(("MessageRead", 1)),
+            Self::MessageRead => core
+                .varies(Variant::EventsReadHasSchema)
+                .then_some(("MessageRead", 1)),
             Self::Further => Some(("MessageLinkClicked", 1)),
         }
     }
@@ -301,7 +303,8 @@ fn payload(core: &Core, kind: Kind, facts: &Facts) -> Value {
         .get_mut("tags")
         .filter(|_| core.fails(Fault::EventsTagChanged))
     {
-        tags.values_mut().for_each(|value| *value = json!("another"));
+        tags.values_mut()
+            .for_each(|value| *value = json!("another"));
     }
     if let Some(tags) = payload
         .get_mut("tags")

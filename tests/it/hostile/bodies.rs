@@ -23,7 +23,11 @@ fn replaced(old: &str, new: &str) -> Vec<Act> {
 }
 
 fn typed(headers: &str) -> Vec<Act> {
-    send(answer("200 OK", headers, only_page("http://127.0.0.1").to_string()))
+    send(answer(
+        "200 OK",
+        headers,
+        only_page("http://127.0.0.1").to_string(),
+    ))
 }
 
 fn nested(levels: usize) -> Vec<Act> {
@@ -42,52 +46,198 @@ fn rows() -> Vec<Row> {
     };
     vec![
         // No text, no JSON.
-        row("html", send(answer("200 OK", "Content-Type: text/html\r\n", "<html>\x1b[2J</html>")), Fails("text/html in place of JSON")),
+        row(
+            "html",
+            send(answer(
+                "200 OK",
+                "Content-Type: text/html\r\n",
+                "<html>\x1b[2J</html>",
+            )),
+            Fails("text/html in place of JSON"),
+        ),
         row("nothing", send(ok("")), Fails("200 without a body")),
-        row("blanks", send(ok(" \n".repeat(1000))), Fails("empty where JSON is due")),
-        row("not utf-8", send(ok(&not_utf8)), Fails("not valid UTF-8 at byte ")),
-        row("utf-16", send(ok([&[0xff, 0xfe], &utf16[..]].concat())), Fails("not valid UTF-8 at byte 0")),
+        row(
+            "blanks",
+            send(ok(" \n".repeat(1000))),
+            Fails("empty where JSON is due"),
+        ),
+        row(
+            "not utf-8",
+            send(ok(&not_utf8)),
+            Fails("not valid UTF-8 at byte "),
+        ),
+        row(
+            "utf-16",
+            send(ok([&[0xff, 0xfe], &utf16[..]].concat())),
+            Fails("not valid UTF-8 at byte 0"),
+        ),
         row("utf-16 without a mark", send(ok(&utf16)), Fails("not JSON")),
         row("nul", send(ok([0; 64])), Fails("not JSON")),
-        row("a mark before it", send(ok(format!("\u{feff}{page}"))), Fine),
-        row("nan", replaced("\"version\":1", "\"version\":NaN"), Fails("not JSON")),
-        row("json5", replaced("\"version\"", "version"), Fails("not JSON")),
-        row("two documents", send(ok(format!("{page}{page}"))), Fails("trailing characters at line 1")),
-        row("half a document", send(ok(&page[..page.len() / 2])), Fails("not JSON: EOF")),
-        row("raw control", replaced("A flow", "A\u{1}flow"), Fails("not JSON: control character")),
-        row("lone surrogate", replaced("A flow", "\\ud800"), Fails("not JSON")),
+        row(
+            "a mark before it",
+            send(ok(format!("\u{feff}{page}"))),
+            Fine,
+        ),
+        row(
+            "nan",
+            replaced("\"version\":1", "\"version\":NaN"),
+            Fails("not JSON"),
+        ),
+        row(
+            "json5",
+            replaced("\"version\"", "version"),
+            Fails("not JSON"),
+        ),
+        row(
+            "two documents",
+            send(ok(format!("{page}{page}"))),
+            Fails("trailing characters at line 1"),
+        ),
+        row(
+            "half a document",
+            send(ok(&page[..page.len() / 2])),
+            Fails("not JSON: EOF"),
+        ),
+        row(
+            "raw control",
+            replaced("A flow", "A\u{1}flow"),
+            Fails("not JSON: control character"),
+        ),
+        row(
+            "lone surrogate",
+            replaced("A flow", "\\ud800"),
+            Fails("not JSON"),
+        ),
         row("escaped nul", replaced("A flow", "\\u0000"), Fine),
-        row("xml for json", send(answer("200 OK", "Content-Type: application/xml\r\n", "<page><meta/></page>")), Fails("application/xml in place of JSON")),
+        row(
+            "xml for json",
+            send(answer(
+                "200 OK",
+                "Content-Type: application/xml\r\n",
+                "<page><meta/></page>",
+            )),
+            Fails("application/xml in place of JSON"),
+        ),
         // Too much.
         row("depth 65", nested(63), Fails("nesting over 64")),
         row("depth 100,000", nested(100_000), Fails("nesting over 64")),
-        row("300,000 values", replaced("\"A flow\"", &format!("[{}0]", "1,".repeat(300_000))), Fails("more than 250000 values")),
-        row("a long text", with("/flows/0/friendly_name", json!("x".repeat(4_000_000))), Fine),
-        row("20 MiB", send(ok(" ".repeat(20 << 20))), Cause(&["body-over-limit(8 MiB)", "timeout(body, "])),
-        row("50,000 broken items", with("/flows", json!(vec![json!({}); 50_000])), Fails("/flows/0/sid")),
-        row("20,000 broken items, more than one way", with("/flows", json!(vec![json!({"sid": 1, "x": null}); 20_000])), Fails("/flows/0/sid")),
+        row(
+            "300,000 values",
+            replaced("\"A flow\"", &format!("[{}0]", "1,".repeat(300_000))),
+            Fails("more than 250000 values"),
+        ),
+        row(
+            "a long text",
+            with("/flows/0/friendly_name", json!("x".repeat(4_000_000))),
+            Fine,
+        ),
+        row(
+            "20 MiB",
+            send(ok(" ".repeat(20 << 20))),
+            Cause(&["body-over-limit(8 MiB)", "timeout(body, "]),
+        ),
+        row(
+            "50,000 broken items",
+            with("/flows", json!(vec![json!({}); 50_000])),
+            Fails("/flows/0/sid"),
+        ),
+        row(
+            "20,000 broken items, more than one way",
+            with("/flows", json!(vec![json!({"sid": 1, "x": null}); 20_000])),
+            Fails("/flows/0/sid"),
+        ),
         // Numbers.
-        row("1e999999", replaced("\"version\":1", "\"version\":1e999999"), Fine),
-        row("1e-999999", replaced("\"version\":1", "\"version\":1e-999999"), Fails("flow/flow/version")),
-        row("400 digits", replaced("\"version\":1", &format!("\"version\":{}", "9".repeat(400))), Fine),
-        row("page size 2^64+1", replaced("\"page_size\":50", "\"page_size\":18446744073709551617"), Fails("flow/list-meta/page-size")),
-        row("1.5 for an integer", replaced("\"version\":1", "\"version\":1.5"), Fails("flow/flow/version")),
+        row(
+            "1e999999",
+            replaced("\"version\":1", "\"version\":1e999999"),
+            Fine,
+        ),
+        row(
+            "1e-999999",
+            replaced("\"version\":1", "\"version\":1e-999999"),
+            Fails("flow/flow/version"),
+        ),
+        row(
+            "400 digits",
+            replaced("\"version\":1", &format!("\"version\":{}", "9".repeat(400))),
+            Fine,
+        ),
+        row(
+            "page size 2^64+1",
+            replaced("\"page_size\":50", "\"page_size\":18446744073709551617"),
+            Fails("flow/list-meta/page-size"),
+        ),
+        row(
+            "1.5 for an integer",
+            replaced("\"version\":1", "\"version\":1.5"),
+            Fails("flow/flow/version"),
+        ),
         // Other types.
         row("null", send(ok("null")), Fails("another document")),
         row("42", send(ok("42")), Fails("another document")),
         row("an array", send(ok("[]")), Fails("another document")),
-        row("an error body", send(ok("{\"error\": true}")), Fails("another document")),
-        row("object for an array", with("/flows", json!({})), Fails("/flows")),
-        row("array for an object", with("/flows/0", json!([])), Fails("/flows/0")),
-        row("text for a number", with("/flows/0/version", json!("1")), Fails("/flows/0/version")),
-        row("number for a text", with("/flows/0/status", json!(1)), Fails("/flows/0/status")),
-        row("null for a sid", with("/flows/0/sid", Value::Null), Fails("/flows/0/sid")),
-        row("key of another array", with("/meta/key", json!("__proto__")), Fails("/meta/key")),
+        row(
+            "an error body",
+            send(ok("{\"error\": true}")),
+            Fails("another document"),
+        ),
+        row(
+            "object for an array",
+            with("/flows", json!({})),
+            Fails("/flows"),
+        ),
+        row(
+            "array for an object",
+            with("/flows/0", json!([])),
+            Fails("/flows/0"),
+        ),
+        row(
+            "text for a number",
+            with("/flows/0/version", json!("1")),
+            Fails("/flows/0/version"),
+        ),
+        row(
+            "number for a text",
+            with("/flows/0/status", json!(1)),
+            Fails("/flows/0/status"),
+        ),
+        row(
+            "null for a sid",
+            with("/flows/0/sid", Value::Null),
+            Fails("/flows/0/sid"),
+        ),
+        row(
+            "key of another array",
+            with("/meta/key", json!("__proto__")),
+            Fails("/meta/key"),
+        ),
         // Keys.
-        row("a key twice", replaced("\"version\":1", "\"version\":2,\"version\":1"), Fine),
-        row("twice, one of them wrong", replaced("\"version\":1", "\"version\":\"2\",\"version\":1"), Fails("the earlier of two values")),
-        row("odd keys", replaced("\"version\":1", r#""version":1,"":0,"/":1,"~":2,"__proto__":3,"$ref":"file:///etc/passwd""#), Fine),
-        row("a key that a reader reserves", replaced("\"version\":1", r#""version":{"$serde_json::private::Number":"1"}"#), Fails("cannot be judged")),
+        row(
+            "a key twice",
+            replaced("\"version\":1", "\"version\":2,\"version\":1"),
+            Fine,
+        ),
+        row(
+            "twice, one of them wrong",
+            replaced("\"version\":1", "\"version\":\"2\",\"version\":1"),
+            Fails("the earlier of two values"),
+        ),
+        row(
+            "odd keys",
+            replaced(
+                "\"version\":1",
+                r#""version":1,"":0,"/":1,"~":2,"__proto__":3,"$ref":"file:///etc/passwd""#,
+            ),
+            Fine,
+        ),
+        row(
+            "a key that a reader reserves",
+            replaced(
+                "\"version\":1",
+                r#""version":{"$serde_json::private::Number":"1"}"#,
+            ),
+            Fails("cannot be judged"),
+        ),
         // The type alone accuses nobody: no document says how it is announced.
         row("no type", typed(""), Fine),
         row("another type", typed("Content-Type: text/plain\r\n"), Fine),
@@ -113,15 +263,25 @@ fn a_key_that_stands_twice_is_a_warning_with_both_places() {
     let told = |member: &str| findings[0][member].as_str().unwrap_or_default();
     assert_eq!(
         [told("rule"), told("level"), told("kind"), told("pointer")],
-        ["flow/flow/no-other-fields", "should", "duplicate-key", "/flows/0/version"]
+        [
+            "flow/flow/no-other-fields",
+            "should",
+            "duplicate-key",
+            "/flows/0/version"
+        ]
     );
-    assert!(told("message").matches("line 1, column ").count() == 2, "{}", told("message"));
+    assert!(
+        told("message").matches("line 1, column ").count() == 2,
+        "{}",
+        told("message")
+    );
 }
 
 #[test]
 fn xml_is_read_without_what_it_declares() {
     let bomb = "<!DOCTYPE lolz [<!ENTITY lol \"lol\"><!ENTITY a \"&lol;&lol;\">]><hash><success>&a;</success></hash>";
-    let outside = "<!DOCTYPE x SYSTEM \"http://127.0.0.1:9/x.dtd\"><hash><success>true</success></hash>";
+    let outside =
+        "<!DOCTYPE x SYSTEM \"http://127.0.0.1:9/x.dtd\"><hash><success>true</success></hash>";
     let deep = format!("{}{}", "<a>".repeat(100_000), "</a>".repeat(100_000));
     let attributes: String = (0..100_000).map(|n| format!(" a{n}=\"\"")).collect();
     let wide = format!("<hash{attributes}/>");

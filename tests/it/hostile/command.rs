@@ -24,7 +24,10 @@ pub(crate) fn conformant(folder: &Path) -> Command {
 pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::create_dir(folder.path().join(".git")).expect("a folder");
-    write(&folder.path().join("conformant.yaml"), "limits: {timeout: 300ms}\n");
+    write(
+        &folder.path().join("conformant.yaml"),
+        "limits: {timeout: 300ms}\n",
+    );
     folder
 }
 
@@ -57,11 +60,19 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(command: &mut Command) -> Self {
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
         let mut child = child.expect("the program starts");
         let stdout = drain(child.stdout.take().expect("piped"));
         let stderr = drain(child.stderr.take().expect("piped"));
-        Self { child, begun: clock::monotonic(), stdout, stderr }
+        Self {
+            child,
+            begun: clock::monotonic(),
+            stdout,
+            stderr,
+        }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -71,7 +82,10 @@ impl Running {
     /// Sends a signal by name: `INT`, `TERM`, `KILL`.
     pub(crate) fn signal(&self, name: &str) {
         let line = format!("kill -{name} {}", self.child.id());
-        let status = Command::new("sh").args(["-c", &line]).status().expect("a shell");
+        let status = Command::new("sh")
+            .args(["-c", &line])
+            .status()
+            .expect("a shell");
         assert!(status.success(), "{line}");
     }
 
@@ -87,7 +101,10 @@ impl Running {
             }
             if self.begun.elapsed() > GUARD {
                 self.child.kill().expect("a child of ours");
-                panic!("still running after {GUARD:?}: {}", self.stderr.join().expect("no panic"));
+                panic!(
+                    "still running after {GUARD:?}: {}",
+                    self.stderr.join().expect("no panic")
+                );
             }
             clock::sleep(Duration::from_millis(5));
         };
@@ -116,7 +133,8 @@ fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
 fn peak_of(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|l| l.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or(0)
+    line.and_then(|l| l.trim().strip_suffix(" kB")?.parse().ok())
+        .unwrap_or(0)
 }
 
 /// The processor time that a process used; nothing where the system does not tell.
@@ -124,7 +142,11 @@ fn computed_by(process: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // The name in parentheses may hold anything; user and system time are the 12th and 13th after it.
     let fields = stat.rsplit(')').next().unwrap_or_default().split(' ');
-    let ticks: u64 = fields.skip(12).take(2).filter_map(|f| f.parse::<u64>().ok()).sum();
+    let ticks: u64 = fields
+        .skip(12)
+        .take(2)
+        .filter_map(|f| f.parse::<u64>().ok())
+        .sum();
     Duration::from_millis(ticks * 10)
 }
 
@@ -146,7 +168,11 @@ pub(crate) struct Judged {
 
 /// `run` of these scenarios of the flow service against a target, in a folder of its own.
 pub(crate) fn judge(target: &Target, filter: &str) -> Judged {
-    judge_in(folder().path(), &format!("flow={}/flow", target.origin()), filter)
+    judge_in(
+        folder().path(),
+        &format!("flow={}/flow", target.origin()),
+        filter,
+    )
 }
 
 /// The same of `SERVICE=URL`, in a folder that may hold a configuration.
@@ -156,7 +182,11 @@ pub(crate) fn judge_in(folder: &Path, target: &str, filter: &str) -> Judged {
     command.args(["--report", "json=run.json", "--report", "junit=junit.xml"]);
     let ended = run(&mut command);
     let (json, record) = reports(folder, &ended);
-    Judged { ended, record, json }
+    Judged {
+        ended,
+        record,
+        json,
+    }
 }
 
 /// The reports of a run, which must be valid whatever happened.
@@ -168,7 +198,11 @@ pub(crate) fn reports(folder: &Path, ended: &Ended) -> (String, Value) {
     let json = read("run.json");
     let record: Value = serde_json::from_str(&json).expect("the JSON report is JSON");
     assert_eq!(record["schema_version"], 1);
-    assert!(record["rules"].as_array().is_some_and(|rules| !rules.is_empty()));
+    assert!(
+        record["rules"]
+            .as_array()
+            .is_some_and(|rules| !rules.is_empty())
+    );
     let cases = cases_of(&read("junit.xml"));
     assert!(cases > 0, "the JUnit report holds no case");
     (json, record)
@@ -180,8 +214,13 @@ fn cases_of(xml: &str) -> usize {
     let mut reader = quick_xml::Reader::from_str(xml);
     let mut cases = 0;
     loop {
-        match reader.read_event().expect("the JUnit report is well-formed") {
-            Event::Start(tag) | Event::Empty(tag) if tag.name().as_ref() == "testcase" => cases += 1,
+        match reader
+            .read_event()
+            .expect("the JUnit report is well-formed")
+        {
+            Event::Start(tag) | Event::Empty(tag) if tag.name().as_ref() == "testcase" => {
+                cases += 1
+            }
             Event::Eof => return cases,
             _ => {}
         }

@@ -12,8 +12,16 @@ const COMPUTED_MAX: Duration = Duration::from_secs(4);
 fn refused(name: &str, command: &mut Command) -> Ended {
     let ended = run(command);
     assert_eq!(ended.exit, Some(2), "{name}: {ended:?}");
-    assert!(ended.computed < COMPUTED_MAX, "{name}: {:?}", ended.computed);
-    assert!(ended.peak_kib <= 128 * 1024, "{name}: {} KiB", ended.peak_kib);
+    assert!(
+        ended.computed < COMPUTED_MAX,
+        "{name}: {:?}",
+        ended.computed
+    );
+    assert!(
+        ended.peak_kib <= 128 * 1024,
+        "{name}: {} KiB",
+        ended.peak_kib
+    );
     ended
 }
 
@@ -21,7 +29,10 @@ fn bomb() -> String {
     let mut text = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned();
     for level in 1..12 {
         let below = format!("*a{}", level - 1);
-        text.push_str(&format!("a{level}: &a{level} [{}]\n", vec![below.as_str(); 9].join(",")));
+        text.push_str(&format!(
+            "a{level}: &a{level} [{}]\n",
+            vec![below.as_str(); 9].join(",")
+        ));
     }
     text
 }
@@ -29,13 +40,33 @@ fn bomb() -> String {
 fn hostile_yaml() -> Vec<(&'static str, String, &'static str)> {
     vec![
         ("alias bomb", bomb(), ":"),
-        ("self-reference", "limits: &a {timeout: *a}\n".to_owned(), ":1:"),
-        ("merge key", "base: &b {timeout: 1s}\nlimits: {<<: *b}\n".to_owned(), ":"),
+        (
+            "self-reference",
+            "limits: &a {timeout: *a}\n".to_owned(),
+            ":1:",
+        ),
+        (
+            "merge key",
+            "base: &b {timeout: 1s}\nlimits: {<<: *b}\n".to_owned(),
+            ":",
+        ),
         ("100,000 levels", "[".repeat(100_000), ":1:"),
-        ("duplicate key", "limits: {timeout: 1s}\nlimits: {timeout: 2s}\n".to_owned(), ":2:1"),
+        (
+            "duplicate key",
+            "limits: {timeout: 1s}\nlimits: {timeout: 2s}\n".to_owned(),
+            ":2:1",
+        ),
         ("unknown key", "limits:\n  timeuot: 1s\n".to_owned(), ":2:3"),
-        ("unknown tag", "limits: !!python/object:os.system {timeout: 1s}\n".to_owned(), ":1:"),
-        ("several documents", "limits: {}\n---\nlimits: {}\n".to_owned(), ":"),
+        (
+            "unknown tag",
+            "limits: !!python/object:os.system {timeout: 1s}\n".to_owned(),
+            ":1:",
+        ),
+        (
+            "several documents",
+            "limits: {}\n---\nlimits: {}\n".to_owned(),
+            ":",
+        ),
         ("not utf-8", "limits: {timeout: \u{1}}\n".to_owned(), ":1:"),
         ("a list", "- 1\n".to_owned(), ":1:"),
         ("half a mapping", "limits: {timeout: \n".to_owned(), ":"),
@@ -48,8 +79,15 @@ fn configurations_are_refused_with_their_place() {
     for (name, text, place) in hostile_yaml() {
         write(&folder.path().join("bad.yaml"), text);
         let mut command = conformant(folder.path());
-        let ended = refused(name, command.args(["run", "--config", "bad.yaml", "--dry-run"]));
-        assert!(ended.stderr.contains(&format!("bad.yaml{place}")), "{name}: {}", ended.stderr);
+        let ended = refused(
+            name,
+            command.args(["run", "--config", "bad.yaml", "--dry-run"]),
+        );
+        assert!(
+            ended.stderr.contains(&format!("bad.yaml{place}")),
+            "{name}: {}",
+            ended.stderr
+        );
     }
 }
 
@@ -58,11 +96,20 @@ fn all_problems_of_all_scenario_files_are_told_with_their_places() {
     let folder = folder();
     let scenarios = folder.path().join("mine/flow");
     std::fs::create_dir_all(&scenarios).expect("a folder");
-    write(&scenarios.join("a.yaml"), "scenarios:\n  - id: flow/x/y\n    sayz: z\n    steps: []\n");
-    write(&scenarios.join("b.yaml"), "scenarios:\n  - id: flow/x/z\n    says: z\n    steps:\n      - call: no-such\n");
+    write(
+        &scenarios.join("a.yaml"),
+        "scenarios:\n  - id: flow/x/y\n    sayz: z\n    steps: []\n",
+    );
+    write(
+        &scenarios.join("b.yaml"),
+        "scenarios:\n  - id: flow/x/z\n    says: z\n    steps:\n      - call: no-such\n",
+    );
     let told = |places: &[&str]| {
         let mut command = conformant(folder.path());
-        let ended = refused("scenarios", command.args(["run", "--scenarios", "mine", "--dry-run"]));
+        let ended = refused(
+            "scenarios",
+            command.args(["run", "--scenarios", "mine", "--dry-run"]),
+        );
         for place in places {
             assert!(ended.stderr.contains(place), "{place} in {}", ended.stderr);
         }
@@ -78,11 +125,18 @@ fn a_rulebook_of_others_is_refused_with_its_places() {
     let folder = folder();
     let specs = folder.path().join("specs/flow");
     std::fs::create_dir_all(specs.join("rules")).expect("a folder");
-    write(&specs.join("openapi.yaml"), "openapi: 3.1.0\nopenapi: 3.1.0\n");
+    write(
+        &specs.join("openapi.yaml"),
+        "openapi: 3.1.0\nopenapi: 3.1.0\n",
+    );
     write(&specs.join("rules/a.yaml"), bomb());
     let mut command = conformant(folder.path());
     let ended = refused("specs", command.args(["list", "rules", "--specs", "specs"]));
-    assert!(ended.stderr.contains("openapi.yaml:2:1"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("openapi.yaml:2:1"),
+        "{}",
+        ended.stderr
+    );
     assert!(ended.stderr.contains("rules/a.yaml"), "{}", ended.stderr);
 }
 
@@ -91,8 +145,19 @@ fn irregular(folder: &Path) -> Vec<String> {
     let made = Command::new("mkfifo").arg(folder.join("fifo")).status();
     assert!(made.expect("mkfifo").success());
     std::os::unix::fs::symlink("loop", folder.join("loop")).expect("a link");
-    write(&folder.join("binary"), (0..=255).cycle().take(4096).collect::<Vec<u8>>());
-    let paths = ["fifo", "loop", "binary", ".", "/dev/zero", "no-such-file", "/dev/stdin/x"];
+    write(
+        &folder.join("binary"),
+        (0..=255).cycle().take(4096).collect::<Vec<u8>>(),
+    );
+    let paths = [
+        "fifo",
+        "loop",
+        "binary",
+        ".",
+        "/dev/zero",
+        "no-such-file",
+        "/dev/stdin/x",
+    ];
     paths.map(str::to_owned).to_vec()
 }
 
@@ -111,7 +176,10 @@ fn what_is_no_regular_file_is_refused_wherever_a_file_is_read() {
             if arguments[2] == "--scenarios" && path == "." {
                 continue;
             }
-            refused(&format!("{arguments:?}"), conformant(folder.path()).args(arguments));
+            refused(
+                &format!("{arguments:?}"),
+                conformant(folder.path()).args(arguments),
+            );
         }
         // Bytes that are no document are a finding about the payload, not a wrong use.
         if path != "binary" {
@@ -130,7 +198,10 @@ fn files_within_a_folder_of_scenarios_are_regular_too() {
         let path = scenarios.join(name);
         std::os::unix::fs::symlink(target, &path).expect("a link");
         let mut command = conformant(folder.path());
-        let ended = refused(name, command.args(["run", "--scenarios", "mine", "--dry-run"]));
+        let ended = refused(
+            name,
+            command.args(["run", "--scenarios", "mine", "--dry-run"]),
+        );
         assert!(ended.stderr.contains(name), "{}", ended.stderr);
         std::fs::remove_file(path).expect("the link");
     }
@@ -141,9 +212,24 @@ fn secrets_come_from_the_environment_alone() {
     let folder = folder();
     let config = "targets:\n  flow: {url: \"http://127.0.0.1:9\", username: me, password: plain}\n";
     write(&folder.path().join("conformant.yaml"), config);
-    let ended = refused("plain", conformant(folder.path()).args(["run", "--dry-run"]));
-    assert!(ended.stderr.contains("targets.flow.password") && !ended.stderr.contains("plain\n"), "{ended:?}");
-    write(&folder.path().join("conformant.yaml"), config.replace("plain", "\"${HIDDEN}\""));
-    let ended = refused("unset", conformant(folder.path()).args(["run", "--dry-run"]));
-    assert!(ended.stderr.contains("the environment has no HIDDEN"), "{ended:?}");
+    let ended = refused(
+        "plain",
+        conformant(folder.path()).args(["run", "--dry-run"]),
+    );
+    assert!(
+        ended.stderr.contains("targets.flow.password") && !ended.stderr.contains("plain\n"),
+        "{ended:?}"
+    );
+    write(
+        &folder.path().join("conformant.yaml"),
+        config.replace("plain", "\"${HIDDEN}\""),
+    );
+    let ended = refused(
+        "unset",
+        conformant(folder.path()).args(["run", "--dry-run"]),
+    );
+    assert!(
+        ended.stderr.contains("the environment has no HIDDEN"),
+        "{ended:?}"
+    );
 }

@@ -34,32 +34,65 @@ fn cycles_are_told_and_left() {
 #[test]
 fn pages_without_end_are_left_after_a_thousand() {
     let target = linked(|origin, asked| {
-        format!("{origin}/flow/v1/Flows?PageSize=2&Page={0}&PageToken=t{0}", asked.number)
+        format!(
+            "{origin}/flow/v1/Flows?PageSize=2&Page={0}&PageToken=t{0}",
+            asked.number
+        )
     });
     let judged = walk(&target);
     assert_eq!(judged.ended.exit, Some(1), "{}", judged.ended.stdout);
-    assert!(judged.json.contains("1000 pages, 1000 items, and no end"), "{}", judged.ended.stdout);
+    assert!(
+        judged.json.contains("1000 pages, 1000 items, and no end"),
+        "{}",
+        judged.ended.stdout
+    );
     assert_eq!(target.asked().len(), 1000);
-    assert!(judged.ended.peak_kib <= 128 * 1024, "{} KiB", judged.ended.peak_kib);
+    assert!(
+        judged.ended.peak_kib <= 128 * 1024,
+        "{} KiB",
+        judged.ended.peak_kib
+    );
 }
 
 #[test]
 fn large_pages_without_end_are_left_before_they_fill_the_memory() {
     let target = Target::answering(|asked| {
         let origin = format!("http://{}", asked.header("Host"));
-        let next = format!("{origin}/flow/v1/Flows?PageSize=2&Page={0}&PageToken=t{0}", asked.number);
+        let next = format!(
+            "{origin}/flow/v1/Flows?PageSize=2&Page={0}&PageToken=t{0}",
+            asked.number
+        );
         let mut page = page(&origin, asked.number - 1, Some(&next));
         let many = (0..4_000).map(|n| flow("http://h", asked.number * 4_000 + n));
         page["flows"] = many.collect();
         vec![Act::Send(ok(page.to_string())), Act::Keep]
     });
     let folder = folder();
-    write(&folder.path().join("conformant.yaml"), "limits: {timeout: 20s}\n");
-    let judged = judge_in(folder.path(), &format!("flow={}/flow", target.origin()), "flow/read-flows/walk");
-    assert!(judged.json.contains("evidence-over-limit(10 MiB)"), "{}", judged.ended.stdout);
-    assert!(matches!(judged.ended.exit, Some(1 | 3)), "{}", judged.ended.stdout);
+    write(
+        &folder.path().join("conformant.yaml"),
+        "limits: {timeout: 20s}\n",
+    );
+    let judged = judge_in(
+        folder.path(),
+        &format!("flow={}/flow", target.origin()),
+        "flow/read-flows/walk",
+    );
+    assert!(
+        judged.json.contains("evidence-over-limit(10 MiB)"),
+        "{}",
+        judged.ended.stdout
+    );
+    assert!(
+        matches!(judged.ended.exit, Some(1 | 3)),
+        "{}",
+        judged.ended.stdout
+    );
     assert!(target.asked().len() <= 12, "{}", target.asked().len());
-    assert!(judged.ended.peak_kib <= 128 * 1024, "{} KiB", judged.ended.peak_kib);
+    assert!(
+        judged.ended.peak_kib <= 128 * 1024,
+        "{} KiB",
+        judged.ended.peak_kib
+    );
 }
 
 #[test]
@@ -68,16 +101,34 @@ fn links_to_anywhere_else_are_told_and_never_followed() {
     let elsewhere = stranger.origin();
     let authority = elsewhere.trim_start_matches("http://").to_owned();
     let links = [
-        (format!("{elsewhere}/flow/v1/Flows?Page=1"), "another origin"),
-        (format!("//{authority}/flow/v1/Flows?Page=1"), "another origin"),
-        (format!("https://{authority}/flow/v1/Flows"), "another origin"),
+        (
+            format!("{elsewhere}/flow/v1/Flows?Page=1"),
+            "another origin",
+        ),
+        (
+            format!("//{authority}/flow/v1/Flows?Page=1"),
+            "another origin",
+        ),
+        (
+            format!("https://{authority}/flow/v1/Flows"),
+            "another origin",
+        ),
         (format!("\\\\{authority}\\flow"), "another origin"),
-        (format!("http://user:secret@{authority}/"), "it carries credentials"),
+        (
+            format!("http://user:secret@{authority}/"),
+            "it carries credentials",
+        ),
         ("file:///etc/passwd".to_owned(), "another origin"),
         ("data:application/json,{}".to_owned(), "another origin"),
         ("javascript:alert(1)".to_owned(), "another origin"),
-        (format!("/flow\r\nHost: {authority}\r\n\r\n"), "control characters"),
-        (format!("/flow/v1/Flows?Page={}", "1".repeat(9000)), "longer than 8 KiB"),
+        (
+            format!("/flow\r\nHost: {authority}\r\n\r\n"),
+            "control characters",
+        ),
+        (
+            format!("/flow/v1/Flows?Page={}", "1".repeat(9000)),
+            "longer than 8 KiB",
+        ),
         ("http://[::1".to_owned(), "it is no URL"),
     ];
     for (link, why) in links {
@@ -87,9 +138,15 @@ fn links_to_anywhere_else_are_told_and_never_followed() {
         check(&shown, &judged, Due::Fails(why));
         assert_eq!(target.asked().len(), 1, "{shown}");
     }
-    let same_authority = linked(move |origin, _| {
-        format!("{}@{authority}/flow", origin)
-    });
-    check("userinfo", &walk(&same_authority), Due::Fails("it carries credentials"));
-    assert_eq!(stranger.connections(), 0, "nothing but the target is ever contacted");
+    let same_authority = linked(move |origin, _| format!("{}@{authority}/flow", origin));
+    check(
+        "userinfo",
+        &walk(&same_authority),
+        Due::Fails("it carries credentials"),
+    );
+    assert_eq!(
+        stranger.connections(),
+        0,
+        "nothing but the target is ever contacted"
+    );
 }

@@ -14,7 +14,10 @@ fn falling_silent_after(answers: usize) -> Target {
         if asked.number > answers {
             return vec![Act::Hold];
         }
-        vec![Act::Send(ok(only_page("http://127.0.0.1").to_string())), Act::Keep]
+        vec![
+            Act::Send(ok(only_page("http://127.0.0.1").to_string())),
+            Act::Keep,
+        ]
     })
 }
 
@@ -32,7 +35,11 @@ fn patient_run(folder: &Path, target: &Target) -> Command {
 fn until_asked(target: &Target, times: usize) {
     let deadline = clock::monotonic() + Duration::from_secs(60);
     while target.asked().len() < times {
-        assert!(clock::monotonic() < deadline, "only {} requests", target.asked().len());
+        assert!(
+            clock::monotonic() < deadline,
+            "only {} requests",
+            target.asked().len()
+        );
         clock::sleep(Duration::from_millis(5));
     }
 }
@@ -53,8 +60,15 @@ fn a_signal_ends_the_run_soon_with_valid_reports() {
         let (_, record) = reports(folder.path(), &ended);
         assert_eq!(record["complete"], false);
         let scenarios = record["scenarios"].as_array().expect("a list");
-        let interrupted = scenarios.iter().filter(|s| s["reason"] == "interrupted").count();
-        assert!(interrupted > 0 && interrupted < scenarios.len(), "{interrupted} of {}", scenarios.len());
+        let interrupted = scenarios
+            .iter()
+            .filter(|s| s["reason"] == "interrupted")
+            .count();
+        assert!(
+            interrupted > 0 && interrupted < scenarios.len(),
+            "{interrupted} of {}",
+            scenarios.len()
+        );
         assert_eq!(record["summary"]["rules"]["error"], 0);
     }
 }
@@ -70,7 +84,11 @@ fn a_second_signal_ends_the_process_at_once() {
     running.signal("INT");
     let sent = clock::monotonic();
     // The process may be gone already.
-    drop(Command::new("sh").args(["-c", "kill -INT $0 2>&-", &running.id().to_string()]).status());
+    drop(
+        Command::new("sh")
+            .args(["-c", "kill -INT $0 2>&-", &running.id().to_string()])
+            .status(),
+    );
     let ended = running.end();
     assert_eq!(ended.exit, Some(130), "{ended:?}");
     assert!(sent.elapsed() < Duration::from_secs(2));
@@ -95,7 +113,13 @@ fn a_killed_run_leaves_the_old_reports_and_the_next_one_clears_up() {
     reports(folder.path(), &ended);
     let mut files: Vec<String> = std::fs::read_dir(folder.path())
         .expect("the folder")
-        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
         .collect();
     files.sort();
     assert_eq!(files, [".git", "conformant.yaml", "junit.xml", "run.json"]);
@@ -109,7 +133,10 @@ fn two_runs_never_write_the_same_report() {
     until_asked(&target, 6);
     let second = run(&mut patient_run(folder.path(), &target));
     assert_eq!(second.exit, Some(2), "{second:?}");
-    assert!(second.stderr.contains("run.json") && second.stderr.contains("another run"), "{second:?}");
+    assert!(
+        second.stderr.contains("run.json") && second.stderr.contains("another run"),
+        "{second:?}"
+    );
     first.signal("INT");
     let ended = first.end();
     assert_eq!(ended.exit, Some(130), "{ended:?}");
@@ -124,7 +151,11 @@ fn the_longest_run_is_cut_short() {
     command.args(["--global-timeout", "1s"]);
     let ended = run(&mut command);
     assert_eq!(ended.exit, Some(3), "{ended:?}");
-    assert!(ended.took < Duration::from_secs(20), "far from the target's minute: {:?}", ended.took);
+    assert!(
+        ended.took < Duration::from_secs(20),
+        "far from the target's minute: {:?}",
+        ended.took
+    );
     let (_, record) = reports(folder.path(), &ended);
     assert_eq!(record["complete"], false);
 }
@@ -143,15 +174,37 @@ fn a_report_that_cannot_be_written_is_named_and_the_verdict_stays() {
     write(&folder.path().join("file"), "");
     std::fs::create_dir(folder.path().join("folder")).expect("a folder");
     let target = falling_silent_after(usize::MAX);
-    for path in ["file/run.json", "folder", "/dev/full", "/proc/conformant/run.json"] {
+    for path in [
+        "file/run.json",
+        "folder",
+        "/dev/full",
+        "/proc/conformant/run.json",
+    ] {
         let mut command = conformant(folder.path());
-        command.args(["run", "--filter", "flow/read-flows/happy", "--report", &format!("json={path}")]);
-        command.args(["--target", &format!("flow={}/flow", target.origin()), "--report", "junit=other.xml"]);
+        command.args([
+            "run",
+            "--filter",
+            "flow/read-flows/happy",
+            "--report",
+            &format!("json={path}"),
+        ]);
+        command.args([
+            "--target",
+            &format!("flow={}/flow", target.origin()),
+            "--report",
+            "junit=other.xml",
+        ]);
         let ended = run(&mut command);
         assert_eq!(ended.exit, Some(3), "{path}: {ended:?}");
         assert!(ended.stderr.contains(path), "{path}: {ended:?}");
-        assert!(ended.stdout.contains("conformant in what was judged"), "{path}: {ended:?}");
-        assert!(folder.path().join("other.xml").exists(), "the others are written");
+        assert!(
+            ended.stdout.contains("conformant in what was judged"),
+            "{path}: {ended:?}"
+        );
+        assert!(
+            folder.path().join("other.xml").exists(),
+            "the others are written"
+        );
     }
 }
 
@@ -160,13 +213,22 @@ fn closed_outputs_are_no_failure() {
     let folder = folder();
     let program = env!("CARGO_BIN_EXE_conformant");
     for line in [
-        format!("{program} run --filter 'flow/read-flows/*' --report json=run.json | head -1; echo ${{PIPESTATUS[0]}}"),
+        format!(
+            "{program} run --filter 'flow/read-flows/*' --report json=run.json | head -1; echo ${{PIPESTATUS[0]}}"
+        ),
         format!("{program} list rules | head -1; echo ${{PIPESTATUS[0]}}"),
-        format!("{program} run --filter flow/read-flows/happy --report json=run.json >&- ; echo $?"),
-        format!("{program} run --filter flow/read-flows/happy --report json=run.json 2>&- ; echo $?"),
+        format!(
+            "{program} run --filter flow/read-flows/happy --report json=run.json >&- ; echo $?"
+        ),
+        format!(
+            "{program} run --filter flow/read-flows/happy --report json=run.json 2>&- ; echo $?"
+        ),
     ] {
         let mut command = Command::new("bash");
-        command.args(["-c", &line]).current_dir(folder.path()).stdin(Stdio::null());
+        command
+            .args(["-c", &line])
+            .current_dir(folder.path())
+            .stdin(Stdio::null());
         let ended = run(&mut command);
         assert_eq!(ended.stdout.lines().last(), Some("0"), "{line}: {ended:?}");
     }

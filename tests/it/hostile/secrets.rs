@@ -9,7 +9,9 @@ use serde_json::json;
 
 const PASSWORD: &str = "hunter2&<\"p@ss/w0rd+é";
 const TOKEN: &str = "t0ken-4711-plainly-secret";
-const FORMATS: [&str; 8] = ["json", "junit", "html", "markdown", "sarif", "tap", "ctrf", "github"];
+const FORMATS: [&str; 8] = [
+    "json", "junit", "html", "markdown", "sarif", "tap", "ctrf", "github",
+];
 
 fn percent(text: &str) -> String {
     text.bytes().map(|b| format!("%{b:02X}")).collect()
@@ -57,12 +59,25 @@ fn credentials_that_a_target_echoes_reach_no_output() {
             let mut page = only_page("http://127.0.0.1");
             page["flows"][0]["status"] = json!(echoed);
             page["flows"][0][&echoed] = json!(1);
-            page["meta"]["next_page_url"] = json!(format!("http://elsewhere.invalid/{PASSWORD}?x={echoed}"));
+            page["meta"]["next_page_url"] =
+                json!(format!("http://elsewhere.invalid/{PASSWORD}?x={echoed}"));
             ok(page.to_string())
         },
-        answer(&format!("500 {in_header}"), &format!("X-Echo: {in_header}\r\n"), format!("oops {echoed}")),
-        answer("200 OK", &format!("Content-Type: text/{in_header}\r\n"), format!("<html>{echoed}")),
-        answer("200 OK", &format!("Content-Encoding: {in_header}\r\n"), &echoed),
+        answer(
+            &format!("500 {in_header}"),
+            &format!("X-Echo: {in_header}\r\n"),
+            format!("oops {echoed}"),
+        ),
+        answer(
+            "200 OK",
+            &format!("Content-Type: text/{in_header}\r\n"),
+            format!("<html>{echoed}"),
+        ),
+        answer(
+            "200 OK",
+            &format!("Content-Encoding: {in_header}\r\n"),
+            &echoed,
+        ),
         format!("SMTP {echoed}").into_bytes(),
     ];
     for body in bodies {
@@ -82,7 +97,12 @@ fn credentials_that_a_target_echoes_reach_no_output() {
         }
         let ended = run(&mut command);
         assert!(ended.exit == Some(1) || ended.exit == Some(3), "{ended:?}");
-        assert!(target.asked().iter().any(|a| a.header("Authorization-Token") == TOKEN));
+        assert!(
+            target
+                .asked()
+                .iter()
+                .any(|a| a.header("Authorization-Token") == TOKEN)
+        );
         let mut outputs = vec![("stdout", ended.stdout), ("stderr", ended.stderr)];
         for format in FORMATS {
             let path = folder.path().join(format!("report.{format}"));

@@ -45,7 +45,9 @@ impl Asked {
     /// The value of a header field.
     pub(crate) fn header(&self, name: &str) -> &str {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        let mut values = lines.filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v);
+        let mut values = lines
+            .filter(|(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, v)| v);
         values.next().unwrap_or_default()
     }
 }
@@ -138,7 +140,10 @@ impl Shared {
             let head = read_request(&mut socket)?;
             let asked = {
                 let mut all = self.asked.lock().expect("no holder panics");
-                let asked = Asked { number: all.len() + 1, head };
+                let asked = Asked {
+                    number: all.len() + 1,
+                    head,
+                };
                 all.push(asked.clone());
                 asked
             };

@@ -38,7 +38,10 @@ pub(crate) fn row(name: &'static str, acts: Vec<Act>, due: Due) -> Row {
 }
 
 fn flood(start: impl AsRef<[u8]>, rest: impl AsRef<[u8]>) -> Vec<Act> {
-    vec![Act::Send(start.as_ref().to_vec()), Act::Flood(rest.as_ref().to_vec())]
+    vec![
+        Act::Send(start.as_ref().to_vec()),
+        Act::Flood(rest.as_ref().to_vec()),
+    ]
 }
 
 fn held(start: impl AsRef<[u8]>) -> Vec<Act> {
@@ -49,7 +52,8 @@ fn drip(bytes: impl AsRef<[u8]>) -> Vec<Act> {
     vec![Act::Drip(bytes.as_ref().to_vec(), PAUSE)]
 }
 
-const CHUNKED: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+const CHUNKED: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
 const UNTIL_CLOSE: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n";
 
 /// Everything that a target can do to a request for the list of flows.
@@ -58,70 +62,288 @@ fn rows() -> Vec<Row> {
     let body = only_page("http://127.0.0.1").to_string();
     let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
     let one_by_one: String = body.chars().map(|c| chunk(&c.to_string())).collect();
-    let declared = |length: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}");
-    let noise: Vec<u8> = (0..64_u8).map(|n| n.wrapping_mul(89).wrapping_add(3)).collect();
+    let declared =
+        |length: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}");
+    let noise: Vec<u8> = (0..64_u8)
+        .map(|n| n.wrapping_mul(89).wrapping_add(3))
+        .collect();
     let coded = |coding: &str| answer("200 OK", &format!("Content-Encoding: {coding}\r\n"), &body);
     vec![
         // Connection and time.
         row("silent", vec![Act::Hold], Cause(&["timeout(first-byte)"])),
-        row("closes at once", vec![Act::Send(Vec::new())], Cause(&["empty-response"])),
+        row(
+            "closes at once",
+            vec![Act::Send(Vec::new())],
+            Cause(&["empty-response"]),
+        ),
         row("head drips", drip(ok(&body)), Cause(&["timeout(headers)"])),
-        row("head stops", held("HTTP/1.1 200 OK\r\nConte"), Cause(&["timeout(headers)"])),
-        row("body drips", [send(declared("9999")), drip("x".repeat(400))].concat(), Cause(&["timeout(body, "])),
-        row("half a body", held(declared("9999")), Cause(&["timeout(body, "])),
-        row("chunks stop", held(format!("{CHUNKED}{}", chunk(&body))), Cause(&["timeout(body, "])),
-        row("ends within the head", send("HTTP/1.1 200 OK\r\nConte"), Cause(&["truncated", "malformed-head"])),
-        row("ends within the body", send(declared("9999")), Cause(&["truncated"])),
+        row(
+            "head stops",
+            held("HTTP/1.1 200 OK\r\nConte"),
+            Cause(&["timeout(headers)"]),
+        ),
+        row(
+            "body drips",
+            [send(declared("9999")), drip("x".repeat(400))].concat(),
+            Cause(&["timeout(body, "]),
+        ),
+        row(
+            "half a body",
+            held(declared("9999")),
+            Cause(&["timeout(body, "]),
+        ),
+        row(
+            "chunks stop",
+            held(format!("{CHUNKED}{}", chunk(&body))),
+            Cause(&["timeout(body, "]),
+        ),
+        row(
+            "ends within the head",
+            send("HTTP/1.1 200 OK\r\nConte"),
+            Cause(&["truncated", "malformed-head"]),
+        ),
+        row(
+            "ends within the body",
+            send(declared("9999")),
+            Cause(&["truncated"]),
+        ),
         // Another protocol.
         row("ssh", send("SSH-2.0-OpenSSH_9.6\r\n"), Cause(&["not-http"])),
-        row("smtp", send("220 mail.example.invalid ESMTP\r\n"), Cause(&["not-http"])),
-        row("tls alert", send([21, 3, 3, 0, 2, 2, 40]), Cause(&["not-http"])),
-        row("http/2", send([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100]), Cause(&["not-http"])),
+        row(
+            "smtp",
+            send("220 mail.example.invalid ESMTP\r\n"),
+            Cause(&["not-http"]),
+        ),
+        row(
+            "tls alert",
+            send([21, 3, 3, 0, 2, 2, 40]),
+            Cause(&["not-http"]),
+        ),
+        row(
+            "http/2",
+            send([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100]),
+            Cause(&["not-http"]),
+        ),
         row("http/0.9", send(&body), Cause(&["not-http"])),
         row("noise", send(&noise), Cause(&["not-http"])),
-        row("endless noise", flood([], [0_u8; 4096]), Cause(&["not-http", "head-over-limit"])),
+        row(
+            "endless noise",
+            flood([], [0_u8; 4096]),
+            Cause(&["not-http", "head-over-limit"]),
+        ),
         // Heads.
-        row("http/9.9", send("HTTP/9.9 200 OK\r\nContent-Length: 0\r\n\r\n"), Cause(&["malformed-head", "not-http"])),
-        row("code 0", send("HTTP/1.1 0 OK\r\nContent-Length: 0\r\n\r\n"), Cause(&["malformed-head"])),
-        row("code -1", send("HTTP/1.1 -1 OK\r\nContent-Length: 0\r\n\r\n"), Cause(&["malformed-head"])),
-        row("code 999", send(answer("999 X", "", &body)), Cause(&["malformed-head"])),
-        row("endless header", flood("HTTP/1.1 200 OK\r\nX: ", "x".repeat(4096)), Cause(&["head-over-limit"])),
-        row("endless headers", flood("HTTP/1.1 200 OK\r\n", "X: y\r\n".repeat(99)), Cause(&["head-over-limit"])),
-        row("5,000 cookies", send(answer("200 OK", &"Set-Cookie: a=b\r\n".repeat(5000), &body)), Cause(&["head-over-limit"])),
-        row("NUL in a header", send(answer("200 OK", "X: a\0b\r\n", &body)), Cause(&["malformed-head"])),
-        row("endless 1xx", flood([], "HTTP/1.1 100 Continue\r\n\r\n"), Cause(&["interim-over-limit"])),
-        row("three 1xx", [send("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(3)), send(ok(&body))].concat(), Fine),
-        row("101", send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"), Fails("status 101")),
-        row("204", send("HTTP/1.1 204 No Content\r\n\r\n"), Fails("204 without a body")),
-        row("304", send("HTTP/1.1 304 Not Modified\r\n\r\n"), Cause(&["redirect 304"])),
-        row("302 to elsewhere", send(answer("302 Found", "Location: http://127.0.0.1:9/x\r\n", "")), Cause(&["redirect 302"])),
-        row("302 to nowhere", send(answer("302 Found", "", "")), Cause(&["redirect 302"])),
-        row("302 to a file", send(answer("302 Found", "Location: file:///etc/passwd\r\n", "")), Cause(&["redirect 302"])),
-        row("429 for ever", send(answer("429 Too Many Requests", "Retry-After: 99999999999\r\n", "")), Nothing("rate limited (429)")),
-        row("503", send(answer("503 Service Unavailable", "Retry-After: -1\r\n", "")), Fails("status 503")),
+        row(
+            "http/9.9",
+            send("HTTP/9.9 200 OK\r\nContent-Length: 0\r\n\r\n"),
+            Cause(&["malformed-head", "not-http"]),
+        ),
+        row(
+            "code 0",
+            send("HTTP/1.1 0 OK\r\nContent-Length: 0\r\n\r\n"),
+            Cause(&["malformed-head"]),
+        ),
+        row(
+            "code -1",
+            send("HTTP/1.1 -1 OK\r\nContent-Length: 0\r\n\r\n"),
+            Cause(&["malformed-head"]),
+        ),
+        row(
+            "code 999",
+            send(answer("999 X", "", &body)),
+            Cause(&["malformed-head"]),
+        ),
+        row(
+            "endless header",
+            flood("HTTP/1.1 200 OK\r\nX: ", "x".repeat(4096)),
+            Cause(&["head-over-limit"]),
+        ),
+        row(
+            "endless headers",
+            flood("HTTP/1.1 200 OK\r\n", "X: y\r\n".repeat(99)),
+            Cause(&["head-over-limit"]),
+        ),
+        row(
+            "5,000 cookies",
+            send(answer("200 OK", &"Set-Cookie: a=b\r\n".repeat(5000), &body)),
+            Cause(&["head-over-limit"]),
+        ),
+        row(
+            "NUL in a header",
+            send(answer("200 OK", "X: a\0b\r\n", &body)),
+            Cause(&["malformed-head"]),
+        ),
+        row(
+            "endless 1xx",
+            flood([], "HTTP/1.1 100 Continue\r\n\r\n"),
+            Cause(&["interim-over-limit"]),
+        ),
+        row(
+            "three 1xx",
+            [
+                send("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(3)),
+                send(ok(&body)),
+            ]
+            .concat(),
+            Fine,
+        ),
+        row(
+            "101",
+            send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
+            Fails("status 101"),
+        ),
+        row(
+            "204",
+            send("HTTP/1.1 204 No Content\r\n\r\n"),
+            Fails("204 without a body"),
+        ),
+        row(
+            "304",
+            send("HTTP/1.1 304 Not Modified\r\n\r\n"),
+            Cause(&["redirect 304"]),
+        ),
+        row(
+            "302 to elsewhere",
+            send(answer(
+                "302 Found",
+                "Location: http://127.0.0.1:9/x\r\n",
+                "",
+            )),
+            Cause(&["redirect 302"]),
+        ),
+        row(
+            "302 to nowhere",
+            send(answer("302 Found", "", "")),
+            Cause(&["redirect 302"]),
+        ),
+        row(
+            "302 to a file",
+            send(answer("302 Found", "Location: file:///etc/passwd\r\n", "")),
+            Cause(&["redirect 302"]),
+        ),
+        row(
+            "429 for ever",
+            send(answer(
+                "429 Too Many Requests",
+                "Retry-After: 99999999999\r\n",
+                "",
+            )),
+            Nothing("rate limited (429)"),
+        ),
+        row(
+            "503",
+            send(answer("503 Service Unavailable", "Retry-After: -1\r\n", "")),
+            Fails("status 503"),
+        ),
         // Framing.
-        row("length too long", send(declared("99999999999")), Cause(&["truncated", "body-over-limit"])),
+        row(
+            "length too long",
+            send(declared("99999999999")),
+            Cause(&["truncated", "body-over-limit"]),
+        ),
         row("length too short", send(declared("5")), Cause(&["framing"])),
-        row("length negative", send(declared("-1")), Cause(&["framing", "malformed-head"])),
-        row("length 2^64", send(declared("18446744073709551616")), Cause(&["framing", "body-over-limit"])),
-        row("two lengths", send(declared("5\r\nContent-Length: 6")), Cause(&["framing"])),
-        row("length and chunked", send(format!("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n", chunk(&body))), Fine),
-        row("unknown transfer coding", send(answer("200 OK", "Transfer-Encoding: gzip\r\n", &body)), Cause(&["framing"])),
-        row("chunk without a number", send(format!("{CHUNKED}xyz\r\n{body}")), Cause(&["framing"])),
-        row("chunk of -1", send(format!("{CHUNKED}-1\r\n{body}")), Cause(&["framing"])),
-        row("chunk of 2^64", send(format!("{CHUNKED}10000000000000000\r\n{body}")), Cause(&["framing", "body-over-limit"])),
-        row("chunks without an end", send(format!("{CHUNKED}{}", chunk(&body))), Cause(&["truncated", "framing"])),
-        row("chunks of one byte", send(format!("{CHUNKED}{one_by_one}0\r\n\r\n")), Fine),
-        row("endless chunks", flood(CHUNKED, chunk(&" ".repeat(65_536))), Cause(&["body-over-limit", "timeout(body, "])),
-        row("endless body", flood(UNTIL_CLOSE, " ".repeat(65_536)), Cause(&["body-over-limit", "timeout(body, "])),
-        row("endless chunk extension", flood(format!("{CHUNKED}5;"), "x".repeat(4096)), Cause(&["framing"])),
-        row("endless trailers", flood(format!("{CHUNKED}{}0\r\n", chunk(&body)), "X: y\r\n"), Cause(&["framing"])),
-        row("no length, then the end", send(format!("{UNTIL_CLOSE}{body}")), Fine),
-        row("a second answer", [send(ok(&body)), send(ok("{}"))].concat(), Fine),
+        row(
+            "length negative",
+            send(declared("-1")),
+            Cause(&["framing", "malformed-head"]),
+        ),
+        row(
+            "length 2^64",
+            send(declared("18446744073709551616")),
+            Cause(&["framing", "body-over-limit"]),
+        ),
+        row(
+            "two lengths",
+            send(declared("5\r\nContent-Length: 6")),
+            Cause(&["framing"]),
+        ),
+        row(
+            "length and chunked",
+            send(format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n",
+                chunk(&body)
+            )),
+            Fine,
+        ),
+        row(
+            "unknown transfer coding",
+            send(answer("200 OK", "Transfer-Encoding: gzip\r\n", &body)),
+            Cause(&["framing"]),
+        ),
+        row(
+            "chunk without a number",
+            send(format!("{CHUNKED}xyz\r\n{body}")),
+            Cause(&["framing"]),
+        ),
+        row(
+            "chunk of -1",
+            send(format!("{CHUNKED}-1\r\n{body}")),
+            Cause(&["framing"]),
+        ),
+        row(
+            "chunk of 2^64",
+            send(format!("{CHUNKED}10000000000000000\r\n{body}")),
+            Cause(&["framing", "body-over-limit"]),
+        ),
+        row(
+            "chunks without an end",
+            send(format!("{CHUNKED}{}", chunk(&body))),
+            Cause(&["truncated", "framing"]),
+        ),
+        row(
+            "chunks of one byte",
+            send(format!("{CHUNKED}{one_by_one}0\r\n\r\n")),
+            Fine,
+        ),
+        row(
+            "endless chunks",
+            flood(CHUNKED, chunk(&" ".repeat(65_536))),
+            Cause(&["body-over-limit", "timeout(body, "]),
+        ),
+        row(
+            "endless body",
+            flood(UNTIL_CLOSE, " ".repeat(65_536)),
+            Cause(&["body-over-limit", "timeout(body, "]),
+        ),
+        row(
+            "endless chunk extension",
+            flood(format!("{CHUNKED}5;"), "x".repeat(4096)),
+            Cause(&["framing"]),
+        ),
+        row(
+            "endless trailers",
+            flood(format!("{CHUNKED}{}0\r\n", chunk(&body)), "X: y\r\n"),
+            Cause(&["framing"]),
+        ),
+        row(
+            "no length, then the end",
+            send(format!("{UNTIL_CLOSE}{body}")),
+            Fine,
+        ),
+        row(
+            "a second answer",
+            [send(ok(&body)), send(ok("{}"))].concat(),
+            Fine,
+        ),
         // Codings that nobody asked for.
-        row("gzip that is none", send(coded("gzip")), Fails("Content-Encoding gzip")),
-        row("gzip", send(answer("200 OK", "Content-Encoding: gzip\r\n", [0x1f, 0x8b, 8, 0, 0, 0, 0, 0])), Fails("Content-Encoding gzip")),
-        row("layers of codings", send(coded("gzip, gzip, br")), Fails("Content-Encoding gzip, gzip, br")),
+        row(
+            "gzip that is none",
+            send(coded("gzip")),
+            Fails("Content-Encoding gzip"),
+        ),
+        row(
+            "gzip",
+            send(answer(
+                "200 OK",
+                "Content-Encoding: gzip\r\n",
+                [0x1f, 0x8b, 8, 0, 0, 0, 0, 0],
+            )),
+            Fails("Content-Encoding gzip"),
+        ),
+        row(
+            "layers of codings",
+            send(coded("gzip, gzip, br")),
+            Fails("Content-Encoding gzip, gzip, br"),
+        ),
         row("identity", send(coded("identity")), Fine),
     ]
 }
@@ -134,27 +356,54 @@ fn hostile_from(first: usize, acts: Vec<Act>) -> Target {
             return acts.clone();
         }
         let origin = format!("http://{}", asked.header("Host"));
-        let next = format!("{origin}/flow/v1/Flows?PageSize=2&Page={0}&PageToken=t{0}", asked.number);
+        let next = format!(
+            "{origin}/flow/v1/Flows?PageSize=2&Page={0}&PageToken=t{0}",
+            asked.number
+        );
         let page = page(&origin, asked.number - 1, Some(&next));
         vec![Act::Send(ok(page.to_string())), Act::Keep]
     })
 }
 
 pub(crate) fn check(name: &str, judged: &Judged, due: Due) {
-    let Judged { ended, record, json } = judged;
+    let Judged {
+        ended,
+        record,
+        json,
+    } = judged;
     let (exit, words): (i32, &[&str]) = match due {
         Due::Cause(words) => (3, words),
         Due::Fails(ref word) => (1, std::slice::from_ref(word)),
         Due::Nothing(ref word) => (4, std::slice::from_ref(word)),
         Due::Fine => (0, &[""]),
     };
-    assert_eq!(ended.exit, Some(exit), "{name}: {}{}", ended.stdout, ended.stderr);
-    assert!(words.iter().any(|w| json.contains(w)), "{name}: none of {words:?} in {}", ended.stdout);
+    assert_eq!(
+        ended.exit,
+        Some(exit),
+        "{name}: {}{}",
+        ended.stdout,
+        ended.stderr
+    );
+    assert!(
+        words.iter().any(|w| json.contains(w)),
+        "{name}: none of {words:?} in {}",
+        ended.stdout
+    );
     assert_eq!(record["complete"], true, "{name}");
-    assert_eq!(record["scenarios"].as_array().map(Vec::len), Some(1), "{name}");
-    let seconds = record["scenarios"][0]["seconds"].as_f64().expect("a number");
+    assert_eq!(
+        record["scenarios"].as_array().map(Vec::len),
+        Some(1),
+        "{name}"
+    );
+    let seconds = record["scenarios"][0]["seconds"]
+        .as_f64()
+        .expect("a number");
     assert!(seconds <= SECONDS_MAX, "{name}: {seconds} s");
-    assert!(ended.peak_kib <= PEAK_KIB_MAX, "{name}: {} KiB", ended.peak_kib);
+    assert!(
+        ended.peak_kib <= PEAK_KIB_MAX,
+        "{name}: {} KiB",
+        ended.peak_kib
+    );
 }
 
 /// Does the work for every row, a few side by side; all that fail are told.
@@ -191,7 +440,12 @@ fn targets_that_misbehave_from_the_third_request() {
     each(&every_third, |row| {
         let target = hostile_from(3, row.acts.clone());
         let judged = judge(&target, "flow/read-flows/walk");
-        assert!(target.asked().len() >= 3, "{}: {:?}", row.name, target.asked());
+        assert!(
+            target.asked().len() >= 3,
+            "{}: {:?}",
+            row.name,
+            target.asked()
+        );
         check(row.name, &judged, row.due);
     });
 }
@@ -209,13 +463,27 @@ fn nobody_listens() {
     let address = listener.local_addr().expect("bound").to_string();
     drop(listener);
     let folder = crate::hostile::command::folder();
-    let judged = crate::hostile::command::judge_in(folder.path(), &format!("flow=http://{address}/flow"), "flow/*");
-    let Judged { ended, record, json } = judged;
+    let judged = crate::hostile::command::judge_in(
+        folder.path(),
+        &format!("flow=http://{address}/flow"),
+        "flow/*",
+    );
+    let Judged {
+        ended,
+        record,
+        json,
+    } = judged;
     assert_eq!(ended.exit, Some(3), "{ended:?}");
-    assert!(json.contains(&format!("connect to {address}")) && json.contains("(os error"), "{ended:?}");
+    assert!(
+        json.contains(&format!("connect to {address}")) && json.contains("(os error"),
+        "{ended:?}"
+    );
     assert_eq!(record["complete"], true);
     let counts = &record["summary"]["rules"];
-    assert!(counts["inconclusive"].as_u64() > Some(0) && counts["pass"] == 0 && counts["fail"] == 0, "{counts}");
+    assert!(
+        counts["inconclusive"].as_u64() > Some(0) && counts["pass"] == 0 && counts["fail"] == 0,
+        "{counts}"
+    );
     let seconds = record["summary"]["seconds"].as_f64().expect("a number");
     assert!(seconds < 1.0, "given up soon: {seconds} s");
 }
