@@ -8,6 +8,9 @@ use rand::Rng;
 pub const SID_LENGTH: usize = 34;
 
 /// Draws a fresh SID with the given two-letter prefix; the digits are lower case.
+///
+/// # Panics
+/// Never: a nibble is always a hexadecimal digit.
 pub fn new_sid(prefix: &str, rng: &mut impl Rng) -> String {
     let digits: [u8; 16] = std::array::from_fn(|_| (rng.next_u32() & 0xff) as u8);
     let mut sid = String::with_capacity(SID_LENGTH);

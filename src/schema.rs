@@ -151,6 +151,7 @@ impl Schemas {
 impl Defect {
     /// The same, told at the unlisted field that has nearly the missing one's name; `at` is where
     /// the judged value stands in the representation `whole` of the schema `root`.
+    #[must_use]
     pub fn renamed_in(mut self, root: &Value, whole: &Value, at: &str) -> Self {
         self.pointer.insert_str(0, at);
         if self.kind == "missing-field"
@@ -348,9 +349,9 @@ fn misfits_in_parts(validator: &Validator, value: &Value) -> Vec<Defect> {
             let shown = Value::Object(shown.collect());
             if !validator.is_valid(&shown) {
                 let mut found = listed(&shown);
-                found
-                    .iter_mut()
-                    .for_each(|defect| defect.shift(&json::join("", of), from));
+                for defect in &mut found {
+                    defect.shift(&json::join("", of), from);
+                }
                 return found;
             }
         }
@@ -921,14 +922,14 @@ mod tests {
                     for (key, value) in members {
                         match (key.as_str(), value.as_str()) {
                             (RULE_KEY | OTHER_FIELDS_KEY, Some(rule)) => {
-                                found.push(rule.to_owned())
+                                found.push(rule.to_owned());
                             }
                             _ => names(value, found),
                         }
                     }
                 }
                 Value::Array(items) => items.iter().for_each(|item| names(item, found)),
-                _ => {}
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
             }
         }
         for kind in rulebook().kinds.values() {

@@ -250,7 +250,7 @@ pub struct RunRecord {
     pub scenarios: Vec<ScenarioResult>,
 }
 
-/// One thing that happened in a run; consoles, progress, JUnit and the record consume the stream.
+/// One thing that happened in a run; consoles, progress, `JUnit` and the record consume the stream.
 #[derive(Clone, Debug)]
 pub enum RunEvent {
     /// The plan is made: that many scenarios will run.

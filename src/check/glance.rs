@@ -277,6 +277,10 @@ impl<'a> Compiler<'a> {
         Some(object)
     }
 
+    #[expect(
+        clippy::option_option,
+        reason = "outside: can it be told at a glance; inside: may there be any"
+    )]
     /// What members that no schema lists may be; inner none where there may not be any.
     fn others(
         &mut self,
@@ -434,7 +438,7 @@ fn understand(keyword: &str, value: &Value, types: &mut u8, text: &mut Text) -> 
         "minLength" => {
             text.characters_min = text
                 .characters_min
-                .max(usize::try_from(value.as_u64()?).ok()?)
+                .max(usize::try_from(value.as_u64()?).ok()?);
         }
         "maxLength" => {
             let limit = usize::try_from(value.as_u64()?).ok()?;
@@ -823,7 +827,7 @@ impl<'a> Tokens<'a> {
     fn string(&mut self) -> Option<()> {
         self.at += 1;
         loop {
-            match self.to_mark()? {
+            match self.next_mark()? {
                 b'"' => {
                     self.at += 1;
                     return Some(());
@@ -847,7 +851,7 @@ impl<'a> Tokens<'a> {
     fn plain_string(&mut self) -> Option<&'a str> {
         self.at += 1;
         let start = self.at;
-        if self.to_mark()? != b'"' {
+        if self.next_mark()? != b'"' {
             return None;
         }
         self.at += 1;
@@ -855,7 +859,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Goes on to the next quote, backslash or control character.
-    fn to_mark(&mut self) -> Option<u8> {
+    fn next_mark(&mut self) -> Option<u8> {
         while let Some(chunk) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
             let word = u64::from_le_bytes(*chunk);
             let marks = equal_bytes(word, b'"') | equal_bytes(word, b'\\') | control_bytes(word);
@@ -1179,7 +1183,7 @@ mod tests {
         fn marks_are_found_wherever_they_stand(text in "[ -~\u{e9}\u{4e00}\t]{0,40}") {
             let mut scratch = Scratch::default();
             let mut tokens = Tokens { text: &text, bytes: text.as_bytes(), at: 0, scratch: &mut scratch };
-            let found = tokens.to_mark().map(|_| tokens.at);
+            let found = tokens.next_mark().map(|_| tokens.at);
             prop_assert_eq!(found, text.bytes().position(|b| matches!(b, b'"' | b'\\') || b < b' '));
         }
     }

@@ -171,10 +171,10 @@ impl File<'_> {
         let mut request = Request::new(&entry.request.method.to_ascii_uppercase(), target);
         request.headers = headers(&entry.request.headers);
         if let Some(data) = entry.request.post_data {
-            if request.headers.get("Content-Type").is_none() {
-                if let Some(media_type) = &data.mime_type {
-                    request.headers.set("Content-Type", media_type.clone());
-                }
+            if request.headers.get("Content-Type").is_none()
+                && let Some(media_type) = &data.mime_type
+            {
+                request.headers.set("Content-Type", media_type.clone());
             }
             request.body = data.bytes()?;
         }
@@ -435,14 +435,11 @@ impl PostData {
 impl RecordedResponse {
     /// The answer; why there is none where none was recorded.
     fn into_response(self) -> Result<Result<Response, String>, String> {
-        let status = match u16::try_from(self.status) {
-            Ok(status @ 100..=999) => status,
-            Ok(_) | Err(_) => {
-                return Ok(Err(format!(
-                    "no answer was recorded (status {})",
-                    self.status
-                )));
-            }
+        let Ok(status @ 100..=999) = u16::try_from(self.status) else {
+            return Ok(Err(format!(
+                "no answer was recorded (status {})",
+                self.status
+            )));
         };
         let mut headers = headers(&self.headers);
         if let (None, Some(media_type)) = (headers.get("Content-Type"), &self.content.mime_type) {
@@ -696,9 +693,10 @@ mod tests {
             .collect();
         let sessions =
             Offline::in_process(0, fault.into_iter().collect(), BTreeSet::new(), targets);
-        static PLANNED: OnceLock<Vec<Planned<'static>>> = OnceLock::new();
-        let planned = PLANNED.get_or_init(|| plan::all(rulebook()));
-        let planned = planned.iter().find(|p| p.scenario.id == scenario).unwrap();
+        let planned = planned()
+            .iter()
+            .find(|p| p.scenario.id == scenario)
+            .unwrap();
         let session = sessions.open(planned).unwrap();
         let schemas = Schemas::default();
         let calm = AtomicBool::new(false);
@@ -712,6 +710,12 @@ mod tests {
             &calm,
         );
         (story.evidence.exchanges, story.evidence.configured)
+    }
+
+    /// The plan, made once for all tests.
+    fn planned() -> &'static [Planned<'static>] {
+        static PLANNED: OnceLock<Vec<Planned<'static>>> = OnceLock::new();
+        PLANNED.get_or_init(|| plan::all(rulebook()))
     }
 
     #[test]
@@ -801,7 +805,7 @@ mod tests {
         let unrecorded = execution(|e| e["response"]["content"] = json!({"size": 99}));
         let blocked = execution(|e| e["response"]["status"] = json!(0));
         let refused = execution(|e| {
-            e["response"] = json!({"status": 404, "content": {"size": 0, "text": ""}})
+            e["response"] = json!({"status": 404, "content": {"size": 0, "text": ""}});
         });
         let (checker, result) = check(&har(&[unrecorded, blocked, refused]), &[]);
         result.unwrap();

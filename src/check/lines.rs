@@ -33,7 +33,8 @@ pub(super) struct Judged {
 /// standard input has none, by its first lines.
 pub(super) fn begin(name: &str, source: &mut dyn Read) -> io::Result<(Vec<u8>, bool)> {
     let mut start = Vec::new();
-    if name.ends_with(".ndjson") || name.ends_with(".jsonl") {
+    let extension = std::path::Path::new(name).extension();
+    if extension.is_some_and(|e| e == "ndjson" || e == "jsonl") {
         return Ok((start, true));
     }
     if name != super::STANDARD_INPUT {
@@ -235,9 +236,11 @@ impl Reader<'_> {
         let line = self.line;
         loop {
             if !self.is_done && buffer.len() < BLOCK_BYTES {
-                let wanted = (BLOCK_BYTES - buffer.len()) as u64;
-                self.is_done =
-                    (&mut *self.source).take(wanted).read_to_end(&mut buffer)? < wanted as usize;
+                let wanted = BLOCK_BYTES - buffer.len();
+                let read = (&mut *self.source)
+                    .take(wanted as u64)
+                    .read_to_end(&mut buffer)?;
+                self.is_done = read < wanted;
             }
             if self.is_done {
                 return Ok((!buffer.is_empty()).then_some((line, buffer)));
@@ -257,9 +260,11 @@ impl Reader<'_> {
                 self.line += 1;
                 return Ok(Some((line, Vec::new())));
             }
-            let wanted = buffer.len() as u64;
-            self.is_done =
-                (&mut *self.source).take(wanted).read_to_end(&mut buffer)? < wanted as usize;
+            let wanted = buffer.len();
+            let read = (&mut *self.source)
+                .take(wanted as u64)
+                .read_to_end(&mut buffer)?;
+            self.is_done = read < wanted;
         }
     }
 

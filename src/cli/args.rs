@@ -278,7 +278,7 @@ pub enum ExportFormat {
     Asyncapi,
     /// JSON Schema 2020-12, a self-contained file of each representation and request body.
     Jsonschema,
-    /// WireMock stub mappings, one of each operation.
+    /// `WireMock` stub mappings, one of each operation.
     Wiremock,
     /// A Postman collection 2.1 of every operation's happy path, which runs against `serve`.
     Postman,

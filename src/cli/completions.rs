@@ -4,6 +4,7 @@ use super::args::{Cli, CompletionsArgs};
 use super::{Done, Exit, Failure, say};
 use clap::CommandFactory;
 
+#[expect(clippy::unnecessary_wraps, reason = "commands all have one shape")]
 pub(super) fn completions(args: &CompletionsArgs) -> Done {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "conformant", &mut script);

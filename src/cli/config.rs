@@ -391,10 +391,10 @@ impl Reader {
             .url
             .map(|url| self.fill(&at("url"), &url))
             .unwrap_or_default();
-        if !url.is_empty() {
-            if let Err(why) = crate::transport::BaseUrl::parse(&url) {
-                self.problems.push(format!("{}: {url}: {why}", at("url")));
-            }
+        if !url.is_empty()
+            && let Err(why) = crate::transport::BaseUrl::parse(&url)
+        {
+            self.problems.push(format!("{}: {url}: {why}", at("url")));
         }
         let from_environment = |key: &str| environment(&format!("CONFORMANT_{upper}_{key}"));
         let username =

@@ -190,7 +190,7 @@ fn complain(failure: &Failure) {
     match failure {
         Failure::Usage(why) | Failure::Trouble(why) => note(&format!("error: {why}")),
         Failure::Problems(problems) => {
-            for problem in problems.iter() {
+            for problem in problems {
                 let mut text = String::new();
                 let handler = miette::GraphicalReportHandler::new_themed(theme());
                 if handler.render_report(&mut text, problem).is_ok() {

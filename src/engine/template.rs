@@ -149,10 +149,10 @@ impl<'a> Scope<'a> {
 
     /// Fills in a text; one that is a single interpolation keeps the value's type.
     pub(super) fn fill_text(&self, text: &str) -> Result<Value, TemplateError> {
-        if let Some(name) = text.strip_prefix("${").and_then(|t| t.strip_suffix('}')) {
-            if !name.contains("${") {
-                return self.lookup(name);
-            }
+        if let Some(name) = text.strip_prefix("${").and_then(|t| t.strip_suffix('}'))
+            && !name.contains("${")
+        {
+            return self.lookup(name);
         }
         let mut filled = String::new();
         let mut rest = text;
@@ -162,9 +162,13 @@ impl<'a> Scope<'a> {
             };
             filled.push_str(&rest[..start]);
             let value = self.lookup(&rest[start + 2..start + end])?;
-            match value {
-                Value::String(text) => filled.push_str(&text),
-                other => filled.push_str(&other.to_string()),
+            match &value {
+                Value::String(text) => filled.push_str(text),
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::Array(_)
+                | Value::Object(_) => filled.push_str(&value.to_string()),
             }
             rest = &rest[start + end + 1..];
         }

@@ -119,7 +119,7 @@ fn written(case: &Case<'_>, rule: &Rule, check: &Check, judgement: &mut Judgemen
         // Judged with the statement or the payload they belong to.
         Check::Story {} | Check::Conforms { .. } | Check::PresentOnlyWhen { .. } => {}
         Check::Configured { kind, at, key } => {
-            configured::judge(case, rule, kind, at, key, judgement)
+            configured::judge(case, rule, kind, at, key, judgement);
         }
         Check::AtMostAfter {
             kind,
@@ -228,7 +228,7 @@ fn written(case: &Case<'_>, rule: &Rule, check: &Check, judgement: &mut Judgemen
             never_after::judge(case, rule, after, operation, parameters, judgement);
         }
         Check::OneSpelling { kind, at, of } => {
-            one_spelling::judge(case, rule, kind, at, of, judgement)
+            one_spelling::judge(case, rule, kind, at, of, judgement);
         }
     }
 }

@@ -215,6 +215,21 @@ pub struct OpenPointEntry {
 }
 
 impl Rule {
+    /// Where the property stands that it is about, `*` for array items.
+    pub fn pointer(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::Property { pointer, .. } => Some(pointer),
+            Origin::NoOtherFields { .. }
+            | Origin::Operation { .. }
+            | Origin::Parameter { .. }
+            | Origin::Credentials { .. }
+            | Origin::ListKey { .. }
+            | Origin::ListWalk { .. }
+            | Origin::Written(_)
+            | Origin::Either => None,
+        }
+    }
+
     /// The kind of representation that it judges, where it judges one.
     pub fn kind(&self) -> Option<&str> {
         match &self.origin {

@@ -446,10 +446,9 @@ impl Mangle for Mangler<'_> {
             pointer,
             mutation,
         } = self.rewrite
+            && broken == kind
         {
-            if broken == kind {
-                mutation.apply(document, pointer);
-            }
+            mutation.apply(document, pointer);
         }
     }
 }

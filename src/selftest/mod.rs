@@ -177,13 +177,13 @@ impl Selftest<'_> {
             }
         }
         let wanted = |id: &str| self.filters.is_empty() || self.filters.iter().any(|f| glob(f, id));
-        trials.retain(|trial| wanted(&trial.id()) && self.can_show(trial, clean));
+        trials.retain(|trial| wanted(&trial.id()) && Self::can_show(trial, clean));
         trials
     }
 
     /// Whether any scenario gives a generated fault something to change; the rules behind those that
     /// cannot show are dead unless something else kills them.
-    fn can_show(&self, trial: &Trial, clean: &[Clean]) -> bool {
+    fn can_show(trial: &Trial, clean: &[Clean]) -> bool {
         match trial {
             Trial::Rewrite(rewrite) => clean
                 .iter()

@@ -199,11 +199,12 @@ pub(super) fn of_property(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec
     if found.has("enum") {
         mutations.push(Mutation::Foreign);
     }
-    if let Some(pattern) = found.text("pattern") {
-        if pattern.contains("{32}") {
-            mutations.push(Mutation::Cut);
-            mutations.push(Mutation::Prefix);
-        }
+    if found
+        .text("pattern")
+        .is_some_and(|pattern| pattern.contains("{32}"))
+    {
+        mutations.push(Mutation::Cut);
+        mutations.push(Mutation::Prefix);
     }
     if found.has("format") || found.has("contentMediaType") {
         mutations.push(Mutation::Format);
@@ -230,14 +231,8 @@ pub(super) fn closed_at(rulebook: &Rulebook, kind: &str, rule: &str) -> String {
     rulebook
         .rules
         .values()
-        .find_map(|r| match &r.origin {
-            crate::rulebook::Origin::Property { kind: k, pointer }
-                if k == kind && r.id == format!("{kind}{inner}") =>
-            {
-                Some(pointer.clone())
-            }
-            _ => None,
-        })
+        .filter(|r| r.id == format!("{kind}{inner}") && r.kind() == Some(kind))
+        .find_map(|r| r.pointer().map(str::to_owned))
         .unwrap_or_default()
 }
 

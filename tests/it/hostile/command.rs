@@ -208,7 +208,7 @@ pub(crate) fn reports(folder: &Path, ended: &Ended) -> (String, Value) {
     (json, record)
 }
 
-/// Test cases of a well-formed JUnit report.
+/// Test cases of a well-formed `JUnit` report.
 fn cases_of(xml: &str) -> usize {
     use quick_xml::events::Event;
     let mut reader = quick_xml::Reader::from_str(xml);
@@ -219,7 +219,7 @@ fn cases_of(xml: &str) -> usize {
             .expect("the JUnit report is well-formed")
         {
             Event::Start(tag) | Event::Empty(tag) if tag.name().as_ref() == "testcase" => {
-                cases += 1
+                cases += 1;
             }
             Event::Eof => return cases,
             _ => {}

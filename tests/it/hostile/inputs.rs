@@ -31,7 +31,7 @@ fn bomb() -> String {
         let below = format!("*a{}", level - 1);
         text.push_str(&format!(
             "a{level}: &a{level} [{}]\n",
-            vec![below.as_str(); 9].join(",")
+            [below.as_str(); 9].join(",")
         ));
     }
     text

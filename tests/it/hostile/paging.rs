@@ -138,7 +138,7 @@ fn links_to_anywhere_else_are_told_and_never_followed() {
         check(&shown, &judged, Due::Fails(why));
         assert_eq!(target.asked().len(), 1, "{shown}");
     }
-    let same_authority = linked(move |origin, _| format!("{}@{authority}/flow", origin));
+    let same_authority = linked(move |origin, _| format!("{origin}@{authority}/flow"));
     check(
         "userinfo",
         &walk(&same_authority),
