@@ -156,6 +156,8 @@ switches! {
         ChatServiceLinksWrong = "chat/service-links-wrong": "A service's links lead nowhere.",
         ChatListedServiceDiffers = "chat/listed-service-differs": "A listed service has another default role than a fetched one.",
         ChatFetchedServiceMoves = "chat/fetched-service-moves": "A fetch shows another creation of a service than the answer before it.",
+        ChatFetchedSidChanges = "chat/fetched-sid-changes": "A fetched service, role, invite, webhook or binding shows another SID than it is fetched by.",
+        ChatUpdatedSidChanges = "chat/updated-sid-changes": "An updated service or webhook shows another SID than it is updated by.",
         // chat: channels
         ChatCreateChannelHeaderRefused = "chat/create-channel-header-refused": "Creating a channel with the webhook header is refused.",
         ChatChannelFriendlyNameUnbounded = "chat/channel-friendly-name-unbounded": "A channel's friendly name of more than 64 characters is taken.",
@@ -433,6 +435,7 @@ switches! {
         MediaServiceSidWrong = "media/service-sid-wrong": "Media name another service than their own.",
         MediaLinksWrong = "media/links-wrong": "The links of media lead nowhere.",
         MediaFetchedMoves = "media/fetched-moves": "A fetch shows another creation of media than the answer before it.",
+        MediaFetchedSidChanges = "media/fetched-sid-changes": "Retrieved media show another SID than they are retrieved by.",
         MediaContentSizeOfBody = "media/content-size-of-body": "Content-Size must be the size of the request body in place of the file.",
         // auth
         AuthEmailNotRequired = "auth/email-not-required": "A user is created without an e-mail.",

@@ -163,7 +163,8 @@ pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {
     let binding = service.bindings.find(sid, false)?;
     let value = binding.represent(service, core);
     let moves = ("date_created", Fault::ChatFetchedBindingMoves);
-    Ok(core.ok(&misstate(core, value, &[moves])))
+    let changes = ("sid", Fault::ChatFetchedSidChanges);
+    Ok(core.ok(&misstate(core, value, &[moves, changes])))
 }
 
 /// Lists the bindings of a service.
@@ -246,7 +247,8 @@ pub(super) fn fetch_of_user(service: &Service, core: &Core, user: &str, sid: &st
     let binding = find_of_user(service, core, user, sid, unknown)?;
     let value = binding.represent_of_user(service, core);
     let moves = ("date_created", Fault::ChatFetchedUserBindingMoves);
-    Ok(core.ok(&misstate(core, value, &[moves])))
+    let changes = ("sid", Fault::ChatFetchedSidChanges);
+    Ok(core.ok(&misstate(core, value, &[moves, changes])))
 }
 
 /// Lists the bindings of a user.

@@ -127,5 +127,6 @@ pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) ->
     let invite = channel.invites.find(sid, false)?;
     let value = invite.represent(service, channel, core);
     let moves = ("date_created", Fault::ChatFetchedInviteMoves);
-    Ok(core.ok(&misstate(core, value, &[moves])))
+    let changes = ("sid", Fault::ChatFetchedSidChanges);
+    Ok(core.ok(&misstate(core, value, &[moves, changes])))
 }

@@ -220,7 +220,8 @@ pub(super) fn fetch(service: &Service, core: &Core, call: &Call<'_>, sid: &str) 
     let media = service.media.find(sid, false)?;
     let value = media.represent(service, core, call.now);
     let moves = ("date_created", Fault::MediaFetchedMoves);
-    Ok(core.ok(&misstate(core, value, &[moves])))
+    let changes = ("sid", Fault::MediaFetchedSidChanges);
+    Ok(core.ok(&misstate(core, value, &[moves, changes])))
 }
 
 /// Serves the bytes behind the `content` link.

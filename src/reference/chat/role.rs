@@ -166,5 +166,6 @@ pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {
     let role = service.roles.find(sid, false)?;
     let value = role.represent(service, core);
     let moves = ("date_created", Fault::ChatFetchedRoleMoves);
-    Ok(core.ok(&misstate(core, value, &[moves])))
+    let changes = ("sid", Fault::ChatFetchedSidChanges);
+    Ok(core.ok(&misstate(core, value, &[moves, changes])))
 }

@@ -237,7 +237,8 @@ pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call
 pub(super) fn fetch(service: &Service, core: &Core) -> Response {
     let value = service.represent(core);
     let moves = ("date_created", Fault::ChatFetchedServiceMoves);
-    core.ok(&misstate(core, value, &[moves]))
+    let changes = ("sid", Fault::ChatFetchedSidChanges);
+    core.ok(&misstate(core, value, &[moves, changes]))
 }
 
 /// Lists the services.
@@ -283,7 +284,8 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
     if !core.fails(Fault::ChatUpdateServiceDateStuck) {
         service.updated = call.now;
     }
-    let answer = core.ok(&service.represent(core));
+    let changes = ("sid", Fault::ChatUpdatedSidChanges);
+    let answer = core.ok(&misstate(core, service.represent(core), &[changes]));
     if core.fails(Fault::ChatUpdateServiceNotPersisted) {
         (service.fields, service.updated) = before;
     }

@@ -317,7 +317,8 @@ pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) ->
     };
     let value = webhook.represent(service, channel, core);
     let moves = ("date_created", Fault::ChatFetchedWebhookMoves);
-    Ok(core.ok(&misstate(core, value, &[moves])))
+    let changes = ("sid", Fault::ChatFetchedSidChanges);
+    Ok(core.ok(&misstate(core, value, &[moves, changes])))
 }
 
 /// Lists the webhooks of a channel.
@@ -374,5 +375,6 @@ pub(super) fn update(
     {
         *stored = webhook;
     }
-    Ok(core.ok(&value))
+    let changes = ("sid", Fault::ChatUpdatedSidChanges);
+    Ok(core.ok(&misstate(core, value, &[changes])))
 }
