@@ -214,15 +214,13 @@ fn cases_of(xml: &str) -> usize {
     let mut reader = quick_xml::Reader::from_str(xml);
     let mut cases = 0;
     loop {
-        match reader
+        let event = reader
             .read_event()
-            .expect("the JUnit report is well-formed")
-        {
-            Event::Start(tag) | Event::Empty(tag) if tag.name().as_ref() == "testcase" => {
-                cases += 1;
-            }
-            Event::Eof => return cases,
-            _ => {}
+            .expect("the JUnit report is well-formed");
+        if let Event::Start(tag) | Event::Empty(tag) = &event {
+            cases += usize::from(tag.name().as_ref() == "testcase");
+        } else if event == Event::Eof {
+            return cases;
         }
     }
 }
