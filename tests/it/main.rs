@@ -8,3 +8,4 @@ mod layers;
 mod live;
 mod program;
 mod same_verdicts;
+mod selftest;
