@@ -9,3 +9,4 @@ mod layers;
 mod live;
 mod program;
 mod same_verdicts;
+mod selftest;

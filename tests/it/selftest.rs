@@ -1,0 +1,50 @@
+//! The kill matrix holds: every fault is caught by exactly the recorded rules, no variant and no
+//! clean answer is accused, no rule is dead.
+//!
+//! Without optimisation only the named faults and variants of one service are tried here;
+//! `conformant selftest`, which CI runs, tries everything.
+
+use conformant::engine::Target;
+use conformant::reference::Fault;
+use conformant::rulebook::{self, Rulebook};
+use conformant::schema::Schemas;
+use conformant::selftest::{Recorded, Selftest, State};
+use std::collections::BTreeSet;
+
+#[test]
+fn the_kill_matrix_holds() {
+    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let schemas = Schemas::default();
+    let filters = if cfg!(debug_assertions) {
+        vec!["fault flow/*".to_owned(), "variant flow/*".to_owned()]
+    } else {
+        Vec::new()
+    };
+    let jobs = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let targets = Target::all_of_reference();
+    let selftest = Selftest { rulebook: &rulebook, schemas: &schemas, targets, jobs, filters };
+    let matrix = selftest.run(&|_, _| {});
+    let recorded = recorded();
+    assert!(matrix.rows.len() > 10, "only {} trials were made", matrix.rows.len());
+    let odd: Vec<&String> =
+        matrix.rows.keys().filter(|name| matrix.state(name, &recorded) != State::Killed).collect();
+    assert!(
+        odd.is_empty() && matrix.unclean.is_empty() && matrix.dead.is_empty(),
+        "{}\nread the rows; `BLESS=1 cargo run --release -- selftest` records the matrix anew",
+        matrix.render(&recorded)
+    );
+}
+
+#[test]
+fn the_kill_matrix_records_every_fault_and_no_other() {
+    let recorded = recorded();
+    let recorded: BTreeSet<&str> = recorded.keys().filter_map(|name| name.strip_prefix("fault ")).collect();
+    let known: BTreeSet<&str> = Fault::ALL.iter().map(|f| f.id()).collect();
+    let differing: Vec<&&str> = recorded.symmetric_difference(&known).collect();
+    assert!(differing.is_empty(), "run `BLESS=1 cargo run --release -- selftest` and read the diff: {differing:?}");
+}
+
+fn recorded() -> Recorded {
+    let text = include_str!("../../specs/kill-matrix.yaml");
+    rulebook::parse_file("specs/kill-matrix.yaml", text.as_bytes()).expect("the record is sound")
+}
