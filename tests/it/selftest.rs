@@ -22,12 +22,25 @@ fn the_kill_matrix_holds() {
     };
     let jobs = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let targets = Target::all_of_reference();
-    let selftest = Selftest { rulebook: &rulebook, schemas: &schemas, targets, jobs, filters };
+    let selftest = Selftest {
+        rulebook: &rulebook,
+        schemas: &schemas,
+        targets,
+        jobs,
+        filters,
+    };
     let matrix = selftest.run(&|_, _| {});
     let recorded = recorded();
-    assert!(matrix.rows.len() > 10, "only {} trials were made", matrix.rows.len());
-    let odd: Vec<&String> =
-        matrix.rows.keys().filter(|name| matrix.state(name, &recorded) != State::Killed).collect();
+    assert!(
+        matrix.rows.len() > 10,
+        "only {} trials were made",
+        matrix.rows.len()
+    );
+    let odd: Vec<&String> = matrix
+        .rows
+        .keys()
+        .filter(|name| matrix.state(name, &recorded) != State::Killed)
+        .collect();
     assert!(
         odd.is_empty() && matrix.unclean.is_empty() && matrix.dead.is_empty(),
         "{}\nread the rows; `BLESS=1 cargo run --release -- selftest` records the matrix anew",
@@ -38,10 +51,16 @@ fn the_kill_matrix_holds() {
 #[test]
 fn the_kill_matrix_records_every_fault_and_no_other() {
     let recorded = recorded();
-    let recorded: BTreeSet<&str> = recorded.keys().filter_map(|name| name.strip_prefix("fault ")).collect();
+    let recorded: BTreeSet<&str> = recorded
+        .keys()
+        .filter_map(|name| name.strip_prefix("fault "))
+        .collect();
     let known: BTreeSet<&str> = Fault::ALL.iter().map(|f| f.id()).collect();
     let differing: Vec<&&str> = recorded.symmetric_difference(&known).collect();
-    assert!(differing.is_empty(), "run `BLESS=1 cargo run --release -- selftest` and read the diff: {differing:?}");
+    assert!(
+        differing.is_empty(),
+        "run `BLESS=1 cargo run --release -- selftest` and read the diff: {differing:?}"
+    );
 }
 
 fn recorded() -> Recorded {
