@@ -26,15 +26,11 @@ fn refused(name: &str, command: &mut Command) -> Ended {
 }
 
 fn bomb() -> String {
-    let mut text = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned();
-    for level in 1..12 {
-        let below = format!("*a{}", level - 1);
-        text.push_str(&format!(
-            "a{level}: &a{level} [{}]\n",
-            [below.as_str(); 9].join(",")
-        ));
-    }
-    text
+    let level = |n: usize| match n {
+        0 => "a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned(),
+        _ => format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 9].join(",")),
+    };
+    (0..12).map(level).collect()
 }
 
 fn hostile_yaml() -> Vec<(&'static str, String, &'static str)> {

@@ -14,7 +14,8 @@ const FORMATS: [&str; 8] = [
 ];
 
 fn percent(text: &str) -> String {
-    text.bytes().map(|b| format!("%{b:02X}")).collect()
+    let bytes: Vec<String> = text.bytes().map(|b| format!("%{b:02X}")).collect();
+    bytes.concat()
 }
 
 /// Every spelling in which a secret is echoed.
