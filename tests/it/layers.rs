@@ -130,8 +130,20 @@ const LAYERS: &[Layer] = &[
     layer(
         "check",
         &[
-            "clock", "engine", "http", "json", "judge", "rulebook", "schema", "source", "text",
-            "verdict", "xml",
+            // Fixtures and the reference only in its tests, which hold it against both.
+            "clock",
+            "engine",
+            "fixtures",
+            "http",
+            "json",
+            "judge",
+            "reference",
+            "rulebook",
+            "schema",
+            "source",
+            "text",
+            "verdict",
+            "xml",
         ],
         "files are judged offline, as the judge judges everything",
     ),
@@ -140,6 +152,7 @@ const LAYERS: &[Layer] = &[
         &[
             "clock",
             "engine",
+            "fixtures",
             "http",
             "json",
             "judge",
