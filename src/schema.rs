@@ -371,8 +371,15 @@ fn one_each(mut defects: Vec<Defect>) -> Vec<Defect> {
 /// is told at the place of the unlisted one, by the rule of the missing one.
 fn name_misnamed(root: &Value, value: &Value, mut defects: Vec<Defect>) -> Vec<Defect> {
     let mut renamed = BTreeSet::new();
+    // Where an unlisted field is told of itself, the missing one is told where it is missing.
+    let told: BTreeSet<String> = defects
+        .iter()
+        .filter(|d| d.kind == "extra-field")
+        .map(|d| d.pointer.clone())
+        .collect();
     for defect in defects.iter_mut().filter(|d| d.kind == "missing-field") {
-        if let Some(misnamed) = misnamed(root, value, &defect.pointer) {
+        let misnamed = misnamed(root, value, &defect.pointer);
+        if let Some(misnamed) = misnamed.filter(|pointer| !told.contains(pointer)) {
             defect.rule = defect
                 .rule
                 .take()
