@@ -28,7 +28,10 @@ fn refused(name: &str, command: &mut Command) -> Ended {
 fn bomb() -> String {
     let level = |n: usize| match n {
         0 => "a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned(),
-        _ => format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 9].join(",")),
+        _ => format!(
+            "a{n}: &a{n} [{}]\n",
+            vec![format!("*a{}", n - 1); 9].join(",")
+        ),
     };
     (0..12).map(level).collect()
 }
