@@ -2,7 +2,7 @@
 
 use super::derive;
 use crate::rulebook::scenario::{Scenario, Step};
-use crate::rulebook::{Rulebook, Service};
+use crate::rulebook::{Place, Rulebook, Service};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use serde_json::Value;
@@ -55,6 +55,29 @@ impl Planned<'_> {
     pub fn any_step(&self, is: &dyn Fn(&Step) -> bool) -> bool {
         any_step(self.service, &self.scenario.steps, is, 0)
     }
+
+    /// Whether it walks a list that other scenarios of a run against one target may add to: one whose
+    /// path names nothing that this scenario made. Pages that are counted from the front move on with
+    /// each insertion, so that an item comes twice although the list is in order.
+    pub fn walks_a_shared_list(&self) -> bool {
+        self.any_step(&|step| {
+            let walked = step.call.as_ref().filter(|_| step.walk);
+            let operation = walked.and_then(|call| self.service.operations.get(call));
+            operation.is_some_and(|operation| {
+                let path = operation.parameters.iter();
+                let mut path = path.filter(|p| p.place == Place::Path);
+                path.all(|p| step.with.get(&p.name).is_some_and(is_configured))
+            })
+        })
+    }
+}
+
+/// Whether a value comes from the configuration alone, which every scenario shares.
+fn is_configured(value: &Value) -> bool {
+    let names = value.as_str().map(crate::rulebook::interpolations);
+    names.is_some_and(|names| {
+        names.is_ok_and(|names| names.iter().all(|name| name.path[0] == "target"))
+    })
 }
 
 fn any_step(service: &Service, steps: &[Step], is: &dyn Fn(&Step) -> bool, depth: usize) -> bool {

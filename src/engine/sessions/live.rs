@@ -31,8 +31,8 @@ pub struct Live {
     interrupted: Arc<AtomicBool>,
     /// How far `advance_clock` has moved the target's clock.
     ahead_ms: AtomicI64,
-    /// Held alone by a story that moves the clock, so that it moves under no other story's feet.
-    clock: RwLock<()>,
+    /// Held alone by a story under whose feet nothing may move, or that moves things under all others'.
+    turns: RwLock<()>,
 }
 
 impl Live {
@@ -69,7 +69,7 @@ impl Live {
             listener,
             interrupted: Arc::clone(interrupted),
             ahead_ms: AtomicI64::new(0),
-            clock: RwLock::new(()),
+            turns: RwLock::new(()),
         })
     }
 
@@ -82,10 +82,11 @@ impl Live {
 
 impl Sessions for Live {
     fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String> {
-        let turn = if self.moves_the_clock(planned) {
-            Turn::Alone(self.clock.write().unwrap_or_else(PoisonError::into_inner))
+        let moves_the_clock = self.moves_the_clock(planned);
+        let turn = if moves_the_clock || planned.walks_a_shared_list() {
+            Turn::Alone(self.turns.write().unwrap_or_else(PoisonError::into_inner))
         } else {
-            Turn::Together(self.clock.read().unwrap_or_else(PoisonError::into_inner))
+            Turn::Together(self.turns.read().unwrap_or_else(PoisonError::into_inner))
         };
         let prefix = format!("{}-", super::short_name(&planned.scenario.id));
         let callbacks = Callbacks {
@@ -95,7 +96,8 @@ impl Sessions for Live {
         Ok(Box::new(LiveSession {
             live: self,
             callbacks,
-            turn,
+            moves_the_clock,
+            _turn: turn,
         }))
     }
 
@@ -117,7 +119,8 @@ enum Turn<'a> {
 struct LiveSession<'a> {
     live: &'a Live,
     callbacks: Callbacks,
-    turn: Turn<'a>,
+    moves_the_clock: bool,
+    _turn: Turn<'a>,
 }
 
 impl Session for LiveSession<'_> {
@@ -149,9 +152,11 @@ impl Session for LiveSession<'_> {
 
     /// With `advance_clock` the target's time is moved by long waits; others are waited for.
     fn wait(&self, duration: Duration) {
-        let alone = matches!(self.turn, Turn::Alone(_));
         let arguments = json!({"seconds": duration.as_secs_f64()});
-        if alone && duration >= ADVANCE_FROM && self.hook("advance_clock", &arguments).is_ok() {
+        if self.moves_the_clock
+            && duration >= ADVANCE_FROM
+            && self.hook("advance_clock", &arguments).is_ok()
+        {
             let ms = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
             self.live.ahead_ms.fetch_add(ms, Ordering::SeqCst);
             return;
@@ -173,5 +178,35 @@ impl Session for LiveSession<'_> {
 
     fn callbacks(&self) -> Option<&Callbacks> {
         Some(&self.callbacks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::plan;
+    use crate::engine::settings::Target;
+    use crate::rulebook::Rulebook;
+
+    #[test]
+    fn nobody_else_plays_while_a_shared_list_is_walked() {
+        let rulebook = Rulebook::embedded().unwrap();
+        let target = Target::of_reference("flow", "http://127.0.0.1:9/flow");
+        let settings = Settings {
+            targets: [("flow".to_owned(), target)].into(),
+            ..Settings::default()
+        };
+        let live = Live::new(settings, Limits::default(), &Arc::default()).unwrap();
+        let all = plan::all(&rulebook);
+        let open = |id: &str| {
+            let planned = all.iter().find(|p| p.scenario.id == id).unwrap();
+            live.open(planned).map_err(drop).unwrap()
+        };
+        let walking = open("flow/read-executions/walk");
+        assert!(live.turns.try_read().is_err(), "someone else may insert");
+        drop(walking);
+        let _inserting = open("flow/create-execution/happy");
+        assert!(live.turns.try_read().is_ok());
+        assert!(live.turns.try_write().is_err());
     }
 }
