@@ -21,9 +21,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Pages of one walk, and items over all its pages (RELIABILITY: paging does not end).
+/// Pages of one walk, and items over all its pages. A list may be longer, so that a walk that comes so
+/// far accuses nobody.
 const WALK_PAGES_MAX: usize = 1_000;
 const WALK_ITEMS_MAX: usize = 100_000;
+/// Empty pages in a row at the end of so many pages that are no list any more.
+const WALK_IDLE_PAGES_MAX: usize = 100;
 /// Bytes of all answers of one scenario.
 const EVIDENCE_BYTES_MAX: usize = 10 * 1024 * 1024;
 /// Groups within groups.
@@ -485,6 +488,8 @@ impl<'a> Runner<'a> {
         };
         let mut items: Vec<Value> = kept(&first.value);
         let mut count = items_of(&first.value, key).len();
+        // Pages in a row that hold nothing.
+        let mut idle = 0;
         let mut page = Arc::clone(&first.value);
         let mut seen: BTreeSet<String> = BTreeSet::new();
         let mut acceptance = first.acceptance.clone();
@@ -504,10 +509,12 @@ impl<'a> Runner<'a> {
                 break WalkEnd::Endless(format!("a cycle at {short}"));
             }
             if pages.len() >= WALK_PAGES_MAX || count > WALK_ITEMS_MAX {
-                break WalkEnd::Endless(format!(
-                    "{} pages, {count} items, and no end",
-                    pages.len()
-                ));
+                let so_far = format!("{} pages, {count} items, and no end", pages.len());
+                break if idle >= WALK_IDLE_PAGES_MAX {
+                    WalkEnd::Endless(format!("{so_far}; the last {idle} pages hold nothing"))
+                } else {
+                    WalkEnd::Cut(format!("paging cap reached: {so_far}"))
+                };
             }
             let previous = &self.evidence.exchanges[pages[pages.len() - 1]];
             let target = match super::link::target_of(&previous.base, &next) {
@@ -527,8 +534,17 @@ impl<'a> Runner<'a> {
             acceptance = called.acceptance;
             pages.push(called.exchange);
             items.extend(kept(&called.value));
-            count += items_of(&called.value, key).len();
+            let brought = items_of(&called.value, key).len();
+            idle = if brought == 0 { idle + 1 } else { 0 };
+            count += brought;
             page = called.value;
+        };
+        let cut = match &end {
+            WalkEnd::Cut(why) => Some(why.clone()),
+            WalkEnd::Complete
+            | WalkEnd::Endless(_)
+            | WalkEnd::Unfollowable(_)
+            | WalkEnd::Broken(_) => None,
         };
         let result = json!({"pages": pages.len(), "items": items});
         let service = operation.service.clone();
@@ -545,6 +561,9 @@ impl<'a> Runner<'a> {
         }
         // Half a list shows neither what it holds nor what it lacks. The first page's own refusal
         // is the caller's business.
+        if let Some(why) = cut {
+            return Err(Stop::Inconclusive(why));
+        }
         match acceptance {
             Acceptance::Inconclusive(why) => {
                 Err(Stop::Inconclusive(format!("a page of the walk: {why}")))

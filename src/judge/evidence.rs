@@ -150,8 +150,10 @@ pub struct Walk {
 pub enum WalkEnd {
     /// A page without a further one.
     Complete,
-    /// A page that was seen before, or too many of them: why it does not end.
+    /// A page that was seen before, or nothing but empty ones: why it does not end.
     Endless(String),
+    /// Longer than a walk may be; whether it ends is not known, and why it was left.
+    Cut(String),
     /// A link that must not be followed, and why.
     Unfollowable(String),
     /// A page could not be had, and why; judged as an exchange.

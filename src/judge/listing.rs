@@ -57,7 +57,7 @@ fn judge_walk(case: &Case<'_>, walk: &Walk, judgement: &mut Judgement) {
             "a link to the next page on the same origin".to_owned(),
             why.clone(),
         )),
-        WalkEnd::Complete => None,
+        WalkEnd::Complete | WalkEnd::Cut(_) => None,
     };
     if let Some((kind, expected, actual)) = fact {
         let message = format!("paging does not work: {actual}");
@@ -74,7 +74,14 @@ fn judge_walk(case: &Case<'_>, walk: &Walk, judgement: &mut Judgement) {
         return;
     }
     let finding = repeated(case, &rule, walk);
-    judgement.conclude(&rule, finding);
+    match &walk.end {
+        WalkEnd::Cut(why) if finding.is_none() => judgement.inconclusive(&rule, why),
+        WalkEnd::Cut(_)
+        | WalkEnd::Complete
+        | WalkEnd::Endless(_)
+        | WalkEnd::Unfollowable(_)
+        | WalkEnd::Broken(_) => judgement.conclude(&rule, finding),
+    }
 }
 
 /// An item that the walk yields twice.

@@ -31,27 +31,79 @@ fn cycles_are_told_and_left() {
     }
 }
 
-#[test]
-fn pages_without_end_are_left_after_a_thousand() {
-    let target = linked(|origin, asked| {
-        format!(
+/// A list of flows, so many to a page, up to the page `last`; each flow can be fetched.
+fn long_list(each: usize, last: usize) -> Target {
+    Target::answering(move |asked| {
+        let origin = format!("http://{}", asked.header("Host"));
+        if asked.head.contains("/v1/Flows/FW") {
+            return vec![Act::Send(ok(flow(&origin, 4_999).to_string())), Act::Keep];
+        }
+        let token = asked.head.split("PageToken=t").nth(1).unwrap_or("0");
+        let digits: String = token.chars().take_while(char::is_ascii_digit).collect();
+        let number: usize = digits.parse().expect("a token of ours");
+        let next = format!(
             "{origin}/flow/v1/Flows?PageSize=2&Page={0}&PageToken=t{0}",
-            asked.number
-        )
-    });
+            number + 1
+        );
+        let next = (number < last).then_some(next.as_str());
+        let mut page = page(&origin, number, next);
+        let items = (0..each).map(|n| flow(&origin, number * each + n));
+        page["flows"] = items.collect();
+        vec![Act::Send(ok(page.to_string())), Act::Keep]
+    })
+}
+
+fn verdict_of(judged: &Judged, rule: &str) -> (String, String) {
+    let rules = judged.record["rules"].as_array().expect("rules");
+    let rule = rules.iter().find(|r| r["id"] == rule).expect("the rule");
+    let text = |key: &str| rule[key].as_str().unwrap_or_default().to_owned();
+    (text("verdict"), text("reason"))
+}
+
+#[test]
+fn a_list_longer_than_a_walk_accuses_nobody() {
+    let target = long_list(2, 1_500);
     let judged = walk(&target);
-    assert_eq!(judged.ended.exit, Some(1), "{}", judged.ended.stdout);
+    let (verdict, reason) = verdict_of(&judged, "flow/read-flows/walk");
+    assert_eq!(verdict, "inconclusive", "{}", judged.ended.stdout);
     assert!(
-        judged.json.contains("1000 pages, 1000 items, and no end"),
-        "{}",
-        judged.ended.stdout
+        reason.contains("1000 pages, 2000 items, and no end"),
+        "{reason}"
     );
+    assert_eq!(judged.record["findings"], serde_json::json!([]));
     assert_eq!(target.asked().len(), 1000);
     assert!(
         judged.ended.peak_kib <= 128 * 1024,
         "{} KiB",
         judged.ended.peak_kib
     );
+}
+
+#[test]
+fn half_a_list_does_not_show_what_it_lacks() {
+    let folder = folder();
+    write(
+        &folder.path().join("conformant.yaml"),
+        "limits: {timeout: 20s}\ntargets: {flow: {flow_sid: FW00000000000000000000000000001387}}\n",
+    );
+    let target = long_list(1, 5_000);
+    let url = format!("flow={}/flow", target.origin());
+    let judged = judge_in(folder.path(), &url, "flow/flows/listed");
+    let (verdict, reason) = verdict_of(&judged, "flow/read-flows/holds-each-flow");
+    assert_eq!(verdict, "inconclusive", "{}", judged.ended.stdout);
+    assert!(reason.contains("paging cap reached"), "{reason}");
+}
+
+#[test]
+fn pages_without_end_that_hold_nothing_are_told() {
+    let target = long_list(0, usize::MAX);
+    let judged = walk(&target);
+    check(
+        "nothing",
+        &judged,
+        Due::Fails("the last 999 pages hold nothing"),
+    );
+    assert_eq!(target.asked().len(), 1000);
 }
 
 #[test]
