@@ -775,15 +775,16 @@ impl<'a> Runner<'a> {
         for value in filled.one_of.iter_mut().flatten() {
             *value = self.scope.fill(value)?;
         }
-        if let Some(text) = &filled.matches {
+        for pattern in [&mut filled.matches, &mut filled.unlike]
+            .into_iter()
+            .flatten()
+        {
             // What is put into a pattern stands for itself.
-            let value = self.scope.fill_text(text)?;
+            let value = self.scope.fill_text(pattern)?;
             let value = value.as_str().unwrap_or_default();
-            filled.matches = Some(if value == text {
-                value.to_owned()
-            } else {
-                regex::escape(value)
-            });
+            if value != pattern {
+                *pattern = regex::escape(value);
+            }
         }
         if let Some(text) = &filled.not_before {
             filled.not_before = self.scope.fill_text(text)?.as_str().map(str::to_owned);

@@ -485,6 +485,12 @@ fn steps() {
     );
     refuses(
         path,
+        "equals: draft",
+        "unlike: ^\"(\"",
+        &["regular expression"],
+    );
+    refuses(
+        path,
         "rule: flow/flow/draft",
         "rule: ^flow/flow/darft",
         &["did you mean"],

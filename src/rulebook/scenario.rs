@@ -191,6 +191,8 @@ pub struct Expect {
     pub same_json: Option<Value>,
     /// A text that matches this regular expression.
     pub matches: Option<String>,
+    /// A text that does not match this regular expression.
+    pub unlike: Option<String>,
     /// An instant not before this one.
     pub not_before: Option<String>,
     /// Where nothing is at `at`, nothing is judged.

@@ -985,13 +985,14 @@ impl StepChecker<'_> {
             expect.at_most.is_some(),
             expect.same_json.is_some(),
             expect.matches.is_some(),
+            expect.unlike.is_some(),
             expect.not_before.is_some(),
         ];
         let count = given.iter().filter(|g| **g).count();
         if count != 1 {
             let message = format!("`expect` with {count} comparisons");
             let help = "exactly one of equals, differs, one-of, absent, includes, excludes, \
-                        at-least, at-most, same-json, matches, not-before";
+                        at-least, at-most, same-json, matches, unlike, not-before";
             self.problem(draft, key, message, help);
         }
         if !expect.at.is_empty() && !expect.at.starts_with('/') {
@@ -999,18 +1000,15 @@ impl StepChecker<'_> {
             let help = format!("write `/{}`", expect.at);
             self.problem(draft, &format!("{key}/at"), message, &help);
         }
-        if let Some(fault) = expect
-            .matches
-            .as_deref()
-            .filter(|p| !p.contains("${"))
-            .and_then(|p| draft.pattern_fault(p))
-        {
-            self.problem(
-                draft,
-                &format!("{key}/matches"),
-                fault,
-                "quote and escape it",
-            );
+        for (name, pattern) in [("matches", &expect.matches), ("unlike", &expect.unlike)] {
+            let fault = pattern
+                .as_deref()
+                .filter(|p| !p.contains("${"))
+                .and_then(|p| draft.pattern_fault(p));
+            if let Some(fault) = fault {
+                let key = format!("{key}/{name}");
+                self.problem(draft, &key, fault, "quote and escape it");
+            }
         }
     }
 }
