@@ -194,6 +194,26 @@ pub struct RuleCounts {
     pub not_judged: usize,
 }
 
+impl RuleCounts {
+    /// Counts them.
+    pub fn of(rules: &[RuleResult]) -> Self {
+        let mut counts = Self::default();
+        for rule in rules {
+            *match rule.verdict {
+                Verdict::Pass => &mut counts.pass,
+                Verdict::Fail => &mut counts.fail,
+                Verdict::Open => &mut counts.open,
+                Verdict::Inconclusive => &mut counts.inconclusive,
+                Verdict::NotApplicable => &mut counts.not_applicable,
+                Verdict::Waived => &mut counts.waived,
+                Verdict::Error => &mut counts.error,
+                Verdict::NotJudged => &mut counts.not_judged,
+            } += 1;
+        }
+        counts
+    }
+}
+
 /// The counts that a person reads first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {

@@ -4,10 +4,9 @@
 //! counts are concluded again; a rule that is new, or one that asks for something else, cannot be:
 //! it is not judged, and says so. Waivers are applied behind this, by `waivers`.
 
-use super::merge::count;
 use crate::rulebook::Rulebook;
 use crate::source::Source;
-use crate::verdict::{Level, RuleResult, RunRecord, Verdict};
+use crate::verdict::{Level, RuleCounts, RuleResult, RunRecord, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A run judged again.
@@ -77,7 +76,7 @@ pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
     }
     // A rule that is no duty any more is not broken by anybody.
     record.findings.retain(|finding| !finding.level.is_empty());
-    record.summary.rules = count(&rules);
+    record.summary.rules = RuleCounts::of(&rules);
     record.rules = rules;
     JudgedAgain { record, notes }
 }

@@ -82,7 +82,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
     let rules: Vec<RuleResult> = rules.into_values().collect();
     Ok(RunRecord {
         summary: Summary {
-            rules: count(&rules),
+            rules: RuleCounts::of(&rules),
             scenarios: sum(parts),
             exchanges,
             seconds: parts.iter().map(|part| part.summary.seconds).sum(),
@@ -194,24 +194,6 @@ fn either(rule: &mut RuleResult, point: &OpenPointResult, findings: &mut Vec<Fin
         ),
         ..Finding::default()
     });
-}
-
-/// How many rules came to each verdict.
-pub(super) fn count(rules: &[RuleResult]) -> RuleCounts {
-    let mut counts = RuleCounts::default();
-    for rule in rules {
-        *match rule.verdict {
-            Verdict::Pass => &mut counts.pass,
-            Verdict::Fail => &mut counts.fail,
-            Verdict::Open => &mut counts.open,
-            Verdict::Inconclusive => &mut counts.inconclusive,
-            Verdict::NotApplicable => &mut counts.not_applicable,
-            Verdict::Waived => &mut counts.waived,
-            Verdict::Error => &mut counts.error,
-            Verdict::NotJudged => &mut counts.not_judged,
-        } += 1;
-    }
-    counts
 }
 
 fn sum(parts: &[RunRecord]) -> BTreeMap<String, usize> {

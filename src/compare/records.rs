@@ -2,8 +2,8 @@
 
 use crate::source::{Document, Source};
 use crate::verdict::{
-    Finding, Level, OpenPointResult, RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION,
-    ScenarioResult, Summary, Tool, Verdict,
+    Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
+    SCHEMA_VERSION, ScenarioResult, Summary, Tool, Verdict,
 };
 
 /// A complete run that judged these rules in one scenario; a failing rule has one finding in it.
@@ -40,7 +40,7 @@ pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
         seed: 1,
         complete: true,
         summary: Summary {
-            rules: super::merge::count(&rules),
+            rules: RuleCounts::of(&rules),
             scenarios: [(verdict.word().to_owned(), 1)].into(),
             exchanges: 2,
             seconds: 0.5,

@@ -125,7 +125,7 @@ impl<'a> Recorder<'a> {
             rules.push(result);
         }
         let summary = Summary {
-            rules: count(&rules),
+            rules: RuleCounts::of(&rules),
             scenarios: count_scenarios(&scenarios),
             exchanges,
             seconds,
@@ -263,23 +263,6 @@ fn either(rule: &Rule, whole: &mut Judgement) {
         ..Finding::default()
     });
     whole.conclude(&rule.id, finding);
-}
-
-fn count(rules: &[RuleResult]) -> RuleCounts {
-    let mut counts = RuleCounts::default();
-    for rule in rules {
-        *match rule.verdict {
-            Verdict::Pass => &mut counts.pass,
-            Verdict::Fail => &mut counts.fail,
-            Verdict::Open => &mut counts.open,
-            Verdict::Inconclusive => &mut counts.inconclusive,
-            Verdict::NotApplicable => &mut counts.not_applicable,
-            Verdict::Waived => &mut counts.waived,
-            Verdict::Error => &mut counts.error,
-            Verdict::NotJudged => &mut counts.not_judged,
-        } += 1;
-    }
-    counts
 }
 
 fn count_scenarios(scenarios: &[ScenarioResult]) -> BTreeMap<String, usize> {

@@ -1,0 +1,155 @@
+//! Which rule a defect breaks: that of the deepest property on the way to it, or that of the missing
+//! field which an unlisted one was meant to be.
+
+use super::Violation;
+use super::defect::Defect;
+use crate::json;
+use crate::rulebook::{RULE_KEY, Rulebook, reach};
+use crate::verdict::Level;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// How alike an unlisted name must be to a missing one to be taken for it, from 0 to 1.
+const MISNAMED_LIKENESS: f32 = 0.8;
+
+/// The defect as a violation of the deepest property rule on the way to it.
+pub(super) fn attribute(
+    rulebook: &Rulebook,
+    root: &Value,
+    value: &Value,
+    defect: Defect,
+) -> Option<Violation> {
+    let rule = defect
+        .rule
+        .clone()
+        .or_else(|| rule_at(root, value, &defect.pointer))?;
+    let level = rulebook.rules.get(&rule)?.level;
+    let counts = match level {
+        Level::Must | Level::Should => true,
+        Level::May | Level::Open => false,
+    };
+    counts.then(|| Violation {
+        message: defect.message(),
+        pointer: defect.pointer,
+        rule,
+        level,
+        kind: defect.kind,
+        expected: defect.expected,
+        actual: defect.actual,
+    })
+}
+
+/// A field that is missing beside an unlisted one of nearly its name is one defect, not two: it
+/// is told at the place of the unlisted one, by the rule of the missing one.
+pub(super) fn name_misnamed(root: &Value, value: &Value, mut defects: Vec<Defect>) -> Vec<Defect> {
+    let mut renamed = BTreeSet::new();
+    // Where an unlisted field is told of itself, the missing one is told where it is missing.
+    let told: BTreeSet<String> = defects
+        .iter()
+        .filter(|d| d.kind == "extra-field")
+        .map(|d| d.pointer.clone())
+        .collect();
+    for defect in defects.iter_mut().filter(|d| d.kind == "missing-field") {
+        let misnamed = misnamed(root, value, &defect.pointer);
+        if let Some(misnamed) = misnamed.filter(|pointer| !told.contains(pointer)) {
+            defect.rule = defect
+                .rule
+                .take()
+                .or_else(|| rule_at(root, value, &defect.pointer));
+            defect.misname(misnamed);
+            renamed.insert(defect.pointer.clone());
+        }
+    }
+    defects.retain(|d| d.kind != "extra-field" || !renamed.contains(&d.pointer));
+    defects.sort_by(|a, b| (&a.pointer, a.rank()).cmp(&(&b.pointer, b.rank())));
+    defects
+}
+
+/// Where the field that is missing at `pointer` stands under nearly its name, a name that the
+/// schema `root` does not list there.
+fn misnamed(root: &Value, value: &Value, pointer: &str) -> Option<String> {
+    let (parent, name) = pointer.rsplit_once('/')?;
+    let members = value.pointer(parent)?.as_object()?;
+    let mut applying = reach::beside(root, root);
+    let mut here = value;
+    for segment in json::segments(parent) {
+        applying = if here.is_array() {
+            reach::items(root, &applying)
+        } else {
+            reach::member(root, &applying, &segment)
+        };
+        here = here.pointer(&json::join("", &segment))?;
+    }
+    let is_listed = |key: &str| {
+        applying
+            .iter()
+            .any(|s| s.get("properties").is_some_and(|p| p.get(key).is_some()))
+    };
+    let unlisted: Vec<&str> = members
+        .keys()
+        .map(String::as_str)
+        .filter(|key| !is_listed(key))
+        .collect();
+    let name = name.replace("~1", "/").replace("~0", "~");
+    let near = similar::get_close_matches(name.as_str(), &unlisted, 1, MISNAMED_LIKENESS);
+    near.first().map(|key| json::join(parent, key))
+}
+
+impl Defect {
+    /// The same, told at the unlisted field that has nearly the missing one's name; `at` is where
+    /// the judged value stands in the representation `whole` of the schema `root`.
+    #[must_use]
+    pub fn renamed_in(mut self, root: &Value, whole: &Value, at: &str) -> Self {
+        self.pointer.insert_str(0, at);
+        if self.kind == "missing-field"
+            && let Some(misnamed) = misnamed(root, whole, &self.pointer)
+        {
+            self.misname(misnamed);
+        }
+        self
+    }
+}
+
+/// Rule of the deepest property on the way to a place. A document that is not even an object
+/// breaks the rule of its first required field.
+fn rule_at(root: &Value, value: &Value, pointer: &str) -> Option<String> {
+    let mut applying = reach::beside(root, root);
+    let mut rule = None;
+    let mut here = Some(value);
+    for segment in json::segments(pointer) {
+        let is_array = here.is_some_and(Value::is_array);
+        applying = if is_array {
+            reach::items(root, &applying)
+        } else {
+            reach::member(root, &applying, &segment)
+        };
+        here = here.and_then(|v| v.pointer(&json::join("", &segment)));
+        let named = |s: &&Value| s.get(RULE_KEY).and_then(Value::as_str).map(str::to_owned);
+        rule = applying.iter().find_map(named).or(rule);
+    }
+    rule.or_else(|| first_rule(root))
+}
+
+/// The rule that a document breaks which is no document of this kind at all: that of its first
+/// required field.
+pub fn rule_of_whole(rulebook: &Rulebook, kind: &str) -> Option<String> {
+    rulebook
+        .kinds
+        .get(kind)
+        .and_then(|known| first_rule(&known.schema))
+}
+
+fn first_rule(root: &Value) -> Option<String> {
+    let applying = reach::beside(root, root);
+    let named = |schema: &&Value| {
+        let properties = schema.get("properties")?.as_object()?;
+        let required = schema.get("required").and_then(Value::as_array);
+        let first = required.into_iter().flatten().find_map(Value::as_str);
+        first
+            .and_then(|name| properties.get(name))
+            .into_iter()
+            .chain(properties.values())
+            .find_map(|p| p.get(RULE_KEY)?.as_str().map(str::to_owned))
+    };
+    applying.iter().find_map(named)
+}

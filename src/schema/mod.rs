@@ -1,0 +1,202 @@
+//! Representations against their schemas: which rule is broken at which place, one finding for one
+//! defect.
+//!
+//! Knows no exchange and no written rule; `judge` adds those.
+
+mod attribution;
+mod defect;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub use attribution::rule_of_whole;
+pub use defect::Defect;
+
+use crate::rulebook::rules::Check;
+use crate::rulebook::{Origin, Rule, Rulebook, reach};
+use crate::verdict::Level;
+use attribution::{attribute, name_misnamed};
+use defect::{misfits_in_parts, one_each};
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use walk::Walk;
+
+/// How many defects of one document are looked for: a page of items that are all broken says it
+/// with the first of them.
+pub const DEFECTS_MAX: usize = 500;
+
+/// One rule broken at one place of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// JSON Pointer into the document.
+    pub pointer: String,
+    /// Id of the rule.
+    pub rule: String,
+    /// How binding it is: `must` or `should`.
+    pub level: Level,
+    /// `missing-field`, `misnamed-field`, `extra-field`, `null`, `type`, `enum`, `format`, `json-text`, `pattern`,
+    /// `bound`, `unique` or `shape`.
+    pub kind: &'static str,
+    /// What was expected, for a person.
+    pub expected: String,
+    /// What was there, excerpted.
+    pub actual: String,
+    /// One sentence that says both.
+    pub message: String,
+}
+
+/// What a document was found to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Examination {
+    /// Rules that the document gave something to judge for, sorted.
+    pub judged: Vec<String>,
+    /// By pointer.
+    pub violations: Vec<Violation>,
+}
+
+/// Compiled schemas of one rulebook, made when first needed and shared between threads.
+#[derive(Default)]
+pub struct Schemas {
+    compiled: RwLock<BTreeMap<String, Arc<Validator>>>,
+    payload_rules: OnceLock<BTreeMap<String, Vec<String>>>,
+}
+
+impl fmt::Debug for Schemas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schemas").finish_non_exhaustive()
+    }
+}
+
+impl Schemas {
+    /// The compiled schema of that name.
+    fn validator(&self, name: &str, schema: &Value) -> Arc<Validator> {
+        let known = self
+            .compiled
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(name)
+            .cloned();
+        known.unwrap_or_else(|| {
+            let made = Arc::new(compile(schema).expect("the loader refuses schemas that are none"));
+            let mut compiled = self
+                .compiled
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(compiled.entry(name.to_owned()).or_insert(made))
+        })
+    }
+
+    /// Judges a document as a representation of `kind`; nothing where the kind is unknown.
+    pub fn violations(&self, rulebook: &Rulebook, kind: &str, value: &Value) -> Vec<Violation> {
+        self.examine(rulebook, kind, value).violations
+    }
+
+    /// Judges a document as a representation of `kind` and says which rules it gave something to
+    /// judge for.
+    pub fn examine(&self, rulebook: &Rulebook, kind: &str, value: &Value) -> Examination {
+        let Some(known) = rulebook.kinds.get(kind) else {
+            return Examination::default();
+        };
+        let root = &known.schema;
+        let mut walk = Walk::new(root);
+        walk.visit("", value, &reach::beside(root, root));
+        let validator = self.validator(kind, root);
+        let mut defects = walk.defects;
+        if !validator.is_valid(value) {
+            defects.extend(misfits_in_parts(&validator, value));
+        }
+        let violations = name_misnamed(root, value, one_each(defects))
+            .into_iter()
+            .filter_map(|defect| attribute(rulebook, root, value, defect))
+            .collect();
+        Examination {
+            judged: walk.judged.into_iter().collect(),
+            violations,
+        }
+    }
+
+    /// Ids of the written rules that judge one representation of that kind by itself.
+    pub fn payload_rules(&self, rulebook: &Rulebook, kind: &str) -> &[String] {
+        let by_kind = self.payload_rules.get_or_init(|| {
+            let mut by_kind: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for rule in rulebook.rules.values() {
+                if let Some(kind) = kind_of(rule) {
+                    by_kind
+                        .entry(kind.to_owned())
+                        .or_default()
+                        .push(rule.id.clone());
+                }
+            }
+            by_kind
+        });
+        by_kind.get(kind).map_or(&[], Vec::as_slice)
+    }
+
+    /// Where a value does not fit a schema that stands for itself, such as that of a written rule:
+    /// pointers into the value, no rules. `name` identifies the schema.
+    pub fn misfits(&self, name: &str, schema: &Value, value: &Value) -> Vec<Defect> {
+        let mut walk = Walk::new(schema);
+        walk.visit("", value, &reach::beside(schema, schema));
+        let mut defects = walk.defects;
+        let validator = self.validator(name, schema);
+        if !validator.is_valid(value) {
+            defects.extend(misfits_in_parts(&validator, value));
+        }
+        one_each(defects)
+    }
+}
+
+/// The kind whose representations a rule judges one by one; nothing for all other rules.
+fn kind_of(rule: &Rule) -> Option<&str> {
+    let Origin::Written(check) = &rule.origin else {
+        return None;
+    };
+    match check {
+        Check::Conforms { kind, .. } | Check::PresentOnlyWhen { kind, .. } => Some(kind),
+        Check::Story {}
+        | Check::Configured { .. }
+        | Check::AtMostAfter { .. }
+        | Check::Echoes { .. }
+        | Check::Default { .. }
+        | Check::OrderedBy { .. }
+        | Check::FilteredBy { .. }
+        | Check::Bounded { .. }
+        | Check::InFormat { .. }
+        | Check::NoLongerThan { .. }
+        | Check::SameResource { .. }
+        | Check::UniqueWithin { .. }
+        | Check::IncreasingWithin { .. }
+        | Check::Transition { .. }
+        | Check::NeverAfter { .. }
+        | Check::OneSpelling { .. } => None,
+    }
+}
+
+/// Compiles a self-contained schema: formats are asserted, patterns run on the linear engine, and
+/// nothing is fetched.
+pub fn compile(schema: &Value) -> Result<Validator, String> {
+    jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .with_pattern_options(PatternOptions::regex())
+        .should_validate_formats(true)
+        .with_format("date-time", is_date_time)
+        .offline()
+        .build(schema)
+        .map_err(|error| error.to_string())
+}
+
+/// ISO 8601 date and time with an offset: `2026-01-01T00:00:00Z`, fractions and `+0000` included.
+pub fn is_date_time(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let shape = bytes.len() >= 20
+        && matches!(bytes[10], b'T' | b't')
+        && bytes[..10].iter().all(|b| b.is_ascii_digit() || *b == b'-')
+        && bytes[11..].iter().all(|b| {
+            b.is_ascii_digit() || matches!(b, b':' | b'.' | b',' | b'+' | b'-' | b'Z' | b'z')
+        });
+    shape && text.parse::<jiff::Timestamp>().is_ok()
+}
