@@ -11,7 +11,7 @@ use crate::transport::{BaseUrl, Client, Limits, Listener, Listening};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 /// How long one wait lasts before the interrupt flag is looked at again.
@@ -21,6 +21,9 @@ const WAIT_SLICE: Duration = Duration::from_millis(20);
 /// pass in real time.
 const ADVANCE_FROM: Duration = Duration::from_secs(5);
 
+/// The hook that moves the target's time.
+const ADVANCE_CLOCK: &str = "advance_clock";
+
 /// Sessions with live targets; they share connections and time, not state.
 #[derive(Debug)]
 pub struct Live {
@@ -29,8 +32,9 @@ pub struct Live {
     client: Client,
     listener: Listener,
     interrupted: Arc<AtomicBool>,
-    /// How far `advance_clock` has moved the target's clock.
+    /// How far the target's clock is ahead of ours, by what `advance_clock` answers.
     ahead_ms: AtomicI64,
+    time_asked: Once,
     /// Held alone by a story under whose feet nothing may move, or that moves things under all others'.
     turns: RwLock<()>,
 }
@@ -69,21 +73,63 @@ impl Live {
             listener,
             interrupted: Arc::clone(interrupted),
             ahead_ms: AtomicI64::new(0),
+            time_asked: Once::new(),
             turns: RwLock::new(()),
         })
     }
 
+    /// Whether waits of this story move the clock.
     fn moves_the_clock(&self, planned: &Planned<'_>) -> bool {
         let long = |text: &str| wait_of(text).is_none_or(|wait| wait >= ADVANCE_FROM);
-        self.settings.hooks.contains_key("advance_clock")
+        self.settings.hooks.contains_key(ADVANCE_CLOCK)
             && planned.any_step(&|step| step.wait.as_deref().is_some_and(long))
+    }
+
+    /// Whether a hook of this story changes what the target has only one of: its time, or the
+    /// address to which an application's callbacks go.
+    fn changes_what_all_share(planned: &Planned<'_>) -> bool {
+        planned.any_step(&|step| {
+            let hook = step.hook.as_deref();
+            hook.is_some_and(|hook| matches!(hook, ADVANCE_CLOCK | "set_callback"))
+        })
+    }
+
+    /// Asks once how far the target's clock is ahead already: an earlier run may have moved it.
+    fn ask_the_time(&self) {
+        self.time_asked.call_once(|| {
+            if let Some(hook) = self.settings.hooks.get(ADVANCE_CLOCK) {
+                let nothing = json!({"seconds": 0});
+                let answer = hooks::carry_out(hook, &nothing, &self.client, &self.interrupted);
+                // A hook that fails now says so where a story needs it.
+                if let Ok(answer) = answer {
+                    self.clock_was_moved(&answer, &nothing);
+                }
+            }
+        });
+    }
+
+    /// Notes the target's time by what the hook answered or, where it did not say, was asked.
+    fn clock_was_moved(&self, answer: &Value, arguments: &Value) {
+        let target = answer.get("now").and_then(Value::as_str);
+        if let Some(target) = target.and_then(|now| now.parse::<Timestamp>().ok()) {
+            let ahead_ms = target.as_millisecond() - clock::now().as_millisecond();
+            self.ahead_ms.store(ahead_ms, Ordering::SeqCst);
+        } else if let Some(seconds) = arguments.get("seconds").and_then(Value::as_f64) {
+            let by = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+            let ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+            self.ahead_ms.fetch_add(ms, Ordering::SeqCst);
+        }
     }
 }
 
 impl Sessions for Live {
     fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String> {
+        self.ask_the_time();
         let moves_the_clock = self.moves_the_clock(planned);
-        let turn = if moves_the_clock || planned.walks_a_shared_list() {
+        let alone = moves_the_clock
+            || Self::changes_what_all_share(planned)
+            || planned.walks_a_shared_list();
+        let turn = if alone {
             Turn::Alone(self.turns.write().unwrap_or_else(PoisonError::into_inner))
         } else {
             Turn::Together(self.turns.read().unwrap_or_else(PoisonError::into_inner))
@@ -147,7 +193,11 @@ impl Session for LiveSession<'_> {
             .hooks
             .get(name)
             .ok_or_else(|| "it is not supplied".to_owned())?;
-        hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted)
+        let answer = hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted)?;
+        if name == ADVANCE_CLOCK {
+            self.live.clock_was_moved(&answer, arguments);
+        }
+        Ok(answer)
     }
 
     /// With `advance_clock` the target's time is moved by long waits; others are waited for.
@@ -155,10 +205,8 @@ impl Session for LiveSession<'_> {
         let arguments = json!({"seconds": duration.as_secs_f64()});
         if self.moves_the_clock
             && duration >= ADVANCE_FROM
-            && self.hook("advance_clock", &arguments).is_ok()
+            && self.hook(ADVANCE_CLOCK, &arguments).is_ok()
         {
-            let ms = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
-            self.live.ahead_ms.fetch_add(ms, Ordering::SeqCst);
             return;
         }
         let deadline = clock::monotonic() + duration;
