@@ -39,14 +39,23 @@ pub(crate) fn member<'a>(root: &'a Value, applying: &[&'a Value], key: &str) -> 
     for schema in applying {
         match schema.get("properties").and_then(|p| p.get(key)) {
             Some(property) => found.extend(beside(root, property)),
-            None => {
-                if let Some(rest) = schema.get("additionalProperties").filter(|s| s.is_object()) {
-                    found.extend(beside(root, rest));
-                }
-            }
+            None => found.extend(unlisted(root, schema)),
         }
     }
     found
+}
+
+/// The schemas that apply to members of an object that none of `applying` lists.
+pub(crate) fn others<'a>(root: &'a Value, applying: &[&'a Value]) -> Vec<&'a Value> {
+    let rest = applying.iter().flat_map(|schema| unlisted(root, schema));
+    rest.collect()
+}
+
+fn unlisted<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
+    schema
+        .get("additionalProperties")
+        .filter(|s| s.is_object())
+        .map_or_else(Vec::new, |rest| beside(root, rest))
 }
 
 /// The schemas that apply to the items of an array to which `applying` apply.

@@ -14,7 +14,7 @@ pub use attribution::rule_of_whole;
 pub use defect::Defect;
 
 use crate::rulebook::rules::Check;
-use crate::rulebook::{Origin, Rule, Rulebook, reach};
+use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::verdict::Level;
 use attribution::{attribute, name_misnamed};
 use defect::{misfits_in_parts, one_each};
@@ -23,7 +23,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
-use walk::Walk;
+use walk::{Places, Walked};
 
 /// How many defects of one document are looked for: a page of items that are all broken says it
 /// with the first of them.
@@ -61,8 +61,14 @@ pub struct Examination {
 /// Compiled schemas of one rulebook, made when first needed and shared between threads.
 #[derive(Default)]
 pub struct Schemas {
-    compiled: RwLock<BTreeMap<String, Arc<Validator>>>,
+    compiled: RwLock<BTreeMap<String, Arc<Compiled>>>,
     payload_rules: OnceLock<BTreeMap<String, Vec<String>>>,
+}
+
+/// One schema, ready to judge by.
+struct Compiled {
+    validator: Validator,
+    places: Places,
 }
 
 impl fmt::Debug for Schemas {
@@ -73,7 +79,7 @@ impl fmt::Debug for Schemas {
 
 impl Schemas {
     /// The compiled schema of that name.
-    fn validator(&self, name: &str, schema: &Value) -> Arc<Validator> {
+    fn compiled(&self, name: &str, schema: &Value) -> Arc<Compiled> {
         let known = self
             .compiled
             .read()
@@ -81,7 +87,10 @@ impl Schemas {
             .get(name)
             .cloned();
         known.unwrap_or_else(|| {
-            let made = Arc::new(compile(schema).expect("the loader refuses schemas that are none"));
+            let made = Arc::new(Compiled {
+                validator: compile(schema).expect("the loader refuses schemas that are none"),
+                places: Places::of(schema),
+            });
             let mut compiled = self
                 .compiled
                 .write()
@@ -102,21 +111,19 @@ impl Schemas {
             return Examination::default();
         };
         let root = &known.schema;
-        let mut walk = Walk::new(root);
-        walk.visit("", value, &reach::beside(root, root));
-        let validator = self.validator(kind, root);
-        let mut defects = walk.defects;
+        let Compiled { places, validator } = &*self.compiled(kind, root);
+        let Walked {
+            judged,
+            mut defects,
+        } = places.walk(value);
         if !validator.is_valid(value) {
-            defects.extend(misfits_in_parts(&validator, value));
+            defects.extend(misfits_in_parts(validator, value));
         }
         let violations = name_misnamed(root, value, one_each(defects))
             .into_iter()
             .filter_map(|defect| attribute(rulebook, root, value, defect))
             .collect();
-        Examination {
-            judged: walk.judged.into_iter().collect(),
-            violations,
-        }
+        Examination { judged, violations }
     }
 
     /// Ids of the written rules that judge one representation of that kind by itself.
@@ -139,12 +146,10 @@ impl Schemas {
     /// Where a value does not fit a schema that stands for itself, such as that of a written rule:
     /// pointers into the value, no rules. `name` identifies the schema.
     pub fn misfits(&self, name: &str, schema: &Value, value: &Value) -> Vec<Defect> {
-        let mut walk = Walk::new(schema);
-        walk.visit("", value, &reach::beside(schema, schema));
-        let mut defects = walk.defects;
-        let validator = self.validator(name, schema);
+        let Compiled { places, validator } = &*self.compiled(name, schema);
+        let mut defects = places.walk(value).defects;
         if !validator.is_valid(value) {
-            defects.extend(misfits_in_parts(&validator, value));
+            defects.extend(misfits_in_parts(validator, value));
         }
         one_each(defects)
     }

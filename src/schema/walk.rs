@@ -1,18 +1,184 @@
-//! A walk beside the schema, for what JSON Schema does not assert or not at the place we need.
+//! A walk beside the schema, for what JSON Schema does not assert or not at the place we need:
+//! fields that are not listed, texts that should hold JSON, and which rules have something to judge.
+//!
+//! What a schema says of each place is worked out once ([`Places`]); a document is then walked
+//! without another look at the schema.
 
 use super::DEFECTS_MAX;
 use super::defect::{Defect, EXTRA_FIELDS_MAX};
 use crate::json;
 use crate::rulebook::{OTHER_FIELDS_KEY, RULE_KEY, reach};
-use serde_json::Value;
-use std::collections::BTreeSet;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Finds what JSON Schema does not assert or not at the place we need: fields that are not listed,
-/// texts that should hold JSON. Notes on the way which rules have something to judge.
-pub(super) struct Walk<'a> {
-    root: &'a Value,
-    pub(super) judged: BTreeSet<String>,
+/// What a schema says of every place of a document, each place once however often it is referred to.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    places: Vec<Place>,
+    /// Ids of all rules, sorted; places refer to them by position.
+    rules: Vec<String>,
+}
+
+/// What is said of one place.
+#[derive(Debug, Default)]
+struct Place {
+    /// Members that are listed.
+    members: HashMap<String, Member>,
+    /// The place of members that are not listed, where something is said of them.
+    others: Option<usize>,
+    items: Option<usize>,
+    /// Rules that the absence of a member tells something about.
+    always_judged: Vec<usize>,
+    /// The rule that nothing but listed members may be here.
+    no_others: Option<usize>,
+    /// Whether a text here holds JSON.
+    json_text: bool,
+}
+
+/// A listed member.
+#[derive(Debug)]
+struct Member {
+    place: usize,
+    /// Rules that it gives something to judge for.
+    rules: Vec<usize>,
+}
+
+/// What a walk found.
+#[derive(Debug, Default)]
+pub(super) struct Walked {
+    /// Rules that have something to judge, sorted.
+    pub(super) judged: Vec<String>,
     pub(super) defects: Vec<Defect>,
+}
+
+impl Places {
+    /// Works out a bundled schema.
+    pub(super) fn of(root: &Value) -> Self {
+        let mut survey = Survey {
+            root,
+            rules: BTreeSet::new(),
+            places: Vec::new(),
+            known: BTreeMap::new(),
+        };
+        survey.rules_in(root);
+        let rules: Vec<String> = survey.rules.iter().map(|rule| (*rule).to_owned()).collect();
+        survey.place(reach::beside(root, root));
+        Self {
+            places: survey.places,
+            rules,
+        }
+    }
+
+    /// Walks a document.
+    pub(super) fn walk(&self, value: &Value) -> Walked {
+        let mut walk = Walk {
+            of: self,
+            pointer: String::new(),
+            judged: vec![false; self.rules.len()],
+            defects: Vec::new(),
+        };
+        walk.visit(value, 0);
+        let judged = self.rules.iter().zip(&walk.judged);
+        Walked {
+            judged: judged
+                .filter(|(_, judged)| **judged)
+                .map(|(rule, _)| rule.clone())
+                .collect(),
+            defects: walk.defects,
+        }
+    }
+}
+
+/// Places as they are found.
+struct Survey<'a> {
+    root: &'a Value,
+    rules: BTreeSet<&'a str>,
+    places: Vec<Place>,
+    /// Places by the addresses of the schemas that apply there.
+    known: BTreeMap<Vec<*const Value>, usize>,
+}
+
+impl<'a> Survey<'a> {
+    fn rules_in(&mut self, schema: &'a Value) {
+        match schema {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    match value.as_str() {
+                        Some(rule) if key == RULE_KEY || key == OTHER_FIELDS_KEY => {
+                            self.rules.insert(rule);
+                        }
+                        Some(_) | None => self.rules_in(value),
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.rules_in(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    /// The place to which these schemas apply.
+    fn place(&mut self, applying: Vec<&'a Value>) -> usize {
+        let key = applying.iter().map(|schema| std::ptr::from_ref(*schema));
+        let key: Vec<*const Value> = key.collect();
+        if let Some(place) = self.known.get(&key) {
+            return *place;
+        }
+        let index = self.places.len();
+        self.known.insert(key, index);
+        self.places.push(Place::default());
+        let mut place = Place {
+            no_others: applying
+                .iter()
+                .find_map(|s| self.named(s, OTHER_FIELDS_KEY)),
+            json_text: applying.iter().any(|s| holds_json(s)),
+            ..Place::default()
+        };
+        for name in reach::listed(&applying) {
+            if !place.members.contains_key(&name) {
+                let below = reach::member(self.root, &applying, &name);
+                let member = Member {
+                    place: self.place(below),
+                    rules: Vec::new(),
+                };
+                place.members.insert(name, member);
+            }
+        }
+        for schema in &applying {
+            self.note_rules(schema, &mut place);
+        }
+        place.others = self.place_where_any(reach::others(self.root, &applying));
+        place.items = self.place_where_any(reach::items(self.root, &applying));
+        self.places[index] = place;
+        index
+    }
+
+    fn place_where_any(&mut self, applying: Vec<&'a Value>) -> Option<usize> {
+        (!applying.is_empty()).then(|| self.place(applying))
+    }
+
+    /// Which rules are judged of the members that one schema lists.
+    fn note_rules(&self, schema: &Value, place: &mut Place) {
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_required = |name: &str| {
+            required.is_some_and(|names| names.iter().any(|n| n.as_str() == Some(name)))
+        };
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, property) in properties.into_iter().flatten() {
+            let Some(rule) = self.named(property, RULE_KEY) else {
+                continue;
+            };
+            if is_required(name) || is_forbidden(property) {
+                place.always_judged.push(rule);
+            } else if let Some(member) = place.members.get_mut(name) {
+                member.rules.push(rule);
+            }
+        }
+    }
+
+    fn named(&self, schema: &Value, key: &str) -> Option<usize> {
+        let rule = schema.get(key)?.as_str()?;
+        self.rules.iter().position(|known| *known == rule)
+    }
 }
 
 /// A property that must not be there is judged by its absence.
@@ -20,101 +186,86 @@ fn is_forbidden(schema: &Value) -> bool {
     schema
         .get("not")
         .and_then(Value::as_object)
-        .is_some_and(serde_json::Map::is_empty)
+        .is_some_and(Map::is_empty)
 }
 
-impl<'a> Walk<'a> {
-    pub(super) fn new(root: &'a Value) -> Self {
-        Self {
-            root,
-            judged: BTreeSet::new(),
-            defects: Vec::new(),
-        }
-    }
+fn holds_json(schema: &Value) -> bool {
+    schema.get("contentMediaType").and_then(Value::as_str) == Some("application/json")
+}
 
-    pub(super) fn visit(&mut self, pointer: &str, value: &Value, applying: &[&'a Value]) {
+/// A walk under way.
+struct Walk<'a> {
+    of: &'a Places,
+    /// Where it is.
+    pointer: String,
+    judged: Vec<bool>,
+    defects: Vec<Defect>,
+}
+
+impl Walk<'_> {
+    fn visit(&mut self, value: &Value, place: usize) {
+        let said = &self.of.places[place];
         match value {
             Value::Object(members) => {
-                self.note_judged(members, applying);
-                self.other_fields(pointer, members, applying);
-                for (key, member) in members {
-                    let below = reach::member(self.root, applying, key);
-                    if !below.is_empty() {
-                        self.visit(&json::join(pointer, key), member, &below);
+                self.note(&said.always_judged);
+                self.note(said.no_others.as_slice());
+                let mut extra = 0;
+                for (name, member) in members {
+                    let above = self.pointer.len();
+                    json::push(&mut self.pointer, name);
+                    if let Some(listed) = said.members.get(name) {
+                        self.note(&listed.rules);
+                        self.visit(member, listed.place);
+                    } else {
+                        if let Some(rule) = said.no_others
+                            && extra < EXTRA_FIELDS_MAX
+                        {
+                            extra += 1;
+                            self.not_listed(member, rule);
+                        }
+                        if let Some(others) = said.others {
+                            self.visit(member, others);
+                        }
                     }
+                    self.pointer.truncate(above);
                 }
             }
             Value::Array(items) => {
-                let below = reach::items(self.root, applying);
-                if !below.is_empty() {
-                    for (n, item) in items.iter().enumerate() {
-                        self.visit(&format!("{pointer}/{n}"), item, &below);
-                    }
+                for (n, item) in items.iter().enumerate() {
+                    let Some(place) = said.items else { return };
+                    let above = self.pointer.len();
+                    json::push(&mut self.pointer, &n.to_string());
+                    self.visit(item, place);
+                    self.pointer.truncate(above);
                 }
             }
-            Value::String(text) => self.json_text(pointer, text, value, applying),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::String(text) if said.json_text => self.json_text(text, value),
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
-    fn note_judged(&mut self, members: &serde_json::Map<String, Value>, applying: &[&'a Value]) {
-        for schema in applying {
-            let required = schema.get("required").and_then(Value::as_array);
-            let is_required = |name: &str| {
-                required.is_some_and(|names| names.iter().any(|n| n.as_str() == Some(name)))
-            };
-            let properties = schema.get("properties").and_then(Value::as_object);
-            for (name, property) in properties.into_iter().flatten() {
-                if let Some(rule) = property.get(RULE_KEY).and_then(Value::as_str)
-                    && (members.contains_key(name) || is_required(name) || is_forbidden(property))
-                    && !self.judged.contains(rule)
-                {
-                    self.judged.insert(rule.to_owned());
-                }
-            }
+    fn note(&mut self, rules: &[usize]) {
+        for rule in rules {
+            self.judged[*rule] = true;
         }
     }
 
-    fn other_fields(
-        &mut self,
-        pointer: &str,
-        members: &serde_json::Map<String, Value>,
-        applying: &[&'a Value],
-    ) {
-        let Some(rule) = applying
-            .iter()
-            .find_map(|s| s.get(OTHER_FIELDS_KEY).and_then(Value::as_str))
-        else {
-            return;
-        };
-        self.judged.insert(rule.to_owned());
-        let is_listed = |name: &str| {
-            applying
-                .iter()
-                .any(|s| s.get("properties").is_some_and(|p| p.get(name).is_some()))
-        };
-        let left = DEFECTS_MAX.saturating_sub(self.defects.len());
-        let extra = members.iter().filter(|(name, _)| !is_listed(name));
-        for (name, value) in extra.take(EXTRA_FIELDS_MAX.min(left)) {
-            let at = json::join(pointer, name);
-            let mut defect =
-                Defect::new(&at, "extra-field", "only listed fields".to_owned(), value);
-            defect.rule = Some(rule.to_owned());
+    fn not_listed(&mut self, value: &Value, rule: usize) {
+        if self.defects.len() < DEFECTS_MAX {
+            let expected = "only listed fields".to_owned();
+            let mut defect = Defect::new(&self.pointer, "extra-field", expected, value);
+            defect.rule = Some(self.of.rules[rule].clone());
             self.defects.push(defect);
         }
     }
 
-    fn json_text(&mut self, pointer: &str, text: &str, value: &Value, applying: &[&'a Value]) {
-        let due = |s: &&Value| {
-            s.get("contentMediaType").and_then(Value::as_str) == Some("application/json")
-        };
+    fn json_text(&mut self, text: &str, value: &Value) {
         if self.defects.len() < DEFECTS_MAX
-            && applying.iter().any(due)
             && let Err(fault) = json::parse(text.as_bytes(), json::Limits::default())
         {
             let expected = format!("a text that is JSON ({fault})");
-            self.defects
-                .push(Defect::new(pointer, "json-text", expected, value));
+            let defect = Defect::new(&self.pointer, "json-text", expected, value);
+            self.defects.push(defect);
         }
     }
 }
