@@ -243,11 +243,11 @@ impl Duplicate {
 }
 
 /// An object or array that is open while scanning.
-enum Open {
+enum Open<'a> {
     Object {
         /// Offsets of key and value by key.
-        keys: HashMap<String, (usize, usize)>,
-        current: String,
+        keys: HashMap<Cow<'a, str>, (usize, usize)>,
+        current: Cow<'a, str>,
         awaits_key: bool,
     },
     Array {
@@ -258,7 +258,7 @@ enum Open {
 /// Walks the tokens without building anything: counts depth and nodes and finds duplicate keys.
 /// What is no JSON passes here and is refused by the reader behind.
 fn scan(bytes: &[u8], start: usize, limits: Limits) -> Result<Vec<Duplicate>, ParseFault> {
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<Open<'_>> = Vec::new();
     let mut nodes = 0_usize;
     let mut duplicates = Vec::new();
     let mut at = start;
@@ -281,7 +281,7 @@ fn scan(bytes: &[u8], start: usize, limits: Limits) -> Result<Vec<Duplicate>, Pa
             }
             b'{' => open.push(Open::Object {
                 keys: HashMap::new(),
-                current: String::new(),
+                current: Cow::Borrowed(""),
                 awaits_key: true,
             }),
             b'[' => open.push(Open::Array { index: 0 }),
@@ -331,10 +331,10 @@ fn token_end(bytes: &[u8], start: usize) -> usize {
 }
 
 /// Takes the string token as a key where the innermost object waits for one.
-fn take_key(
-    bytes: &[u8],
+fn take_key<'a>(
+    bytes: &'a [u8],
     token: std::ops::Range<usize>,
-    open: &mut [Open],
+    open: &mut [Open<'a>],
     duplicates: &mut Vec<Duplicate>,
 ) -> Result<(), ParseFault> {
     let Some(Open::Object {
@@ -348,12 +348,12 @@ fn take_key(
     if !std::mem::take(awaits_key) {
         return Ok(());
     }
-    let Ok(key) = serde_json::from_slice::<String>(&bytes[token.clone()]) else {
+    let Some(key) = key_of(&bytes[token.clone()]) else {
         return Ok(());
     };
-    if RESERVED_KEYS.contains(&key.as_str()) {
+    if RESERVED_KEYS.contains(&&*key) {
         return Err(ParseFault::ReservedKey {
-            key,
+            key: key.into_owned(),
             at: Position::of(bytes, token.start),
         });
     }
@@ -375,7 +375,16 @@ fn take_key(
     Ok(())
 }
 
-fn pointer_of(open: &[Open]) -> String {
+/// What a string token says; copied only where it is escaped.
+fn key_of(token: &[u8]) -> Option<Cow<'_, str>> {
+    if token.contains(&b'\\') {
+        return serde_json::from_slice(token).ok().map(Cow::Owned);
+    }
+    let inside = token.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    std::str::from_utf8(inside).ok().map(Cow::Borrowed)
+}
+
+fn pointer_of(open: &[Open<'_>]) -> String {
     let mut pointer = String::new();
     for level in open {
         match level {

@@ -1,3 +1,5 @@
+//! Documents against the rulebook as it is: one defect, one violation of the deepest rule.
+
 use super::*;
 use crate::rulebook::{OTHER_FIELDS_KEY, RULE_KEY};
 use serde_json::json;

@@ -62,7 +62,7 @@ impl Places {
         };
         survey.rules_in(root);
         let rules: Vec<String> = survey.rules.iter().map(|rule| (*rule).to_owned()).collect();
-        survey.place(reach::beside(root, root));
+        survey.place(&reach::beside(root, root));
         Self {
             places: survey.places,
             rules,
@@ -117,7 +117,7 @@ impl<'a> Survey<'a> {
     }
 
     /// The place to which these schemas apply.
-    fn place(&mut self, applying: Vec<&'a Value>) -> usize {
+    fn place(&mut self, applying: &[&'a Value]) -> usize {
         let key = applying.iter().map(|schema| std::ptr::from_ref(*schema));
         let key: Vec<*const Value> = key.collect();
         if let Some(place) = self.known.get(&key) {
@@ -133,26 +133,25 @@ impl<'a> Survey<'a> {
             json_text: applying.iter().any(|s| holds_json(s)),
             ..Place::default()
         };
-        for name in reach::listed(&applying) {
-            if !place.members.contains_key(&name) {
-                let below = reach::member(self.root, &applying, &name);
-                let member = Member {
-                    place: self.place(below),
-                    rules: Vec::new(),
-                };
-                place.members.insert(name, member);
-            }
+        let names: BTreeSet<String> = reach::listed(applying).into_iter().collect();
+        for name in names {
+            let below = reach::member(self.root, applying, &name);
+            let member = Member {
+                place: self.place(&below),
+                rules: Vec::new(),
+            };
+            place.members.insert(name, member);
         }
-        for schema in &applying {
+        for schema in applying {
             self.note_rules(schema, &mut place);
         }
-        place.others = self.place_where_any(reach::others(self.root, &applying));
-        place.items = self.place_where_any(reach::items(self.root, &applying));
+        place.others = self.place_where_any(&reach::others(self.root, applying));
+        place.items = self.place_where_any(&reach::items(self.root, applying));
         self.places[index] = place;
         index
     }
 
-    fn place_where_any(&mut self, applying: Vec<&'a Value>) -> Option<usize> {
+    fn place_where_any(&mut self, applying: &[&'a Value]) -> Option<usize> {
         (!applying.is_empty()).then(|| self.place(applying))
     }
 
