@@ -9,6 +9,8 @@ mod har;
 mod lines;
 mod token;
 
+pub use token::{judge_qr, judge_token};
+
 use crate::clock::Timestamp;
 use crate::engine::Recorder;
 use crate::json::{self, Limits};

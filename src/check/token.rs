@@ -4,9 +4,11 @@
 //! Whether a service takes the token is not judged here; what cannot be read is a finding at its
 //! place.
 
-use super::One;
+use super::{One, Surroundings};
 use crate::json::{self, Limits};
 use crate::judge::Judgement;
+use crate::rulebook::Rulebook;
+use crate::schema::Schemas;
 use crate::verdict::Finding;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -26,6 +28,39 @@ struct Unreadable {
     /// Pointer into the taken-apart token.
     pointer: &'static str,
     why: String,
+}
+
+/// Judges one registration token in its compact form.
+pub fn judge_token(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    surroundings: &Surroundings,
+    text: &str,
+) -> Judgement {
+    one(rulebook, schemas, surroundings).token(0, text.as_bytes())
+}
+
+/// Judges the text of one QR code, and the token in it.
+pub fn judge_qr(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    surroundings: &Surroundings,
+    text: &str,
+) -> Judgement {
+    one(rulebook, schemas, surroundings).qr(0, text.as_bytes())
+}
+
+fn one<'a>(
+    rulebook: &'a Rulebook,
+    schemas: &'a Schemas,
+    surroundings: &'a Surroundings,
+) -> One<'a> {
+    One {
+        rulebook,
+        schemas,
+        surroundings,
+        name: "",
+    }
 }
 
 impl One<'_> {

@@ -190,6 +190,9 @@ pub struct CheckArgs {
     /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
     #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
     pub config: Option<PathBuf>,
+    /// The moment at which tokens are judged, such as 2026-01-01T00:00:00Z [default: now].
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<String>,
     /// Threads that judge lines side by side [default: as many as there are processors].
     #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
     pub jobs: Option<usize>,

@@ -3,6 +3,7 @@
 use super::args::CheckArgs;
 use super::{Done, Exit, Failure, config, load, note, output, reports_of};
 use crate::check::{CheckError, Checker, Kind, STANDARD_INPUT, Surroundings};
+use crate::clock::Timestamp;
 use crate::redact::Redactor;
 use crate::report::{Consumer, Keep, Settings, Stream};
 use crate::verdict::{Level, RunEvent, Verdict};
@@ -23,7 +24,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         api_key: known.of_application("api_key"),
         configured: json!({"auth": Value::Object(known.values)}),
         targets: known.targets,
-        now: Some(crate::clock::now()),
+        now: Some(moment(args.at.as_deref())?),
         jobs: args.jobs.unwrap_or_else(processors),
     };
     let mut checker = Checker::new(&rulebook, kind, surroundings);
@@ -95,6 +96,18 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         }
         (false, _) if record.rules.iter().any(|r| r.verdict == Verdict::Error) => Exit::Trouble,
         (false, _) => Exit::Conformant,
+    })
+}
+
+/// The moment of judgement.
+fn moment(at: Option<&str>) -> Result<Timestamp, Failure> {
+    let Some(text) = at else {
+        return Ok(crate::clock::now());
+    };
+    text.parse().map_err(|_| {
+        Failure::Usage(format!(
+            "--at {text}: no moment; write it as 2026-01-01T00:00:00Z"
+        ))
     })
 }
 

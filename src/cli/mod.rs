@@ -8,6 +8,7 @@ mod diff;
 mod events;
 mod explain;
 mod fixtures;
+mod generate;
 mod list;
 mod output;
 mod revision;

@@ -168,8 +168,8 @@ const LAYERS: &[Layer] = &[
     layer(
         "fixtures",
         &[
-            "clock", "engine", "http", "ids", "json", "judge", "redact", "rulebook", "schema",
-            "source", "text", "verdict",
+            "check", "clock", "engine", "http", "ids", "json", "judge", "redact", "rulebook",
+            "schema", "source", "text", "verdict",
         ],
         "fixtures come from the rulebook, never from the reference",
     ),

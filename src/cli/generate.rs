@@ -1,0 +1,498 @@
+//! `fixtures generate`: writes sets and streams of fixtures into folders and pipes.
+//!
+//! What a fixture is, is `crate::fixtures`; here are folders, pipes, signals and progress.
+
+use super::args::{FixtureFormat, GenerateArgs};
+use super::signals::Signals;
+use super::{Done, Exit, Failure, load, note};
+use crate::engine::plan::glob;
+use crate::fixtures::stream::{self, Layout, Source};
+use crate::fixtures::{
+    self, Breaker, Entry, Line, MANIFEST_VERSION, Manifest, Plan, SetError, Signing, Staged,
+    Subject, Text, Texts, VALID_DEFAULT, Wanted,
+};
+use crate::rulebook::Rulebook;
+use crate::schema::Schemas;
+use indicatif::{ProgressBar, ProgressStyle};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// How many of each kind a stream holds unless told otherwise.
+const STREAM_DEFAULT: u64 = 10;
+/// How many files of one kind a set may hold.
+const FILES_MAX: u64 = 100_000;
+/// Bytes that are gathered before a file or pipe takes them.
+const BUFFER_BYTES: usize = 1 << 16;
+
+pub(super) fn generate(args: &GenerateArgs) -> Done {
+    let rulebook = load(&args.specs)?;
+    let all = fixtures::subjects(&rulebook);
+    let chosen = select(&rulebook, &all, &args.kinds)?;
+    let signals = Signals::listen()
+        .map_err(|e| Failure::Trouble(format!("failed to listen for signals: {e}")))?;
+    let generation = Generation {
+        args,
+        rulebook: &rulebook,
+        all: &all,
+        schemas: Schemas::default(),
+        chosen,
+        signals: &signals,
+    };
+    let to_stdout = args.out == Path::new("-");
+    let default = if to_stdout {
+        FixtureFormat::Ndjson
+    } else {
+        FixtureFormat::Json
+    };
+    let done = match (args.format.unwrap_or(default), to_stdout) {
+        (FixtureFormat::Json, false) => generation.folder_of_files(),
+        (FixtureFormat::Ndjson, false) => generation.folder_of_streams(),
+        (FixtureFormat::Ndjson, true) => generation.standard_output(Layout::Ndjson),
+        (FixtureFormat::Json, true) if generation.chosen.len() == 1 => {
+            generation.standard_output(Layout::Array)
+        }
+        (FixtureFormat::Json, true) => Err(Failure::Usage(format!(
+            "--format json on standard output is one array of one kind, and these are {} kinds; \
+             name one with --kind, or use --format ndjson or --out DIR",
+            generation.chosen.len()
+        ))),
+    };
+    match signals.exit() {
+        Some(exit) if done.is_err() => {
+            note("interrupted; nothing was left half-written");
+            Ok(exit)
+        }
+        Some(_) | None => done,
+    }
+}
+
+/// One kind that is asked for.
+#[derive(Clone, Copy)]
+enum Wish<'a> {
+    Document(&'a Subject),
+    Text(Text),
+}
+
+impl Wish<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Document(subject) => &subject.name,
+            Self::Text(text) => text.name(),
+        }
+    }
+
+    /// Where a stream of flawless ones stands in a folder.
+    fn stream_file(&self) -> String {
+        match self {
+            Self::Document(subject) => format!("{}.ndjson", fixtures::folder_of(subject)),
+            Self::Text(text) => format!("{}.txt", text.name()),
+        }
+    }
+
+    /// Where a stream of broken ones stands in a folder.
+    fn broken_file(&self) -> String {
+        let stem = match self {
+            Self::Document(subject) => fixtures::folder_of(subject),
+            Self::Text(text) => text.name().to_owned(),
+        };
+        format!("{stem}.invalid.ndjson")
+    }
+
+    fn source(&self, layout: Layout) -> Result<Box<dyn Source>, Failure> {
+        Ok(match self {
+            Self::Document(subject) => Box::new(Plan::new(subject)?),
+            Self::Text(text) => Box::new(Texts::new(*text, layout == Layout::Array)),
+        })
+    }
+}
+
+/// The kinds that are asked for, each once.
+fn select<'a>(
+    rulebook: &Rulebook,
+    all: &'a [Subject],
+    kinds: &[String],
+) -> Result<Vec<Wish<'a>>, Failure> {
+    let documents = all.iter().map(Wish::Document);
+    let wishes: Vec<Wish<'_>> = documents.chain(Text::ALL.map(Wish::Text)).collect();
+    if kinds.is_empty() {
+        return Ok(wishes);
+    }
+    for kind in kinds {
+        if let Some(None) = rulebook.event_types.get(kind) {
+            return Err(Failure::Usage(format!(
+                "--kind {kind}: no document shows its payload"
+            )));
+        }
+        if !wishes.iter().any(|w| names(rulebook, kind, w)) {
+            return Err(unknown(kind, &wishes));
+        }
+    }
+    let is_asked_for = |wish: &Wish<'_>| kinds.iter().any(|kind| names(rulebook, kind, wish));
+    Ok(wishes.into_iter().filter(is_asked_for).collect())
+}
+
+fn names(rulebook: &Rulebook, kind: &str, wish: &Wish<'_>) -> bool {
+    let current = rulebook.event_types.get(kind).and_then(Option::as_deref);
+    current == Some(wish.name()) || glob(kind, wish.name())
+}
+
+fn unknown(kind: &str, wishes: &[Wish<'_>]) -> Failure {
+    let known: Vec<&str> = wishes.iter().map(Wish::name).collect();
+    let help = crate::text::did_you_mean(kind, &known).map_or_else(
+        || "`conformant list kinds` and `conformant list operations` show what there is".to_owned(),
+        |near| format!("did you mean `{near}`?"),
+    );
+    Failure::Usage(format!("--kind {kind}: no such kind; {help}"))
+}
+
+/// What is to be generated, and by what.
+struct Generation<'a> {
+    args: &'a GenerateArgs,
+    rulebook: &'a Rulebook,
+    all: &'a [Subject],
+    schemas: Schemas,
+    chosen: Vec<Wish<'a>>,
+    signals: &'a Signals,
+}
+
+impl<'a> Generation<'a> {
+    fn threads(&self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.args.jobs.unwrap_or_else(processors).max(1)
+    }
+
+    fn texts(&self) -> Vec<Text> {
+        let text = |wish: &Wish<'_>| match wish {
+            Wish::Text(text) => Some(*text),
+            Wish::Document(_) => None,
+        };
+        self.chosen.iter().filter_map(text).collect()
+    }
+
+    fn subjects(&self) -> Vec<&'a Subject> {
+        let subject = |wish: &Wish<'a>| match wish {
+            Wish::Document(subject) => Some(*subject),
+            Wish::Text(_) => None,
+        };
+        self.chosen.iter().filter_map(subject).collect()
+    }
+
+    /// An error once a signal has come, which ends whatever is written.
+    fn go_on(&self) -> io::Result<()> {
+        if self.signals.interrupted.load(Ordering::Relaxed) {
+            return Err(io::Error::other("interrupted"));
+        }
+        Ok(())
+    }
+
+    /// A file for each document.
+    fn folder_of_files(&self) -> Done {
+        let args = self.args;
+        let valid = args.count.unwrap_or(VALID_DEFAULT);
+        if valid > FILES_MAX {
+            return Err(Failure::Usage(format!(
+                "--count {valid} would be that many files of each kind; use --format ndjson beyond {FILES_MAX}"
+            )));
+        }
+        fixtures::check_replaceable(&args.out)?;
+        let wanted = Wanted {
+            subjects: self.subjects(),
+            texts: self.texts(),
+            seed: args.seed,
+            valid,
+            invalid: args.invalid,
+            jobs: self.threads(),
+        };
+        let stop = &self.signals.interrupted;
+        let set = fixtures::make(self.rulebook, &self.schemas, &wanted, stop)?;
+        set.write(&args.out, stop)?;
+        let broken = set.manifest.fixtures.iter().filter(|e| !e.valid).count();
+        note(&format!(
+            "{}: {} valid and {broken} invalid fixtures",
+            args.out.display(),
+            set.manifest.fixtures.len() - broken
+        ));
+        Ok(Exit::Conformant)
+    }
+
+    /// A file for each kind, and one for what breaks its rules.
+    fn folder_of_streams(&self) -> Done {
+        let args = self.args;
+        let staged = Staged::new(&args.out)?;
+        let count = args.count.unwrap_or(STREAM_DEFAULT);
+        let bar = progress(count.saturating_mul(self.chosen.len() as u64));
+        let mut entries = Vec::new();
+        for wish in &self.chosen {
+            let file = wish.stream_file();
+            let sha256 = into_file(&staged, &file, |out| {
+                self.flawless(wish, count, Layout::Ndjson, out, &bar)
+            })?;
+            entries.push(stream_entry(file, wish, true, sha256));
+            if args.invalid {
+                let file = wish.broken_file();
+                // Every way of breaking a rule, once; --count is about the flawless ones here.
+                let sha256 = into_file(&staged, &file, |out| {
+                    self.broken(wish, None, Layout::Ndjson, out)
+                })?;
+                entries.push(stream_entry(file, wish, false, sha256));
+            }
+        }
+        entries.sort_by(|a, b| a.file.cmp(&b.file));
+        staged.put(&Manifest {
+            schema_version: MANIFEST_VERSION,
+            seed: args.seed,
+            rulebook: self.rulebook.digest.clone(),
+            tokens: (!self.texts().is_empty()).then(Signing::default),
+            fixtures: entries,
+        })?;
+        bar.finish_and_clear();
+        note(&format!(
+            "{}: {count} documents of each of {} kinds",
+            args.out.display(),
+            self.chosen.len()
+        ));
+        Ok(Exit::Conformant)
+    }
+
+    fn standard_output(&self, layout: Layout) -> Done {
+        let count = self.args.count.unwrap_or(STREAM_DEFAULT);
+        let bar = if io::stdout().is_terminal() {
+            ProgressBar::hidden()
+        } else {
+            progress(count.saturating_mul(self.chosen.len() as u64))
+        };
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock());
+        for wish in &self.chosen {
+            let written = if self.args.invalid {
+                self.broken(wish, self.args.count, layout, &mut out)
+            } else {
+                self.flawless(wish, count, layout, &mut out, &bar)
+            };
+            match written {
+                // A closed pipe is the reader's choice, not an error.
+                Err(Unwritten::Out(error)) if error.kind() == ErrorKind::BrokenPipe => {
+                    return Ok(Exit::Conformant);
+                }
+                Err(Unwritten::Out(error)) => {
+                    return Err(Failure::Trouble(format!(
+                        "failed to write to standard output: {error}"
+                    )));
+                }
+                Err(Unwritten::Told(failure)) => return Err(failure),
+                Ok(()) => {}
+            }
+        }
+        bar.finish_and_clear();
+        Ok(Exit::Conformant)
+    }
+
+    fn flawless(
+        &self,
+        wish: &Wish<'_>,
+        count: u64,
+        layout: Layout,
+        out: &mut dyn Write,
+        bar: &ProgressBar,
+    ) -> Result<(), Unwritten> {
+        let source = wish.source(layout)?;
+        let before = bar.position();
+        let mut told = |n| {
+            bar.set_position(before + n);
+            self.go_on()
+        };
+        let threads = self.threads();
+        stream::write(
+            source.as_ref(),
+            self.args.seed,
+            count,
+            threads,
+            layout,
+            out,
+            &mut told,
+        )?;
+        Ok(())
+    }
+
+    /// Broken ones, each with what it breaks: every way once, or again with other values until
+    /// there are enough.
+    fn broken(
+        &self,
+        wish: &Wish<'_>,
+        count: Option<u64>,
+        layout: Layout,
+        out: &mut dyn Write,
+    ) -> Result<(), Unwritten> {
+        let breaker = self.breaker(wish)?;
+        let mut out = Lines::begin(BufWriter::with_capacity(BUFFER_BYTES, out), layout)?;
+        let mut left = count.unwrap_or(u64::MAX);
+        for round in 0.. {
+            self.go_on()?;
+            let found = breaker.round(round);
+            let is_last = found.is_empty() || count.is_none();
+            for broken in found {
+                if left == 0 {
+                    break;
+                }
+                left -= 1;
+                out.line(&Line {
+                    kind: wish.name().to_owned(),
+                    rule: broken.rule,
+                    pointer: broken.pointer,
+                    broken: broken.broken.to_owned(),
+                    document: broken.document,
+                })?;
+            }
+            if is_last || left == 0 {
+                break;
+            }
+        }
+        Ok(out.end()?)
+    }
+
+    fn breaker(&self, wish: &Wish<'a>) -> Result<Breaker<'_>, Failure> {
+        let seed = self.args.seed;
+        match wish {
+            Wish::Document(subject) => Ok(Breaker::of_subject(
+                self.rulebook,
+                &self.schemas,
+                subject,
+                seed,
+            )?),
+            Wish::Text(text) => {
+                let subject = self.all.iter().find(|s| s.name == text.kind());
+                let subject = subject.ok_or_else(|| {
+                    Failure::Usage(format!("the rulebook does not describe {}", text.kind()))
+                })?;
+                Ok(text.breaker(self.rulebook, &self.schemas, subject, seed))
+            }
+        }
+    }
+}
+
+/// Why a stream was not written to its end.
+enum Unwritten {
+    /// What it is written to refuses.
+    Out(io::Error),
+    /// It cannot be made at all.
+    Told(Failure),
+}
+
+impl From<io::Error> for Unwritten {
+    fn from(error: io::Error) -> Self {
+        Self::Out(error)
+    }
+}
+
+impl<T: Into<Failure>> From<T> for Unwritten {
+    fn from(failure: T) -> Self {
+        Self::Told(failure.into())
+    }
+}
+
+/// JSON values one a line, or as one array.
+struct Lines<W: Write> {
+    out: W,
+    layout: Layout,
+    between: &'static [u8],
+}
+
+impl<W: Write> Lines<W> {
+    fn begin(mut out: W, layout: Layout) -> io::Result<Self> {
+        if layout == Layout::Array {
+            out.write_all(b"[")?;
+        }
+        let between = b"";
+        Ok(Self {
+            out,
+            layout,
+            between,
+        })
+    }
+
+    fn line(&mut self, line: &Line) -> io::Result<()> {
+        self.out.write_all(self.between)?;
+        serde_json::to_writer(&mut self.out, line)?;
+        match self.layout {
+            Layout::Ndjson => self.out.write_all(b"\n"),
+            Layout::Array => {
+                self.between = b",\n";
+                Ok(())
+            }
+        }
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        if self.layout == Layout::Array {
+            self.out.write_all(b"]\n")?;
+        }
+        self.out.flush()
+    }
+}
+
+fn stream_entry(file: String, wish: &Wish<'_>, valid: bool, sha256: String) -> Entry {
+    Entry {
+        file,
+        kind: wish.name().to_owned(),
+        valid,
+        rule: None,
+        pointer: None,
+        broken: None,
+        twin: None,
+        sha256,
+    }
+}
+
+/// Writes a file of a staged set; its SHA-256.
+fn into_file(
+    staged: &Staged,
+    file: &str,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), Unwritten>,
+) -> Result<String, Failure> {
+    let path = staged.path(file)?;
+    let failed = |source: io::Error| {
+        Failure::from(SetError::Io {
+            path: staged.wanted(file),
+            source,
+        })
+    };
+    let mut out = Hashed {
+        out: File::create(&path).map_err(failed)?,
+        hasher: Sha256::new(),
+    };
+    write(&mut out).map_err(|unwritten| match unwritten {
+        Unwritten::Out(error) => failed(error),
+        Unwritten::Told(failure) => failure,
+    })?;
+    Ok(crate::text::hex(out.hasher.finalize()))
+}
+
+/// A file whose bytes are hashed on their way.
+struct Hashed {
+    out: File,
+    hasher: Sha256,
+}
+
+impl Write for Hashed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// A bar on a terminal, nothing elsewhere: it is drawn on standard error.
+fn progress(documents: u64) -> ProgressBar {
+    let bar = ProgressBar::new(documents);
+    let template = "{bar:40} {human_pos}/{human_len} documents, {per_sec}, {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}

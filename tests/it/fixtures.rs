@@ -1,0 +1,366 @@
+//! The committed fixtures: what the generator makes today, and something of every rule that a
+//! payload can break. And the generator as a process: interrupted, into full disks and closed pipes.
+//!
+//! That each fixture is what its manifest says is proved by the trials of `tests/conformance`.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "BLESS is said to the tests, not to the program"
+)]
+
+use crate::program::{conformant, root, run};
+use conformant::fixtures::{self, Entry, Manifest, Set, Wanted};
+use conformant::rulebook::rules::Check;
+use conformant::rulebook::{Origin, Rule, Rulebook};
+use conformant::schema::Schemas;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::atomic::AtomicBool;
+
+const REPAIR: &str = "repair: BLESS=1 cargo test --test it fixtures, then read the diff";
+
+#[test]
+fn the_committed_set_is_what_the_generator_makes() {
+    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let subjects = fixtures::subjects(&rulebook);
+    let jobs = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
+    let wanted = Wanted::committed(&subjects, jobs);
+    let made = fixtures::make(&rulebook, &schemas, &wanted, &calm).expect("every kind has a plan");
+    let folder = root().join("fixtures");
+    if std::env::var_os("BLESS").is_some() && std::env::var_os("CI").is_none() {
+        made.write(&folder, &calm)
+            .expect("the folder can be written");
+    }
+    let differing = differing(&made, &folder);
+    assert!(
+        differing.is_empty(),
+        "{} files of fixtures/ differ from what is made today: {:?}\n{REPAIR}",
+        differing.len(),
+        &differing[..differing.len().min(10)]
+    );
+}
+
+/// Files whose bytes are others than those made, are missing, or are there for nothing.
+fn differing(made: &Set, folder: &Path) -> Vec<String> {
+    let manifest = serde_json::to_vec_pretty(&made.manifest).expect("a manifest is JSON");
+    let readme = made.manifest.readme().into_bytes();
+    let mut due = vec![
+        ("manifest.json", [manifest, b"\n".to_vec()].concat()),
+        ("README.md", readme),
+    ];
+    let entries = made.manifest.fixtures.iter().map(|e| e.file.as_str());
+    due.extend(entries.zip(made.files.iter().cloned()));
+    let is_other = |(file, bytes): &&(&str, Vec<u8>)| {
+        fs::read(folder.join(file)).map_or(true, |found| found != *bytes)
+    };
+    let others = due.iter().filter(is_other);
+    let mut differing: Vec<String> = others.map(|(file, _)| (*file).to_owned()).collect();
+    let known: BTreeSet<_> = due.iter().map(|(file, _)| folder.join(file)).collect();
+    let present = crate::program::files(folder, &[]).into_iter();
+    let stray = present.filter(|path| !known.contains(path));
+    differing.extend(stray.map(|path| path.display().to_string()));
+    differing
+}
+
+#[test]
+fn a_changed_missing_or_stray_file_is_noticed() {
+    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let all = fixtures::subjects(&rulebook);
+    let wanted = Wanted {
+        subjects: all.iter().filter(|s| s.name == "flow/flow").collect(),
+        texts: Vec::new(),
+        invalid: false,
+        ..Wanted::committed(&all, 1)
+    };
+    let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
+    let made = fixtures::make(&rulebook, &schemas, &wanted, &calm).expect("it has a plan");
+    let home = tempfile::tempdir().expect("a folder of our own");
+    let folder = home.path().join("set");
+    made.write(&folder, &calm)
+        .expect("the folder can be written");
+    assert_eq!(differing(&made, &folder), [""; 0]);
+    fs::write(folder.join("flow/flow/valid-0.json"), "{}").expect("it can be changed");
+    fs::remove_file(folder.join("flow/flow/valid-1.json")).expect("it can be taken away");
+    fs::write(folder.join("stray.json"), "{}").expect("it can be added");
+    assert_eq!(differing(&made, &folder).len(), 3);
+}
+
+/// Whether a payload by itself can break a rule: with the configuration and the clock of its set.
+fn is_of_payload(rule: &Rule) -> bool {
+    match &rule.origin {
+        Origin::Property { .. } | Origin::NoOtherFields { .. } => true,
+        Origin::Written(check) => match check {
+            Check::Conforms { .. }
+            | Check::PresentOnlyWhen { .. }
+            | Check::Configured { .. }
+            | Check::AtMostAfter { .. } => true,
+            Check::Story {}
+            | Check::Echoes { .. }
+            | Check::Default { .. }
+            | Check::OrderedBy { .. }
+            | Check::FilteredBy { .. }
+            | Check::Bounded { .. }
+            | Check::InFormat { .. }
+            | Check::NoLongerThan { .. }
+            | Check::SameResource { .. }
+            | Check::UniqueWithin { .. }
+            | Check::IncreasingWithin { .. }
+            | Check::Transition { .. }
+            | Check::NeverAfter { .. }
+            | Check::OneSpelling { .. } => false,
+        },
+        Origin::Operation { .. }
+        | Origin::Parameter { .. }
+        | Origin::Credentials { .. }
+        | Origin::ListKey { .. }
+        | Origin::ListWalk { .. }
+        | Origin::Either => false,
+    }
+}
+
+fn unbroken(rulebook: &Rulebook, entries: &[Entry]) -> BTreeSet<String> {
+    let broken: BTreeSet<&str> = entries.iter().filter_map(|e| e.rule.as_deref()).collect();
+    let rules = rulebook.rules.values().filter(|r| is_of_payload(r));
+    rules
+        .map(|rule| rule.id.clone())
+        .filter(|id| !broken.contains(id.as_str()))
+        .collect()
+}
+
+#[test]
+fn every_rule_that_a_payload_can_break_is_broken_by_a_committed_fixture() {
+    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let Manifest { mut fixtures, .. } =
+        fixtures::read(&root().join("fixtures")).expect("the manifest is sound");
+    let left = unbroken(&rulebook, &fixtures);
+    assert!(
+        left.is_empty(),
+        "no committed fixture breaks these: {left:#?}"
+    );
+    fixtures.retain(|e| e.rule.as_deref() != Some("flow/execution/status"));
+    assert_eq!(
+        unbroken(&rulebook, &fixtures),
+        BTreeSet::from(["flow/execution/status".to_owned()]),
+        "a rule without a fixture is told"
+    );
+}
+
+#[test]
+fn streams_of_several_kinds_are_files_that_verify() {
+    let home = tempfile::tempdir().expect("a folder of our own");
+    let arguments = [
+        "fixtures",
+        "generate",
+        "--kind",
+        "events/*/4",
+        "--kind",
+        "chat/user",
+        "--kind",
+        "token",
+        "--kind",
+        "qr",
+        "--count",
+        "30",
+        "--format",
+        "ndjson",
+        "--invalid",
+        "--out",
+        "set",
+    ];
+    let (code, _, told) = run(home.path(), &arguments);
+    assert_eq!(code, 0, "{told}");
+    let lines = |file: &str| {
+        let text = fs::read_to_string(home.path().join("set").join(file)).expect("it is there");
+        text.lines().count()
+    };
+    assert_eq!(lines("events/MessageSent/4.ndjson"), 30);
+    assert_eq!(lines("token.txt"), 30);
+    assert!(lines("qr.invalid.ndjson") > 5);
+    let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
+    assert_eq!(code, 0, "{told}");
+    let one = home.path().join("set/token.txt");
+    let text = fs::read_to_string(&one).expect("it is there");
+    fs::write(&one, text.replacen("ey", "eY", 1)).expect("it can be changed");
+    let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
+    assert!(code == 1 && told.starts_with("token.txt: line 1"), "{told}");
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_set() {
+    let home = tempfile::tempdir().expect("a folder of our own");
+    let made = |jobs: &str| {
+        let arguments = [
+            "fixtures",
+            "generate",
+            "--kind",
+            "flow/*",
+            "--kind",
+            "token",
+            "--invalid",
+            "--seed",
+            "9",
+            "--jobs",
+            jobs,
+            "--out",
+            jobs,
+        ];
+        let (code, _, told) = run(home.path(), &arguments);
+        assert_eq!(code, 0, "{told}");
+        fs::read(home.path().join(jobs).join("manifest.json")).expect("it is there")
+    };
+    assert_eq!(made("1"), made("5"));
+}
+
+#[test]
+fn a_full_disk_is_told_and_leaves_nothing() {
+    if !Path::new("/dev/full").exists() {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a folder of our own");
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .expect("it can be opened");
+    let arguments = [
+        "fixtures",
+        "generate",
+        "--kind",
+        "flow/flow",
+        "--count",
+        "9999",
+    ];
+    let output = conformant(home.path(), &arguments)
+        .stdout(full)
+        .output()
+        .expect("it can be started");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("standard output: No space left"), "{told}");
+}
+
+#[test]
+fn a_reader_who_goes_away_is_no_error() {
+    let home = tempfile::tempdir().expect("a folder of our own");
+    for invalid in [&["--invalid"][..], &[]] {
+        let mut arguments = vec![
+            "fixtures",
+            "generate",
+            "--kind",
+            "chat/user",
+            "--count",
+            "99999",
+        ];
+        arguments.extend(invalid);
+        let mut child = conformant(home.path(), &arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it can be started");
+        let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
+        out.read_line(&mut String::new()).expect("a line comes");
+        drop(out);
+        let mut told = String::new();
+        let mut err = child.stderr.take().expect("it is piped");
+        err.read_to_string(&mut told).expect("it is text");
+        let status = child.wait().expect("it ends");
+        assert_eq!((status.code(), told.as_str()), (Some(0), ""));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_leaves_nothing_and_keeps_the_old_set() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let home = tempfile::tempdir().expect("a folder of our own");
+        let old = [
+            "fixtures",
+            "generate",
+            "--kind",
+            "flow/flow",
+            "--format",
+            "ndjson",
+            "--out",
+            "set",
+        ];
+        assert_eq!(run(home.path(), &old).0, 0);
+        let before = fs::read(home.path().join("set/manifest.json")).expect("it is there");
+        let endless = [&old[..], &["--count", "4000000000"]].concat();
+        let mut child = conformant(home.path(), &endless)
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it can be started");
+        until(&mut child, || names(home.path()).len() == 2);
+        let sent = std::process::Command::new("kill")
+            .args(["-s", signal, &child.id().to_string()])
+            .status()
+            .expect("kill is there");
+        assert!(sent.success());
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(code));
+        assert_eq!(names(home.path()), ["set"]);
+        let after = fs::read(home.path().join("set/manifest.json")).expect("it is there");
+        assert_eq!(before, after);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_killed_process_left_is_cleared_away_by_the_next() {
+    let home = tempfile::tempdir().expect("a folder of our own");
+    let arguments = [
+        "fixtures",
+        "generate",
+        "--kind",
+        "flow/flow",
+        "--format",
+        "ndjson",
+        "--out",
+        "set",
+    ];
+    let mut child = conformant(
+        home.path(),
+        &[&arguments[..], &["--count", "4000000000"]].concat(),
+    )
+    .stderr(Stdio::null())
+    .spawn()
+    .expect("it can be started");
+    let begun = |e: fs::DirEntry| e.path().join("new").exists();
+    until(&mut child, || {
+        let mut inside = home.path().read_dir().expect("it is a folder");
+        inside.any(|e| e.is_ok_and(begun))
+    });
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+    assert_eq!(names(home.path()).len(), 1);
+    assert_eq!(run(home.path(), &arguments).0, 0);
+    assert_eq!(names(home.path()), ["set"]);
+}
+
+/// Asks again and again until it is so, as long as the process lives.
+#[cfg(unix)]
+fn until(child: &mut std::process::Child, is_so: impl Fn() -> bool) {
+    while !is_so() {
+        let ended = child.try_wait().expect("it can be asked");
+        assert_eq!(ended, None, "it ended by itself");
+        std::thread::yield_now();
+    }
+}
+
+#[cfg(unix)]
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("it is a folder");
+    let mut names: Vec<String> = entries
+        .map(|e| {
+            e.expect("it can be listed")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    names.sort();
+    names
+}
