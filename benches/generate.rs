@@ -242,8 +242,8 @@ impl SplitMix {
         let mut word = self.next();
         let mut text = [0; 10];
         for byte in &mut text {
-            *byte = b'0' + (((word & 0xffff) * 10) >> 16) as u8;
-            word >>= 6;
+            *byte = b'0' + (word % 10) as u8;
+            word /= 10;
         }
         out.extend_from_slice(&text);
     }
