@@ -6,6 +6,7 @@ use crate::check::{CheckError, Checker, Kind, STANDARD_INPUT, Surroundings};
 use crate::clock::Timestamp;
 use crate::redact::Redactor;
 use crate::report::{Consumer, Keep, Settings, Stream};
+use crate::rulebook::Rulebook;
 use crate::verdict::{Level, RunEvent, Verdict};
 use serde_json::{Value, json};
 use std::fs::File;
@@ -14,7 +15,7 @@ use std::path::Path;
 
 pub(super) fn check(args: &CheckArgs) -> Done {
     let reports = reports_of(&args.reports, &[])?;
-    let rulebook = load(&args.specs)?;
+    let rulebook = rulebook_for(args)?;
     let kind = Kind::parse(&rulebook, &args.kind).map_err(Failure::Usage)?;
     let known = config::known(args.config.as_deref())?;
     if known.is_reference && matches!(kind, Kind::Token | Kind::Qr) {
@@ -109,6 +110,27 @@ fn moment(at: Option<&str>) -> Result<Timestamp, Failure> {
             "--at {text}: no moment; write it as 2026-01-01T00:00:00Z"
         ))
     })
+}
+
+/// As much of the rulebook as the kind needs, which is there much sooner than the whole.
+fn rulebook_for(args: &CheckArgs) -> Result<Rulebook, Failure> {
+    let services: &[&str] = match args.kind.split('/').next().unwrap_or_default() {
+        "har" => return load(&args.specs),
+        "auth" | "token" | "qr" => &["auth"],
+        "chat" => &["chat"],
+        "flow" => &["flow"],
+        "media" => &["media"],
+        // Events, by name or by type; some carry what the authentication service sends.
+        _ => &["events", "auth"],
+    };
+    if args.specs.specs.is_none() {
+        let part = Rulebook::embedded_shapes(services).map_err(Failure::Problems)?;
+        if Kind::parse(&part, &args.kind).is_ok() {
+            return Ok(part);
+        }
+    }
+    // A kind that nobody knows is told with all that are known.
+    load(&args.specs)
 }
 
 fn processors() -> usize {

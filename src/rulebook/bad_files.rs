@@ -1,6 +1,6 @@
 //! Bad files: every kind of mistake is refused at its place, with what to do. Tests only.
 
-use super::load::read;
+use super::load::{Extent, read};
 use super::model::Rulebook;
 use super::problems::Problems;
 
@@ -115,7 +115,7 @@ fn load(files: &[(&str, String)]) -> Result<Rulebook, Problems> {
         .iter()
         .map(|(path, text)| ((*path).to_owned(), text.clone().into_bytes()))
         .collect();
-    read(&sources, Problems::default())
+    read(&sources, Problems::default(), Extent::Whole)
 }
 
 /// Replaces one text in one file; the first problem is at the place marked by `^` in what is
@@ -240,7 +240,7 @@ fn files_in_no_place_and_that_are_no_text() {
             .contains("no place for this file")
     );
     let sources = [("common.yaml".to_owned(), b"\xff".to_vec())].into();
-    let problems = read(&sources, Problems::default()).unwrap_err();
+    let problems = read(&sources, Problems::default(), Extent::Whole).unwrap_err();
     assert!(problems.to_string().contains("not valid UTF-8 at byte 0"));
 }
 
@@ -674,6 +674,6 @@ proptest::proptest! {
         text.replace_range(at..at, &put);
         let _ = load(&broken);
         let sources = [("flow/rules/x.yaml".to_owned(), bytes)].into();
-        let _ = read(&sources, Problems::default());
+        let _ = read(&sources, Problems::default(), Extent::Whole);
     }
 }

@@ -61,6 +61,24 @@ impl Rulebook {
         Self::load(None, &[])
     }
 
+    /// What of the embedded rulebook judges representations of these services, with the digest of
+    /// the whole. No scenario is in it; tests load the whole, so that nothing is checked here.
+    pub fn embedded_shapes(services: &[&str]) -> Result<Self, Problems> {
+        let mut sources = sources::embedded();
+        let digest = sources::digest(&sources);
+        sources.retain(|path, _| {
+            let service = path.split('/').next().unwrap_or_default();
+            match role(path) {
+                Some(Role::Common) => true,
+                Some(Role::Scenarios) | None => false,
+                Some(_) => services.contains(&service),
+            }
+        });
+        let mut rulebook = read(&sources, Problems::default(), Extent::Shapes)?;
+        rulebook.digest = digest;
+        Ok(rulebook)
+    }
+
     /// The rulebook in a folder.
     pub fn from_dir(specs: &Path) -> Result<Self, Problems> {
         Self::load(Some(specs), &[])
@@ -78,7 +96,7 @@ impl Rulebook {
         for dir in scenarios {
             further_scenarios(dir, &mut sources, &mut problems);
         }
-        let mut rulebook = read(&sources, problems)?;
+        let mut rulebook = read(&sources, problems, Extent::Whole)?;
         rulebook.digest = digest;
         Ok(rulebook)
     }
@@ -127,8 +145,21 @@ fn further_scenarios(dir: &Path, sources: &mut Sources, problems: &mut Problems)
     }
 }
 
+/// How much of a rulebook is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// All of it, and what only the whole shows is checked.
+    Whole,
+    /// Some services without their scenarios, taken for sound.
+    Shapes,
+}
+
 /// Everything or all problems.
-pub(super) fn read(sources: &Sources, problems: Problems) -> Result<Rulebook, Problems> {
+pub(super) fn read(
+    sources: &Sources,
+    problems: Problems,
+    extent: Extent,
+) -> Result<Rulebook, Problems> {
     let mut draft = Draft {
         problems,
         ..Draft::default()
@@ -169,11 +200,11 @@ pub(super) fn read(sources: &Sources, problems: Problems) -> Result<Rulebook, Pr
         }
     }
     generic_pages(&files, &mut kinds);
-    for file in by_role(Role::Schema)
-        .into_iter()
-        .chain(by_role(Role::Common))
-    {
-        meta_check(&mut draft, file);
+    if extent == Extent::Whole {
+        let common = by_role(Role::Common);
+        for file in by_role(Role::Schema).into_iter().chain(common) {
+            meta_check(&mut draft, file);
+        }
     }
     let mut event_types = BTreeMap::new();
     for file in by_role(Role::AsyncApi) {
@@ -196,12 +227,14 @@ pub(super) fn read(sources: &Sources, problems: Problems) -> Result<Rulebook, Pr
         draft.problems.sort();
         return Err(draft.problems);
     }
-    for file in by_role(Role::Rules) {
-        written::check_rules(&mut draft, file, &services, &kinds);
+    if extent == Extent::Whole {
+        for file in by_role(Role::Rules) {
+            written::check_rules(&mut draft, file, &services, &kinds);
+        }
+        let files_of_stories = by_role(Role::Scenarios);
+        stories::read(&mut draft, &files_of_stories, &mut services, &kinds);
+        stories::check_whole(&mut draft, &files, &services);
     }
-    let files_of_stories = by_role(Role::Scenarios);
-    stories::read(&mut draft, &files_of_stories, &mut services, &kinds);
-    stories::check_whole(&mut draft, &files, &services);
 
     if draft.problems.is_empty() {
         Ok(Rulebook {
@@ -334,6 +367,32 @@ mod tests {
         let rulebook = specs();
         assert!(rulebook.rules.len() > 100);
         assert!(rulebook.kinds.contains_key("flow/execution[]"));
+    }
+
+    #[test]
+    fn a_part_describes_its_services_as_the_whole_does() {
+        let whole = Rulebook::embedded().unwrap();
+        for services in [
+            &["auth"][..],
+            &["chat"],
+            &["flow"],
+            &["media"],
+            &["events", "auth"],
+        ] {
+            let part = Rulebook::embedded_shapes(services).unwrap();
+            assert_eq!(part.digest, whole.digest);
+            let of = |name: &str| services.contains(&name.split('/').next().unwrap_or_default());
+            let kinds = |book: &Rulebook| -> Vec<String> {
+                let kinds = book.kinds.iter().filter(|(name, _)| of(name));
+                kinds.map(|(_, kind)| format!("{kind:?}")).collect()
+            };
+            assert_eq!(kinds(&part), kinds(&whole), "{services:?}");
+            let rules = |book: &Rulebook| -> Vec<String> {
+                let rules = book.rules.values().filter(|rule| of(&rule.service));
+                rules.map(|rule| format!("{rule:?}")).collect()
+            };
+            assert_eq!(rules(&part), rules(&whole), "{services:?}");
+        }
     }
 
     #[test]
