@@ -11,3 +11,4 @@ mod live;
 mod program;
 mod same_verdicts;
 mod selftest;
+mod version_bump;

@@ -1,0 +1,158 @@
+//! A version bump from one end to the other, as whoever bumps it meets it: begin the version, edit
+//! it, see what breaks whom, which fixtures and scenarios it touches, and what must be declared.
+
+use crate::program::{root, run};
+use std::path::Path;
+
+const VERSION: &str = "specs/events/MessageSent/5.yaml";
+
+/// The rulebook and the committed fixtures, for a test to edit.
+fn copied(into: &Path) {
+    for folder in ["specs", "fixtures"] {
+        for entry in walkdir::WalkDir::new(root().join(folder)) {
+            let entry = entry.expect("the project's folders are readable");
+            let path = entry.path();
+            let below = path.strip_prefix(root()).expect("it lies below the root");
+            if entry.file_type().is_dir() {
+                std::fs::create_dir_all(into.join(below)).expect("there is room");
+            } else {
+                std::fs::copy(path, into.join(below)).expect("there is room");
+            }
+        }
+    }
+}
+
+fn edit(path: &Path, from: &str, to: &str) {
+    let text = std::fs::read_to_string(path).expect("it is there");
+    assert!(text.contains(from), "{} without {from:?}", path.display());
+    std::fs::write(path, text.replacen(from, to, 1)).expect("it can be written");
+}
+
+/// One field more, one enumerated value less.
+fn bumped(folder: &Path) {
+    copied(folder);
+    let (code, out, err) = run(
+        folder,
+        &["events", "new", "MessageSent", "--specs", "specs"],
+    );
+    assert_eq!(code, 0, "{out}{err}");
+    let carrier = "  carrier:\n    type: [string, \"null\"]\n    description: Carrier that took it.\n    \
+                   x-source: { section: Message event payload fields, lines: [21] }\n  downstream_id:";
+    edit(&folder.join(VERSION), "  downstream_id:", carrier);
+    let (more, less) = ("[sms, whatsapp, rcs, null]", "[sms, whatsapp, null]");
+    edit(&folder.join(VERSION), more, less);
+}
+
+#[test]
+fn a_made_up_version_is_classified_with_the_fixtures_and_scenarios_it_touches() {
+    let folder = tempfile::tempdir().expect("there is room");
+    bumped(folder.path());
+    let diff = [
+        "diff",
+        "--specs",
+        "specs",
+        "--fixtures",
+        "fixtures",
+        "--report",
+        "json=diff.json",
+        "MessageSent/4",
+        "MessageSent/5",
+    ];
+    let (code, out, err) = run(folder.path(), &diff);
+    assert_eq!(code, 1, "{out}{err}");
+    let json = std::fs::read(folder.path().join("diff.json")).expect("the report is written");
+    let json: serde_json::Value = serde_json::from_slice(&json).expect("it is JSON");
+    let changes: Vec<(&str, &serde_json::Value)> = json["changes"]
+        .as_array()
+        .expect("changes are listed")
+        .iter()
+        .map(|change| (change["id"].as_str().unwrap_or_default(), &change["class"]))
+        .collect();
+    let field = "events/message-sent/5/carrier/property-added";
+    let value = "events/message-sent/5/from/channel/rcs/enum-value-removed";
+    assert_eq!(
+        changes,
+        [
+            (field, &serde_json::json!(["breaking-for-consumers"])),
+            (value, &serde_json::json!(["breaking-for-producers"])),
+        ]
+    );
+    let listed = |key: &str| -> Vec<&str> {
+        let names = json[key].as_array().into_iter().flatten();
+        names.filter_map(serde_json::Value::as_str).collect()
+    };
+    let fixtures = listed("fixtures");
+    assert!(!fixtures.is_empty(), "{out}");
+    for fixture in fixtures {
+        assert!(fixture.contains("events/MessageSent/4/"), "{fixture}");
+    }
+    assert!(
+        listed("scenarios")
+            .iter()
+            .all(|id| id.starts_with("events/"))
+    );
+
+    // Of yesterday's fixtures those fail that show the value which is gone.
+    let (code, out, err) = run(
+        folder.path(),
+        &[
+            "fixtures",
+            "verify",
+            "fixtures",
+            "--specs",
+            "specs",
+            "--against",
+            "MessageSent/5",
+        ],
+    );
+    assert_eq!(code, 1, "{out}{err}");
+    let failing: Vec<&str> = out.lines().filter(|l| l.contains(" at `")).collect();
+    assert!(!failing.is_empty(), "{out}");
+    for line in failing {
+        assert!(
+            line.ends_with("events/message-sent/5/from/channel at `/from/channel`"),
+            "{line}"
+        );
+    }
+
+    // Declared with a reason, both pass; a declaration that declares nothing does not.
+    let declared = |ids: &[&str]| {
+        let mut text = "changes:\n".to_owned();
+        for id in ids {
+            text += &format!("  - {{ id: {id}, reason: agreed with all consumers }}\n");
+        }
+        std::fs::write(folder.path().join("declared.yaml"), text).expect("there is room");
+        let diff = [&diff[..], &["--declare", "declared.yaml"]].concat();
+        run(folder.path(), &diff)
+    };
+    let (code, out, err) = declared(&[field, value]);
+    assert_eq!(code, 0, "{out}{err}");
+    let (code, out, err) = declared(&[field, value, "events/message-sent/5/gone/property-removed"]);
+    assert_eq!(code, 1, "{out}{err}");
+}
+
+#[test]
+fn whoever_still_sends_the_old_version_fails_once_the_event_type_has_moved() {
+    let folder = tempfile::tempdir().expect("there is room");
+    bumped(folder.path());
+    let asyncapi = folder.path().join("specs/events/asyncapi.yaml");
+    edit(&asyncapi, "MessageSent/4.yaml", "MessageSent/5.yaml");
+    let run = |arguments: &[&str]| run(folder.path(), arguments);
+    let (code, out, err) = run(&[
+        "run",
+        "--specs",
+        "specs",
+        "--filter",
+        "events/bulk-send/delivered*",
+        "--report",
+        "json=run.json",
+    ]);
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(
+        out.contains("FAIL events/message-sent/5/from/channel"),
+        "{out}"
+    );
+    // The fixtures of the old version stay right for it.
+    let (code, out, err) = run(&["fixtures", "verify", "fixtures", "--specs", "specs"]);
+    assert_eq!(code, 0, "{out}{err}");
+}
