@@ -7,9 +7,12 @@ use super::case::{Case, Judgement, Seen};
 use crate::json;
 use crate::rulebook::open_points::{Aspect, Which};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Shapes deeper than this are cut.
 const SHAPE_DEPTH_MAX: usize = 6;
+/// Members and items of one value that a shape tells apart; documents show far fewer.
+const SHAPE_PARTS_MAX: usize = 40;
 
 /// Writes down what each open point asks for.
 pub(super) fn observe(case: &Case<'_>, judgement: &mut Judgement) {
@@ -76,28 +79,20 @@ fn look(seen: &Seen<'_>, aspect: &Aspect) -> Option<String> {
     }
 }
 
-/// Types by key: `{code: number, message: string}`, arrays by the shapes of their items.
+/// Types by key: `{code: number, message: string}`, arrays by the shapes of their items. Of many
+/// members or shapes the first in order are told.
 fn shape(value: &Value, depth: usize) -> String {
     match value {
         Value::Object(_) | Value::Array(_) if depth >= SHAPE_DEPTH_MAX => "…".to_owned(),
         Value::Object(members) => {
-            let mut parts: Vec<String> = members
-                .iter()
-                .map(|(name, v)| {
-                    format!(
-                        "{}: {}",
-                        crate::text::excerpt(name, 40),
-                        shape(v, depth + 1)
-                    )
-                })
-                .collect();
-            parts.sort();
+            let parts = first_few(members.iter().map(|(name, value)| {
+                let name = crate::text::excerpt(name, 40);
+                format!("{name}: {}", shape(value, depth + 1))
+            }));
             format!("{{{}}}", parts.join(", "))
         }
         Value::Array(items) => {
-            let mut parts: Vec<String> = items.iter().map(|v| shape(v, depth + 1)).collect();
-            parts.sort();
-            parts.dedup();
+            let parts = first_few(items.iter().map(|value| shape(value, depth + 1)));
             format!("[{}]", parts.join(" | "))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
@@ -106,9 +101,24 @@ fn shape(value: &Value, depth: usize) -> String {
     }
 }
 
+/// The first ones in order, each once; an ellipsis stands for the others.
+fn first_few(parts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut first = BTreeSet::new();
+    let mut is_cut = false;
+    for part in parts {
+        first.insert(part);
+        if first.len() > SHAPE_PARTS_MAX {
+            first.pop_last();
+            is_cut = true;
+        }
+    }
+    let ellipsis = is_cut.then(|| "…".to_owned());
+    first.into_iter().chain(ellipsis).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::shape;
+    use super::{SHAPE_PARTS_MAX, shape};
     use serde_json::json;
 
     #[test]
@@ -117,5 +127,18 @@ mod tests {
         let b = json!({"a": {"c": null}, "b": ["secret", 9]});
         assert_eq!(shape(&a, 0), "{a: {c: null}, b: [number | string]}");
         assert_eq!(shape(&a, 0), shape(&b, 0));
+    }
+
+    #[test]
+    fn shapes_of_much_are_cut() {
+        let many = |n: usize| -> serde_json::Value {
+            (0..n)
+                .map(|n| (format!("{n:0>4}"), json!(1)))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
+        };
+        assert!(!shape(&many(SHAPE_PARTS_MAX), 0).contains('…'));
+        let cut = shape(&many(50_000), 0);
+        assert!(cut.starts_with("{0000: number, ") && cut.ends_with(", 0039: number, …}"));
     }
 }

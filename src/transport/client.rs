@@ -10,6 +10,7 @@ use super::fault::{Cause, Fault};
 use super::origin::{BaseUrl, Origin};
 use super::pace::Pace;
 use super::reading::{self, Answer, Note};
+use super::room::{Room, Share};
 use super::tls::Trust;
 use super::writing;
 use crate::clock;
@@ -56,6 +57,7 @@ pub struct Client {
     targets: RwLock<Vec<Arc<Target>>>,
     interrupted: Arc<AtomicBool>,
     trust: Trust,
+    room: Arc<Room>,
 }
 
 /// What is known of one origin.
@@ -88,6 +90,7 @@ impl Client {
             targets: RwLock::default(),
             interrupted: Arc::default(),
             trust: Trust::default(),
+            room: Arc::default(),
         }
     }
 
@@ -115,6 +118,11 @@ impl Client {
         &self.limits
     }
 
+    /// A story's part of the room for large answers.
+    pub fn share(&self) -> Share {
+        Share::of(&self.room)
+    }
+
     /// Sends a request and waits for the whole response, for at most `within` from the moment that
     /// the rate limit lets it go.
     pub fn send(
@@ -134,6 +142,18 @@ impl Client {
         request: &Request,
         within: Duration,
     ) -> Result<Answer, Fault> {
+        self.exchange_in(&mut Share::of(&Arc::default()), base, request, within)
+    }
+
+    /// Like [`Client::exchange`] in a story of several: while it holds large answers, those of other
+    /// stories wait.
+    pub fn exchange_in(
+        &self,
+        share: &mut Share,
+        base: &BaseUrl,
+        request: &Request,
+        within: Duration,
+    ) -> Result<Answer, Fault> {
         encode::request(request).map_err(|e| Fault::new(Cause::Unsendable, e.to_string()))?;
         if let Some(pace) = &self.pace {
             pace.wait(&self.interrupted)?;
@@ -142,13 +162,13 @@ impl Client {
         let target = self.target(base.origin());
         let mut resent = false;
         if let Some(connection) = target.take_idle() {
-            match self.attempt(&target, connection, base, request, deadline) {
+            match self.attempt(&target, connection, base, request, deadline, share) {
                 Err(fault) if may_resend(request, &fault) => resent = true,
                 outcome => return outcome,
             }
         }
         let connection = self.connect(&target, deadline)?;
-        let mut answer = self.attempt(&target, connection, base, request, deadline)?;
+        let mut answer = self.attempt(&target, connection, base, request, deadline, share)?;
         if resent {
             answer.notes.push(Note::Resent);
         }
@@ -227,10 +247,11 @@ impl Client {
         base: &BaseUrl,
         request: &Request,
         deadline: Instant,
+        share: &mut Share,
     ) -> Result<Answer, Fault> {
         let body = writing::render(&mut connection.output, base, request);
         let mut exchange = Exchange::new(&mut connection, body, deadline, &self.interrupted);
-        let answer = reading::read(&mut exchange, &request.method, self.limits.body)?;
+        let answer = reading::read(&mut exchange, &request.method, self.limits.body, share)?;
         let asked_to_close = request
             .headers
             .get("Connection")

@@ -6,6 +6,7 @@
 
 use super::fault::{Cause, Fault};
 use super::origin::Origin;
+use super::room::Share;
 use super::tls;
 use crate::clock;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -284,6 +285,11 @@ impl<'a> Exchange<'a> {
     /// How much of the request the target took, and how much there is.
     pub(super) fn progress(&self) -> (usize, usize) {
         (self.sent, self.total())
+    }
+
+    /// Waits until a body of which so many bytes have come may go on; that time does not count.
+    pub(super) fn admit(&mut self, bytes: usize, share: &mut Share) {
+        self.deadline += share.admit(bytes, self.interrupted);
     }
 
     /// How many bytes came in this exchange.

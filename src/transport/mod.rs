@@ -26,6 +26,7 @@ mod multipart;
 mod origin;
 mod pace;
 mod reading;
+mod room;
 mod sink;
 mod writing;
 
@@ -45,4 +46,5 @@ pub use self::listener::{ListenError, Listener, Listening};
 pub use self::multipart::Multipart;
 pub use self::origin::{BaseUrl, Origin, UrlError};
 pub use self::reading::{Answer, Note};
+pub use self::room::Share;
 pub use self::sink::{Callback, Reply, Sink};

@@ -6,6 +6,7 @@
 
 use super::connection::{Exchange, More};
 use super::fault::{Cause, Fault, Size};
+use super::room::Share;
 use crate::http::{Headers, Response};
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -81,6 +82,7 @@ pub(super) fn read(
     exchange: &mut Exchange<'_>,
     method: &str,
     body_limit: usize,
+    share: &mut Share,
 ) -> Result<Answer, Fault> {
     let mut interim = 0;
     let head = loop {
@@ -94,7 +96,9 @@ pub(super) fn read(
             return Err(Fault::new(Cause::InterimOverLimit, detail));
         }
     };
-    Body::new(exchange, &head, body_limit).read(head, method)
+    let answer = Body::new(exchange, &head, body_limit, share).read(head, method)?;
+    share.keep(answer.response.body.len());
+    Ok(answer)
 }
 
 /// A parsed head.
@@ -303,6 +307,7 @@ enum Framing {
 /// A body as it is being read.
 struct Body<'e, 'c> {
     exchange: &'e mut Exchange<'c>,
+    share: &'e mut Share,
     status: u16,
     limit: usize,
     bytes: Vec<u8>,
@@ -312,9 +317,15 @@ struct Body<'e, 'c> {
 }
 
 impl<'e, 'c> Body<'e, 'c> {
-    fn new(exchange: &'e mut Exchange<'c>, head: &Head, limit: usize) -> Self {
+    fn new(
+        exchange: &'e mut Exchange<'c>,
+        head: &Head,
+        limit: usize,
+        share: &'e mut Share,
+    ) -> Self {
         Self {
             exchange,
+            share,
             status: head.status,
             limit,
             bytes: Vec::new(),
@@ -464,6 +475,7 @@ impl<'e, 'c> Body<'e, 'c> {
             if taken == missing {
                 return Ok(());
             }
+            self.exchange.admit(self.bytes.len(), self.share);
             self.wait()?;
         }
     }
@@ -478,6 +490,7 @@ impl<'e, 'c> Body<'e, 'c> {
         if taken > room {
             return Err(self.over_limit("no announced length"));
         }
+        self.exchange.admit(self.bytes.len(), self.share);
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 mod bodies;
 mod command;
 mod inputs;
+mod large;
 mod pages;
 mod paging;
 mod process;

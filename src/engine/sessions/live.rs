@@ -7,8 +7,9 @@ use crate::engine::settings::Settings;
 use crate::engine::template::wait_of;
 use crate::engine::{Planned, Sessions};
 use crate::http::{Request, Response};
-use crate::transport::{BaseUrl, Client, Limits, Listener, Listening};
+use crate::transport::{BaseUrl, Client, Limits, Listener, Listening, Share};
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -143,6 +144,7 @@ impl Sessions for Live {
             live: self,
             callbacks,
             moves_the_clock,
+            share: RefCell::new(self.client.share()),
             _turn: turn,
         }))
     }
@@ -166,6 +168,8 @@ struct LiveSession<'a> {
     live: &'a Live,
     callbacks: Callbacks,
     moves_the_clock: bool,
+    /// Given back once the story is judged: what it holds is its evidence.
+    share: RefCell<Share>,
     _turn: Turn<'a>,
 }
 
@@ -178,7 +182,13 @@ impl Session for LiveSession<'_> {
         let client = &self.live.client;
         let base = &self.live.bases[service];
         client
-            .send(base, request, client.limits().timeout)
+            .exchange_in(
+                &mut self.share.borrow_mut(),
+                base,
+                request,
+                client.limits().timeout,
+            )
+            .map(|answer| answer.response)
             .map_err(|fault| SendFault::from(&fault))
     }
 

@@ -1,0 +1,117 @@
+//! Room for large answers: what one story receives beyond a little, it receives while no other does.
+//!
+//! An answer is many times its size once it is a tree that is judged. Stories whose answers are small
+//! never meet here; of those with large ones, one after the other is read and concluded, and the time
+//! that one waits for another is on nobody's clock.
+
+use crate::clock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Bytes of all answers to one story that need no room of their own.
+const SMALL_BYTES: usize = 256 * 1024;
+/// How long one wait lasts before the interrupt flag is looked at again.
+const WAIT_SLICE: Duration = Duration::from_millis(20);
+
+/// The room of one client.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    taken: Mutex<bool>,
+    left: Condvar,
+}
+
+/// One story's part of the room; what it took is free again when this is dropped.
+#[derive(Debug)]
+pub struct Share {
+    room: Arc<Room>,
+    /// Bytes of answers that are complete.
+    received: usize,
+    holds: bool,
+}
+
+impl Room {
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Share {
+    pub(super) fn of(room: &Arc<Room>) -> Self {
+        Self {
+            room: Arc::clone(room),
+            received: 0,
+            holds: false,
+        }
+    }
+
+    /// Waits until an answer of which so many bytes have come may go on; returns how long that took.
+    pub(super) fn admit(&mut self, bytes: usize, interrupted: &AtomicBool) -> Duration {
+        if self.holds || self.received + bytes <= SMALL_BYTES {
+            return Duration::ZERO;
+        }
+        let begun = clock::monotonic();
+        let mut taken = self.room.lock();
+        while *taken && !interrupted.load(Ordering::Relaxed) {
+            let waited = self.room.left.wait_timeout(taken, WAIT_SLICE);
+            taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        // An interrupted story ends at once and takes nothing from whoever is there.
+        if !*taken {
+            *taken = true;
+            self.holds = true;
+        }
+        begun.elapsed()
+    }
+
+    /// Counts an answer that is complete.
+    pub(super) fn keep(&mut self, bytes: usize) {
+        self.received += bytes;
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        if self.holds {
+            *self.room.lock() = false;
+            self.room.left.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_story_at_a_time_holds_more_than_a_little() {
+        let room = Arc::new(Room::default());
+        let never = AtomicBool::new(false);
+        let mut first = Share::of(&room);
+        let mut second = Share::of(&room);
+        first.admit(SMALL_BYTES, &never);
+        second.keep(SMALL_BYTES);
+        assert!(!first.holds && !*room.lock(), "a little needs no room");
+        first.keep(SMALL_BYTES);
+        first.admit(1, &never);
+        assert!(first.holds);
+        let entered = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                second.admit(1, &never);
+                assert!(entered.load(Ordering::SeqCst), "before the first had left");
+            });
+            first.admit(usize::MAX / 2, &never);
+            entered.store(true, Ordering::SeqCst);
+            drop(first);
+        });
+        assert!(second.holds);
+        let mut third = Share::of(&room);
+        third.admit(SMALL_BYTES + 1, &AtomicBool::new(true));
+        assert!(!third.holds, "an interrupted one waits for nobody");
+        drop(third);
+        assert!(*room.lock());
+        drop(second);
+        assert!(!*room.lock());
+    }
+}

@@ -1,0 +1,53 @@
+//! Answers as large as answers may be, to every job at once: what the whole process takes.
+
+use crate::hostile::command::{conformant, folder, reports, run, write};
+use crate::hostile::pages::{ok, page};
+use crate::hostile::target::{Act, Target};
+use serde_json::{Value, json};
+
+/// What any target may cost.
+const PEAK_KIB_MAX: u64 = 128 * 1024;
+/// Just below what is read of one body.
+const BODY_BYTES: usize = 8 * 1024 * 1024 - 64 * 1024;
+
+/// One flow with a name as long as a body may be.
+fn long_name() -> Value {
+    let mut page = page("http://127.0.0.1", 0, None);
+    page["flows"][0]["friendly_name"] = json!("x".repeat(BODY_BYTES - 2_000));
+    page
+}
+
+/// As many values as are read, each an object of its own.
+fn many_objects() -> Value {
+    let mut page = page("http://127.0.0.1", 0, None);
+    let objects = (0..80_000).map(|n| json!({ format!("{n:0>90}"): 1 }));
+    page["flows"][0]["extra"] = objects.collect();
+    page
+}
+
+#[test]
+fn the_largest_answers_to_all_jobs_at_once_stay_within_bounds() {
+    for (name, page) in [("name", long_name()), ("objects", many_objects())] {
+        let body = page.to_string();
+        assert!(body.len() <= BODY_BYTES + 4_096, "{name}: {}", body.len());
+        let answer = ok(&body);
+        let target = Target::answering(move |_| vec![Act::Send(answer.clone()), Act::Keep]);
+        let folder = folder();
+        write(
+            &folder.path().join("conformant.yaml"),
+            "limits: {timeout: 20s}\n",
+        );
+        let mut command = conformant(folder.path());
+        command.args(["run", "--filter", "flow/read-flows/*", "--jobs", "8"]);
+        command.args(["--target", &format!("flow={}/flow", target.origin())]);
+        command.args(["--report", "json=run.json", "--report", "junit=junit.xml"]);
+        let ended = run(&mut command);
+        reports(folder.path(), &ended);
+        assert!(
+            ended.peak_kib <= PEAK_KIB_MAX,
+            "{name}: {} KiB, {:?}",
+            ended.peak_kib,
+            ended.took
+        );
+    }
+}
