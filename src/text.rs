@@ -1,4 +1,5 @@
-//! Text of others made safe to show: one escaper, excerpts, unified diffs and safe JSON.
+//! Text of others made safe to show: one escaper, excerpts, unified diffs and safe JSON; and globs
+//! over ids.
 //!
 //! Knows no report format and no terminal. Whoever shows text that a target, a file or a callback
 //! sent passes it through [`escape`] or [`escape_line`] first; markup is the format's own business.
@@ -358,6 +359,27 @@ impl Formatter for SafeFormatter {
     }
 }
 
+/// Whether `pattern` matches the whole of `text`; `*` stands for any text. A pattern without `*`
+/// also matches what lies below it: `flow/executions` matches `flow/executions/ended`.
+pub fn glob(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else {
+        return rest.is_empty() || rest.starts_with('/') || first.ends_with('/');
+    };
+    for part in middle {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -484,6 +506,22 @@ mod tests {
             let diff = unified_diff(&old, &new);
             prop_assert!(diff.len() <= DIFF_BYTES_MAX + 64);
             prop_assert_eq!(diff.is_empty(), old == new);
+        }
+    }
+
+    #[test]
+    fn globs_match_whole_ids_and_folders() {
+        for (pattern, text, matches) in [
+            ("flow/executions", "flow/executions/ended", true),
+            ("flow/exec", "flow/executions/ended", false),
+            ("flow/*", "flow/executions/ended", true),
+            ("*/ended", "flow/executions/ended", true),
+            ("flow/*/ended", "flow/executions/ended", true),
+            ("*walk*", "flow/read-flows/walk", true),
+            ("chat/*", "flow/x", false),
+            ("flow/", "flow/x", true),
+        ] {
+            assert_eq!(glob(pattern, text), matches, "{pattern} {text}");
         }
     }
 }

@@ -169,6 +169,20 @@ pub struct ScenarioResult {
     /// Why it did not pass; empty when it did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// What was found when the same run failed before, where it passes now: no plain pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_before: Vec<String>,
+}
+
+/// One part of a run that is shared out over several machines.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartOf {
+    /// How it is shared out: `hash` or `slice`.
+    pub kind: String,
+    /// Which part, counted from 1.
+    pub part: u64,
+    /// Of how many.
+    pub of: u64,
 }
 
 /// What was observed of one open point.
@@ -258,6 +272,9 @@ pub struct RunRecord {
     pub seed: u64,
     /// False when it was interrupted or cut short.
     pub complete: bool,
+    /// Which part of the run this is; nothing for the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<PartOf>,
     /// Counts.
     pub summary: Summary,
     /// Every selected rule, by id.

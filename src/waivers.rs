@@ -3,7 +3,7 @@
 //! A waiver that no longer waives anything, or whose day has passed, fails the run: an exception
 //! must not outlive its reason.
 
-use crate::engine::plan::glob;
+use crate::text::glob;
 use crate::verdict::{RuleCounts, RunRecord, Verdict};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -124,10 +124,16 @@ impl Glance {
             return None;
         }
         let mut written = Vec::new();
+        let mut of_all = Vec::new();
         for rule in rulebook.rules.values() {
             let Origin::Written(check) = &rule.origin else {
                 continue;
             };
+            // What it objects to, a mark or a name that comes twice, is nothing that a glance passes.
+            let of_service = kind.split('/').next() == Some(rule.service.as_str());
+            if matches!(check, Check::PlainJson {}) && of_service {
+                of_all.push(rule.id.clone());
+            }
             if check.kind() != Some(kind) {
                 continue;
             }
@@ -148,7 +154,12 @@ impl Glance {
             is_own: true,
         };
         let root = compiler.place("", vec![own], true)?;
-        compiler.judge_once(root.object.as_ref().and_then(|o| o.index))?;
+        let whole = root.object.as_ref().and_then(|o| o.index);
+        compiler.judge_once(whole)?;
+        for rule in of_all {
+            compiler.judged[whole?].always.push(compiler.rules.len());
+            compiler.rules.push(rule);
+        }
         let is_understood =
             compiler.reached == compiler.written.len() && compiler.judged.len() <= OBJECTS_MAX;
         is_understood.then_some(Self {
@@ -1034,6 +1045,7 @@ mod tests {
         let payloads = vec![Payload {
             kind: kind.to_owned(),
             value: Arc::new(parsed.value),
+            notes: parsed.notes,
             step: 0,
         }];
         let judgement = judge(

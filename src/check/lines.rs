@@ -304,7 +304,16 @@ mod tests {
     }
 
     fn check(name: &str, source: &mut (dyn Read + Send), jobs: usize) -> (RunRecord, usize) {
-        let kind = Kind::parse(rulebook(), "com.svc.comms-api.message.sent").unwrap();
+        check_as("com.svc.comms-api.message.sent", name, source, jobs)
+    }
+
+    fn check_as(
+        kind: &str,
+        name: &str,
+        source: &mut (dyn Read + Send),
+        jobs: usize,
+    ) -> (RunRecord, usize) {
+        let kind = Kind::parse(rulebook(), kind).unwrap();
         let mut checker = Checker::new(
             rulebook(),
             kind,
@@ -347,6 +356,32 @@ mod tests {
                 "{}",
                 finding.rule
             );
+        }
+    }
+
+    #[test]
+    fn what_readers_trip_over_is_told_with_its_place() {
+        let text = "{\"attempt\":\"1\"}\n{\"attempt\":\"1\",\"attempt\":\"2\"}\n";
+        let (record, _) = check("events.ndjson", &mut text.as_bytes(), 1);
+        assert_eq!(found(&record), [(2, "/attempt", "duplicate-key")]);
+        let message = &record.findings[0].message;
+        assert!(message.contains("column 2 (byte 1)") && message.contains("(byte 15)"));
+        let flow = format!(
+            r#"{{"sid":"FW{0}","account_sid":"AC{0}","friendly_name":"A flow","status":"draft","version":1,"date_created":"2026-01-02T03:04:05Z","date_updated":null,"url":"http://h/x","links":{{"a":"http://h/a","a":"http://h/b"}}}}"#,
+            "0".repeat(32)
+        );
+        let marked = format!("\u{feff}{flow}");
+        for (name, line) in [("flows.ndjson", 1), ("flow.json", 0)] {
+            let (record, _) = check_as("flow/flow", name, &mut marked.as_bytes(), 1);
+            assert_eq!(
+                found(&record),
+                [
+                    (line, "", "byte-order-mark"),
+                    (line, "/links/a", "duplicate-key")
+                ],
+                "{name}"
+            );
+            assert!(record.findings.iter().all(|f| f.level == "should"));
         }
     }
 

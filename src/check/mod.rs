@@ -13,7 +13,7 @@ pub use token::{judge_qr, judge_token};
 
 use crate::clock::Timestamp;
 use crate::engine::Recorder;
-use crate::json::{self, Limits};
+use crate::json::{self, Limits, Parsed};
 use crate::judge::evidence::{Evidence, Payload};
 use crate::judge::{Judgement, judge};
 use crate::rulebook::{Rule, Rulebook};
@@ -302,24 +302,22 @@ impl One<'_> {
     /// One JSON document; `line` is 0 where the file holds no other.
     fn document(&self, kind: &str, line: usize, bytes: &[u8]) -> Judgement {
         match json::parse(bytes, Limits::default()) {
-            Ok(parsed) => self.payloads(line, vec![(kind, parsed.value)]),
+            Ok(parsed) => self.payload(line, kind, parsed),
             Err(fault) => self.unreadable(kind, line, &fault.to_string()),
         }
     }
 
-    /// Payloads that came together.
-    fn payloads(&self, line: usize, payloads: Vec<(&str, Value)>) -> Judgement {
-        let payloads = payloads
-            .into_iter()
-            .map(|(kind, value)| Payload {
-                kind: kind.to_owned(),
-                value: Arc::new(value),
-                step: line,
-            })
-            .collect();
+    /// One document that could be read.
+    fn payload(&self, line: usize, kind: &str, parsed: Parsed) -> Judgement {
+        let payload = Payload {
+            kind: kind.to_owned(),
+            value: Arc::new(parsed.value),
+            notes: parsed.notes,
+            step: line,
+        };
         let evidence = Evidence {
             scenario: self.name.to_owned(),
-            payloads,
+            payloads: vec![payload],
             configured: self.surroundings.configured.clone(),
             now: self.surroundings.now,
             ..Evidence::default()

@@ -5,7 +5,7 @@
 use super::args::{FixtureFormat, GenerateArgs};
 use super::signals::Signals;
 use super::{Done, Exit, Failure, load, note};
-use crate::engine::plan::glob;
+use crate::text::glob;
 use crate::fixtures::stream::{self, Layout, Source};
 use crate::fixtures::{
     self, Breaker, Entry, Line, MANIFEST_VERSION, Manifest, Plan, SetError, Signing, Staged,

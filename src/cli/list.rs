@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub(super) fn list(args: &ListArgs) -> Done {
     let rulebook = load(&args.specs)?;
     let wanted =
-        |id: &str| args.filters.is_empty() || args.filters.iter().any(|f| plan::glob(f, id));
+        |id: &str| args.filters.is_empty() || args.filters.iter().any(|f| crate::text::glob(f, id));
     let mut rows = rows(&rulebook, args.what);
     rows.retain(|row| wanted(row["id"].as_str().unwrap_or_default()));
     match args.format {

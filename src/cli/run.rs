@@ -3,7 +3,7 @@
 use super::args::RunArgs;
 use super::config::{self, Config};
 use super::signals::Signals;
-use super::{Done, Exit, Failure, note, output, reports_of, say};
+use super::{Done, Exit, Failure, earlier, memory, note, output, reports_of, say};
 use crate::engine::sessions::{Live, Offline};
 use crate::engine::{self, Options, Partition, Selection, Sessions, Target, plan};
 use crate::redact::Redactor;
@@ -11,19 +11,21 @@ use crate::report::{Claim, Consumer, Keep, Settings as ReportSettings, Stream};
 use crate::rulebook::{self, Rulebook};
 use crate::schema::Schemas;
 use crate::transport::Limits;
-use crate::verdict::{Level, RunRecord, SERVICES, Verdict};
+use crate::verdict::{Level, PartOf, RunRecord, SERVICES, Verdict};
 use crate::waivers::{self, WaiverFile};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Where reports go unless told otherwise, and where `--rerun last-failed` looks.
+/// Where reports go unless told otherwise.
 const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
-const LAST_RUN: &str = "reports/run.json";
 const JOBS_DEFAULT: usize = 8;
 
 pub(super) fn run(args: &RunArgs) -> Done {
     let reports = reports_of(&args.reports, &REPORTS)?;
     let config = config::read(args)?;
+    if !config.settings.targets.is_empty() {
+        memory::share_between_threads();
+    }
     let waivers = match &args.waivers {
         Some(path) => read_waivers(path)?.waivers,
         None => Vec::new(),
@@ -44,7 +46,12 @@ pub(super) fn run(args: &RunArgs) -> Done {
         }
     }
     let planned = plan::plan(&rulebook, &selection, args.shuffle.then_some(seed));
-    if planned.is_empty() {
+    // A part may be empty where the whole is not; its record is needed to put the parts together.
+    let whole = Selection {
+        partition: None,
+        ..selection.clone()
+    };
+    if planned.is_empty() && plan::plan(&rulebook, &whole, None).is_empty() {
         return Ok(nothing(args));
     }
     if args.dry_run {
@@ -66,6 +73,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         strict: args.strict,
     };
     let redactor = Redactor::new(&config.secrets);
+    let last = earlier::last();
     let started = crate::clock::monotonic();
     let mut keep = Keep::default();
     let mut waiver_problems = Vec::new();
@@ -78,6 +86,10 @@ pub(super) fn run(args: &RunArgs) -> Done {
         );
         let sessions = sessions(&config, seed, &signals)?;
         let finish = |record: &mut RunRecord| {
+            record.partition = selection.partition.map(PartOf::from);
+            if let Some(last) = last.as_ref().filter(|_| args.rerun.is_some()) {
+                earlier::mark_flaky(last, record);
+            }
             let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
             waiver_problems = waivers::apply(record, &waivers, today);
         };
@@ -94,9 +106,6 @@ pub(super) fn run(args: &RunArgs) -> Done {
             finish,
         )
     };
-    let last = std::fs::read(LAST_RUN)
-        .ok()
-        .and_then(|bytes| crate::report::read(&bytes).ok());
     let record = keep
         .record
         .ok_or_else(|| Failure::Trouble("the run left no record".to_owned()))?;
@@ -104,7 +113,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
     for notice in last
         .iter()
-        .flat_map(|last| answered_differently(last, &record))
+        .flat_map(|last| earlier::answered_differently(last, &record))
     {
         note(&notice);
     }
@@ -119,36 +128,6 @@ pub(super) fn run(args: &RunArgs) -> Done {
         trouble,
     );
     Ok(signals.exit().unwrap_or(exit))
-}
-
-/// Open points whose answer has changed since the last run of the same targets.
-fn answered_differently(last: &RunRecord, now: &RunRecord) -> Vec<String> {
-    let told = |record: &RunRecord| {
-        record
-            .scenarios
-            .iter()
-            .map(|s| s.id.clone())
-            .collect::<Vec<_>>()
-    };
-    if last.targets != now.targets || !last.complete || !now.complete || told(last) != told(now) {
-        return Vec::new();
-    }
-    let earlier = |id: &str| last.open_points.iter().find(|point| point.id == id);
-    now.open_points
-        .iter()
-        .filter_map(|point| Some((point, earlier(&point.id)?)))
-        .filter(|(point, earlier)| point.observed != earlier.observed)
-        .map(|(point, earlier)| {
-            let words =
-                |observed: &[String]| crate::text::excerpt(&observed.join("; "), 200).into_owned();
-            format!(
-                "notice: {} is answered differently than in {LAST_RUN}: {} before, {} now",
-                point.id,
-                words(&earlier.observed),
-                words(&point.observed)
-            )
-        })
-        .collect()
 }
 
 fn sessions<'a>(
@@ -193,7 +172,7 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
     let partition = args.partition.as_deref().map(Partition::parse).transpose();
     let only = match args.rerun {
         None => Vec::new(),
-        Some(super::args::Rerun::LastFailed) => last_failed()?,
+        Some(super::args::Rerun::LastFailed) => earlier::last_failed()?,
     };
     Ok(Selection {
         services,
@@ -209,30 +188,6 @@ fn narrowed(so_far: &[String], wanted: Vec<String>) -> Vec<String> {
         .into_iter()
         .filter(|id| so_far.is_empty() || so_far.contains(id))
         .collect()
-}
-
-/// Scenarios that did not pass in the last run.
-fn last_failed() -> Result<Vec<String>, Failure> {
-    let failed = |e: &dyn std::fmt::Display| {
-        Failure::Usage(format!(
-            "--rerun last-failed reads {LAST_RUN}, which a run writes: {e}"
-        ))
-    };
-    let bytes = std::fs::read(LAST_RUN).map_err(|e| failed(&e))?;
-    let record = crate::report::read(&bytes).map_err(|e| failed(&e))?;
-    let stood = |verdict: Verdict| matches!(verdict, Verdict::Pass | Verdict::NotApplicable);
-    let ids: Vec<String> = record
-        .scenarios
-        .into_iter()
-        .filter(|s| !stood(s.verdict))
-        .map(|s| s.id)
-        .collect();
-    if ids.is_empty() {
-        return Err(Failure::Usage(format!(
-            "--rerun last-failed: everything in {LAST_RUN} passed"
-        )));
-    }
-    Ok(ids)
 }
 
 pub(super) fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
@@ -273,13 +228,17 @@ pub(super) fn conclude(
         .rules
         .iter()
         .any(|r| r.verdict == Verdict::Fail && failing(r.level));
+    // What was cut short says so first: nobody takes half a list of failures for the whole.
+    if !record.complete {
+        return Exit::Trouble;
+    }
     if failed || !waiver_problems.is_empty() {
         return Exit::Failed;
     }
     let counts = &record.summary.rules;
     let judged = counts.pass + counts.fail + counts.waived;
     let broken = record.scenarios.iter().any(|s| s.verdict == Verdict::Error);
-    if !record.complete || counts.error > 0 || broken || trouble {
+    if counts.error > 0 || broken || trouble {
         return Exit::Trouble;
     }
     if judged == 0 {

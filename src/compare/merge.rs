@@ -38,7 +38,36 @@ pub enum MergeError {
         /// The scenario.
         scenario: String,
     },
+    /// A part that two records are.
+    #[error("failed to merge record {record}: it is part {part} of {of}, as an earlier one is")]
+    SamePart {
+        /// Counted from 1.
+        record: usize,
+        /// Which part.
+        part: u64,
+        /// Of how many.
+        of: u64,
+    },
+    /// Parts that no record is.
+    #[error(
+        "failed to merge: of {of} parts no record is given of {}",
+        numbers(missing)
+    )]
+    Missing {
+        /// Of how many.
+        of: u64,
+        /// Which are not there, the first ones.
+        missing: Vec<u64>,
+    },
 }
+
+fn numbers(parts: &[u64]) -> String {
+    let numbers: Vec<String> = parts.iter().map(u64::to_string).collect();
+    numbers.join(", ")
+}
+
+/// How many missing parts are named.
+const MISSING_MAX: usize = 20;
 
 /// Merges the parts of a run.
 pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
@@ -46,6 +75,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
         return Err(MergeError::Nothing);
     };
     belong_together(first, parts)?;
+    all_there(parts)?;
     let mut rules: BTreeMap<String, RuleResult> = BTreeMap::new();
     let mut findings: Vec<Finding> = Vec::new();
     let mut exchanges = 0;
@@ -88,6 +118,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
             seconds: parts.iter().map(|part| part.summary.seconds).sum(),
         },
         complete: parts.iter().all(|part| part.complete),
+        partition: None,
         rules,
         findings,
         open_points,
@@ -98,10 +129,15 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
 
 fn belong_together(first: &RunRecord, parts: &[RunRecord]) -> Result<(), MergeError> {
     type Value = fn(&RunRecord) -> String;
-    let same: [(&str, Value); 4] = [
+    let same: [(&str, Value); 5] = [
         ("rulebook digest", |run| run.rulebook.digest.clone()),
         ("seed", |run| run.seed.to_string()),
         ("tool version", |run| run.tool.version.clone()),
+        ("partition", |run| {
+            run.partition
+                .as_ref()
+                .map_or_else(|| "none".to_owned(), |p| format!("{} in {}", p.kind, p.of))
+        }),
         ("list of services", |run| {
             run.targets.keys().cloned().collect::<Vec<_>>().join(", ")
         }),
@@ -129,6 +165,34 @@ fn belong_together(first: &RunRecord, parts: &[RunRecord]) -> Result<(), MergeEr
         }
     }
     Ok(())
+}
+
+/// Every part of the partition once, where the records say which part they are.
+fn all_there(parts: &[RunRecord]) -> Result<(), MergeError> {
+    let mut seen = BTreeSet::new();
+    let mut of = 0;
+    for (n, partition) in parts.iter().enumerate() {
+        let Some(partition) = &partition.partition else {
+            continue;
+        };
+        of = partition.of;
+        if !seen.insert(partition.part) {
+            return Err(MergeError::SamePart {
+                record: n + 1,
+                part: partition.part,
+                of,
+            });
+        }
+    }
+    let missing: Vec<u64> = (1..=of)
+        .filter(|part| !seen.contains(part))
+        .take(MISSING_MAX)
+        .collect();
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(MergeError::Missing { of, missing })
+    }
 }
 
 /// What two parts concluded of one rule: the worst that was judged, else what came nearest to it.
@@ -208,6 +272,7 @@ fn sum(parts: &[RunRecord]) -> BTreeMap<String, usize> {
 mod tests {
     use super::super::records::{answering, run};
     use super::*;
+    use crate::verdict::PartOf;
 
     #[test]
     fn counts_add_up_and_the_worst_verdict_stands() {
@@ -273,6 +338,36 @@ mod tests {
             (same.rules[0].verdict, same.findings.len()),
             (Verdict::Pass, 0)
         );
+    }
+
+    #[test]
+    fn parts_that_are_missing_or_there_twice_are_named() {
+        let part = |part, of| RunRecord {
+            partition: Some(PartOf {
+                kind: "hash".into(),
+                part,
+                of,
+            }),
+            ..run(&format!("flow/{part}"), &[])
+        };
+        let whole = merge(&[part(2, 2), part(1, 2)]).unwrap();
+        assert_eq!((whole.partition, whole.scenarios.len()), (None, 2));
+        let refused = |parts: &[RunRecord]| merge(parts).unwrap_err().to_string();
+        assert_eq!(
+            refused(&[part(1, 4), part(3, 4)]),
+            "failed to merge: of 4 parts no record is given of 2, 4"
+        );
+        let mut again = part(1, 2);
+        again.scenarios.clear();
+        assert_eq!(
+            refused(&[part(1, 2), again]),
+            "failed to merge record 2: it is part 1 of 2, as an earlier one is"
+        );
+        assert_eq!(
+            refused(&[part(1, 2), part(2, 3)]),
+            "failed to merge record 2: its partition is hash in 3, that of the first is hash in 2"
+        );
+        assert!(merge(&[part(1, 2), run("flow/x", &[])]).is_err());
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
         targets: [("flow".to_owned(), "reference".to_owned())].into(),
         seed: 1,
         complete: true,
+        partition: None,
         summary: Summary {
             rules: RuleCounts::of(&rules),
             scenarios: [(verdict.word().to_owned(), 1)].into(),
@@ -53,6 +54,7 @@ pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
             verdict,
             seconds: 0.5,
             reason: String::new(),
+            failed_before: Vec::new(),
         }],
     }
 }

@@ -3,7 +3,7 @@
 use super::runner::Stop;
 use super::session::{Callbacks, Session};
 use super::template::wait_of;
-use crate::json;
+use crate::json::{self, Parsed};
 use crate::rulebook::scenario::Step;
 use crate::transport::{Callback, Reply};
 use serde_json::{Map, Value, json};
@@ -34,7 +34,7 @@ pub(super) fn wait_for(
     session: &dyn Session,
     name: &str,
     step: &Step,
-) -> Result<(Value, Vec<Value>), Stop> {
+) -> Result<(Value, Vec<Parsed>), Stop> {
     let name = callbacks.name_of(name);
     let within = time(step.within.as_deref(), WITHIN_DEFAULT)?;
     let wanted = step.count.unwrap_or(1);
@@ -48,18 +48,16 @@ pub(super) fn wait_for(
         session.wait(quiet);
     }
     let came = callbacks.sink.callbacks(&name);
-    let requests: Vec<Value> = came.iter().map(|callback| view(callback)).collect();
-    let payloads = requests
-        .iter()
-        .filter_map(|request| request.get("json").or_else(|| request.get("form")).cloned())
-        .collect();
+    let views = came.iter().map(|callback| view(callback));
+    let (requests, payloads): (Vec<Value>, Vec<Option<Parsed>>) = views.unzip();
     Ok((
         json!({"count": requests.len(), "requests": requests}),
-        payloads,
+        payloads.into_iter().flatten().collect(),
     ))
 }
 
-fn view(callback: &Callback) -> Value {
+/// A callback as scenarios look at it, and what it carries.
+fn view(callback: &Callback) -> (Value, Option<Parsed>) {
     let request = &callback.request;
     let mut view = json!({
         "method": request.method,
@@ -67,15 +65,20 @@ fn view(callback: &Callback) -> Value {
         "headers": object(request.headers.iter().map(|(n, v)| (n.to_ascii_lowercase(), v.to_owned())).collect()),
         "answered": callback.answered.status,
     });
+    let mut payload = None;
     if request.body.is_empty() {
-        return view;
+        return (view, payload);
     }
     if request.headers.media_type().as_deref() == Some("application/x-www-form-urlencoded") {
-        view["form"] = object(form_urlencoded::parse(&request.body).into_owned().collect());
+        let form = object(form_urlencoded::parse(&request.body).into_owned().collect());
+        view["form"] = form.clone();
+        let notes = Vec::new();
+        payload = Some(Parsed { value: form, notes });
     } else if let Ok(parsed) = json::parse(&request.body, json::Limits::default()) {
-        view["json"] = parsed.value;
+        view["json"] = parsed.value.clone();
+        payload = Some(parsed);
     }
-    view
+    (view, payload)
 }
 
 /// Pairs as an object; a repeated name has a list.

@@ -251,6 +251,7 @@ fn ended(
         verdict,
         seconds,
         reason,
+        failed_before: Vec::new(),
     };
     let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
     Concluded {

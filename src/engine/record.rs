@@ -62,6 +62,7 @@ impl<'a> Recorder<'a> {
             verdict,
             seconds: 0.0,
             reason: String::new(),
+            failed_before: Vec::new(),
         };
         let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
         self.add(Concluded {
@@ -142,6 +143,7 @@ impl<'a> Recorder<'a> {
             targets: self.targets,
             seed: self.seed,
             complete,
+            partition: None,
             summary,
             rules,
             findings: whole.findings,

@@ -7,7 +7,7 @@ use super::session::{SendFault, Session};
 use super::template::{Scope, TemplateError, wait_of};
 use super::{body, callbacks, provision, token};
 use crate::http::{Request, Response};
-use crate::json;
+use crate::json::{self, Parsed};
 use crate::judge::evidence::{
     Body, Evidence, Exchange, Expectation, Outcome, Payload, Statement, Walk, WalkEnd,
 };
@@ -29,6 +29,8 @@ const WALK_ITEMS_MAX: usize = 100_000;
 const WALK_IDLE_PAGES_MAX: usize = 100;
 /// Bytes of all answers of one scenario.
 const EVIDENCE_BYTES_MAX: usize = 10 * 1024 * 1024;
+/// Bytes of an answer's body that are kept beside the document that was read from it.
+const BODY_EXCERPT_BYTES: usize = 64 * 1024;
 /// Groups within groups.
 const GROUP_DEPTH_MAX: usize = 16;
 
@@ -334,6 +336,7 @@ impl<'a> Runner<'a> {
                 self.evidence.payloads.push(Payload {
                     kind: kind.clone(),
                     value,
+                    notes: Vec::new(),
                     step: self.step,
                 });
             }
@@ -682,6 +685,7 @@ impl<'a> Runner<'a> {
                 self.evidence.payloads.push(Payload {
                     kind: kind.clone(),
                     value,
+                    notes: Vec::new(),
                     step: self.step,
                 });
             }
@@ -709,11 +713,12 @@ impl<'a> Runner<'a> {
         let (result, payloads) = callbacks::wait_for(callbacks, self.session, name, step)?;
         if let Some(kind) = self.judged_as.get(name) {
             let step = self.step;
-            for mut payload in payloads {
-                self.session.mangle_payload(kind, &mut payload);
+            for Parsed { mut value, notes } in payloads {
+                self.session.mangle_payload(kind, &mut value);
                 self.evidence.payloads.push(Payload {
                     kind: kind.clone(),
-                    value: Arc::new(payload),
+                    value: Arc::new(value),
+                    notes,
                     step,
                 });
             }
@@ -826,12 +831,16 @@ fn outcome(
     rulebook: &Rulebook,
 ) -> Outcome {
     match answer {
-        Ok(response) => {
+        Ok(mut response) => {
             let kind = operation
                 .response
                 .as_deref()
                 .and_then(|k| rulebook.kinds.get(k));
             let body = body::receive(&response, operation, kind);
+            if response.body.len() > BODY_EXCERPT_BYTES {
+                response.body.truncate(BODY_EXCERPT_BYTES);
+                response.body.shrink_to_fit();
+            }
             Outcome::Answered { response, body }
         }
         Err(fault) => Outcome::Fault {

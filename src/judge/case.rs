@@ -159,7 +159,11 @@ impl<'a> Case<'a> {
         judgement: &mut Judgement,
     ) -> Vec<String> {
         let mut outcome = super::payload::judge_payload(self.rulebook, schemas, kind, value);
-        let notes = exchange.map_or(&[][..], |index| self.evidence.exchanges[index].notes());
+        let notes = match (exchange, payload) {
+            (Some(index), _) => self.evidence.exchanges[index].notes(),
+            (None, Some(index)) => &self.evidence.payloads[index].notes,
+            (None, None) => &[],
+        };
         let twice = super::duplicates::violations(
             self.rulebook,
             schemas,

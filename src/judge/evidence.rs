@@ -126,6 +126,8 @@ pub struct Payload {
     pub kind: String,
     /// The document.
     pub value: Arc<Value>,
+    /// What was odd about its text, where it came as one.
+    pub notes: Vec<Note>,
     /// The step, counted from 1; for a file the line.
     pub step: usize,
 }

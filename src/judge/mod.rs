@@ -27,6 +27,7 @@ mod never_after;
 mod no_longer_than;
 mod one_spelling;
 mod ordered_by;
+mod plain_json;
 mod same_resource;
 mod transition;
 mod unique_within;
@@ -227,6 +228,7 @@ fn written(case: &Case<'_>, rule: &Rule, check: &Check, judgement: &mut Judgemen
         } => {
             never_after::judge(case, rule, after, operation, parameters, judgement);
         }
+        Check::PlainJson {} => plain_json::judge(case, rule, judgement),
         Check::OneSpelling { kind, at, of } => {
             one_spelling::judge(case, rule, kind, at, of, judgement);
         }

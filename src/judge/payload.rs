@@ -123,6 +123,7 @@ impl Judging<'_> {
             | Check::FilteredBy { .. }
             | Check::Bounded { .. }
             | Check::InFormat { .. }
+            | Check::PlainJson {}
             | Check::NoLongerThan { .. }
             | Check::SameResource { .. }
             | Check::UniqueWithin { .. }

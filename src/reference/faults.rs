@@ -44,6 +44,8 @@ switches! {
         FlowUserNotChecked = "flow/user-not-checked": "Unknown user names are served.",
         FlowApiKeyRefused = "flow/api-key-refused": "An API key with its secret is refused.",
         FlowAccountSidRefused = "flow/account-sid-refused": "The account SID with the auth token is refused.",
+        // flow: how answers are written
+        FlowByteOrderMark = "flow/byte-order-mark": "Answers begin with a byte order mark.",
         // flow: flows
         FlowVersionStartsAtOne = "flow/version-starts-at-one": "A draft nobody has published shows version 1.",
         FlowVersionFalls = "flow/version-falls": "Publishing a flow lowers its version.",
@@ -117,6 +119,7 @@ switches! {
         FlowMetaKeyWrong = "flow/meta-key-wrong": "meta.key names no array of the answer.",
         FlowMetaPageSizeWrong = "flow/meta-page-size-wrong": "meta.page_size is not the size of the page.",
         // chat: paging, in listing.rs
+        ChatByteOrderMark = "chat/byte-order-mark": "Answers begin with a byte order mark.",
         ChatPageRepeats = "chat/page-repeats": "The next page begins with the last item of the page before.",
         ChatPageSkips = "chat/page-skips": "The next page leaves out its first item.",
         ChatPageTokenIgnored = "chat/page-token-ignored": "PageToken has no effect: every page is the first.",
@@ -414,6 +417,7 @@ switches! {
         ChatFetchedBindingMoves = "chat/fetched-binding-moves": "A fetch shows another creation of a binding than the answer before it.",
         ChatFetchedUserBindingMoves = "chat/fetched-user-binding-moves": "A fetch shows another creation of a user binding than the answer before it.",
         // media
+        MediaByteOrderMark = "media/byte-order-mark": "Answers begin with a byte order mark.",
         MediaMissingCredentialsAccepted = "media/missing-credentials-accepted": "Requests without credentials are served.",
         MediaWrongCredentialsAccepted = "media/wrong-credentials-accepted": "Requests with wrong credentials are served.",
         MediaAccountSidRefused = "media/account-sid-refused": "The account SID with the auth token is refused.",
@@ -438,6 +442,7 @@ switches! {
         MediaFetchedSidChanges = "media/fetched-sid-changes": "Retrieved media show another SID than they are retrieved by.",
         MediaContentSizeOfBody = "media/content-size-of-body": "Content-Size must be the size of the request body in place of the file.",
         // auth
+        AuthByteOrderMark = "auth/byte-order-mark": "Answers begin with a byte order mark.",
         AuthEmailNotRequired = "auth/email-not-required": "A user is created without an e-mail.",
         AuthCellphoneNotRequired = "auth/cellphone-not-required": "A user is created without a phone.",
         AuthCountryCodeNotRequired = "auth/country-code-not-required": "A user is created without a country code.",

@@ -144,6 +144,7 @@ pub fn render(record: &RunRecord, look: Look) -> String {
     out += "\n";
     out += &summary(record, look);
     out += &not_judged(record, look);
+    out += &flaky(record, look);
     let line = view::headline(record, look.settings);
     let paint = if line.starts_with("conformant") {
         Paint::Green
@@ -216,10 +217,8 @@ fn summary(record: &RunRecord, look: Look) -> String {
     let rules = listed(view::rule_counts(record).into_iter());
     let scenarios = record.summary.scenarios.iter();
     let scenarios = listed(scenarios.map(|(verdict, count)| (verdict.as_str(), *count)));
-    let exchanges = format!(
-        "{} in {:.2} s, seed {}",
-        record.summary.exchanges, record.summary.seconds, record.seed
-    );
+    // Time in a record is that of the run's clock, virtual offline: nothing for people.
+    let exchanges = format!("{}, seed {}", record.summary.exchanges, record.seed);
     let mut out = String::new();
     for (label, text) in [
         ("rules", rules),
@@ -261,6 +260,28 @@ fn not_judged(record: &RunRecord, look: Look) -> String {
             view::count(ids.len(), "rule")
         );
         out += &wrapped(&line, "  ", look.width);
+    }
+    out
+}
+
+/// What passed and failed in the same run before.
+fn flaky(record: &RunRecord, look: Look) -> String {
+    let mut out = String::new();
+    for result in record
+        .scenarios
+        .iter()
+        .filter(|s| !s.failed_before.is_empty())
+    {
+        let word = Paint::Yellow.on("FLAKY", look);
+        writeln!(
+            out,
+            "\n{word} {}: passes now, and failed when the same run was made before",
+            result.id
+        )
+        .expect(MEMORY);
+        for failure in result.failed_before.iter().take(FINDINGS_MAX) {
+            out += &wrapped(failure, "  ", look.width);
+        }
     }
     out
 }
@@ -364,7 +385,7 @@ WARN flow/execution/no-other-fields (should, D3 "Execution (FN)", line 28)
 rules       pass 1 · fail 2 · open 1 · inconclusive 1 · not-applicable 2 · waived 1 · error 1 ·
     not-judged 1
 scenarios   fail 1 · inconclusive 1 · not-applicable 1 · pass 1
-exchanges   12 in 1.25 s, seed 7
+exchanges   12, seed 7
 not judged
   error: predicate panicked (1 rule: flow/execution/steps)
   inconclusive: timeout (1 rule: flow/executions/order)

@@ -9,7 +9,7 @@
 use super::Settings;
 use super::view::{self, Outcome};
 use crate::verdict::{Finding, RunRecord};
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -48,6 +48,12 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, TestSuite> {
         let outcome = view::of_scenario(result, findings, settings);
         let broken = breaks(findings, &result.reason);
         let mut case = case(&result.id, "scenarios", &outcome, &broken, "");
+        for failure in &result.failed_before {
+            let mut run = TestRerun::new(NonSuccessKind::Failure);
+            run.set_type("failed-before");
+            run.set_message(xml_text(failure));
+            case.status.add_rerun(run);
+        }
         case.set_time(duration(result.seconds));
         let suite = suite(&mut suites, &result.id, record);
         suite.set_time(suite.time.unwrap_or_default() + duration(result.seconds));
@@ -186,6 +192,20 @@ mod tests {
         ] {
             assert!(xml.contains(line), "{line}\nis missing in\n{xml}");
         }
+    }
+
+    #[test]
+    fn what_failed_before_is_told_one_by_one() {
+        let mut record = sample();
+        record.scenarios[2].failed_before = vec!["a: b".to_owned(), "c: \u{fffe}<d>".to_owned()];
+        let xml = rendered(&record);
+        for line in [
+            r#"<flakyFailure message="a: b" type="failed-before">"#,
+            r#"<flakyFailure message="c: &lt;d&gt;" type="failed-before">"#,
+        ] {
+            assert!(xml.contains(line), "{line}\nis missing in\n{xml}");
+        }
+        assert!(xml.contains("failures=\"2\""), "{xml}");
     }
 
     #[test]

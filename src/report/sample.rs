@@ -21,6 +21,7 @@ pub(super) fn sample() -> RunRecord {
         targets: [("flow".to_owned(), "http://127.0.0.1:4010/flow".to_owned())].into(),
         seed: 7,
         complete: true,
+        partition: None,
         summary: Summary {
             rules: RuleCounts {
                 pass: 1,
@@ -217,6 +218,7 @@ fn scenarios() -> Vec<ScenarioResult> {
         verdict,
         seconds,
         reason: reason.into(),
+        failed_before: Vec::new(),
     };
     vec![
         scenario("flow/create-execution/happy", Verdict::Fail, 0.5, ""),

@@ -6,8 +6,8 @@ use crate::redact::Redactor;
 use crate::source::Source;
 use crate::text;
 use crate::verdict::{
-    Finding, OpenPointResult, RuleResult, RulebookStamp, RunEvent, RunRecord, ScenarioResult,
-    Summary, Tool,
+    Finding, OpenPointResult, PartOf, RuleResult, RulebookStamp, RunEvent, RunRecord,
+    ScenarioResult, Summary, Tool,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -81,6 +81,7 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
         targets,
         seed: _,
         complete: _,
+        partition,
         summary:
             Summary {
                 rules: _,
@@ -95,6 +96,14 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
     } = record;
     for text in [name, version, digest] {
         visit(text, Shape::Line);
+    }
+    if let Some(PartOf {
+        kind,
+        part: _,
+        of: _,
+    }) = partition
+    {
+        visit(kind, Shape::Line);
     }
     visit_map(targets, visit);
     visit_keys(scenario_counts, visit);
@@ -168,9 +177,13 @@ fn visit_scenario(result: &mut ScenarioResult, visit: Visit) {
         verdict: _,
         seconds: _,
         reason,
+        failed_before,
     } = result;
     visit(id, Shape::Line);
     visit(reason, Shape::Line);
+    for text in failed_before {
+        visit(text, Shape::Line);
+    }
 }
 
 fn visit_map(map: &mut BTreeMap<String, String>, visit: Visit) {

@@ -175,6 +175,8 @@ pub enum Check {
         /// Path parameter as the document spells it: `FORMAT`.
         parameter: String,
     },
+    /// Exchange and payload: JSON of the service has no byte order mark and names no member twice.
+    PlainJson {},
     /// Exchange: the array at `at` holds no more items than the number at `size` in the same answer.
     NoLongerThan {
         /// Operation ids without the service.
@@ -265,6 +267,7 @@ impl Check {
             | Self::FilteredBy { .. }
             | Self::Bounded { .. }
             | Self::InFormat { .. }
+            | Self::PlainJson {}
             | Self::NoLongerThan { .. }
             | Self::IncreasingWithin { .. }
             | Self::NeverAfter { .. } => None,

@@ -213,7 +213,7 @@ struct Names<'a> {
 impl Names<'_> {
     fn check(&self, draft: &mut Draft, check: &Check) {
         match check {
-            Check::Story {} => {}
+            Check::Story {} | Check::PlainJson {} => {}
             Check::Conforms { kind, at, .. } | Check::Configured { kind, at, .. } => {
                 if self.kind(draft, kind) {
                     self.within(draft, kind, "at", at);

@@ -171,6 +171,7 @@ fn kind_of(rule: &Rule) -> Option<&str> {
         | Check::FilteredBy { .. }
         | Check::Bounded { .. }
         | Check::InFormat { .. }
+        | Check::PlainJson {}
         | Check::NoLongerThan { .. }
         | Check::SameResource { .. }
         | Check::UniqueWithin { .. }

@@ -10,13 +10,14 @@ mod written;
 
 pub use matrix::{Matrix, Recorded, Row, State};
 
-use crate::engine::plan::{self, Planned, glob};
+use crate::engine::plan::{self, Planned};
 use crate::engine::sessions::{Consulted, Mangle, Offline};
 use crate::engine::{self, Concluded, Target};
 use crate::judge::payload::judge_payload;
 use crate::reference::{Fault, Variant};
 use crate::rulebook::{Origin, Rulebook};
 use crate::schema::Schemas;
+use crate::text::glob;
 use crate::verdict::{Level, Verdict};
 use mangle::Rewrite;
 use mutate::Mutation;

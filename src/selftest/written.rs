@@ -122,6 +122,7 @@ fn broken(check: &Check, example: &Value, service: &str) -> Vec<Evidence> {
         | Check::FilteredBy { .. }
         | Check::Bounded { .. }
         | Check::InFormat { .. }
+        | Check::PlainJson {}
         | Check::NoLongerThan { .. }
         | Check::SameResource { .. }
         | Check::UniqueWithin { .. }
@@ -150,6 +151,7 @@ fn with(kind: &str, value: Value) -> Evidence {
     let payload = Payload {
         kind: kind.to_owned(),
         value: Arc::new(value),
+        notes: Vec::new(),
         step: 0,
     };
     Evidence {

@@ -105,6 +105,7 @@ fn is_of_payload(rule: &Rule) -> bool {
             | Check::FilteredBy { .. }
             | Check::Bounded { .. }
             | Check::InFormat { .. }
+            | Check::PlainJson {}
             | Check::NoLongerThan { .. }
             | Check::SameResource { .. }
             | Check::UniqueWithin { .. }

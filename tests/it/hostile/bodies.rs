@@ -278,6 +278,23 @@ fn a_key_that_stands_twice_is_a_warning_with_both_places() {
 }
 
 #[test]
+fn a_byte_order_mark_is_a_warning() {
+    let target = Target::answering(|_| {
+        let body = format!("\u{feff}{}", only_page("http://127.0.0.1"));
+        vec![Act::Send(ok(body))]
+    });
+    let Judged { record, ended, .. } = judge(&target, "flow/read-flows/happy");
+    assert_eq!(ended.exit, Some(0), "{}", ended.stdout);
+    let findings = record["findings"].as_array().expect("a list");
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    let told = |member: &str| findings[0][member].as_str().unwrap_or_default();
+    assert_eq!(
+        [told("rule"), told("level"), told("kind")],
+        ["flow/json/plain", "should", "byte-order-mark"]
+    );
+}
+
+#[test]
 fn xml_is_read_without_what_it_declares() {
     let bomb = "<!DOCTYPE lolz [<!ENTITY lol \"lol\"><!ENTITY a \"&lol;&lol;\">]><hash><success>&a;</success></hash>";
     let outside =

@@ -161,6 +161,28 @@ fn the_longest_run_is_cut_short() {
 }
 
 #[test]
+fn a_run_that_is_cut_short_says_so_whatever_it_found() {
+    let folder = folder();
+    write(
+        &folder.path().join("conformant.yaml"),
+        "limits: {timeout: 60s}\n",
+    );
+    let target = Target::answering(|asked| match asked.number {
+        1..=3 => vec![Act::Send(ok("[]")), Act::Keep],
+        _ => vec![Act::Hold],
+    });
+    let mut command = conformant(folder.path());
+    command.args(["run", "--filter", "flow/read-flows/*", "--jobs", "1"]);
+    command.args(["--target", &format!("flow={}/flow", target.origin())]);
+    command.args(["--report", "json=run.json", "--report", "junit=junit.xml"]);
+    let ended = run(command.args(["--global-timeout", "2s"]));
+    let (_, record) = reports(folder.path(), &ended);
+    assert_eq!(record["complete"], false);
+    assert_ne!(record["findings"], serde_json::json!([]), "{ended:?}");
+    assert_eq!(ended.exit, Some(3), "{ended:?}");
+}
+
+#[test]
 fn a_selection_of_nothing_is_not_green() {
     let folder = folder();
     let ended = run(conformant(folder.path()).args(["run", "--filter", "flow/no-such/*"]));

@@ -1,0 +1,90 @@
+//! The run before this one, as its record in `reports/` tells: what failed in it, what it was answered
+//! where the documents leave something open.
+//!
+//! Deliberately no history: one earlier run is all that is looked at.
+
+use super::Failure;
+use crate::verdict::{RunRecord, Verdict};
+
+/// Where `--rerun last-failed` looks.
+const LAST_RUN: &str = "reports/run.json";
+
+/// The last run's record; nothing where there is none that can be read.
+pub(super) fn last() -> Option<RunRecord> {
+    let bytes = std::fs::read(LAST_RUN).ok()?;
+    crate::report::read(&bytes).ok()
+}
+
+/// Scenarios that did not pass in the last run.
+pub(super) fn last_failed() -> Result<Vec<String>, Failure> {
+    let failed = |e: &dyn std::fmt::Display| {
+        Failure::Usage(format!(
+            "--rerun last-failed reads {LAST_RUN}, which a run writes: {e}"
+        ))
+    };
+    let bytes = std::fs::read(LAST_RUN).map_err(|e| failed(&e))?;
+    let record = crate::report::read(&bytes).map_err(|e| failed(&e))?;
+    let stood = |verdict: Verdict| matches!(verdict, Verdict::Pass | Verdict::NotApplicable);
+    let ids: Vec<String> = record
+        .scenarios
+        .into_iter()
+        .filter(|s| !stood(s.verdict))
+        .map(|s| s.id)
+        .collect();
+    if ids.is_empty() {
+        return Err(Failure::Usage(format!(
+            "--rerun last-failed: everything in {LAST_RUN} passed"
+        )));
+    }
+    Ok(ids)
+}
+
+/// Marks what is run again and passes although the same run failed before: same targets, seed and
+/// rulebook. Whether the target is flaky or was mended since, only its owner knows; it is no plain pass.
+pub(super) fn mark_flaky(last: &RunRecord, now: &mut RunRecord) {
+    let same = last.targets == now.targets && last.seed == now.seed;
+    if !same || last.rulebook != now.rulebook {
+        return;
+    }
+    for scenario in &mut now.scenarios {
+        let failed =
+            |s: &crate::verdict::ScenarioResult| s.id == scenario.id && s.verdict == Verdict::Fail;
+        if scenario.verdict != Verdict::Pass || !last.scenarios.iter().any(failed) {
+            continue;
+        }
+        let earlier = last.findings.iter().filter(|f| f.scenario == scenario.id);
+        scenario.failed_before = earlier
+            .map(|f| format!("{}: {}", f.rule, f.message))
+            .collect();
+    }
+}
+
+/// Open points whose answer has changed since the last run of the same targets.
+pub(super) fn answered_differently(last: &RunRecord, now: &RunRecord) -> Vec<String> {
+    let told = |record: &RunRecord| {
+        record
+            .scenarios
+            .iter()
+            .map(|s| s.id.clone())
+            .collect::<Vec<_>>()
+    };
+    if last.targets != now.targets || !last.complete || !now.complete || told(last) != told(now) {
+        return Vec::new();
+    }
+    let earlier = |id: &str| last.open_points.iter().find(|point| point.id == id);
+    now.open_points
+        .iter()
+        .filter_map(|point| Some((point, earlier(&point.id)?)))
+        .filter(|(point, earlier)| point.observed != earlier.observed)
+        .map(|(point, earlier)| {
+            let words =
+                |observed: &[String]| crate::text::excerpt(&observed.join("; "), 200).into_owned();
+            format!(
+                "notice: {} is answered differently than in {LAST_RUN}: {} before, {} now",
+                point.id,
+                words(&earlier.observed),
+                words(&point.observed)
+            )
+        })
+        .collect()
+}
