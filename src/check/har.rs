@@ -3,22 +3,17 @@
 //! Nobody said what the requests were meant to bring, so a refusal accuses nobody. Entries are read
 //! one by one; what belongs to no operation is passed over and counted.
 
-use super::{One, Surroundings};
+use super::One;
+use super::traffic::{History, Observed, Operations};
 use crate::clock::Timestamp;
-use crate::engine::body;
-use crate::engine::request::recognise;
 use crate::http::{Headers, Request, Response};
 use crate::judge::Judgement;
-use crate::judge::evidence::{Evidence, Exchange, Expectation, Outcome};
-use crate::judge::judge;
-use crate::rulebook::scenario::Credentials;
-use crate::rulebook::{Operation, Rulebook};
+use crate::judge::evidence::Exchange;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use std::cell::Cell;
 use std::fmt;
 use std::io::{self, BufReader, Read};
@@ -28,10 +23,6 @@ use std::rc::Rc;
 const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// One entry may have so many bytes, bodies included.
 const ENTRY_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// A history is judged when it holds so many exchanges; the next one begins behind it.
-const HISTORY_EXCHANGES_MAX: usize = 2_000;
-/// Or so many bytes of bodies.
-const HISTORY_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How many unreadable entries are told of one by one.
 const UNREADABLE_SHOWN_MAX: usize = 20;
 
@@ -102,13 +93,6 @@ struct File<'a> {
     history: History,
 }
 
-/// Exchanges that are judged together.
-#[derive(Default)]
-struct History {
-    exchanges: Vec<Exchange>,
-    bytes: usize,
-}
-
 impl File<'_> {
     /// Takes the next entry.
     fn take(&mut self, raw: &RawValue) {
@@ -121,11 +105,7 @@ impl File<'_> {
             Ok(None) => self.judged.foreign += 1,
             Ok(Some(exchange)) => {
                 self.judged.exchanges += 1;
-                self.history.bytes += bytes_of(&exchange);
-                self.history.exchanges.push(exchange);
-                if self.history.exchanges.len() >= HISTORY_EXCHANGES_MAX
-                    || self.history.bytes >= HISTORY_BYTES_MAX
-                {
+                if self.history.take(exchange) {
                     self.close();
                 }
             }
@@ -142,27 +122,8 @@ impl File<'_> {
         }
     }
 
-    /// Judges the history so far and begins a new one.
     fn close(&mut self) {
-        let History { exchanges, .. } = std::mem::take(&mut self.history);
-        let numbers: Vec<usize> = exchanges.iter().map(|e| e.step).collect();
-        let evidence = Evidence {
-            scenario: self.one.name.to_owned(),
-            exchanges,
-            configured: self.one.surroundings.configured.clone(),
-            ..Evidence::default()
-        };
-        let mut judgement = judge(self.one.rulebook, self.one.schemas, &evidence);
-        for finding in &mut judgement.findings {
-            // An exchange is named by its entry.
-            if let Some(number) = finding
-                .exchange
-                .checked_sub(1)
-                .and_then(|index| numbers.get(index))
-            {
-                finding.exchange = *number;
-            }
-        }
+        let judgement = self.history.close(self.one);
         self.judged.judgement.merge(judgement);
     }
 
@@ -181,158 +142,21 @@ impl File<'_> {
         let Some(found) = self.operations.find(&origin, &request) else {
             return Ok(None);
         };
-        request.target = request.target.split_off(found.prefix);
-        let kind = found
-            .operation
-            .response
-            .as_ref()
-            .and_then(|kind| self.one.rulebook.kinds.get(kind));
-        let outcome = match entry.response.into_response()? {
-            Ok(response) => Outcome::Answered {
-                body: body::read(&response, found.operation, kind),
-                response,
-            },
-            Err(why) => Outcome::Fault {
-                cause: "not-recorded".to_owned(),
-                detail: why,
-            },
-        };
-        Ok(Some(Exchange {
-            step: self.entry,
-            service: found.operation.service.clone(),
-            operation: found.operation.id.clone(),
-            sent: found.sent,
-            // What was recorded may have been cleaned of credentials: their absence says nothing.
-            credentials: Credentials::Default,
-            base: found.base,
-            request,
-            outcome,
-            expectation: Expectation::Either,
-            at: entry
-                .started_date_time
-                .parse()
-                .unwrap_or(Timestamp::UNIX_EPOCH),
-            credentials_hint: String::new(),
-            setup: false,
-        }))
-    }
-}
-
-/// Body bytes that an exchange holds, trees counted as their text.
-fn bytes_of(exchange: &Exchange) -> usize {
-    let answered = match &exchange.outcome {
-        Outcome::Answered { response, .. } => response.body.len(),
-        Outcome::Fault { .. } => 0,
-    };
-    exchange.request.body.len() + answered
-}
-
-/// Operations that requests may belong to, each with its path.
-struct Operations<'a> {
-    all: Vec<Operation>,
-    surroundings: &'a Surroundings,
-}
-
-/// The operation that a request belongs to.
-struct Found<'a> {
-    operation: &'a Operation,
-    sent: std::collections::BTreeMap<String, Value>,
-    /// Base address in front of the documented path.
-    base: String,
-    /// How much of the request's target stands in front of the documented path.
-    prefix: usize,
-}
-
-impl<'a> Operations<'a> {
-    /// A path that no document shows is the one that is configured; without one, the operation is
-    /// not recognised.
-    fn of(rulebook: &Rulebook, surroundings: &'a Surroundings) -> Self {
-        let all = rulebook
-            .services
-            .values()
-            .flat_map(|service| service.operations.values())
-            .cloned();
-        let all = all.filter_map(|mut operation| {
-            if let Some(key) = operation.path_from.take() {
-                let at = format!("/{}/{key}", operation.service);
-                surroundings
-                    .configured
-                    .pointer(&at)?
-                    .as_str()?
-                    .clone_into(&mut operation.path);
-            }
-            Some(operation)
-        });
-        Self {
-            all: all.collect(),
-            surroundings,
-        }
-    }
-
-    fn find(&self, origin: &str, request: &Request) -> Option<Found<'_>> {
-        if self.surroundings.targets.is_empty() {
-            return self.by_suffix(origin, request);
-        }
-        let url = format!("{origin}{}", request.target);
-        // The configured paths are in place already.
-        let nothing = Map::new();
-        let mut best: Option<(usize, Found<'_>)> = None;
-        for (service, base) in &self.surroundings.targets {
-            let base = base.trim_end_matches('/');
-            let path = url.strip_prefix(base).filter(|rest| rest.starts_with('/'));
-            let Some(path) = path.map(|rest| rest.split('?').next().unwrap_or_default()) else {
-                continue;
-            };
-            let of_service = self.all.iter().filter(|o| o.service == *service);
-            let Some((operation, sent)) = recognise(of_service, request, path, &nothing) else {
-                continue;
-            };
-            let prefix = base.len().saturating_sub(origin.len());
-            if best.as_ref().is_none_or(|(length, _)| base.len() > *length) {
-                best = Some((
-                    base.len(),
-                    Found {
-                        operation,
-                        sent,
-                        base: base.to_owned(),
-                        prefix,
-                    },
-                ));
-            }
-        }
-        best.map(|(_, found)| found)
-    }
-
-    /// The operation whose whole path the request's path ends in; of several the one that says most.
-    fn by_suffix(&self, origin: &str, request: &Request) -> Option<Found<'_>> {
-        let (path, nothing) = (request.path(), Map::new());
-        let starts: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
-        let mut best: Option<(usize, Found<'_>)> = None;
-        for prefix in starts {
-            let Some((operation, sent)) =
-                recognise(self.all.iter(), request, &path[prefix..], &nothing)
-            else {
-                continue;
-            };
-            let literal = operation
-                .path
-                .split('/')
-                .filter(|s| !s.is_empty() && !s.starts_with('{'))
-                .count();
-            if best.as_ref().is_none_or(|(most, _)| literal > *most) {
-                let base = format!("{origin}{}", &path[..prefix]);
-                best = Some((
-                    literal,
-                    Found {
-                        operation,
-                        sent,
-                        base,
-                        prefix,
-                    },
-                ));
-            }
-        }
-        best.map(|(_, found)| found)
+        let answer = entry.response.into_response()?;
+        Ok(Some(
+            self.one.exchange(
+                found,
+                Observed {
+                    number: self.entry,
+                    request,
+                    answer: answer.map_err(|why| ("not-recorded".to_owned(), why)),
+                    at: entry
+                        .started_date_time
+                        .parse()
+                        .unwrap_or(Timestamp::UNIX_EPOCH),
+                },
+            ),
+        ))
     }
 }
 
@@ -581,13 +405,17 @@ impl<'de> Visitor<'de> for Below<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Checker, Kind};
+    use crate::check::{Checker, Kind, Surroundings};
     use crate::engine::plan;
     use crate::engine::sessions::Offline;
     use crate::engine::{Planned, Sessions, Target, play};
+    use crate::judge::evidence::{Evidence, Expectation, Outcome};
+    use crate::judge::judge;
     use crate::reference::Fault;
+    use crate::rulebook::Rulebook;
     use crate::schema::Schemas;
     use crate::verdict::{Finding, SERVICES};
+    use serde_json::Value;
     use serde_json::json;
     use std::collections::{BTreeMap, BTreeSet};
     use std::path::Path;

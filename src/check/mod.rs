@@ -6,8 +6,12 @@
 
 mod glance;
 mod har;
+mod inline;
 mod lines;
 mod token;
+mod traffic;
+
+pub use inline::{Inline, Passed};
 
 pub use token::{judge_qr, judge_token};
 

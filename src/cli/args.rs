@@ -26,6 +26,8 @@ pub enum Command {
     Selftest(SelftestArgs),
     /// Judge payload files offline.
     Check(CheckArgs),
+    /// Pass traffic on to targets, and judge it on its way.
+    Proxy(ProxyArgs),
     /// Generate fixtures, or prove that a set of them is what it says.
     #[command(subcommand)]
     Fixtures(FixturesCommand),
@@ -158,6 +160,36 @@ pub struct ServeArgs {
     /// Seed of identifiers.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+}
+
+/// `conformant proxy`.
+#[derive(Args, Debug)]
+pub struct ProxyArgs {
+    /// Base URL of the target behind `/SERVICE`: auth, chat, media, flow, or all for `URL/SERVICE` of
+    /// each.
+    #[arg(long = "upstream", value_name = "SERVICE=URL", required = true)]
+    pub upstreams: Vec<String>,
+    /// Port to listen on, on 127.0.0.1; 0 takes a free one.
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
+    /// End after this time, such as 10m; otherwise a signal ends it.
+    #[arg(long = "for", value_name = "DURATION")]
+    pub time: Option<String>,
+    /// End after so many requests.
+    #[arg(long, value_name = "N")]
+    pub max_exchanges: Option<usize>,
+    /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
+    #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
+    /// Reports.
+    #[command(flatten)]
+    pub reports: Reports,
+    /// Findings of level `should` fail too.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// `conformant selftest`.

@@ -273,6 +273,27 @@ pub(super) fn known(config: Option<&Path>) -> Result<Known, Failure> {
     }
 }
 
+/// What `SERVICE=URL` says: a base address by service; `all` stands for each below one address.
+pub(super) fn by_service(flag: &str, value: &str) -> Result<Vec<(String, String)>, String> {
+    let Some((service, url)) = value.split_once('=') else {
+        return Err(format!(
+            "{flag} {value}: write SERVICE=URL, such as flow=http://127.0.0.1:4010/flow"
+        ));
+    };
+    let url = url.trim_end_matches('/');
+    if service == "all" {
+        let each = |service: &&str| ((*service).to_owned(), format!("{url}/{service}"));
+        return Ok(SERVICES.iter().map(each).collect());
+    }
+    if SERVICES.contains(&service) {
+        return Ok(vec![(service.to_owned(), url.to_owned())]);
+    }
+    let known = SERVICES.join(", ");
+    Err(format!(
+        "{flag} {value}: no service is named {service}; known are {known}, all"
+    ))
+}
+
 /// The JSON Schema of the file.
 pub(super) fn schema() -> Value {
     schemars::schema_for!(ConfigFile).to_value()
@@ -361,25 +382,13 @@ impl Reader {
 
     fn target_flags(&mut self, args: &RunArgs, entries: &mut BTreeMap<String, TargetEntry>) {
         for flag in &args.targets {
-            let Some((service, url)) = flag.split_once('=') else {
-                self.problems.push(format!(
-                    "--target {flag}: write SERVICE=URL, such as flow=http://127.0.0.1:4010/flow"
-                ));
-                continue;
-            };
-            let url = url.trim_end_matches('/');
-            if service == "all" {
-                for service in SERVICES {
-                    entries.entry(service.to_owned()).or_default().url =
-                        Some(format!("{url}/{service}"));
+            match by_service("--target", flag) {
+                Ok(urls) => {
+                    for (service, url) in urls {
+                        entries.entry(service).or_default().url = Some(url);
+                    }
                 }
-            } else if SERVICES.contains(&service) {
-                entries.entry(service.to_owned()).or_default().url = Some(url.to_owned());
-            } else {
-                let known = SERVICES.join(", ");
-                self.problems.push(format!(
-                    "--target {flag}: no service is named {service}; known are {known}, all"
-                ));
+                Err(problem) => self.problems.push(problem),
             }
         }
     }

@@ -13,6 +13,7 @@ mod generate;
 mod list;
 mod memory;
 mod output;
+mod proxy;
 mod revision;
 mod run;
 mod schema;
@@ -104,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::Serve(args) => serve::serve(&args),
         Command::Selftest(args) => selftest::selftest(&args),
         Command::Check(args) => check::check(&args),
+        Command::Proxy(args) => proxy::proxy(&args),
         Command::Fixtures(command) => fixtures::fixtures(&command),
         Command::Token(args) => token::token(&args),
         Command::Explain(args) => explain::explain(&args),

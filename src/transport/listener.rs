@@ -8,7 +8,7 @@ use super::origin::BaseUrl;
 use super::sink::{Reply, Sink};
 use crate::clock;
 use crate::http::{Headers, Request};
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::header::HeaderMap;
 use hyper::server::conn::http1;
@@ -37,6 +37,8 @@ const PATIENCE: Duration = Duration::from_millis(10);
 const QUEUE: u32 = 1024;
 /// Bodies above this size take turns, so that all connections together stay small.
 const LARGE_BODY: u64 = 16 * 1024;
+/// How many answers that block are worked on at once.
+const BLOCKING_THREADS: usize = 16;
 /// How many large bodies are read at once.
 const LARGE_BODIES: usize = 32;
 
@@ -81,15 +83,38 @@ pub struct ListenError {
 /// A running callback listener; dropped, it closes its socket and every connection.
 #[derive(Debug)]
 pub struct Listener {
-    address: SocketAddr,
+    socket: Socket,
     sink: Arc<Sink>,
+}
+
+/// A socket that is listened on; dropped, it is closed with every connection.
+#[derive(Debug)]
+pub(super) struct Socket {
+    address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Listener {
-    /// Binds the socket and starts to listen on a thread of its own.
-    pub fn start(settings: &Listening) -> Result<Self, ListenError> {
+/// Who answers what comes in.
+pub(super) trait Door: Send + Sync + 'static {
+    /// What a path leads to; nothing where it leads nowhere, and the body is not read.
+    fn place(&self, path: &str) -> Option<String>;
+
+    /// The answer to a request whose body is complete.
+    fn answer(&self, place: String, request: Request) -> impl Future<Output = Answered> + Send;
+}
+
+/// What is sent back.
+pub(super) type Answered = Response<Full<Bytes>>;
+
+impl Socket {
+    /// Binds the socket and starts to listen on a thread of its own; the door, and what its maker wants
+    /// to keep of it, are made once the address is known.
+    pub(super) fn open<D: Door, K>(
+        settings: &Listening,
+        name: &str,
+        make: impl FnOnce(SocketAddr) -> (D, K),
+    ) -> Result<(Self, K), ListenError> {
         let wrap = |source| ListenError {
             address: settings.listen,
             source,
@@ -97,6 +122,7 @@ impl Listener {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
+            .max_blocking_threads(BLOCKING_THREADS)
             .build()
             .map_err(wrap)?;
         let socket = {
@@ -104,21 +130,15 @@ impl Listener {
             bind(settings.listen).map_err(wrap)?
         };
         let address = socket.local_addr().map_err(wrap)?;
-        let token = format!("{:032x}", rand::random::<u128>());
-        let base = match &settings.public_url {
-            Some(url) => url.to_string(),
-            None => format!("http://{address}"),
-        };
-        let sink = Arc::new(Sink::new(format!("{base}/{token}")));
+        let (door, kept) = make(address);
         let site = Arc::new(Site {
-            marker: format!("/{token}/"),
-            sink: Arc::clone(&sink),
+            door,
             large_bodies: Semaphore::new(LARGE_BODIES),
             settings: settings.clone(),
         });
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new()
-            .name("callbacks".into())
+            .name(name.to_owned())
             .spawn(move || {
                 runtime.block_on(async {
                     tokio::select! {
@@ -129,17 +149,52 @@ impl Listener {
                 });
             })
             .map_err(wrap)?;
-        Ok(Self {
+        let socket = Self {
             address,
-            sink,
             stop: Some(stop),
             thread: Some(thread),
-        })
+        };
+        Ok((socket, kept))
+    }
+
+    /// Where it is.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been reported by its own thread; nothing is left to close here.
+            drop(thread.join());
+        }
+    }
+}
+
+impl Listener {
+    /// Binds the socket and starts to listen on a thread of its own.
+    pub fn start(settings: &Listening) -> Result<Self, ListenError> {
+        let token = format!("{:032x}", rand::random::<u128>());
+        let (socket, sink) = Socket::open(settings, "callbacks", |address| {
+            let base = match &settings.public_url {
+                Some(url) => url.to_string(),
+                None => format!("http://{address}"),
+            };
+            let sink = Arc::new(Sink::new(format!("{base}/{token}")));
+            let door = Callbacks {
+                marker: format!("/{token}/"),
+                sink: Arc::clone(&sink),
+            };
+            (door, sink)
+        })?;
+        Ok(Self { socket, sink })
     }
 
     /// The socket's address.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.socket.address()
     }
 
     /// What came in, and the plans for answering.
@@ -153,22 +208,10 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // A panic there has been reported by its own thread; nothing is left to close here.
-            drop(thread.join());
-        }
-    }
-}
-
 /// What every connection shares.
 #[derive(Debug)]
-struct Site {
-    /// `/TOKEN/`, behind whatever prefix a proxy left in front.
-    marker: String,
-    sink: Arc<Sink>,
+struct Site<D> {
+    door: D,
     large_bodies: Semaphore,
     settings: Listening,
 }
@@ -195,7 +238,34 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(QUEUE)
 }
 
-async fn accept(socket: TcpListener, site: Arc<Site>) {
+/// Callbacks are recorded, and answered as was planned.
+struct Callbacks {
+    /// `/TOKEN/`, behind whatever prefix a proxy left in front.
+    marker: String,
+    sink: Arc<Sink>,
+}
+
+impl Door for Callbacks {
+    /// The place that a path with our token leads to.
+    fn place(&self, path: &str) -> Option<String> {
+        let (_, name) = path.split_once(&self.marker)?;
+        self.sink.name_at(&self.sink.address_of_segment(name))
+    }
+
+    async fn answer(&self, place: String, mut request: Request) -> Answered {
+        // The path holds the token.
+        request.target = match request.query() {
+            "" => "/".to_owned(),
+            query => format!("/?{query}"),
+        };
+        let reply = self.sink.receive(&place, request, clock::now());
+        tokio::time::sleep(reply.after).await;
+        let status = StatusCode::from_u16(reply.status);
+        bare(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
+    }
+}
+
+async fn accept<D: Door>(socket: TcpListener, site: Arc<Site<D>>) {
     let mut open: Vec<Open> = Vec::new();
     loop {
         // Out of descriptors, or a client that left again: the next one may fare better.
@@ -235,16 +305,11 @@ async fn make_room(open: &mut Vec<Open>, most: usize) {
     }
 }
 
-async fn serve(stream: TcpStream, site: Arc<Site>, answering: Arc<AtomicBool>) {
+async fn serve<D: Door>(stream: TcpStream, site: Arc<Site<D>>, answering: Arc<AtomicBool>) {
     let service = service_fn(|request| {
         let site = Arc::clone(&site);
         answering.store(true, Ordering::Relaxed);
-        async move {
-            let status = site.answer(request).await;
-            let mut response = Response::new(Empty::<Bytes>::new());
-            *response.status_mut() = status;
-            Ok::<_, Infallible>(response)
-        }
+        async move { Ok::<_, Infallible>(site.answer(request).await) }
     });
     // One request per connection: what is pipelined or smuggled behind it is never read.
     let served = http1::Builder::new()
@@ -259,37 +324,37 @@ async fn serve(stream: TcpStream, site: Arc<Site>, answering: Arc<AtomicBool>) {
     drop(served);
 }
 
-impl Site {
-    async fn answer(&self, request: hyper::Request<Incoming>) -> StatusCode {
-        let Some(name) = self.name_at(request.uri().path()) else {
-            return StatusCode::NOT_FOUND;
+/// An answer without a body.
+pub(super) fn bare(status: StatusCode) -> Answered {
+    let mut response = Response::new(Full::default());
+    *response.status_mut() = status;
+    response
+}
+
+impl<D: Door> Site<D> {
+    async fn answer(&self, request: hyper::Request<Incoming>) -> Answered {
+        let Some(place) = self.door.place(request.uri().path()) else {
+            return bare(StatusCode::NOT_FOUND);
         };
         let (head, body) = request.into_parts();
         let reading = tokio::time::timeout(self.settings.body_time, self.read(body));
         let body = match reading.await {
             Ok(Ok(body)) => body,
-            Ok(Err(status)) => return status,
-            Err(_) => return StatusCode::REQUEST_TIMEOUT,
+            Ok(Err(status)) => return bare(status),
+            Err(_) => return bare(StatusCode::REQUEST_TIMEOUT),
         };
         let target = head
             .uri
-            .query()
-            .map_or("/".into(), |query| format!("/?{query}"));
+            .path_and_query()
+            .map_or("/", |target| target.as_str())
+            .to_owned();
         let request = Request {
             method: head.method.as_str().to_owned(),
             target,
             headers: headers(&head.headers),
             body,
         };
-        let reply = self.sink.receive(&name, request, clock::now());
-        tokio::time::sleep(reply.after).await;
-        StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
-    }
-
-    /// The place that a path with our token leads to.
-    fn name_at(&self, path: &str) -> Option<String> {
-        let (_, name) = path.split_once(&self.marker)?;
-        self.sink.name_at(&self.sink.address_of_segment(name))
+        self.door.answer(place, request).await
     }
 
     async fn read(&self, body: Incoming) -> Result<Vec<u8>, StatusCode> {

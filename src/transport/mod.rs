@@ -16,11 +16,13 @@
 //! - [`encode`] and [`Multipart`] turn values into what may stand in a request.
 //! - [`Sink`] records callbacks and plans their answers without a socket; [`Listener`] puts it
 //!   behind one.
+//! - [`Gateway`] stands in front of targets and passes requests on to them, through the same client.
 
 mod client;
 mod connection;
 pub mod encode;
 mod fault;
+mod gateway;
 mod listener;
 mod multipart;
 mod origin;
@@ -42,6 +44,7 @@ mod hostile;
 pub use self::client::{Client, Limits, TrustError};
 pub use self::encode::{EncodeError, Place};
 pub use self::fault::{Cause, Fault};
+pub use self::gateway::{Forwarded, Gateway};
 pub use self::listener::{ListenError, Listener, Listening};
 pub use self::multipart::Multipart;
 pub use self::origin::{BaseUrl, Origin, UrlError};

@@ -4,7 +4,7 @@
 //! its time and its memory. It deliberately does not repeat what the unit tests of each part show.
 
 mod bodies;
-mod command;
+pub(crate) mod command;
 mod inputs;
 mod large;
 mod pages;

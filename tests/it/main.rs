@@ -9,6 +9,7 @@ mod hostile;
 mod layers;
 mod live;
 mod program;
+mod proxy;
 mod same_verdicts;
 mod selftest;
 mod version_bump;

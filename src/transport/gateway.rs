@@ -1,0 +1,262 @@
+//! The gateway: stands in front of targets, passes each request on to the one that its path names, and
+//! the answer back as it came.
+//!
+//! It contacts nothing but the targets it was given, follows no redirect and keeps no cookie. Nothing is
+//! rewritten in a body, so that links in answers lead past it. What passed is handed to a witness, who
+//! may take their time: whoever asks waits for them.
+
+use super::client::Client;
+use super::fault::Fault;
+use super::listener::{Answered, Door, ListenError, Listening, Socket, bare};
+use super::origin::BaseUrl;
+use crate::clock::{self, Timestamp};
+use crate::http::{Headers, Request, Response};
+use http_body_util::Full;
+use hyper::StatusCode;
+use hyper::body::Bytes;
+use hyper::header::{HeaderName, HeaderValue};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Header fields that speak of one connection only (RFC 9110, 7.6.1), and those that are made anew.
+const HOP_BY_HOP: [&str; 11] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// A request that was passed on, and what came of it.
+#[derive(Debug)]
+pub struct Forwarded {
+    /// Origin that it went to.
+    pub origin: String,
+    /// As it was sent there, base address included.
+    pub request: Request,
+    /// The answer, or why there is none.
+    pub answer: Result<Response, Fault>,
+    /// When it was sent.
+    pub at: Timestamp,
+}
+
+/// Who is told of what passed.
+type Witness = dyn Fn(Forwarded) + Send + Sync;
+
+/// A running gateway; dropped, it closes its socket and every connection.
+#[derive(Debug)]
+pub struct Gateway {
+    socket: Socket,
+}
+
+impl Gateway {
+    /// Begins to listen. A path's first segment is the name of a target; what follows stands behind
+    /// that target's base address.
+    pub fn start(
+        settings: &Listening,
+        targets: BTreeMap<String, BaseUrl>,
+        client: Client,
+        witness: impl Fn(Forwarded) + Send + Sync + 'static,
+    ) -> Result<Self, ListenError> {
+        let front = Arc::new(Front {
+            targets,
+            client,
+            witness: Box::new(witness),
+        });
+        let (socket, ()) = Socket::open(settings, "gateway", |_| (Passage { front }, ()))?;
+        Ok(Self { socket })
+    }
+
+    /// The socket's address.
+    pub fn address(&self) -> SocketAddr {
+        self.socket.address()
+    }
+}
+
+struct Passage {
+    front: Arc<Front>,
+}
+
+struct Front {
+    targets: BTreeMap<String, BaseUrl>,
+    client: Client,
+    witness: Box<Witness>,
+}
+
+impl Door for Passage {
+    fn place(&self, path: &str) -> Option<String> {
+        let name = path.strip_prefix('/')?.split('/').next()?;
+        self.front
+            .targets
+            .contains_key(name)
+            .then(|| name.to_owned())
+    }
+
+    async fn answer(&self, place: String, request: Request) -> Answered {
+        let front = Arc::clone(&self.front);
+        let passed = tokio::task::spawn_blocking(move || front.pass(&place, request)).await;
+        passed.unwrap_or_else(|_| bare(StatusCode::INTERNAL_SERVER_ERROR))
+    }
+}
+
+impl Front {
+    /// Passes a request on, and its answer back.
+    fn pass(&self, name: &str, mut request: Request) -> Answered {
+        let base = &self.targets[name];
+        request.target = request.target.split_off(name.len() + 1);
+        if !request.target.starts_with('/') {
+            request.target.insert(0, '/');
+        }
+        request.headers = end_to_end(&request.headers);
+        // A coding that the caller could read would keep the answer from being judged.
+        request.headers.remove("Accept-Encoding");
+        let at = clock::now();
+        let within = self.client.limits().timeout;
+        let answer = self.client.send(base, &request, within);
+        let answered = match &answer {
+            Ok(response) => passed_back(response),
+            Err(fault) => unanswered(fault),
+        };
+        request.target.insert_str(0, base.prefix());
+        (self.witness)(Forwarded {
+            origin: base.origin().to_string(),
+            request,
+            answer,
+            at,
+        });
+        answered
+    }
+}
+
+/// The fields that are meant for whoever stands at the other end.
+fn end_to_end(headers: &Headers) -> Headers {
+    let named: Vec<String> = headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("Connection"))
+        .flat_map(|(_, value)| value.split(','))
+        .map(|name| name.trim().to_ascii_lowercase())
+        .collect();
+    headers
+        .iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .filter(|(name, _)| {
+            let name = name.to_ascii_lowercase();
+            !HOP_BY_HOP.contains(&name.as_str()) && !named.contains(&name)
+        })
+        .collect()
+}
+
+fn passed_back(response: &Response) -> Answered {
+    let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    let mut answered = hyper::Response::new(Full::new(Bytes::copy_from_slice(&response.body)));
+    *answered.status_mut() = status;
+    for (name, value) in end_to_end(&response.headers).iter() {
+        let field = HeaderName::from_bytes(name.as_bytes()).ok();
+        // Values are kept one character a byte.
+        let bytes: Vec<u8> = value
+            .chars()
+            .map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?'))
+            .collect();
+        if let (Some(name), Ok(value)) = (field, HeaderValue::from_bytes(&bytes)) {
+            answered.headers_mut().append(name, value);
+        }
+    }
+    answered
+}
+
+/// 502, and why in one line.
+fn unanswered(fault: &Fault) -> Answered {
+    let why = format!(
+        "{}: {}\n",
+        fault.cause,
+        crate::text::escape_line(&fault.detail)
+    );
+    let mut answered = hyper::Response::new(Full::new(Bytes::from(why)));
+    *answered.status_mut() = StatusCode::BAD_GATEWAY;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    answered
+        .headers_mut()
+        .insert(hyper::header::CONTENT_TYPE, plain);
+    answered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::{Limits, Listener};
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    const AMPLE: Duration = Duration::from_secs(5);
+
+    #[test]
+    fn what_is_meant_for_one_connection_is_not_passed_on() {
+        let headers: Headers = [
+            ("Host", "h"),
+            ("Connection", "close, X-Hop"),
+            ("X-Hop", "1"),
+            ("Transfer-Encoding", "chunked"),
+            ("Set-Cookie", "a=1"),
+            ("Set-Cookie", "b=2"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into_iter()
+        .collect();
+        let kept = end_to_end(&headers);
+        assert_eq!(
+            kept.iter().collect::<Vec<_>>(),
+            [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")]
+        );
+    }
+
+    #[test]
+    fn requests_go_to_the_target_that_the_path_names_and_nowhere_else() {
+        let target = Listener::start(&Listening::default()).expect("a port");
+        let url = target.open("x", Vec::new());
+        let (origin, path) = url.split_at("http://".len() + target.address().to_string().len());
+        let base = BaseUrl::parse(origin).expect("a base");
+        let seen: Arc<Mutex<Vec<Forwarded>>> = Arc::default();
+        let witness = Arc::clone(&seen);
+        let gateway = Gateway::start(
+            &Listening::default(),
+            [("flow".to_owned(), base)].into(),
+            Client::new(Limits::default()),
+            move |passed| witness.lock().expect("no panic").push(passed),
+        )
+        .expect("a port");
+        let base = BaseUrl::parse(&format!("http://{}", gateway.address())).expect("a base");
+        let client = Client::new(Limits::default());
+        let ask = |path: String| {
+            let mut request = Request::new("POST", path);
+            request.headers.set("Accept-Encoding", "gzip");
+            request.body = b"a=1".to_vec();
+            client
+                .send(&base, &request, AMPLE)
+                .expect("an answer")
+                .status
+        };
+        assert_eq!(ask(format!("/flow{path}?q=1")), 200);
+        assert_eq!(ask("/chat/x".to_owned()), 404);
+        assert_eq!(ask(format!("/{origin}/x")), 404);
+        let callbacks = target.sink().callbacks("x");
+        assert_eq!(callbacks.len(), 1);
+        let came = &callbacks[0].request;
+        assert_eq!(
+            (came.target.as_str(), &came.body[..]),
+            ("/?q=1", &b"a=1"[..])
+        );
+        assert_eq!(came.headers.get("Accept-Encoding"), None);
+        let host = target.address().to_string();
+        assert_eq!(came.headers.get("Host"), Some(host.as_str()));
+        let seen = seen.lock().expect("no panic");
+        assert_eq!(seen.len(), 1);
+        assert_eq!(seen[0].request.target, format!("{path}?q=1"));
+    }
+}

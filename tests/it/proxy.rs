@@ -1,0 +1,130 @@
+//! `conformant proxy` between `conformant run` and `conformant serve`: three processes.
+
+use crate::hostile::command::{Running, conformant, folder};
+use crate::program::Served;
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+/// A defect that a single answer shows.
+const FAULT: &str = "flow/meta-page-size-wrong";
+/// The scenarios that are played through the proxy.
+const FILTER: &str = "flow/read-*";
+
+/// A proxy in front of the reference.
+struct Proxy {
+    child: Child,
+    url: String,
+}
+
+impl Proxy {
+    fn start(folder: &Path, upstream: &str) -> Self {
+        let mut command = conformant(folder);
+        command.args(["proxy", "--upstream", &format!("all={upstream}")]);
+        command.args(["--report", "json=proxy.json"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut child = child.expect("the program starts");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("piped");
+        let mut lines = BufReader::new(stdout);
+        lines.read_line(&mut line).expect("it says where it is");
+        let url = line.trim().strip_prefix("listening ").expect("an address");
+        let url = url.to_owned();
+        // What else it says must not block it.
+        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+        Self { child, url }
+    }
+
+    /// Ends it as people do; its exit code and its record.
+    fn end(mut self, folder: &Path) -> (Option<i32>, Value) {
+        let line = format!("kill -INT {}", self.child.id());
+        let shell = std::process::Command::new("sh")
+            .args(["-c", &line])
+            .status();
+        assert!(shell.expect("a shell").success());
+        let exit = self.child.wait().expect("a child of ours").code();
+        let json = std::fs::read(folder.join("proxy.json")).expect("a report");
+        (exit, serde_json::from_slice(&json).expect("JSON"))
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        // It has ended already, unless something went wrong before.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An exit code, and the rules that were found broken.
+type Found = (Option<i32>, Vec<String>);
+
+/// What a run through a proxy finds, and what the proxy finds: the rules, and the exit codes.
+fn through(faults: &[&str]) -> (Found, Found) {
+    let folder = folder();
+    let served = Served::start(folder.path(), faults);
+    let proxy = Proxy::start(folder.path(), &served.url);
+    let mut command = conformant(folder.path());
+    command.args(["run", "--filter", FILTER]);
+    command.args(["--target", &format!("all={}", proxy.url)]);
+    command.args(["--hooks", &format!("{}/_control", served.url)]);
+    command.args(["--report", "json=run.json"]);
+    let ended = Running::start(&mut command).end();
+    let run = std::fs::read(folder.path().join("run.json")).expect("a report");
+    let run: Value = serde_json::from_slice(&run).expect("JSON");
+    let (exit, record) = proxy.end(folder.path());
+    assert_eq!(record["complete"], true);
+    assert!(
+        record["summary"]["exchanges"].as_u64() > Some(20),
+        "{record}"
+    );
+    ((ended.exit, rules(&run)), (exit, rules(&record)))
+}
+
+fn rules(record: &Value) -> Vec<String> {
+    let findings = record["findings"].as_array().expect("a list");
+    let mut rules: Vec<String> = findings
+        .iter()
+        .filter_map(|f| Some(f["rule"].as_str()?.to_owned()))
+        .collect();
+    rules.sort();
+    rules.dedup();
+    rules
+}
+
+#[test]
+fn clean_traffic_passes_and_nobody_is_accused() {
+    let (run, proxy) = through(&[]);
+    assert_eq!(proxy, (Some(0), Vec::new()));
+    // Links in answers lead past the proxy, which the run notices: pages are not followed elsewhere.
+    assert!(run.1.iter().all(|rule| rule.ends_with("/walk")), "{run:?}");
+}
+
+#[test]
+fn a_defect_is_seen_on_the_way_by_the_rule_that_a_run_finds_it_by() {
+    let (run, proxy) = through(&["--fault", FAULT]);
+    assert_eq!(proxy.0, Some(1), "{proxy:?}");
+    let named = "flow/read-flows/page-size".to_owned();
+    assert!(proxy.1.contains(&named), "{proxy:?}");
+    assert!(
+        proxy.1.iter().all(|rule| rule.ends_with("/page-size")),
+        "{proxy:?}"
+    );
+    for rule in &proxy.1 {
+        assert!(run.1.contains(rule), "{rule}: {run:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_reached_is_trouble_and_no_failure() {
+    let folder = folder();
+    let proxy = Proxy::start(folder.path(), "http://127.0.0.1:9");
+    let mut command = conformant(folder.path());
+    command.args(["run", "--filter", "flow/read-flows/happy"]);
+    command.args(["--target", &format!("all={}", proxy.url)]);
+    Running::start(&mut command).end();
+    let (exit, record) = proxy.end(folder.path());
+    assert_eq!(exit, Some(3));
+    assert_eq!(rules(&record), Vec::<String>::new());
+}
