@@ -5,7 +5,6 @@
 use super::args::{FixtureFormat, GenerateArgs};
 use super::signals::Signals;
 use super::{Done, Exit, Failure, load, note};
-use crate::text::glob;
 use crate::fixtures::stream::{self, Layout, Source};
 use crate::fixtures::{
     self, Breaker, Entry, Line, MANIFEST_VERSION, Manifest, Plan, SetError, Signing, Staged,
@@ -13,6 +12,7 @@ use crate::fixtures::{
 };
 use crate::rulebook::Rulebook;
 use crate::schema::Schemas;
+use crate::text::glob;
 use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
 use std::fs::File;
