@@ -1,0 +1,66 @@
+//! When two JSON values are the same.
+
+use serde_json::{Number, Value};
+
+/// True when both are the same JSON value: object order is free, numbers compare as decimals and
+/// never through floating point, so `1`, `1.0` and `10e-1` are the same.
+pub fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => Decimal::of(a) == Decimal::of(b),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// A number in one spelling: sign, digits without zeros at either end, power of ten.
+#[derive(PartialEq, Eq)]
+struct Decimal {
+    negative: bool,
+    digits: String,
+    exponent: Exponent,
+}
+
+/// A power of ten, or its text where it is beyond counting.
+#[derive(PartialEq, Eq)]
+enum Exponent {
+    Counted(i64),
+    Text(String),
+}
+
+impl Decimal {
+    fn of(number: &Number) -> Self {
+        let text = number.to_string();
+        let unsigned = text.strip_prefix('-').unwrap_or(&text);
+        let (mantissa, power) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{whole}{fraction}");
+        let significant = digits.trim_start_matches('0').trim_end_matches('0');
+        if significant.is_empty() {
+            return Self {
+                negative: false,
+                digits: String::new(),
+                exponent: Exponent::Counted(0),
+            };
+        }
+        let trailing = digits.len() - digits.trim_end_matches('0').len();
+        let shift = i64::try_from(trailing).unwrap_or(i64::MAX)
+            - i64::try_from(fraction.len()).unwrap_or(i64::MAX);
+        let exponent = power
+            .parse::<i64>()
+            .ok()
+            .and_then(|power| power.checked_add(shift))
+            .map_or_else(|| Exponent::Text(power.to_owned()), Exponent::Counted);
+        Self {
+            negative: text.starts_with('-'),
+            digits: significant.to_owned(),
+            exponent,
+        }
+    }
+}

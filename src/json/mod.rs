@@ -1,0 +1,16 @@
+//! JSON values: reading untrusted bodies under limits, pointers (RFC 6901), comparison, excerpts.
+//!
+//! Knows no schema and no rule; what a fault means for a verdict is the judge's business.
+
+mod equal;
+mod excerpt;
+mod parse;
+mod pointer;
+
+#[cfg(test)]
+mod tests;
+
+pub use equal::equal;
+pub use excerpt::{excerpt, short, type_name};
+pub use parse::{Limits, Note, ParseFault, Parsed, Position, parse, parse_text};
+pub use pointer::{escape, expand, get, join, overlap, push, segments, within};

@@ -1,0 +1,93 @@
+//! Pointers (RFC 6901), and patterns in which `*` stands for any segment.
+
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// Escapes one segment of a pointer: `~` and `/` (RFC 6901).
+pub fn escape(segment: &str) -> Cow<'_, str> {
+    if segment.contains(['~', '/']) {
+        Cow::Owned(segment.replace('~', "~0").replace('/', "~1"))
+    } else {
+        Cow::Borrowed(segment)
+    }
+}
+
+/// Appends a segment, escaping it.
+pub fn push(pointer: &mut String, segment: &str) {
+    pointer.push('/');
+    pointer.push_str(&escape(segment));
+}
+
+/// The pointer one segment longer.
+pub fn join(pointer: &str, segment: &str) -> String {
+    let mut longer = pointer.to_owned();
+    push(&mut longer, segment);
+    longer
+}
+
+/// The unescaped segments of a pointer; a pointer that does not begin with `/` has none.
+pub fn segments(pointer: &str) -> impl Iterator<Item = String> {
+    pointer
+        .split('/')
+        .skip(1)
+        .map(|s| s.replace("~1", "/").replace("~0", "~"))
+}
+
+/// The value at a pointer without wildcards; the whole for the empty one.
+pub fn get<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
+    value.pointer(pointer)
+}
+
+/// Every existing value that a pattern reaches, with its own pointer, in document order. A segment
+/// `*` stands for each array item and each member.
+pub fn expand<'a>(value: &'a Value, pattern: &str) -> Vec<(String, &'a Value)> {
+    let mut reached = vec![(String::new(), value)];
+    for segment in segments(pattern) {
+        reached = reached
+            .into_iter()
+            .flat_map(|(at, value)| children(&at, value, &segment))
+            .collect();
+    }
+    reached
+}
+
+fn children<'a>(at: &str, value: &'a Value, segment: &str) -> Vec<(String, &'a Value)> {
+    match value {
+        Value::Array(items) if segment == "*" => items
+            .iter()
+            .enumerate()
+            .map(|(n, item)| (join(at, &n.to_string()), item))
+            .collect(),
+        Value::Object(members) if segment == "*" => members
+            .iter()
+            .map(|(key, member)| (join(at, key), member))
+            .collect(),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => {
+            let step = join("", segment);
+            value
+                .pointer(&step)
+                .map(|child| (format!("{at}{step}"), child))
+                .into_iter()
+                .collect()
+        }
+    }
+}
+
+/// True when `inner` is `outer` or something below it.
+pub fn within(outer: &str, inner: &str) -> bool {
+    inner
+        .strip_prefix(outer)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// True when a pointer, in which `*` stands for any segment, leads to `place`, above it or below it.
+pub fn overlap(pattern: &str, place: &str) -> bool {
+    segments(pattern)
+        .zip(segments(place))
+        .all(|(p, s)| p == "*" || p == s)
+}

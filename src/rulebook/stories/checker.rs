@@ -1,0 +1,444 @@
+//! Scenarios, groups and happy paths as wholes: which names stand where, what is captured and never
+//! used, and that a refusal has its accepted twin.
+//!
+//! What one step may say by itself is checked in [`super::step`].
+
+use super::section;
+use super::step::{StepChecker, is_case};
+use crate::json;
+use crate::rulebook::draft::{Draft, File};
+use crate::rulebook::model::{Kind, Operation, Service};
+use crate::rulebook::problems::Span;
+use crate::rulebook::scenario::{Group, HappyPath, Scenario, Step};
+use crate::rulebook::words::interpolations;
+use crate::rulebook::yaml::{Content, Node};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Names that every text may interpolate.
+pub(super) const ALWAYS: [&str; 4] = ["target", "unique", "now", "index"];
+
+/// Names that a text may interpolate at one point of a list of steps.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    pub(super) names: BTreeSet<String>,
+    pub(super) used: BTreeSet<String>,
+    /// Captures of this very list, with their places.
+    pub(super) captures: BTreeMap<String, Span>,
+    pub(super) listening: BTreeSet<String>,
+}
+
+impl Scope {
+    fn knows(&self, name: &str) -> bool {
+        ALWAYS.contains(&name) || self.names.contains(name)
+    }
+}
+
+/// One file's scenarios while they are checked.
+#[derive(Clone, Copy)]
+pub(super) struct Checker<'a> {
+    pub(super) file: &'a File,
+    pub(super) service: &'a Service,
+    pub(super) services: &'a BTreeMap<String, Service>,
+    pub(super) kinds: &'a BTreeMap<String, Kind>,
+}
+
+impl<'a> Checker<'a> {
+    /// The service that a name belongs to, and the name there: `media/upload-media` names an
+    /// operation of another service.
+    fn owner<'n>(&self, name: &'n str) -> Option<(&'a Service, &'n str)> {
+        match name.split_once('/') {
+            Some((service, name)) => Some((self.services.get(service)?, name)),
+            None => Some((self.service, name)),
+        }
+    }
+
+    pub(super) fn operation(&self, name: &str) -> Option<&'a Operation> {
+        let (service, name) = self.owner(name)?;
+        service.operations.get(name)
+    }
+
+    pub(super) fn group(&self, name: &str) -> Option<&'a Group> {
+        let (service, name) = self.owner(name)?;
+        service.groups.get(name)
+    }
+
+    /// Names of operations or groups as this file would write them.
+    pub(super) fn known(&self, of: impl Fn(&'a Service) -> Vec<&'a String>) -> Vec<String> {
+        self.services
+            .values()
+            .flat_map(|service| {
+                let own = service.name == self.service.name;
+                of(service).into_iter().map(move |name| {
+                    if own {
+                        name.clone()
+                    } else {
+                        format!("{}/{name}", service.name)
+                    }
+                })
+            })
+            .collect()
+    }
+
+    /// The steps of a group, looked at from the service that it belongs to.
+    fn inside(&self, name: &str) -> Option<(Self, &'a [Step])> {
+        let (service, _) = self.owner(name)?;
+        let group = self.group(name)?;
+        Some((Self { service, ..*self }, &group.steps))
+    }
+
+    pub(super) fn groups(&self, draft: &mut Draft) {
+        for member in section(self.file, "groups") {
+            let Some(group) = self.service.groups.get(&member.key) else {
+                continue;
+            };
+            let at = json::join("/groups", &member.key);
+            let mut scope = Scope::default();
+            scope.names.insert("with".to_owned());
+            self.with_names(draft, &member.value, &group.with);
+            self.steps(draft, &format!("{at}/steps"), &group.steps, &mut scope);
+            if self.uses(&member.key, &mut BTreeSet::new()) {
+                let message = format!("the group `{}` uses itself", member.key);
+                draft
+                    .problems
+                    .push(self.file.problem_at(member.key_span, message));
+            }
+        }
+    }
+
+    /// `${with.NAME}` in a group names one of its parameters.
+    fn with_names(
+        &self,
+        draft: &mut Draft,
+        node: &Node,
+        with: &serde_json::Map<String, serde_json::Value>,
+    ) {
+        for (span, text) in texts(node) {
+            for found in interpolations(&text).unwrap_or_default() {
+                if let [first, name, ..] = &found.path[..]
+                    && first == "with"
+                    && !with.contains_key(name)
+                {
+                    let known = with.keys().map(String::as_str);
+                    draft.unknown(self.file, span, "parameter of the group", name, known);
+                }
+            }
+        }
+    }
+
+    /// True when the group leads back to itself.
+    fn uses(&self, name: &str, seen: &mut BTreeSet<String>) -> bool {
+        let steps = self.service.groups.get(name).map(|g| g.steps.as_slice());
+        for used in steps
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|s| s.r#use.as_ref())
+        {
+            if seen.contains(used) {
+                return true;
+            }
+            seen.insert(used.clone());
+            if self.uses(used, seen) {
+                return true;
+            }
+            seen.remove(used);
+        }
+        false
+    }
+
+    pub(super) fn happy_paths(&self, draft: &mut Draft) {
+        for member in section(self.file, "operations") {
+            let (Some(happy), Some(operation)) = (
+                self.service.happy.get(&member.key),
+                self.service.operations.get(&member.key),
+            ) else {
+                continue;
+            };
+            let at = json::join("/operations", &member.key);
+            let mut scope = Scope::default();
+            self.steps(draft, &format!("{at}/setup"), &happy.setup, &mut scope);
+            for key in ["with", "optional"] {
+                if let Some(node) = member.value.get(key) {
+                    self.texts(draft, node, &mut scope);
+                }
+            }
+            self.unused(draft, &scope);
+            self.happy_path(draft, &at, happy, operation);
+        }
+    }
+
+    fn happy_path(&self, draft: &mut Draft, at: &str, happy: &HappyPath, operation: &Operation) {
+        for parameter in operation.parameters.iter().filter(|p| p.required) {
+            if !happy.with.contains_key(&parameter.name) {
+                let message = format!("the required parameter `{}` is missing", parameter.name);
+                draft.problems.push(
+                    self.file
+                        .problem(at, message)
+                        .help("`with` names every required parameter"),
+                );
+            }
+        }
+        for (key, given) in [("with", &happy.with), ("optional", &happy.optional)] {
+            for name in given.keys() {
+                self.parameter(
+                    draft,
+                    &json::join(&format!("{at}/{key}"), name),
+                    name,
+                    operation,
+                );
+            }
+        }
+        for name in happy
+            .optional
+            .keys()
+            .filter(|n| happy.with.contains_key(*n))
+        {
+            let message = format!("`{name}` is given twice, in `with` and in `optional`");
+            let at = json::join(&format!("{at}/optional"), name);
+            draft.problems.push(self.file.problem(&at, message));
+        }
+        for (case, reason) in &happy.except {
+            let at = json::join(&format!("{at}/except"), case);
+            if reason.trim().is_empty() {
+                let message = format!("`{case}` is left out without a reason");
+                draft.problems.push(self.file.problem(&at, message));
+            }
+            if !is_case(case, operation) {
+                let message = format!("no case `{case}` is derived from `{}`", operation.id);
+                draft.problems.push(
+                    self.file
+                        .problem(&at, message)
+                        .help("specs/README.md names the derived cases"),
+                );
+            }
+        }
+    }
+
+    pub(super) fn scenarios(&self, draft: &mut Draft) {
+        let items = self
+            .file
+            .node
+            .get("scenarios")
+            .map(Node::items)
+            .unwrap_or_default();
+        for (n, node) in items.iter().enumerate() {
+            let id = node.get("id").and_then(Node::text).unwrap_or_default();
+            let at = format!("/scenarios/{n}");
+            let Some((scenario, place)) = self.service.scenarios.get(id) else {
+                continue;
+            };
+            if *place != self.file.place(&at) {
+                continue;
+            }
+            let mut scope = Scope::default();
+            if !scenario.matrix.is_empty() {
+                scope.names.insert("matrix".to_owned());
+            }
+            self.matrix(draft, node, &at, scenario);
+            self.steps(draft, &format!("{at}/steps"), &scenario.steps, &mut scope);
+            self.unused(draft, &scope);
+            self.twins(draft, &at, scenario);
+            if scenario.steps.is_empty() {
+                draft
+                    .problems
+                    .push(self.file.problem(&at, "a scenario without steps"));
+            }
+        }
+    }
+
+    fn matrix(&self, draft: &mut Draft, node: &Node, at: &str, scenario: &Scenario) {
+        let mut used = BTreeSet::new();
+        for (span, text) in texts(node) {
+            for found in interpolations(&text).unwrap_or_default() {
+                if let [first, name, ..] = &found.path[..]
+                    && first == "matrix"
+                {
+                    used.insert(name.clone());
+                    if !scenario.matrix.contains_key(name) {
+                        let known = scenario.matrix.keys().map(String::as_str);
+                        draft.unknown(self.file, span, "matrix name", name, known);
+                    }
+                }
+            }
+        }
+        for (name, values) in &scenario.matrix {
+            let at = json::join(&format!("{at}/matrix"), name);
+            if values.is_empty() {
+                let message = format!("the matrix `{name}` has no values");
+                draft.problems.push(self.file.problem(&at, message));
+            }
+            if !used.contains(name) {
+                let message = format!("the matrix `{name}` is never used");
+                draft.problems.push(self.file.problem(&at, message));
+            }
+        }
+    }
+
+    /// A refusal stands beside an accepted call of the same operation.
+    fn twins(&self, draft: &mut Draft, at: &str, scenario: &Scenario) {
+        let mut accepted = BTreeSet::new();
+        self.accepted_calls(&scenario.steps, &mut accepted, 0);
+        for (n, step) in scenario.steps.iter().enumerate() {
+            if let (Some(operation), Some(_)) = (&step.call, &step.rejected)
+                && !accepted.contains(&self.whole(operation))
+            {
+                let message = format!("the refusal of `{operation}` has no accepted twin");
+                draft.problems.push(
+                    self.file
+                        .problem(&format!("{at}/steps/{n}/rejected"), message)
+                        .help("call it in the same scenario in a way that is accepted, too"),
+                );
+            }
+        }
+    }
+
+    fn accepted_calls(&self, steps: &[Step], accepted: &mut BTreeSet<String>, depth: usize) {
+        for step in steps {
+            if step.rejected.is_none() && !step.either {
+                accepted.extend(step.call.as_ref().map(|call| self.whole(call)));
+            }
+            if let Some((inside, steps)) = step.r#use.as_ref().and_then(|u| self.inside(u))
+                && depth < 16
+            {
+                inside.accepted_calls(steps, accepted, depth + 1);
+            }
+            self.accepted_calls(&step.between, accepted, depth);
+        }
+    }
+
+    /// The name with its service.
+    fn whole(&self, name: &str) -> String {
+        if name.contains('/') {
+            name.to_owned()
+        } else {
+            format!("{}/{name}", self.service.name)
+        }
+    }
+
+    fn unused(&self, draft: &mut Draft, scope: &Scope) {
+        for (name, span) in &scope.captures {
+            if !scope.used.contains(name) {
+                let message = format!("the capture `{name}` is never used");
+                draft.problems.push(
+                    self.file
+                        .problem_at(*span, message)
+                        .help("use it or leave it out"),
+                );
+            }
+        }
+    }
+
+    pub(super) fn steps(&self, draft: &mut Draft, at: &str, steps: &[Step], scope: &mut Scope) {
+        for (n, step) in steps.iter().enumerate() {
+            let at = format!("{at}/{n}");
+            let Some(node) = crate::rulebook::schemas::node_at(self.file, &at) else {
+                continue;
+            };
+            StepChecker {
+                checker: self,
+                at: &at,
+                node,
+                step,
+            }
+            .check(draft, scope);
+        }
+    }
+
+    /// Looks up every interpolation in the texts of a node.
+    pub(super) fn texts(&self, draft: &mut Draft, node: &Node, scope: &mut Scope) {
+        for (span, text) in texts(node) {
+            let found = match interpolations(&text) {
+                Ok(found) => found,
+                Err((_, reason)) => {
+                    draft
+                        .problems
+                        .push(self.file.problem_at(span, format!("in `{text}`: {reason}")));
+                    continue;
+                }
+            };
+            for one in found {
+                let name = &one.path[0];
+                scope.used.insert(name.clone());
+                if !scope.knows(name) {
+                    let known = scope.names.iter().map(String::as_str).chain(ALWAYS);
+                    draft.unknown(self.file, span, "name", name, known);
+                } else if name == "target" {
+                    self.target(draft, span, &one.path);
+                }
+            }
+        }
+    }
+
+    fn target(&self, draft: &mut Draft, span: Span, path: &[String]) {
+        let known = crate::rulebook::draft::SERVICES.map(|(name, _)| name);
+        match path.get(1) {
+            Some(service) if path.len() > 2 => {
+                if !known.contains(&service.as_str()) {
+                    draft.unknown(self.file, span, "service", service, known);
+                }
+            }
+            Some(_) | None => draft.problems.push(
+                self.file
+                    .problem_at(span, "`target` is followed by a service and a key")
+                    .help("such as `${target.flow.flow_sid}`"),
+            ),
+        }
+    }
+
+    pub(super) fn parameter(&self, draft: &mut Draft, at: &str, name: &str, operation: &Operation) {
+        if !operation.parameters.iter().any(|p| p.name == name) {
+            let span = self
+                .key_span(at)
+                .unwrap_or_else(|| self.file.node.place(at));
+            let known = operation.parameters.iter().map(|p| p.name.as_str());
+            let what = format!("parameter of {}", operation.id);
+            draft.unknown(self.file, span, &what, name, known);
+        }
+    }
+
+    pub(super) fn key_span(&self, at: &str) -> Option<Span> {
+        let (parent, _) = at.rsplit_once('/')?;
+        let key = json::segments(at).last()?;
+        let node = crate::rulebook::schemas::node_at(self.file, parent)?;
+        let member = node.members().iter().find(|m| m.key == key)?;
+        Some(member.key_span)
+    }
+}
+
+/// Every text in a node, with its place.
+fn texts(node: &Node) -> Vec<(Span, String)> {
+    let mut found = Vec::new();
+    collect_texts(node, &mut found);
+    found
+}
+
+fn collect_texts(node: &Node, found: &mut Vec<(Span, String)>) {
+    match &node.content {
+        Content::Text(text) => found.push((node.span, text.clone())),
+        Content::List(items) => items.iter().for_each(|item| collect_texts(item, found)),
+        Content::Map(members) => members.iter().for_each(|m| collect_texts(&m.value, found)),
+        Content::Null | Content::Bool(_) | Content::Number(_) => {}
+    }
+}
+
+/// Names under which a group's results are known afterwards.
+pub(super) fn results(
+    checker: &Checker<'_>,
+    group: &str,
+    names: &mut BTreeSet<String>,
+    depth: usize,
+) {
+    let Some((inside, steps)) = checker.inside(group).filter(|_| depth < 16) else {
+        return;
+    };
+    for step in steps {
+        names.extend(step.capture.clone());
+        names.extend(step.listen.clone());
+        match (&step.r#use, &step.r#as) {
+            (Some(_), Some(prefix)) => {
+                names.insert(prefix.clone());
+            }
+            (Some(used), None) => results(&inside, used, names, depth + 1),
+            (None, _) => {}
+        }
+    }
+}

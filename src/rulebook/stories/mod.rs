@@ -1,0 +1,191 @@
+//! Scenario files: read, and every name in them looked up.
+//!
+//! Runs nothing.
+
+mod checker;
+mod step;
+
+use super::draft::{Draft, File, Files};
+use super::model::{Kind, Origin, Service};
+use super::problems::Span;
+use super::rules::Check;
+use super::scenario::{Group, HappyPath, Scenario};
+use super::written::{check_id, only};
+use super::yaml::Node;
+use checker::Checker;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Reads all scenario files and checks what they name.
+pub(super) fn read(
+    draft: &mut Draft,
+    files: &[&File],
+    services: &mut BTreeMap<String, Service>,
+    kinds: &BTreeMap<String, Kind>,
+) {
+    for file in files {
+        only(draft, file, &["groups", "operations", "scenarios"]);
+        read_groups(draft, file, services);
+        read_happy_paths(draft, file, services);
+        read_scenarios(draft, file, services);
+    }
+    for file in files {
+        let Some(service) = services.get(file.service()) else {
+            continue;
+        };
+        let checker = Checker {
+            file,
+            service,
+            services,
+            kinds,
+        };
+        checker.groups(draft);
+        checker.happy_paths(draft);
+        checker.scenarios(draft);
+    }
+}
+
+fn section<'a>(file: &'a File, key: &str) -> &'a [super::yaml::Member] {
+    file.node.get(key).map(Node::members).unwrap_or_default()
+}
+
+fn read_groups(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, Service>) {
+    for member in section(file, "groups") {
+        let Some(group) = draft.typed::<Group>(file, &member.value) else {
+            continue;
+        };
+        let service = services
+            .get_mut(file.service())
+            .expect("a role names a service");
+        if service.groups.insert(member.key.clone(), group).is_some() {
+            let message = format!("the group `{}` is there twice", member.key);
+            draft
+                .problems
+                .push(file.problem_at(member.key_span, message));
+        }
+    }
+}
+
+fn read_happy_paths(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, Service>) {
+    for member in section(file, "operations") {
+        let Some(happy) = draft.typed::<HappyPath>(file, &member.value) else {
+            continue;
+        };
+        let service = services
+            .get_mut(file.service())
+            .expect("a role names a service");
+        if !service.operations.contains_key(&member.key) {
+            let known = service.operations.keys().map(String::as_str);
+            draft.unknown(file, member.key_span, "operation", &member.key, known);
+        } else if service.happy.insert(member.key.clone(), happy).is_some() {
+            let message = format!("`{}` has two happy paths", member.key);
+            draft
+                .problems
+                .push(file.problem_at(member.key_span, message));
+        }
+    }
+}
+
+fn read_scenarios(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, Service>) {
+    let items = file
+        .node
+        .get("scenarios")
+        .map(Node::items)
+        .unwrap_or_default();
+    for (n, node) in items.iter().enumerate() {
+        let at = format!("/scenarios/{n}");
+        let Some(scenario) = draft.typed::<Scenario>(file, node) else {
+            continue;
+        };
+        check_id(draft, file, &at, &scenario.id);
+        let service = services
+            .get_mut(file.service())
+            .expect("a role names a service");
+        if let Some((_, place)) = service.scenarios.get(&scenario.id) {
+            let message = format!("the scenario `{}` is in {place} already", scenario.id);
+            draft
+                .problems
+                .push(file.problem(&format!("{at}/id"), message));
+            continue;
+        }
+        let place = file.place(&at);
+        service
+            .scenarios
+            .insert(scenario.id.clone(), (scenario, place));
+    }
+}
+
+/// What only the whole rulebook shows: operations without a happy path, rules without a story.
+pub(super) fn check_whole(draft: &mut Draft, files: &Files, services: &BTreeMap<String, Service>) {
+    for service in services.values() {
+        let Some(file) = files.get(&format!("{}/openapi.yaml", service.name)) else {
+            continue;
+        };
+        for id in service
+            .operations
+            .keys()
+            .filter(|id| !service.happy.contains_key(*id))
+        {
+            let span = operation_span(file, id).unwrap_or_default();
+            draft.problems.push(
+                file.problem_at(span, format!("the operation `{id}` has no happy path"))
+                    .help(format!(
+                        "add `operations: {{ {id}: … }}` to a file in {}/scenarios",
+                        service.name
+                    )),
+            );
+        }
+    }
+    let told = named_rules(services);
+    let untold: Vec<_> = draft
+        .rules
+        .values()
+        .filter(|r| matches!(r.origin, Origin::Written(Check::Story {})) && !told.contains(&r.id))
+        .map(|r| (r.id.clone(), r.place.clone()))
+        .collect();
+    for (id, place) in untold {
+        let path = place
+            .rsplit_once(':')
+            .map_or(place.as_str(), |(path, _)| path);
+        let Some(file) = files.get(path) else {
+            continue;
+        };
+        let items = file.node.get("rules").map(Node::items).unwrap_or_default();
+        let span = items
+            .iter()
+            .find_map(|r| r.get("id").filter(|i| i.text() == Some(&id)))
+            .map(|n| n.span)
+            .unwrap_or_default();
+        draft.problems.push(
+            file.problem_at(span, format!("no scenario names the story rule `{id}`"))
+                .help("name it in `expect`, `accepted` or `rejected` of a step"),
+        );
+    }
+}
+
+fn operation_span(file: &File, id: &str) -> Option<Span> {
+    file.node.get("paths")?.members().iter().find_map(|path| {
+        path.value.members().iter().find_map(|method| {
+            let node = method.value.get("operationId")?;
+            (node.text() == Some(id)).then_some(node.span)
+        })
+    })
+}
+
+/// Every rule that some step names.
+fn named_rules(services: &BTreeMap<String, Service>) -> BTreeSet<String> {
+    let mut named = BTreeSet::new();
+    for service in services.values() {
+        let steps = service
+            .groups
+            .values()
+            .flat_map(|g| &g.steps)
+            .chain(service.happy.values().flat_map(|h| &h.setup))
+            .chain(service.scenarios.values().flat_map(|(s, _)| &s.steps));
+        for step in steps.flat_map(|s| std::iter::once(s).chain(&s.between)) {
+            named.extend(step.expect.iter().map(|e| e.rule.clone()));
+            named.extend(step.accepted.clone());
+            named.extend(step.rejected.clone());
+        }
+    }
+    named
+}

@@ -1,0 +1,414 @@
+//! One step of a scenario: that it does one thing, says only what belongs to it, and names what there
+//! is.
+
+use super::checker::{ALWAYS, Checker, Scope, results};
+use crate::json;
+use crate::rulebook::draft::Draft;
+use crate::rulebook::hooks::{self, HOOKS};
+use crate::rulebook::model::{Operation, Origin, Place};
+use crate::rulebook::problems::Span;
+use crate::rulebook::rules::Check;
+use crate::rulebook::scenario::{Expect, Step};
+use crate::rulebook::words::{duration, shift};
+use crate::rulebook::yaml::Node;
+use std::collections::BTreeSet;
+
+/// One step while it is checked.
+pub(super) struct StepChecker<'a> {
+    pub(super) checker: &'a Checker<'a>,
+    pub(super) at: &'a str,
+    pub(super) node: &'a Node,
+    pub(super) step: &'a Step,
+}
+
+impl StepChecker<'_> {
+    pub(super) fn check(&self, draft: &mut Draft, scope: &mut Scope) {
+        self.verb(draft);
+        self.belongs(draft);
+        self.durations(draft);
+        // What a listening address is told first is its own URL.
+        if let Some(name) = &self.step.listen {
+            scope.names.insert(name.clone());
+            scope.listening.insert(name.clone());
+        }
+        let mut own = scope.clone();
+        own.names.extend(self.step.capture.clone());
+        self.checker.texts(draft, self.node, &mut own);
+        scope.used = own.used;
+        self.call(draft);
+        self.hook(draft);
+        self.group(draft, scope);
+        self.callback(draft, scope);
+        self.statements(draft);
+        let between = format!("{}/between", self.at);
+        self.checker
+            .steps(draft, &between, &self.step.between, scope);
+        if let Some(name) = &self.step.capture {
+            if ALWAYS.contains(&name.as_str()) || matches!(name.as_str(), "with" | "matrix") {
+                let message = format!("`{name}` has a meaning of its own");
+                self.problem(draft, "capture", message, "name the capture otherwise");
+            }
+            let span = self.span("capture");
+            scope.names.insert(name.clone());
+            scope.captures.entry(name.clone()).or_insert(span);
+        }
+    }
+
+    fn span(&self, key: &str) -> Span {
+        self.checker.file.node.place(&format!("{}/{key}", self.at))
+    }
+
+    fn problem(&self, draft: &mut Draft, key: &str, message: impl Into<String>, help: &str) {
+        let at = if key.is_empty() {
+            self.at.to_owned()
+        } else {
+            format!("{}/{key}", self.at)
+        };
+        draft
+            .problems
+            .push(self.checker.file.problem(&at, message).help(help));
+    }
+
+    fn verbs(&self) -> Vec<&'static str> {
+        let step = self.step;
+        [
+            ("call", step.call.is_some()),
+            ("get", step.get.is_some()),
+            ("hook", step.hook.is_some()),
+            ("listen", step.listen.is_some()),
+            ("await", step.r#await.is_some()),
+            ("token", step.token.is_some()),
+            ("wait", step.wait.is_some()),
+            ("use", step.r#use.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(verb, given)| given.then_some(verb))
+        .collect()
+    }
+
+    fn verb(&self, draft: &mut Draft) {
+        let verbs = self.verbs();
+        if verbs.len() != 1 {
+            let message = if verbs.is_empty() {
+                "a step without a verb".to_owned()
+            } else {
+                format!("a step with {} verbs: {}", verbs.len(), verbs.join(", "))
+            };
+            let help = "exactly one of call, get, hook, listen, await, token, wait, use";
+            self.problem(draft, "", message, help);
+        }
+    }
+
+    /// Keys that go with certain verbs only.
+    fn belongs(&self, draft: &mut Draft) {
+        let verbs = self.verbs();
+        let [verb] = verbs[..] else { return };
+        let allowed: &[(&str, &[&str])] = &[
+            ("with", &["call", "hook", "use"]),
+            ("credentials", &["call", "get"]),
+            ("as", &["use"]),
+            ("accepted", &["call", "get"]),
+            ("rejected", &["call", "get"]),
+            ("either", &["call", "get"]),
+            ("until", &["call", "get", "hook"]),
+            ("walk", &["call"]),
+            ("answers", &["listen"]),
+            ("judge", &["listen", "call"]),
+            ("between", &["call"]),
+            ("count", &["await"]),
+            ("within", &["await"]),
+            ("quiet", &["await"]),
+            ("capture", &["call", "get", "hook", "await", "token"]),
+            ("expect", &["call", "get", "hook", "await"]),
+        ];
+        for (key, with) in allowed {
+            if self.node.get(key).is_some() && !with.contains(&verb) {
+                let message = format!("`{key}` does not go with `{verb}`");
+                self.problem(
+                    draft,
+                    key,
+                    message,
+                    &format!("it goes with {}", with.join(", ")),
+                );
+            }
+        }
+        let exclusive = [
+            ("accepted", self.step.accepted.is_some()),
+            ("rejected", self.step.rejected.is_some()),
+            ("either", self.step.either),
+        ];
+        if exclusive.iter().filter(|(_, given)| *given).count() > 1 {
+            let message = "only one of `accepted`, `rejected` and `either`";
+            self.problem(
+                draft,
+                "",
+                message,
+                "a call is expected to be accepted unless said",
+            );
+        }
+    }
+
+    fn durations(&self, draft: &mut Draft) {
+        let step = self.step;
+        let until = step.until.as_ref();
+        let plain = [
+            ("wait", step.wait.as_ref()),
+            ("within", step.within.as_ref()),
+            ("quiet", step.quiet.as_ref()),
+            ("until/within", until.and_then(|u| u.within.as_ref())),
+            ("until/every", until.and_then(|u| u.every.as_ref())),
+        ];
+        for (key, text) in plain {
+            if let Some(text) = text.filter(|t| !t.contains("${") && duration(t).is_none()) {
+                self.problem(
+                    draft,
+                    key,
+                    format!("`{text}` is no duration"),
+                    "such as `250ms`, `3s`, `5m`",
+                );
+            }
+        }
+        for (n, answer) in step.answers.iter().enumerate() {
+            if let Some(text) = answer.after.as_ref().filter(|t| duration(t).is_none()) {
+                let key = format!("answers/{n}/after");
+                self.problem(
+                    draft,
+                    &key,
+                    format!("`{text}` is no duration"),
+                    "such as `6s`",
+                );
+            }
+        }
+        let token = step.token.as_ref();
+        let shifts = [
+            ("token/issued", token.and_then(|t| t.issued.as_ref())),
+            ("token/expires", token.and_then(|t| t.expires.as_ref())),
+        ];
+        for (key, text) in shifts {
+            if let Some(text) = text.filter(|t| !t.contains("${") && shift(t).is_none()) {
+                self.problem(
+                    draft,
+                    key,
+                    format!("`{text}` is no duration"),
+                    "such as `-5m`, `10m`",
+                );
+            }
+        }
+    }
+
+    fn call(&self, draft: &mut Draft) {
+        let Some(id) = &self.step.call else { return };
+        let Some(operation) = self.checker.operation(id) else {
+            let known = self.checker.known(|s| s.operations.keys().collect());
+            let known = known.iter().map(String::as_str);
+            draft.unknown(self.checker.file, self.span("call"), "operation", id, known);
+            return;
+        };
+        for name in self.step.with.keys() {
+            let at = json::join(&format!("{}/with", self.at), name);
+            self.checker.parameter(draft, &at, name, operation);
+        }
+        for parameter in operation
+            .parameters
+            .iter()
+            .filter(|p| p.place == Place::Path)
+        {
+            if !self.step.with.contains_key(&parameter.name) {
+                let message = format!("the path parameter `{}` is missing", parameter.name);
+                self.problem(draft, "call", message, "give it under `with`");
+            }
+        }
+        if self.step.walk && operation.list_key.is_none() {
+            let message = format!("`{id}` is no list to walk");
+            self.problem(
+                draft,
+                "walk",
+                message,
+                "only operations with `x-list-key` are walked",
+            );
+        }
+    }
+
+    fn hook(&self, draft: &mut Draft) {
+        let Some(name) = &self.step.hook else { return };
+        let Some(hook) = hooks::find(name) else {
+            let known = HOOKS.iter().map(|h| h.name);
+            draft.unknown(self.checker.file, self.span("hook"), "hook", name, known);
+            return;
+        };
+        for missing in hook
+            .required
+            .iter()
+            .filter(|r| !self.step.with.contains_key(**r))
+        {
+            let message = format!("the hook `{name}` needs `{missing}`");
+            self.problem(
+                draft,
+                "hook",
+                message,
+                "specs/README.md lists the arguments",
+            );
+        }
+        for given in self.step.with.keys() {
+            let known = || hook.required.iter().chain(hook.optional).copied();
+            if !hook.open && !known().any(|k| k == given) {
+                let at = json::join(&format!("{}/with", self.at), given);
+                let span = self.checker.key_span(&at).unwrap_or_default();
+                let what = format!("argument of {name}");
+                draft.unknown(self.checker.file, span, &what, given, known());
+            }
+        }
+    }
+
+    fn group(&self, draft: &mut Draft, scope: &mut Scope) {
+        let Some(name) = &self.step.r#use else { return };
+        let Some(group) = self.checker.group(name) else {
+            let known = self.checker.known(|s| s.groups.keys().collect());
+            let known = known.iter().map(String::as_str);
+            draft.unknown(self.checker.file, self.span("use"), "group", name, known);
+            return;
+        };
+        for given in self
+            .step
+            .with
+            .keys()
+            .filter(|k| !group.with.contains_key(*k))
+        {
+            let at = json::join(&format!("{}/with", self.at), given);
+            let span = self.checker.key_span(&at).unwrap_or_default();
+            let known = group.with.keys().map(String::as_str);
+            let what = format!("parameter of the group {name}");
+            draft.unknown(self.checker.file, span, &what, given, known);
+        }
+        if let Some(prefix) = &self.step.r#as {
+            scope.names.insert(prefix.clone());
+        } else {
+            let mut names = BTreeSet::new();
+            results(self.checker, name, &mut names, 0);
+            scope.names.extend(names);
+        }
+    }
+
+    fn callback(&self, draft: &mut Draft, scope: &Scope) {
+        if let Some(name) = &self.step.r#await
+            && !scope.names.contains(name)
+        {
+            let known = scope.listening.iter().map(String::as_str);
+            draft.unknown(
+                self.checker.file,
+                self.span("await"),
+                "listening address",
+                name,
+                known,
+            );
+        }
+        if let Some(kind) = &self.step.judge
+            && !self.checker.kinds.contains_key(kind)
+        {
+            let known = self.checker.kinds.keys().map(String::as_str);
+            draft.unknown(self.checker.file, self.span("judge"), "kind", kind, known);
+        }
+    }
+
+    fn statements(&self, draft: &mut Draft) {
+        for (n, expect) in self.step.expect.iter().enumerate() {
+            self.expect(draft, &format!("expect/{n}"), expect);
+        }
+        for (key, rule) in [
+            ("accepted", &self.step.accepted),
+            ("rejected", &self.step.rejected),
+        ] {
+            if let Some(rule) = rule
+                && !draft.rules.contains_key(rule)
+            {
+                let known: Vec<String> = draft.rules.keys().cloned().collect();
+                let known = known.iter().map(String::as_str);
+                draft.unknown(self.checker.file, self.span(key), "rule", rule, known);
+            }
+        }
+        if let Some(until) = &self.step.until
+            && until.equals.is_some()
+            && until.one_of.is_some()
+        {
+            let message = "`until` compares with one thing";
+            self.problem(draft, "until", message, "either `equals` or `one-of`");
+        }
+    }
+
+    fn expect(&self, draft: &mut Draft, key: &str, expect: &Expect) {
+        match draft.rules.get(&expect.rule).map(|r| &r.origin) {
+            Some(Origin::Written(Check::Story {})) => {}
+            Some(_) => {
+                let message = format!("`{}` is no story rule", expect.rule);
+                let help = "`expect` judges rules with `check: { story: {} }`";
+                self.problem(draft, &format!("{key}/rule"), message, help);
+            }
+            None => {
+                let known: Vec<String> = draft.rules.keys().cloned().collect();
+                let known = known.iter().map(String::as_str);
+                let span = self.span(&format!("{key}/rule"));
+                draft.unknown(self.checker.file, span, "rule", &expect.rule, known);
+            }
+        }
+        let given = [
+            expect.equals.is_some(),
+            expect.differs.is_some(),
+            expect.one_of.is_some(),
+            expect.absent.is_some(),
+            expect.includes.is_some(),
+            expect.excludes.is_some(),
+            expect.at_least.is_some(),
+            expect.at_most.is_some(),
+            expect.same_json.is_some(),
+            expect.matches.is_some(),
+            expect.unlike.is_some(),
+            expect.not_before.is_some(),
+        ];
+        let count = given.iter().filter(|g| **g).count();
+        if count != 1 {
+            let message = format!("`expect` with {count} comparisons");
+            let help = "exactly one of equals, differs, one-of, absent, includes, excludes, \
+                        at-least, at-most, same-json, matches, unlike, not-before";
+            self.problem(draft, key, message, help);
+        }
+        if !expect.at.is_empty() && !expect.at.starts_with('/') {
+            let message = format!("`{}` is no JSON Pointer", expect.at);
+            let help = format!("write `/{}`", expect.at);
+            self.problem(draft, &format!("{key}/at"), message, &help);
+        }
+        for (name, pattern) in [("matches", &expect.matches), ("unlike", &expect.unlike)] {
+            let fault = pattern
+                .as_deref()
+                .filter(|p| !p.contains("${"))
+                .and_then(|p| draft.pattern_fault(p));
+            if let Some(fault) = fault {
+                let key = format!("{key}/{name}");
+                self.problem(draft, &key, fault, "quote and escape it");
+            }
+        }
+    }
+}
+
+/// True when a case of that name can be derived from the operation (specs/README.md, Scenarios).
+pub(super) fn is_case(case: &str, operation: &Operation) -> bool {
+    let parameter = |name: &str| operation.parameters.iter().any(|p| p.name == name);
+    let general = [
+        "happy",
+        "all-optional",
+        "credentials-none",
+        "credentials-wrong",
+        "credentials-unknown",
+        "credentials-account",
+        "walk",
+    ];
+    general.contains(&case)
+        || ["without-", "optional-", "unknown-"]
+            .iter()
+            .any(|prefix| case.strip_prefix(prefix).is_some_and(parameter))
+        || ["-foreign", "-at-max", "-over-max", "-at-min", "-under-min"]
+            .iter()
+            .any(|suffix| case.strip_suffix(suffix).is_some_and(parameter))
+        || case
+            .split_once('=')
+            .is_some_and(|(name, _)| parameter(name))
+}
