@@ -319,6 +319,8 @@ pub enum ExportFormat {
     Postman,
     /// HAR 1.2: every exchange of an offline run, without secrets.
     Har,
+    /// Hurl: every story of an offline run, which runs against `serve`.
+    Hurl,
 }
 
 /// `conformant fixtures export`.

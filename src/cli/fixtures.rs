@@ -158,6 +158,7 @@ fn export(args: &ExportArgs) -> Done {
         ExportFormat::Wiremock => Format::WireMock,
         ExportFormat::Postman => Format::Postman,
         ExportFormat::Har => Format::Har,
+        ExportFormat::Hurl => Format::Hurl,
     };
     let made = export::export(scope, format)?;
     if made.files.is_empty() {

@@ -31,7 +31,6 @@ use crate::schema::Schemas;
 use crate::verdict::{RunEvent, RunRecord, ScenarioResult, Verdict};
 pub use record::{Concluded, Recorder};
 use runner::Story;
-#[cfg(test)]
 pub(crate) use runner::play;
 use session::Session;
 use std::collections::{BTreeMap, BTreeSet};
