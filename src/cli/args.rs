@@ -321,6 +321,8 @@ pub enum ExportFormat {
     Har,
     /// Hurl: every story of an offline run, which runs against `serve`.
     Hurl,
+    /// Pact 4: interactions of each service, with what their provider states need.
+    Pact,
 }
 
 /// `conformant fixtures export`.

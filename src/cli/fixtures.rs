@@ -159,6 +159,7 @@ fn export(args: &ExportArgs) -> Done {
         ExportFormat::Postman => Format::Postman,
         ExportFormat::Har => Format::Har,
         ExportFormat::Hurl => Format::Hurl,
+        ExportFormat::Pact => Format::Pact,
     };
     let made = export::export(scope, format)?;
     if made.files.is_empty() {

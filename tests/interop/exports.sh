@@ -1,74 +1,145 @@
 #!/usr/bin/env bash
-# Other tools take our exports at their word: validators read them, newman plays the collection against `serve`.
+# Other tools take our exports at their word: validators read them, newman, hurl and a Pact verifier play them against
+# `serve`, and WireMock serves stubs that `run` judges.
 # Call: tests/interop/exports.sh [CONFORMANT]. Needs bash; a part is skipped, and says so, only where its tool cannot be had.
+# What npm and pip install is kept in $CONFORMANT_INTEROP_CACHE where that is set, and goes with everything else where not.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+here=$PWD/tests/interop
 conformant=$(realpath "${1:-${CARGO_TARGET_DIR:-target}/debug/conformant}")
 work=$(mktemp -d)
-server=
-stop_server() {
-  [ -z "$server" ] || { kill "$server" 2>/dev/null && wait "$server" 2>/dev/null || true; }
-  server=
-}
-trap 'stop_server; rm -rf "$work"' EXIT
+tools=${CONFORMANT_INTEROP_CACHE:-$work/tools}
+mkdir -p "$tools"
+children=()
 
-part() { printf '\n-- %s\n' "$*"; }
-skip() { printf '   skipped: %s\n' "$*"; }
+end() {
+  for child in "${children[@]}"; do kill "$child" 2>/dev/null || true; done
+  wait 2>/dev/null || true
+  rm -rf "$work"
+}
+trap end EXIT
+trap 'exit 1' INT TERM
+
+part() { printf '\n-- %s (after %s s)\n' "$*" "$SECONDS"; }
+skip() { printf '   SKIPPED: %s\n' "$*" >&2; }
 die() { printf '   FAILED: %s\n' "$*" >&2; exit 1; }
 
-# Installs packages of npm beside the exports; what is installed already is taken as it is.
+# Installs packages of npm; what is installed already is taken as it is.
 npm_has() {
   command -v npm >/dev/null || return 1
-  (cd "$work" && npm install --silent --no-audit --no-fund "$@" >"$work/npm.log" 2>&1)
+  (cd "$tools" && timeout 120 npm install --silent --no-audit --no-fund --ignore-scripts "$@" >"$work/npm.log" 2>&1)
 }
 
-# Starts the reference on a free port; its address is in $url.
-serve() {
-  stop_server
-  "$conformant" serve --port 0 "$@" >"$work/serve.out" 2>"$work/serve.err" &
-  server=$!
-  for _ in $(seq 100); do
-    url=$(sed -n 's/^listening //p' "$work/serve.out")
-    [ -z "$url" ] || return 0
+# Waits until a file has a line that the expression finds, and puts what that leaves into $found.
+await() {
+  for _ in $(seq 300); do
+    found=$(sed -nE "$2" "$1" 2>/dev/null | head -n 1)
+    [ -z "$found" ] || return 0
     sleep 0.1
   done
-  die "serve did not say that it listens: $(cat "$work/serve.err")"
+  die "nothing to see in $1: $(tail -n 5 "$1")"
+}
+
+# Starts the reference on a free port; its address is in $url. Each use wants a world of its own: $url/_world/NAME.
+serve() {
+  "$conformant" serve --port 0 "$@" >"$work/serve.$#" 2>&1 &
+  children+=($!)
+  await "$work/serve.$#" 's/^listening //p'
+  url=$found
+}
+
+# Judges a target, in the background; most of the time goes into waiting for callbacks.
+judge() {
+  timeout 240 "$conformant" run --jobs 64 --target all="$2" --report json="$work/$1.json" >"$work/$1.log" 2>&1 &
+  judging+=($!)
 }
 
 part 'exports'
-for format in openapi asyncapi jsonschema wiremock postman har; do
+for format in openapi asyncapi jsonschema wiremock postman har hurl pact; do
   "$conformant" fixtures export --format "$format" "$work/$format"
 done
+serve
+reference=$url
+serve --fault flow/execution-not-stored
+faulty=$url
+
+part 'WireMock: stubs are judged beside the reference'
+judging=()
+jar=
+if command -v java >/dev/null && npm_has wiremock; then
+  jar=$(find "$tools/node_modules/wiremock" -name 'wiremock-standalone-*.jar' | head -n 1)
+fi
+if [ -n "$jar" ]; then
+  java -jar "$jar" --root-dir "$work/wiremock" --port 0 --disable-banner >"$work/wiremock.log" 2>&1 &
+  children+=($!)
+  await "$work/wiremock.log" 's/^port: +([0-9]+).*/\1/p'
+  judge stubs "http://127.0.0.1:$found"
+  judge reference "$reference/_world/judged"
+else
+  skip 'WireMock needs java and npm: its stubs were not served'
+fi
 
 part 'openapi-spec-validator'
-if python3 -m venv "$work/python" >/dev/null 2>&1 \
-  && "$work/python/bin/pip" install --quiet openapi-spec-validator jsonschema >"$work/pip.log" 2>&1; then
-  "$work/python/bin/python" -m openapi_spec_validator "$work"/openapi/*.openapi.json
+if [ -x "$tools/python/bin/python" ] || python3 -m venv "$tools/python" >/dev/null 2>&1 \
+  && timeout 120 "$tools/python/bin/pip" install --quiet openapi-spec-validator jsonschema >"$work/pip.log" 2>&1; then
+  "$tools/python/bin/python" -m openapi_spec_validator "$work"/openapi/*.openapi.json
 
   part 'jsonschema: every schema is one, and takes our valid fixtures'
-  "$work/python/bin/python" tests/interop/schemas.py "$work/jsonschema" fixtures
+  "$tools/python/bin/python" "$here/schemas.py" "$work/jsonschema" fixtures
 else
   skip 'openapi-spec-validator and jsonschema cannot be installed by pip'
 fi
 
 part '@asyncapi/parser'
 if npm_has @asyncapi/parser; then
-  cp tests/interop/asyncapi.mjs "$work/"
-  node "$work/asyncapi.mjs" "$work/asyncapi/events.asyncapi.json"
+  cp "$here/asyncapi.mjs" "$tools/"
+  node "$tools/asyncapi.mjs" "$work/asyncapi/events.asyncapi.json"
 else
   skip '@asyncapi/parser cannot be installed by npm'
 fi
 
 part 'newman'
 if npm_has newman; then
-  newman() { "$work/node_modules/.bin/newman" run "$work/postman/collection.json" --env-var "baseUrl=$url" --color off "$@"; }
-  serve
-  newman --reporters cli >"$work/newman.log" 2>&1 || { tail -n 60 "$work/newman.log"; die 'the collection fails against the reference'; }
+  newman() { timeout 120 "$tools/node_modules/.bin/newman" run "$work/postman/collection.json" --env-var "baseUrl=$1/_world/newman" --color off --reporters cli >"$work/newman.log" 2>&1; }
+  newman "$reference" || { tail -n 60 "$work/newman.log"; die 'the collection fails against the reference'; }
   grep -E '│ +(requests|assertions) ' "$work/newman.log"
   # A collection that nothing can fail proves nothing.
-  serve --fault flow/execution-not-stored
-  newman --reporters cli >"$work/newman.log" 2>&1 && die 'the collection passes against a faulty reference'
+  newman "$faulty" && die 'the collection passes against a faulty reference'
   grep -E '│ +assertions ' "$work/newman.log"
 else
   skip 'newman cannot be installed by npm'
 fi
+
+part 'hurl'
+if command -v hurl >/dev/null; then
+  play() { timeout 120 hurl --test --jobs 4 --variables-file "$work/hurl/reference.env" --variable base_url="$1/_world/hurl" "$work/hurl" >"$work/hurl.log" 2>&1; }
+  play "$reference" || { grep -A12 '^error' "$work/hurl.log" | head -n 60; die 'the files fail against the reference'; }
+  grep -E '^(Executed|Succeeded|Failed) ' "$work/hurl.log"
+  play "$faulty" && die 'the files pass against a faulty reference'
+  grep -E '^Failed ' "$work/hurl.log"
+else
+  skip 'hurl is not installed (cargo install hurl --locked): its files were written and not played'
+fi
+
+part 'Pact'
+if npm_has @pact-foundation/pact; then
+  cp "$here/pact.mjs" "$tools/"
+  pact() { timeout 120 node "$tools/pact.mjs" "$1" "$work"/pact/*.json >"$work/pact.log" 2>&1; }
+  pact "$reference/_world/pact" || { tail -n 60 "$work/pact.log"; die 'the interactions fail against the reference'; }
+  tail -n 1 "$work/pact.log"
+  pact "$faulty/_world/pact" && die 'the interactions pass against a faulty reference'
+  tail -n 1 "$work/pact.log"
+else
+  skip '@pact-foundation/pact cannot be installed by npm'
+fi
+
+if [ -n "$jar" ]; then
+  part 'WireMock: what the stubs break is what no stub can keep'
+  for judged in "${judging[@]}"; do
+    code=0
+    wait "$judged" || code=$?
+    [ "$code" -le 1 ] || die "a run ended with $code: $(tail -n 5 "$work/stubs.log" "$work/reference.log")"
+  done
+  python3 "$here/wiremock.py" "$work/reference.json" "$work/stubs.json" "$here/stateless.txt"
+fi
+part 'done'
