@@ -1,4 +1,4 @@
-// Verifies our pacts against a provider with Pact's own verifier. Call: node pact.mjs BASE_URL PACT… ; states.json lies beside the pacts.
+// Verifies our pacts against a provider with Pact's own verifier. Call: node pact.mjs BASE_URL PACT… ; states.json and reference.env lie beside the pacts.
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { dirname, join } from "node:path";
@@ -8,7 +8,7 @@ const [base, ...files] = process.argv.slice(2);
 const pacts = files.filter((file) => file.endsWith(".pact.json"));
 const states = JSON.parse(readFileSync(join(dirname(pacts[0]), "states.json"), "utf8"));
 const credentials = Object.fromEntries(
-  readFileSync(join(dirname(pacts[0]), "..", "hurl", "reference.env"), "utf8").trim().split("\n").map((line) => line.split(/=(.*)/s)),
+  readFileSync(join(dirname(pacts[0]), "reference.env"), "utf8").trim().split("\n").map((line) => line.split(/=(.*)/s)),
 );
 
 async function play(name) {

@@ -4,6 +4,7 @@
 
 mod cli;
 mod fixtures;
+mod folders;
 mod guards;
 mod hostile;
 mod layers;
