@@ -52,6 +52,7 @@ serve() {
 judge() {
   timeout 240 "$conformant" run --jobs 16 --target all="$2" --report json="$work/$1.json" >"$work/$1.log" 2>&1 &
   judging+=($!)
+  children+=($!)
 }
 
 part 'exports'
