@@ -15,7 +15,8 @@ for path in sorted(schemas.rglob("*.schema.json")):
 
 taken, refused = 0, 0
 for entry in json.loads((fixtures / "manifest.json").read_text())["fixtures"]:
-    if not entry["valid"]:
+    # Tokens and QR strings are texts; what they hold has a schema, and they have none.
+    if not entry["valid"] or not entry["file"].endswith(".json"):
         continue
     document = json.loads((fixtures / entry["file"]).read_text())
     for error in validators[entry["file"].rsplit("/", 1)[0]].iter_errors(document):
