@@ -11,6 +11,7 @@ mod layers;
 mod live;
 mod program;
 mod proxy;
+mod readme;
 mod same_verdicts;
 mod selftest;
 mod version_bump;
