@@ -93,9 +93,9 @@ fn the_gate() {
     execution["status"] = "running".into();
     let file = folder.path().join("execution.json");
     std::fs::write(file, execution.to_string()).expect("there is room");
-    sessions("check")
-        .iter()
-        .for_each(|session| session.play(folder.path()));
+    for session in sessions("check") {
+        session.play(folder.path());
+    }
 }
 
 #[test]
@@ -184,9 +184,9 @@ fn a_version_bump_and_fixtures() {
             1,
         );
     std::fs::write(&version, edited).expect("it can be written");
-    sessions("diff")
-        .iter()
-        .for_each(|session| session.play(folder.path()));
+    for session in sessions("diff") {
+        session.play(folder.path());
+    }
     for session in sessions("fixtures") {
         // A million documents are for a person who waits.
         session.with("1000000", "10").play(folder.path());
