@@ -230,6 +230,29 @@ fn all_problems_of_all_files_come_at_once() {
 }
 
 #[test]
+fn a_file_that_cannot_be_read_hides_no_misshapen_other() {
+    let mut with = files();
+    with.push(("flow/scenarios/unreadable.yaml", "scenarios: [".to_owned()));
+    let misshapen = "scenarios: [{ id: flow/x, sayz: A story., steps: [] }]";
+    with.push(("flow/scenarios/misshapen.yaml", misshapen.to_owned()));
+    let problems = load(&with).unwrap_err();
+    let named: Vec<&str> = problems.iter().map(|p| p.file.as_str()).collect();
+    assert!(
+        named.contains(&"flow/scenarios/unreadable.yaml"),
+        "{named:?}"
+    );
+    assert!(
+        named.contains(&"flow/scenarios/misshapen.yaml"),
+        "{named:?}"
+    );
+    // What stands in the unreadable file is missed by nobody.
+    assert!(
+        named.iter().all(|file| file.starts_with("flow/scenarios/")),
+        "{named:?}"
+    );
+}
+
+#[test]
 fn files_in_no_place_and_that_are_no_text() {
     let mut with = files();
     with.push(("flow/scenario/x.yaml", "a: 1".to_owned()));

@@ -217,6 +217,11 @@ pub(super) fn read(
     for file in by_role(Role::OpenPoints) {
         written::read_open_points(&mut draft, file, &mut open_points, &services);
     }
+    let files_of_stories = match extent {
+        Extent::Whole => by_role(Role::Scenarios),
+        Extent::Shapes => Vec::new(),
+    };
+    stories::read(&mut draft, &files_of_stories, &mut services);
     // A file that cannot be read would make every name in it unknown elsewhere.
     let readable = files.len()
         == sources
@@ -231,8 +236,7 @@ pub(super) fn read(
         for file in by_role(Role::Rules) {
             written::check_rules(&mut draft, file, &services, &kinds);
         }
-        let files_of_stories = by_role(Role::Scenarios);
-        stories::read(&mut draft, &files_of_stories, &mut services, &kinds);
+        stories::check_names(&mut draft, &files_of_stories, &services, &kinds);
         stories::check_whole(&mut draft, &files, &services);
     }
 

@@ -15,19 +15,23 @@ use super::yaml::Node;
 use checker::Checker;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Reads all scenario files and checks what they name.
-pub(super) fn read(
-    draft: &mut Draft,
-    files: &[&File],
-    services: &mut BTreeMap<String, Service>,
-    kinds: &BTreeMap<String, Kind>,
-) {
+/// Reads all scenario files.
+pub(super) fn read(draft: &mut Draft, files: &[&File], services: &mut BTreeMap<String, Service>) {
     for file in files {
         only(draft, file, &["groups", "operations", "scenarios"]);
         read_groups(draft, file, services);
         read_happy_paths(draft, file, services);
         read_scenarios(draft, file, services);
     }
+}
+
+/// Checks what the scenario files name; all of them must have been read.
+pub(super) fn check_names(
+    draft: &mut Draft,
+    files: &[&File],
+    services: &BTreeMap<String, Service>,
+    kinds: &BTreeMap<String, Kind>,
+) {
     for file in files {
         let Some(service) = services.get(file.service()) else {
             continue;
