@@ -273,6 +273,12 @@ impl Check {
             | Self::NeverAfter { .. } => None,
         }
     }
+
+    /// The kind whose representations it judges one by one, by nothing but themselves.
+    pub fn payload_kind(&self) -> Option<&str> {
+        let by_itself = matches!(self, Self::Conforms { .. } | Self::PresentOnlyWhen { .. });
+        self.kind().filter(|_| by_itself)
+    }
 }
 
 /// How a sent value and a received one are compared.

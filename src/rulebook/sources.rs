@@ -88,10 +88,11 @@ fn is_hidden(path: &str) -> bool {
     path.split('/').any(|name| name.starts_with('.'))
 }
 
-/// SHA-256 over paths and bytes, each preceded by its length, in hexadecimal.
-pub(super) fn digest(sources: &Sources) -> String {
+/// SHA-256 over the paths and bytes of the files that count, each preceded by its length, in
+/// hexadecimal.
+pub(super) fn digest(sources: &Sources, counts: impl Fn(&str) -> bool) -> String {
     let mut hash = Sha256::new();
-    for (path, bytes) in sources {
+    for (path, bytes) in sources.iter().filter(|(path, _)| counts(path)) {
         for part in [path.as_bytes(), bytes] {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
@@ -121,6 +122,7 @@ mod tests {
                     .iter()
                     .map(|(p, b)| ((*p).to_owned(), b.as_bytes().to_vec()))
                     .collect(),
+                |_| true,
             )
         };
         assert_eq!(of(&[]).len(), 64);

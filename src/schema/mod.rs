@@ -13,7 +13,6 @@ mod tests;
 pub use attribution::rule_of_whole;
 pub use defect::Defect;
 
-use crate::rulebook::rules::Check;
 use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::verdict::Level;
 use attribution::{attribute, name_misnamed};
@@ -157,28 +156,16 @@ impl Schemas {
 
 /// The kind whose representations a rule judges one by one; nothing for all other rules.
 fn kind_of(rule: &Rule) -> Option<&str> {
-    let Origin::Written(check) = &rule.origin else {
-        return None;
-    };
-    match check {
-        Check::Conforms { kind, .. } | Check::PresentOnlyWhen { kind, .. } => Some(kind),
-        Check::Story {}
-        | Check::Configured { .. }
-        | Check::AtMostAfter { .. }
-        | Check::Echoes { .. }
-        | Check::Default { .. }
-        | Check::OrderedBy { .. }
-        | Check::FilteredBy { .. }
-        | Check::Bounded { .. }
-        | Check::InFormat { .. }
-        | Check::PlainJson {}
-        | Check::NoLongerThan { .. }
-        | Check::SameResource { .. }
-        | Check::UniqueWithin { .. }
-        | Check::IncreasingWithin { .. }
-        | Check::Transition { .. }
-        | Check::NeverAfter { .. }
-        | Check::OneSpelling { .. } => None,
+    match &rule.origin {
+        Origin::Written(check) => check.payload_kind(),
+        Origin::Property { .. }
+        | Origin::NoOtherFields { .. }
+        | Origin::Operation { .. }
+        | Origin::Parameter { .. }
+        | Origin::Credentials { .. }
+        | Origin::ListKey { .. }
+        | Origin::ListWalk { .. }
+        | Origin::Either => None,
     }
 }
 

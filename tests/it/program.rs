@@ -31,6 +31,25 @@ pub(crate) fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     files
 }
 
+/// Copies folders of the project, for a test to edit.
+pub(crate) fn copy_of(folders: &[&str], into: &Path) {
+    for entry in folders
+        .iter()
+        .flat_map(|f| walkdir::WalkDir::new(root().join(f)))
+    {
+        let entry = entry.expect("the project's folders are readable");
+        let below = entry
+            .path()
+            .strip_prefix(root())
+            .expect("it lies below the root");
+        if entry.file_type().is_dir() {
+            std::fs::create_dir_all(into.join(below)).expect("there is room");
+        } else {
+            std::fs::copy(entry.path(), into.join(below)).expect("there is room");
+        }
+    }
+}
+
 /// The program with arguments, in a folder of its own, without the caller's configuration.
 pub(crate) fn conformant(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_conformant"));

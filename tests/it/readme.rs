@@ -2,7 +2,7 @@
 //!
 //! A line that is only `…` stands for any lines, and `…` within a line for the rest of it.
 
-use crate::program::{Served, conformant, root, run};
+use crate::program::{Served, conformant, copy_of, root, run};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -148,19 +148,7 @@ fn base64_of(text: &str) -> String {
 #[test]
 fn a_version_bump_and_fixtures() {
     let folder = tempfile::tempdir().expect("there is room");
-    for entry in walkdir::WalkDir::new(root().join("specs")) {
-        let entry = entry.expect("the project's folders are readable");
-        let below = entry
-            .path()
-            .strip_prefix(root())
-            .expect("it lies below the root");
-        let copy = folder.path().join(below);
-        if entry.file_type().is_dir() {
-            std::fs::create_dir_all(copy).expect("there is room");
-        } else {
-            std::fs::copy(entry.path(), copy).expect("there is room");
-        }
-    }
+    copy_of(&["specs"], folder.path());
     let specs = folder.path().join("specs");
     for session in sessions("events new") {
         let mut session = session;

@@ -1,26 +1,10 @@
 //! A version bump from one end to the other, as whoever bumps it meets it: begin the version, edit
 //! it, see what breaks whom, which fixtures and scenarios it touches, and what must be declared.
 
-use crate::program::{root, run};
+use crate::program::{copy_of, run};
 use std::path::Path;
 
 const VERSION: &str = "specs/events/MessageSent/5.yaml";
-
-/// The rulebook and the committed fixtures, for a test to edit.
-fn copied(into: &Path) {
-    for folder in ["specs", "fixtures"] {
-        for entry in walkdir::WalkDir::new(root().join(folder)) {
-            let entry = entry.expect("the project's folders are readable");
-            let path = entry.path();
-            let below = path.strip_prefix(root()).expect("it lies below the root");
-            if entry.file_type().is_dir() {
-                std::fs::create_dir_all(into.join(below)).expect("there is room");
-            } else {
-                std::fs::copy(path, into.join(below)).expect("there is room");
-            }
-        }
-    }
-}
 
 fn edit(path: &Path, from: &str, to: &str) {
     let text = std::fs::read_to_string(path).expect("it is there");
@@ -30,7 +14,7 @@ fn edit(path: &Path, from: &str, to: &str) {
 
 /// One field more, one enumerated value less.
 fn bumped(folder: &Path) {
-    copied(folder);
+    copy_of(&["specs", "fixtures"], folder);
     let (code, out, err) = run(
         folder,
         &["events", "new", "MessageSent", "--specs", "specs"],
