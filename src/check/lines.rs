@@ -248,7 +248,7 @@ impl Reader<'_> {
             if let Some(end) = buffer.iter().rposition(|b| *b == b'\n') {
                 self.rest.extend_from_slice(&buffer[end + 1..]);
                 buffer.truncate(end);
-                self.line += 1 + buffer.iter().filter(|b| **b == b'\n').count();
+                self.line += 1 + memchr::memchr_iter(b'\n', &buffer).count();
                 // A block of line ends alone says nothing, and without bytes it would say too much.
                 if buffer.is_empty() {
                     buffer.push(b'\n');
