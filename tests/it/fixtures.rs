@@ -93,27 +93,10 @@ fn a_changed_missing_or_stray_file_is_noticed() {
 fn is_of_payload(rule: &Rule) -> bool {
     match &rule.origin {
         Origin::Property { .. } | Origin::NoOtherFields { .. } => true,
-        Origin::Written(check) => match check {
-            Check::Conforms { .. }
-            | Check::PresentOnlyWhen { .. }
-            | Check::Configured { .. }
-            | Check::AtMostAfter { .. } => true,
-            Check::Story {}
-            | Check::Echoes { .. }
-            | Check::Default { .. }
-            | Check::OrderedBy { .. }
-            | Check::FilteredBy { .. }
-            | Check::Bounded { .. }
-            | Check::InFormat { .. }
-            | Check::PlainJson {}
-            | Check::NoLongerThan { .. }
-            | Check::SameResource { .. }
-            | Check::UniqueWithin { .. }
-            | Check::IncreasingWithin { .. }
-            | Check::Transition { .. }
-            | Check::NeverAfter { .. }
-            | Check::OneSpelling { .. } => false,
-        },
+        Origin::Written(check) => {
+            let beside = matches!(check, Check::Configured { .. } | Check::AtMostAfter { .. });
+            beside || check.payload_kind().is_some()
+        }
         Origin::Operation { .. }
         | Origin::Parameter { .. }
         | Origin::Credentials { .. }
