@@ -106,6 +106,7 @@ impl Text {
             || self.is_date_time
     }
 
+    #[inline]
     fn fits(&self, text: &str) -> bool {
         if let Some(options) = &self.options
             && !options.iter().any(|option| **option == *text)
@@ -164,6 +165,7 @@ impl Pattern {
         })
     }
 
+    #[inline]
     fn fits(&self, text: &str) -> bool {
         match self {
             Self::Run {
@@ -203,6 +205,7 @@ impl Name {
     }
 
     /// True when the text begins with this name in its quotes.
+    #[inline]
     fn begins(&self, text: &[u8]) -> bool {
         let is_likely = text
             .first_chunk()
