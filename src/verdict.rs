@@ -287,6 +287,16 @@ pub struct RunRecord {
     pub scenarios: Vec<ScenarioResult>,
 }
 
+/// What stands for our own implementation in place of a target's base URL.
+pub const REFERENCE: &str = "reference";
+
+impl RunRecord {
+    /// Whether a target that lives on was judged, which sees other names in each run.
+    pub fn is_live(&self) -> bool {
+        self.targets.values().any(|target| target != REFERENCE)
+    }
+}
+
 /// One thing that happened in a run; consoles, progress, `JUnit` and the record consume the stream.
 #[derive(Clone, Debug)]
 pub enum RunEvent {

@@ -9,7 +9,8 @@
 
 use super::Failure;
 use super::args::RunArgs;
-use crate::engine::settings::{Hook, Settings, Target};
+use crate::engine::sessions::hooks_of_reference;
+use crate::engine::settings::{Hook, People, Settings, Target};
 use crate::rulebook;
 use crate::verdict::SERVICES;
 use schemars::JsonSchema;
@@ -35,6 +36,9 @@ pub(super) struct ConfigFile {
     /// Limits of a run.
     #[serde(default)]
     limits: LimitsEntry,
+    /// The people that scenarios speak of.
+    #[serde(default)]
+    people: PeopleEntry,
 }
 
 /// One service under test. Texts may hold `${NAME}`, a value from the environment.
@@ -145,6 +149,25 @@ struct CallbacksEntry {
     public_url: Option<String>,
 }
 
+/// The people that scenarios speak of. What is left out comes from ranges that are reserved for
+/// fiction: no such telephone and no such mailbox exists.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PeopleEntry {
+    /// Calling code of their country, digits alone; default "1".
+    country_code: Option<String>,
+    /// Calling code of another country, where the same numbers are somebody else's; default "44".
+    other_country_code: Option<String>,
+    /// National number of the first person's phone, with or without separators; default 201-555-0123.
+    cellphone: Option<String>,
+    /// That of the second person; default 201-555-0145.
+    second_cellphone: Option<String>,
+    /// That of a person who has the app before being registered; default 201-555-0167.
+    third_cellphone: Option<String>,
+    /// Domain of their e-mail addresses; default example.com.
+    email_domain: Option<String>,
+}
+
 /// Limits of a run.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -190,6 +213,7 @@ pub(super) fn read(args: &RunArgs) -> Result<Config, Failure> {
     let mut reader = Reader {
         problems: Vec::new(),
         secrets: Vec::new(),
+        is_reference: false,
     };
     let config = reader.resolve(file, args);
     if reader.problems.is_empty() {
@@ -236,6 +260,7 @@ pub(super) fn known(config: Option<&Path>) -> Result<Known, Failure> {
     let mut reader = Reader {
         problems: Vec::new(),
         secrets: Vec::new(),
+        is_reference: false,
     };
     let mut targets = BTreeMap::new();
     for service in SERVICES {
@@ -322,6 +347,8 @@ fn parse(path: &Path) -> Result<ConfigFile, Failure> {
 struct Reader {
     problems: Vec<String>,
     secrets: Vec<String>,
+    /// The control plane says that it belongs to the reference.
+    is_reference: bool,
 }
 
 impl Reader {
@@ -344,8 +371,11 @@ impl Reader {
         let mut settings = Settings {
             listen: file.callbacks.listen,
             public_url: file.callbacks.public_url,
+            people: self.people(file.people),
             ..Settings::default()
         };
+        let control = args.hooks.as_deref().filter(|_| !args.dry_run);
+        self.is_reference = control.is_some_and(hooks_of_reference);
         for (name, entry) in entries {
             if entry.url.is_none() {
                 self.problems.push(format!(
@@ -422,7 +452,11 @@ impl Reader {
                 .auth_token
                 .and_then(|text| self.secret(&at("auth_token"), &text)),
         };
-        let mut target = Target::of_reference(name, &url);
+        let mut target = if self.is_reference {
+            Target::of_reference(name, &url)
+        } else {
+            Target::foreign(name, &url)
+        };
         let headers: Vec<(String, String)> = entry
             .headers
             .iter()
@@ -512,6 +546,37 @@ impl Reader {
             known.insert("api_key".to_owned(), json!(api_key));
         }
         known
+    }
+
+    fn people(&mut self, entry: PeopleEntry) -> People {
+        let mut people = People::default();
+        for (key, value, slot) in [
+            ("country_code", entry.country_code, &mut people.country_code),
+            (
+                "other_country_code",
+                entry.other_country_code,
+                &mut people.other_country_code,
+            ),
+        ] {
+            let Some(value) = value else { continue };
+            if value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit()) {
+                self.problems.push(format!(
+                    "people.{key}: `{value}` is no calling code; write digits alone"
+                ));
+            }
+            *slot = value;
+        }
+        for (value, slot) in [
+            (entry.cellphone, &mut people.cellphone),
+            (entry.second_cellphone, &mut people.second_cellphone),
+            (entry.third_cellphone, &mut people.third_cellphone),
+            (entry.email_domain, &mut people.email_domain),
+        ] {
+            if let Some(value) = value {
+                *slot = value;
+            }
+        }
+        people
     }
 
     fn hook(&mut self, name: &str, entry: HookEntry) -> Option<Hook> {

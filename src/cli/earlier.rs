@@ -39,10 +39,10 @@ pub(super) fn last_failed() -> Result<Vec<String>, Failure> {
     Ok(ids)
 }
 
-/// Marks what is run again and passes although the same run failed before: same targets, seed and
-/// rulebook. Whether the target is flaky or was mended since, only its owner knows; it is no plain pass.
+/// Marks what is run again and passes although the same run failed before: same targets and rulebook,
+/// and the same seed where names do not change with each run. Whether the target is flaky or was mended since, only its owner knows; it is no plain pass.
 pub(super) fn mark_flaky(last: &RunRecord, now: &mut RunRecord) {
-    let same = last.targets == now.targets && last.seed == now.seed;
+    let same = last.targets == now.targets && (now.is_live() || last.seed == now.seed);
     if !same || last.rulebook != now.rulebook {
         return;
     }

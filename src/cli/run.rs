@@ -33,7 +33,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let scenarios: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
     let rulebook =
         Rulebook::load(args.specs.specs.as_deref(), &scenarios).map_err(Failure::Problems)?;
-    let seed = args.seed.unwrap_or_default();
+    let seed = seed_of(args, &config);
     let mut selection = selection(args, &config)?;
     if let Some(revision) = &args.since {
         let touched = super::diff::scenarios_since(&super::diff::rulebook_of(revision)?, &rulebook);
@@ -152,6 +152,22 @@ fn sessions<'a>(
     };
     let live = Live::new(config.settings.clone(), limits, &signals.interrupted);
     Ok(Box::new(live.map_err(Failure::Trouble)?))
+}
+
+/// A living target remembers the names of earlier runs, so that each run has names of its own; a world
+/// in process is new each time.
+fn seed_of(args: &RunArgs, config: &Config) -> u64 {
+    let is_live = !config.settings.targets.is_empty();
+    args.seed.unwrap_or_else(|| {
+        if !is_live || args.dry_run {
+            return 0;
+        }
+        let seed = u64::from(rand::random::<u32>());
+        note(&format!(
+            "seed {seed}: with --seed {seed} a run uses the same names again"
+        ));
+        seed
+    })
 }
 
 fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {

@@ -131,7 +131,11 @@ fn belong_together(first: &RunRecord, parts: &[RunRecord]) -> Result<(), MergeEr
     type Value = fn(&RunRecord) -> String;
     let same: [(&str, Value); 5] = [
         ("rulebook digest", |run| run.rulebook.digest.clone()),
-        ("seed", |run| run.seed.to_string()),
+        // The parts of a run on a living target may each have names of their own.
+        ("seed", |run| {
+            let seed = (!run.is_live()).then_some(run.seed);
+            seed.map_or_else(String::new, |seed| seed.to_string())
+        }),
         ("tool version", |run| run.tool.version.clone()),
         ("partition", |run| {
             run.partition

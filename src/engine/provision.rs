@@ -19,7 +19,9 @@ pub(super) fn values(settings: &Settings) -> Value {
         }
         (name.clone(), Value::Object(values))
     });
-    Value::Object(services.collect::<Map<_, _>>())
+    let mut values: Map<String, Value> = services.collect();
+    values.insert("people".to_owned(), settings.people.values());
+    Value::Object(values)
 }
 
 /// Makes what the step reads and nobody has configured.

@@ -3,7 +3,7 @@
 use super::settings::Target;
 use crate::http::Request;
 use crate::rulebook::scenario::Credentials;
-use crate::rulebook::{Operation, Place};
+use crate::rulebook::{Operation, Parameter, Place};
 use crate::transport::{EncodeError, Multipart, encode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -24,8 +24,13 @@ pub enum BuildError {
     #[error("path parameter `{0}` has no value")]
     PathParameter(String),
     /// The path is not shown by any document and not configured.
-    #[error("`{0}` is not configured, and no document shows this path")]
-    Unconfigured(String),
+    #[error("not configured: targets.{service}.{key} (no document shows this path)")]
+    Unconfigured {
+        /// The service.
+        service: String,
+        /// Its key in the configuration.
+        key: String,
+    },
     /// A parameter that the operation does not have.
     #[error("the operation has no parameter `{0}`")]
     UnknownParameter(String),
@@ -38,7 +43,7 @@ pub enum BuildError {
         why: String,
     },
     /// Credentials that the configuration does not have.
-    #[error("the configuration has no {0}")]
+    #[error("not configured: {0} of the target")]
     NoCredentials(&'static str),
 }
 
@@ -60,10 +65,19 @@ pub fn build(
         }
     }
     let mut path = path_of(operation, target)?;
+    // A configured path need not show every parameter: then it was not asked for.
+    let is_left_out =
+        |p: &Parameter| p.place == Place::Path && !path.contains(&format!("{{{}}}", p.name));
+    let parameters: Vec<&Parameter> = operation
+        .parameters
+        .iter()
+        .filter(|p| !is_left_out(p))
+        .collect();
+    sent.retain(|name, _| parameters.iter().any(|p| p.name == *name));
     let mut query = Vec::new();
     let mut request = Request::new(&operation.method, "");
     let mut body = Vec::new();
-    for parameter in &operation.parameters {
+    for parameter in parameters {
         let name = parameter.name.as_str();
         let value = sent.get(name);
         match parameter.place {
@@ -116,33 +130,44 @@ pub fn authorize(
     }
     let pair = match credentials {
         Credentials::None => return Ok(()),
+        // A configured Authorization field is what the adopter wants sent.
+        Credentials::Default if target.header("Authorization").is_some() => return Ok(()),
         Credentials::Default => target.basic.clone(),
-        Credentials::Wrong | Credentials::Unknown => {
-            for (name, _) in &target.headers {
-                request.headers.set(name, "not-the-right-key");
-            }
-            target
-                .basic
-                .as_ref()
-                .map(|(user, password)| match credentials {
-                    Credentials::Unknown => ("not-the-right-key".to_owned(), password.clone()),
-                    Credentials::Default
-                    | Credentials::None
-                    | Credentials::Wrong
-                    | Credentials::Account => (user.clone(), "not-the-right-secret".to_owned()),
-                })
-        }
+        Credentials::Wrong | Credentials::Unknown => return wrongly(target, credentials, request),
         Credentials::Account => Some(
             target
                 .account
                 .clone()
-                .ok_or(BuildError::NoCredentials("account SID and auth token"))?,
+                .ok_or(BuildError::NoCredentials("account_sid and auth_token"))?,
         ),
     };
-    if let Some((user, password)) = pair {
-        let value = encode::basic(&user, &password).map_err(|e| unsendable("Authorization", &e))?;
-        request.headers.set("Authorization", value);
+    pair.map_or(Ok(()), |(user, password)| basic(&user, &password, request))
+}
+
+/// Credentials of the configured form that nobody was given.
+fn wrongly(
+    target: &Target,
+    credentials: Credentials,
+    request: &mut Request,
+) -> Result<(), BuildError> {
+    if !target.has_credentials() {
+        return Err(BuildError::NoCredentials("username and password"));
     }
+    for (name, _) in &target.headers {
+        request.headers.set(name, "not-the-right-key");
+    }
+    match &target.basic {
+        Some((_, password)) if credentials == Credentials::Unknown => {
+            basic("not-the-right-key", password, request)
+        }
+        Some((user, _)) => basic(user, "not-the-right-secret", request),
+        None => Ok(()),
+    }
+}
+
+fn basic(user: &str, password: &str, request: &mut Request) -> Result<(), BuildError> {
+    let value = encode::basic(user, password).map_err(|e| unsendable("Authorization", &e))?;
+    request.headers.set("Authorization", value);
     Ok(())
 }
 
@@ -162,7 +187,10 @@ fn path_of(operation: &Operation, target: &Target) -> Result<String, BuildError>
         Some(key) => {
             let path = target.values.get(key).and_then(Value::as_str);
             path.map(str::to_owned)
-                .ok_or_else(|| BuildError::Unconfigured(key.clone()))
+                .ok_or_else(|| BuildError::Unconfigured {
+                    service: operation.service.clone(),
+                    key: key.clone(),
+                })
         }
     }
 }

@@ -151,7 +151,7 @@ impl From<TemplateError> for Stop {
     fn from(error: TemplateError) -> Self {
         match error {
             TemplateError::Missing(ref name) if name.starts_with("target.") => {
-                Self::NotApplicable(format!("not configured: {name}"))
+                Self::NotApplicable(format!("not configured: {}", configuration_key(name)))
             }
             TemplateError::Missing(_) | TemplateError::Broken { .. } => {
                 Self::Inconclusive(error.to_string())
@@ -164,7 +164,7 @@ impl From<TemplateError> for Stop {
 impl From<BuildError> for Stop {
     fn from(error: BuildError) -> Self {
         match error {
-            BuildError::Unconfigured(_) | BuildError::NoCredentials(_) => {
+            BuildError::Unconfigured { .. } | BuildError::NoCredentials(_) => {
                 Self::NotApplicable(error.to_string())
             }
             BuildError::PathParameter(_)
@@ -848,6 +848,14 @@ fn outcome(
             detail: fault.detail,
         },
     }
+}
+
+/// Where the configuration has what scenarios read as `target.SERVICE.KEY`.
+fn configuration_key(name: &str) -> String {
+    name.strip_prefix("target.people.").map_or_else(
+        || format!("targets.{}", name.trim_start_matches("target.")),
+        |key| format!("people.{key}"),
+    )
 }
 
 /// The same request before anything came of it; what did may be large.

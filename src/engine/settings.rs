@@ -19,6 +19,69 @@ pub struct Settings {
     pub listen: Option<String>,
     /// URL under which the target reaches the listener, where it differs.
     pub public_url: Option<String>,
+    /// The people that scenarios speak of.
+    pub people: People,
+}
+
+/// The people that scenarios speak of, as `${target.people.KEY}`. The default ones are nobody: their
+/// numbers and their domain are reserved for fiction.
+#[derive(Clone, Debug)]
+pub struct People {
+    /// Calling code of their country.
+    pub country_code: String,
+    /// Calling code of another country, where the same number is somebody else's.
+    pub other_country_code: String,
+    /// National number of the first person's phone.
+    pub cellphone: String,
+    /// National number of the second person's phone.
+    pub second_cellphone: String,
+    /// National number of a person who has the app before being registered.
+    pub third_cellphone: String,
+    /// Domain of their e-mail addresses.
+    pub email_domain: String,
+}
+
+impl Default for People {
+    fn default() -> Self {
+        let text = str::to_owned;
+        Self {
+            country_code: text("1"),
+            other_country_code: text("44"),
+            cellphone: text("201-555-0123"),
+            second_cellphone: text("201-555-0145"),
+            third_cellphone: text("201-555-0167"),
+            email_domain: text("example.com"),
+        }
+    }
+}
+
+impl People {
+    /// What scenarios read; besides what is configured the same numbers in other spellings.
+    pub fn values(&self) -> Value {
+        let digits =
+            |number: &str| -> String { number.chars().filter(char::is_ascii_digit).collect() };
+        let phone = |number: &str| format!("+{}{}", self.country_code, digits(number));
+        let groups: Vec<&str> = self
+            .cellphone
+            .split(|c: char| !c.is_ascii_digit())
+            .filter(|group| !group.is_empty())
+            .collect();
+        json!({
+            "country_code": self.country_code,
+            "country_number": self.country_code.parse::<u64>().unwrap_or_default(),
+            "other_country_code": self.other_country_code,
+            "cellphone": self.cellphone,
+            "cellphone_dashes": groups.join("-"),
+            "cellphone_dots": groups.join("."),
+            "cellphone_spaces": groups.join(" "),
+            "cellphone_digits": digits(&self.cellphone),
+            "phone": phone(&self.cellphone),
+            "second_cellphone": self.second_cellphone,
+            "second_phone": phone(&self.second_cellphone),
+            "third_cellphone": self.third_cellphone,
+            "email_domain": self.email_domain,
+        })
+    }
 }
 
 /// One service under test.
@@ -41,8 +104,33 @@ pub struct Target {
 }
 
 impl Target {
-    /// A target as the reference knows it: the values that stand where nothing is configured, so that
-    /// `conformant serve` can be judged without any configuration. None of them is a secret.
+    /// A target of which nothing is known but where it is. What is not configured is not sent.
+    pub fn foreign(service: &str, url: &str) -> Self {
+        let mut values = Map::new();
+        if service == "auth" {
+            values.insert("format".to_owned(), json!("json"));
+        }
+        Self {
+            url: url.to_owned(),
+            values,
+            ..Self::default()
+        }
+    }
+
+    /// The value of the configured header field of that name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut fields = self.headers.iter();
+        let field = fields.find(|(n, _)| n.eq_ignore_ascii_case(name))?;
+        Some(&field.1)
+    }
+
+    /// Whether anything of it says who asks.
+    pub fn has_credentials(&self) -> bool {
+        self.basic.is_some() || !self.headers.is_empty()
+    }
+
+    /// The reference as a target, so that it can be judged without any configuration. None of these
+    /// values is a secret, and none of them goes to any other target.
     pub fn of_reference(service: &str, url: &str) -> Self {
         let mut target = Self {
             url: url.to_owned(),

@@ -10,7 +10,7 @@ mod relay;
 mod world;
 
 pub use self::http_delivery::HttpDelivery;
-pub use self::world::{Deliver, Outcome, World, WorldClock};
+pub use self::world::{Deliver, Outcome, REFERENCE, World, WorldClock};
 
 use self::courier::Courier;
 use self::relay::Relay;

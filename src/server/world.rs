@@ -14,6 +14,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// What `GET /_control` says, so that a run knows the reference from other targets.
+pub const REFERENCE: (&str, &str) = ("implementation", "the reference of conformant");
+
 /// Delivers one callback; called without any lock held.
 pub trait Deliver: Send + Sync {
     /// Makes one attempt and tells how it went.
@@ -171,6 +174,9 @@ impl World {
         let response = match request.path() {
             "/_control/advance_clock" => self.advance_by_hook(request),
             "/_control/reset" => self.reset(),
+            "/_control" if request.method == "GET" => {
+                Response::json(200, &json!({REFERENCE.0: REFERENCE.1}))
+            }
             _ => {
                 let mut state = self.state();
                 let response = state.reference.handle(request, self.now());

@@ -111,6 +111,50 @@ fn a_clean_target_conforms_and_everything_was_judged() {
     assert_eq!(code, 0, "{out}");
 }
 
+/// What is unique is unique in each run: a living target remembers the last one.
+#[test]
+fn a_second_run_on_the_same_target_is_as_clean_as_the_first() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let served = Served::start(folder.path(), &[]);
+    let selection = ["--filter", "auth/registrations/*", "--jobs", "32"];
+    let (code, out, first) = judge(&served, folder.path(), &selection);
+    assert_eq!(code, 0, "{out}");
+    let (code, out, second) = judge(&served, folder.path(), &selection);
+    assert_eq!(code, 0, "{out}");
+    assert_ne!(first.seed, second.seed);
+    assert_eq!(first.summary.rules, second.summary.rules);
+}
+
+/// Only the reference, known by its own control plane, gets the reference's values.
+#[test]
+fn what_is_not_configured_is_not_sent() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let served = Served::start(folder.path(), &[]);
+    let target = format!("all={}", served.url);
+    let flow = format!("targets: {{flow: {{flow_sid: FW{}}}}}", "0".repeat(32));
+    std::fs::write(folder.path().join("conformant.yaml"), flow).expect("there is room");
+    let report = ["--report", "json=run.json"];
+    let arguments = [
+        "run",
+        "--target",
+        &target,
+        "--filter",
+        "flow/create-execution/*",
+    ];
+    let (_, out, _) = run(folder.path(), &[&arguments[..], &report].concat());
+    let json = std::fs::read(folder.path().join("run.json")).expect("a report");
+    let record: RunRecord = serde_json::from_slice(&json).expect("it is a record");
+    assert_eq!(record.findings, [], "{out}");
+    let reasons: Vec<&str> = record.scenarios.iter().map(|s| s.reason.as_str()).collect();
+    assert!(
+        reasons
+            .iter()
+            .any(|r| r.contains("not configured: targets.flow.")),
+        "{reasons:?}"
+    );
+    assert!(!String::from_utf8_lossy(&json).contains("reference-api"));
+}
+
 #[test]
 fn a_target_that_is_not_there_is_trouble_and_never_conformant() {
     let folder = tempfile::tempdir().expect("there is room");

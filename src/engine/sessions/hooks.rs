@@ -3,7 +3,8 @@
 use crate::engine::settings::Hook;
 use crate::http::{Request, Response};
 use crate::json::{self, Limits};
-use crate::transport::{BaseUrl, Client};
+use crate::server::REFERENCE;
+use crate::transport::{BaseUrl, Client, Limits as ClientLimits};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -68,6 +69,23 @@ pub(super) fn result(response: &Response) -> Result<Value, String> {
         ));
     }
     read(&response.body)
+}
+
+/// Whether a control plane says that it is the reference's own: `GET URL` names it. Only then are the
+/// reference's values used for a target.
+pub fn hooks_of_reference(base: &str) -> bool {
+    let limits = ClientLimits {
+        timeout: Duration::from_secs(2),
+        ..ClientLimits::default()
+    };
+    let (origin, path) = crate::engine::split_url(base);
+    let Ok(origin) = BaseUrl::parse(origin) else {
+        return false;
+    };
+    let request = Request::new("GET", path);
+    let answer = Client::new(limits).send(&origin, &request, limits.timeout);
+    let said = answer.ok().and_then(|a| read(&a.body).ok());
+    said.is_some_and(|said| said.get(REFERENCE.0).and_then(Value::as_str) == Some(REFERENCE.1))
 }
 
 fn read(bytes: &[u8]) -> Result<Value, String> {

@@ -5,6 +5,7 @@ mod hooks;
 mod live;
 mod offline;
 
+pub use hooks::hooks_of_reference;
 pub use live::Live;
 pub use offline::{Consulted, Mangle, Offline};
 

@@ -10,7 +10,7 @@ use crate::reference::{Callback, Fault, Variant};
 use crate::rulebook::hooks;
 use crate::server::{self, Deliver, Outcome, Server, World, WorldClock};
 use crate::transport::{BaseUrl, Client, Limits, Sink};
-use crate::verdict::SERVICES;
+use crate::verdict::{REFERENCE, SERVICES};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -176,7 +176,7 @@ impl Sessions for Offline<'_> {
     fn targets(&self) -> BTreeMap<String, String> {
         SERVICES
             .iter()
-            .map(|s| ((*s).to_owned(), "reference".to_owned()))
+            .map(|s| ((*s).to_owned(), REFERENCE.to_owned()))
             .collect()
     }
 }

@@ -369,7 +369,8 @@ impl<'a> Checker<'a> {
     }
 
     fn target(&self, draft: &mut Draft, span: Span, path: &[String]) {
-        let known = crate::rulebook::draft::SERVICES.map(|(name, _)| name);
+        let services = crate::rulebook::draft::SERVICES.map(|(name, _)| name);
+        let known = services.into_iter().chain(["people"]).collect::<Vec<_>>();
         match path.get(1) {
             Some(service) if path.len() > 2 => {
                 if !known.contains(&service.as_str()) {
