@@ -1,0 +1,112 @@
+"""Starts a foreign target for a trial, and writes the configuration that a team would write for it."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).parent
+HOOKS = {
+    "create_flow": "draw_flow",
+    "publish_flow": "release_flow",
+    "end_execution": "hang_up",
+    "advance_step": "reply",
+    "configure_service": "console",
+    "register_binding": "subscribe",
+    "set_online": "connect",
+    "join_channel": "enter_room",
+    "leave_channel": "leave_room",
+    "approve_request": "say_yes",
+    "deny_request": "say_no",
+    "announce_registration": "show_code",
+    "scan_registration": "scan_code",
+    "install_app": "get_app",
+    "set_callback": "listen",
+    "send_bulk_message": "blast",
+    "collect_events": "happened",
+    "advance_clock": "wait_for",
+}
+ENVIRONMENT = {"FOREIGN_SECRET": "secret", "FOREIGN_TOKEN": "account_token", "FOREIGN_IDENTITY_KEY": "auth_key"}
+
+
+class Target:
+    """A running foreign target; a context manager."""
+
+    def __init__(self, freedoms=(), defects=(), *more):
+        words = [sys.executable, str(HERE / "serve.py"), *more]
+        words += [word for name in freedoms for word in ("--freedom", name)]
+        words += [word for name in defects for word in ("--defect", name)]
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit("the foreign target did not start")
+        self.facts = json.loads(line)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+    def environment(self):
+        """Secrets, as a configuration wants them."""
+        secrets = {name: self.facts[key] for name, key in ENVIRONMENT.items()}
+        return dict(os.environ, FOREIGN_APPLICATION_KEY=self.facts["application"]["key"], **secrets)
+
+    def configuration(self, tls=None, **more):
+        """What stands in conformant.yaml, which may be JSON."""
+        facts, free = self.facts, set(self.facts["freedoms"])
+        basic = {
+            "username": facts["key"],
+            "password": "${FOREIGN_SECRET}",
+            "account_sid": facts["account"],
+            "auth_token": "${FOREIGN_TOKEN}",
+        }
+        messaging = {"message_service_sid": "MG" + "77" * 16}
+        application = {key: facts["application"][key] for key in ("name", "scheme")}
+        application.update(id=str(facts["application"]["id"]), api_key="${FOREIGN_APPLICATION_KEY}")
+        status = "/protected/users/{AUTH_ID}/status" if "status-path-without-format" in free else "/protected/{FORMAT}/users/{AUTH_ID}/status"
+        targets = {
+            "auth": {
+                "url": facts["url"] + "/identity",
+                "headers": {facts["auth_header"]: "${FOREIGN_IDENTITY_KEY}"},
+                "format": "both",
+                "application": application,
+                "user_status_path": status,
+            },
+            "chat": {"url": facts["url"] + "/talk", **basic, **messaging},
+            "media": {"url": facts["url"] + "/files", **basic},
+            "flow": {
+                "url": facts["url"] + "/journeys",
+                **basic,
+                **messaging,
+                "flow_sid": facts["flow_sid"],
+                "disposable_flow_sid": facts["disposable_flow_sid"],
+                "to": "+12025550155",
+                "from": "+12025550111",
+            },
+        }
+        hooks = {}
+        for name, own in HOOKS.items():
+            hooks[name] = {"http": {"url": f"{facts['url']}/bench/{own}"}}
+        return {"targets": targets, "hooks": hooks, **more}
+
+
+def judged(binary, target, folder, *flags, tls=None, timeout=600):
+    """Runs `conformant run` against a target: exit code, record and what it printed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = folder / "conformant.yaml"
+    config.write_text(json.dumps(target.configuration(tls), indent=1))
+    report = folder / "run.json"
+    report.unlink(missing_ok=True)
+    words = [binary, "run", "--config", str(config), "--report", f"json={report}", *flags]
+    done = subprocess.run(words, env=target.environment(), cwd=folder, capture_output=True, text=True, timeout=timeout, check=False)
+    record = json.loads(report.read_text()) if report.exists() else None
+    return done.returncode, record, done.stdout + done.stderr
+
+
+def broken(record):
+    """Ids of the rules that failed at level must."""
+    return sorted(rule["id"] for rule in record["rules"] if rule["verdict"] == "fail" and rule["level"] == "must") if record else []
