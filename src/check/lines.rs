@@ -4,8 +4,6 @@
 //! Holds a few blocks and no more, however large the file is. A line that is no document is a
 //! finding like any other; the lines behind it are judged all the same.
 
-use super::One;
-use super::glance::{Glance, Look};
 use crate::judge::Judgement;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -18,15 +16,76 @@ const BLOCK_BYTES: usize = 256 * 1024;
 const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Blocks in memory for each thread that judges.
 const BLOCKS_PER_JOB: usize = 3;
+/// So many lines that could not be read are told one by one.
+const NOTES_MAX: usize = 10;
 /// How much of a file is looked at to tell whether it holds a document a line.
 const START_BYTES: u64 = 64 * 1024;
 
-/// What all lines came to.
+/// What lines came to.
 #[derive(Debug, Default)]
 pub(super) struct Judged {
     pub(super) judgement: Judgement,
-    /// Lines that were judged: all that are not blank.
+    /// Documents that were judged; a line may hold none or several.
     pub(super) documents: usize,
+    /// Events whose type is not documented.
+    pub(super) foreign: usize,
+    /// Lines of a stream that hold no event, counted.
+    pub(super) unreadable: usize,
+    /// The first of these, with the reason.
+    pub(super) notes: Vec<String>,
+    /// Events by type, where lines say theirs.
+    pub(super) types: BTreeMap<String, usize>,
+}
+
+/// How one line is judged.
+pub(super) trait OfLines: Sync {
+    /// Looks at lines quickly, on one thread.
+    type Quick<'q>: Quick
+    where
+        Self: 'q;
+    /// Nothing where no line can be told quickly.
+    fn quick(&self) -> Option<Self::Quick<'_>>;
+    /// One line, the careful way; only such a line brings findings.
+    fn careful(&self, line: usize, bytes: &[u8]) -> Judged;
+    /// A line that cannot be read at all.
+    fn unreadable(&self, line: usize, why: &str) -> Judged;
+}
+
+/// Tells of lines, one after the other, whether they surely break nothing.
+pub(super) trait Quick {
+    /// True when the line surely breaks nothing; then it is counted.
+    fn passes(&mut self, line: &str) -> bool;
+    /// What the lines that passed came to.
+    fn finish(self) -> Judged;
+}
+
+impl Judged {
+    /// What one document came to.
+    pub(super) fn one(judgement: Judgement) -> Self {
+        Self {
+            judgement,
+            documents: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Takes up what later lines came to, with no more findings and notes than can be kept.
+    pub(super) fn merge(&mut self, mut other: Self, findings_max: usize) {
+        let kept = self.judgement.findings.len();
+        other
+            .judgement
+            .findings
+            .truncate(findings_max.saturating_sub(kept));
+        self.judgement.merge(other.judgement);
+        self.documents += other.documents;
+        self.foreign += other.foreign;
+        self.unreadable += other.unreadable;
+        let room = NOTES_MAX.saturating_sub(self.notes.len());
+        self.notes.extend(other.notes.into_iter().take(room));
+        for (name, count) in other.types {
+            *self.types.entry(name).or_default() += count;
+        }
+    }
 }
 
 /// Reads a file's start, and says whether the file holds a document a line: by its name, or, as
@@ -71,8 +130,7 @@ struct Block {
 
 /// Judges every line on so many threads; at most `keep` findings are kept, the first ones.
 pub(super) fn judge(
-    one: &One<'_>,
-    kind: &str,
+    lines: &impl OfLines,
     start: &[u8],
     source: &mut dyn Read,
     jobs: usize,
@@ -80,18 +138,17 @@ pub(super) fn judge(
 ) -> io::Result<Judged> {
     let jobs = jobs.max(1);
     let room = AtomicUsize::new(keep);
-    let glance = Glance::of(one.rulebook, kind);
     let (to_judge, blocks) = mpsc::sync_channel::<Block>(jobs);
     let blocks = Mutex::new(blocks);
     let (judged, results) = mpsc::channel::<(usize, Judged, Vec<u8>)>();
     std::thread::scope(|scope| {
         for _ in 0..jobs {
-            let (blocks, judged, room, glance) = (&blocks, judged.clone(), &room, glance.as_ref());
+            let (blocks, judged, room) = (&blocks, judged.clone(), &room);
             scope.spawn(move || {
                 loop {
                     let next = blocks.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(block) = next else { return };
-                    let result = block_of_lines(one, kind, glance, &block, room);
+                    let result = block_of_lines(lines, &block, room);
                     if judged.send((block.number, result, block.bytes)).is_err() {
                         return;
                     }
@@ -156,63 +213,43 @@ impl Order {
         spare: &mut Vec<Vec<u8>>,
     ) {
         self.early.insert(number, (judged, bytes));
-        while let Some((mut judged, bytes)) = self.early.remove(&self.next) {
+        while let Some((judged, bytes)) = self.early.remove(&self.next) {
             self.next += 1;
             spare.push(bytes);
-            judged
-                .judgement
-                .findings
-                .truncate(room.load(Ordering::Relaxed));
-            room.fetch_sub(judged.judgement.findings.len(), Ordering::Relaxed);
-            self.whole.judgement.merge(judged.judgement);
-            self.whole.documents += judged.documents;
+            let kept = self.whole.judgement.findings.len();
+            self.whole
+                .merge(judged, kept + room.load(Ordering::Relaxed));
+            let more = self.whole.judgement.findings.len() - kept;
+            room.fetch_sub(more, Ordering::Relaxed);
         }
     }
 }
 
-fn block_of_lines(
-    one: &One<'_>,
-    kind: &str,
-    glance: Option<&Glance>,
-    block: &Block,
-    room: &AtomicUsize,
-) -> Judged {
+fn block_of_lines(lines: &impl OfLines, block: &Block, room: &AtomicUsize) -> Judged {
     let mut judged = Judged::default();
-    let mut take = |mut judgement: Judgement| {
-        let kept = judged.judgement.findings.len();
-        judgement
-            .findings
-            .truncate(room.load(Ordering::Relaxed).saturating_sub(kept));
-        judged.judgement.merge(judgement);
-        judged.documents += 1;
-    };
+    let mut take = |of_line: Judged| judged.merge(of_line, room.load(Ordering::Relaxed));
     if block.bytes.is_empty() {
-        take(one.unreadable(
-            kind,
-            block.line,
-            &format!("more than {LINE_BYTES_MAX} bytes in one line"),
-        ));
+        let why = format!("more than {LINE_BYTES_MAX} bytes in one line");
+        take(lines.unreadable(block.line, &why));
     }
     // Where one line is not UTF-8, each is read for itself.
     let text = std::str::from_utf8(&block.bytes).ok();
-    let mut look = glance.map(Look::new);
+    let mut quick = lines.quick();
     let mut start = 0;
     let ends = memchr::memchr_iter(b'\n', &block.bytes).chain([block.bytes.len()]);
     for (index, end) in ends.enumerate() {
-        let passes = look
+        let passes = quick
             .as_mut()
             .zip(text)
-            .is_some_and(|(look, text)| look.passes(&text[start..end]));
+            .is_some_and(|(quick, text)| quick.passes(&text[start..end]));
         let line = &block.bytes[start..end];
         if !passes && !line.iter().all(u8::is_ascii_whitespace) {
-            take(one.document(kind, block.line + index, line));
+            take(lines.careful(block.line + index, line));
         }
         start = end + 1;
     }
-    if let Some(look) = look {
-        let (documents, judgement) = look.finish();
-        judged.judgement.merge(judgement);
-        judged.documents += documents;
+    if let Some(quick) = quick {
+        take(quick.finish());
     }
     judged
 }

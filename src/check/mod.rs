@@ -4,16 +4,22 @@
 //! The same rules as in a run, over what files hold; nothing is sent, and no rule that needs more
 //! than a file shows is judged.
 
+mod envelope;
 mod glance;
 mod har;
 mod inline;
 mod lines;
+mod stream;
 mod token;
 mod traffic;
 
+pub use envelope::Mapping;
 pub use inline::{Inline, Passed};
-
 pub use token::{judge_qr, judge_token};
+
+use glance::{Glance, Look};
+use lines::{Judged, OfLines, Quick};
+use stream::Stream;
 
 use crate::clock::Timestamp;
 use crate::engine::Recorder;
@@ -46,6 +52,8 @@ pub enum Kind {
     Qr,
     /// Recorded traffic.
     Har,
+    /// Events as captured: each says its type and schema address beside its payload.
+    Events(Mapping),
 }
 
 impl Kind {
@@ -55,6 +63,7 @@ impl Kind {
             "token" => return Ok(Self::Token),
             "qr" => return Ok(Self::Qr),
             "har" => return Ok(Self::Har),
+            "events" => return Ok(Self::Events(Mapping::default())),
             _ if rulebook.kinds.contains_key(text) => {
                 return Ok(Self::Representation(text.to_owned()));
             }
@@ -69,7 +78,7 @@ impl Kind {
             }
             None => {}
         }
-        let mut known = vec!["token", "qr", "har"];
+        let mut known = vec!["token", "qr", "har", "events"];
         known.extend(rulebook.kinds.keys().map(String::as_str));
         known.extend(rulebook.event_types.keys().map(String::as_str));
         let near = crate::text::did_you_mean(text, &known);
@@ -85,6 +94,7 @@ impl Kind {
         match self {
             Self::Representation(kind) => kind.split('/').next() == Some(service),
             Self::Token | Self::Qr => service == "auth",
+            Self::Events(_) => service == "events",
             Self::Har => true,
         }
     }
@@ -139,6 +149,7 @@ pub struct Checker<'a> {
     kept: usize,
     outcome: Counts,
     notes: Vec<String>,
+    types: BTreeMap<String, usize>,
 }
 
 /// How much was judged and how much of it is listed.
@@ -146,9 +157,9 @@ pub struct Checker<'a> {
 pub struct Counts {
     /// Documents or exchanges judged, unreadable documents included.
     pub documents: usize,
-    /// Entries of recorded traffic that belong to no operation.
+    /// Entries of recorded traffic that belong to no operation, events of no documented type.
     pub foreign: usize,
-    /// Entries of recorded traffic that are no exchange.
+    /// Entries of recorded traffic that are no exchange, lines that are no event.
     pub unreadable: usize,
     /// Findings that are counted with their rule and not listed, as there are too many.
     pub unlisted: usize,
@@ -168,6 +179,7 @@ impl<'a> Checker<'a> {
             kept: 0,
             outcome: Counts::default(),
             notes: Vec::new(),
+            types: BTreeMap::new(),
         }
     }
 
@@ -180,13 +192,24 @@ impl<'a> Checker<'a> {
         let judgement = match self.kind.clone() {
             Kind::Representation(kind) => {
                 let (start, by_line) = lines::begin(name, source).map_err(unreadable)?;
-                if by_line {
-                    self.lines(name, &kind, &start, source)?
+                let one = self.one(name);
+                let payloads = Payloads::new(one, &kind);
+                let judged = if by_line {
+                    self.lines(name, &payloads, &start, source)?
                 } else {
-                    let bytes = whole(name, start, source)?;
-                    self.outcome.documents += 1;
-                    self.one(name).document(&kind, 0, &bytes)
-                }
+                    payloads.careful(0, &whole(name, start, source)?)
+                };
+                self.count(name, judged)
+            }
+            Kind::Events(mapping) => {
+                let (start, by_line) = lines::begin(name, source).map_err(unreadable)?;
+                let stream = Stream::new(self.one(name), &mapping);
+                let judged = if by_line {
+                    self.lines(name, &stream, &start, source)?
+                } else {
+                    stream.careful(0, &whole(name, start, source)?)
+                };
+                self.count(name, judged)
             }
             Kind::Token => self.tokens(name, source, |one, line, text| one.token(line, text))?,
             Kind::Qr => self.tokens(name, source, |one, line, text| one.qr(line, text))?,
@@ -199,6 +222,11 @@ impl<'a> Checker<'a> {
     /// What could not be read, a line each.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Events by type, as streams named them.
+    pub fn types(&self) -> &BTreeMap<String, usize> {
+        &self.types
     }
 
     /// The record of all files, and how much was judged.
@@ -241,21 +269,32 @@ impl<'a> Checker<'a> {
     }
 
     fn lines(
-        &mut self,
+        &self,
         name: &str,
-        kind: &str,
+        lines: &impl OfLines,
         start: &[u8],
         source: &mut (dyn Read + Send),
-    ) -> Result<Judgement, CheckError> {
-        let one = self.one(name);
+    ) -> Result<Judged, CheckError> {
         let keep = FINDINGS_MAX.saturating_sub(self.kept);
-        let judged = lines::judge(&one, kind, start, source, self.surroundings.jobs, keep)
-            .map_err(|source| CheckError::Unreadable {
+        lines::judge(lines, start, source, self.surroundings.jobs, keep).map_err(|source| {
+            CheckError::Unreadable {
                 name: name.to_owned(),
                 source,
-            })?;
+            }
+        })
+    }
+
+    /// Adds up what lines came to.
+    fn count(&mut self, name: &str, judged: Judged) -> Judgement {
         self.outcome.documents += judged.documents;
-        Ok(judged.judgement)
+        self.outcome.foreign += judged.foreign;
+        self.outcome.unreadable += judged.unreadable;
+        self.notes
+            .extend(judged.notes.iter().map(|why| format!("{name}: {why}")));
+        for (event, count) in judged.types {
+            *self.types.entry(event).or_default() += count;
+        }
+        judged.judgement
     }
 
     fn har(&mut self, name: &str, source: &mut dyn Read) -> Result<Judgement, CheckError> {
@@ -290,6 +329,55 @@ impl<'a> Checker<'a> {
         self.kept += judgement.findings.len();
         self.outcome.unlisted += counted - judgement.findings.len();
         self.recorder.add_judgement(name, judgement);
+    }
+}
+
+/// Lines that are payloads of one kind.
+#[derive(Debug)]
+struct Payloads<'a> {
+    one: One<'a>,
+    kind: &'a str,
+    glance: Option<Glance>,
+}
+
+impl<'a> Payloads<'a> {
+    fn new(one: One<'a>, kind: &'a str) -> Self {
+        let glance = Glance::of(one.rulebook, kind);
+        Self { one, kind, glance }
+    }
+}
+
+impl OfLines for Payloads<'_> {
+    type Quick<'q>
+        = Look<'q>
+    where
+        Self: 'q;
+
+    fn quick(&self) -> Option<Look<'_>> {
+        self.glance.as_ref().map(Look::new)
+    }
+
+    fn careful(&self, line: usize, bytes: &[u8]) -> Judged {
+        Judged::one(self.one.document(self.kind, line, bytes))
+    }
+
+    fn unreadable(&self, line: usize, why: &str) -> Judged {
+        Judged::one(self.one.unreadable(self.kind, line, why))
+    }
+}
+
+impl Quick for Look<'_> {
+    fn passes(&mut self, line: &str) -> bool {
+        Look::passes(self, line)
+    }
+
+    fn finish(self) -> Judged {
+        let (documents, judgement) = Look::finish(self);
+        Judged {
+            judgement,
+            documents,
+            ..Judged::default()
+        }
     }
 }
 
@@ -340,6 +428,19 @@ impl One<'_> {
         let rule = rule_of_whole(self.rulebook, kind).and_then(|id| self.rulebook.rules.get(&id));
         let Some(rule) = rule else { return judgement };
         let finding = Finding {
+            kind: "unreadable".to_owned(),
+            expected: format!("a JSON document: {kind}"),
+            actual: why.to_owned(),
+            message: format!("not a readable document: {why}"),
+            ..self.found(rule, line)
+        };
+        judgement.conclude(&rule.id, Some(finding));
+        judgement
+    }
+
+    /// A finding of this rule in this file, with all but what was found.
+    fn found(&self, rule: &Rule, line: usize) -> Finding {
+        Finding {
             rule: rule.id.clone(),
             level: match rule.level {
                 Level::Must => "must",
@@ -350,14 +451,8 @@ impl One<'_> {
             scenario: self.name.to_owned(),
             step: line,
             exchange: line,
-            kind: "unreadable".to_owned(),
-            expected: format!("a JSON document: {kind}"),
-            actual: why.to_owned(),
-            message: format!("not a readable document: {why}"),
             ..Finding::default()
-        };
-        judgement.conclude(&rule.id, Some(finding));
-        judgement
+        }
     }
 }
 

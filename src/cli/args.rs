@@ -216,9 +216,18 @@ pub struct CheckArgs {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// What they are: SERVICE/RESOURCE (`[]` for a list page), events/NAME/VERSION, an event type,
-    /// har, token or qr.
+    /// events (each with its type and schema address beside it), har, token or qr.
     #[arg(long = "as", value_name = "KIND")]
     pub kind: String,
+    /// With `--as events`: JSON Pointer to an event's type [default: /type, as in CloudEvents].
+    #[arg(long, value_name = "POINTER")]
+    pub type_at: Option<String>,
+    /// With `--as events`: JSON Pointer to the address of its schema [default: /dataschema].
+    #[arg(long, value_name = "POINTER")]
+    pub schema_at: Option<String>,
+    /// With `--as events`: JSON Pointer to its payload [default: /data].
+    #[arg(long, value_name = "POINTER")]
+    pub payload_at: Option<String>,
     /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
     #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
     pub config: Option<PathBuf>,

@@ -2,13 +2,14 @@
 
 use super::args::CheckArgs;
 use super::{Done, Exit, Failure, config, load, note, output, reports_of};
-use crate::check::{CheckError, Checker, Kind, STANDARD_INPUT, Surroundings};
+use crate::check::{CheckError, Checker, Kind, Mapping, STANDARD_INPUT, Surroundings};
 use crate::clock::Timestamp;
 use crate::redact::Redactor;
 use crate::report::{Consumer, Keep, Settings, Stream};
 use crate::rulebook::Rulebook;
 use crate::verdict::{Level, RunEvent, Verdict};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -16,7 +17,10 @@ use std::path::Path;
 pub(super) fn check(args: &CheckArgs) -> Done {
     let reports = reports_of(&args.reports, &[])?;
     let rulebook = rulebook_for(args)?;
-    let kind = Kind::parse(&rulebook, &args.kind).map_err(Failure::Usage)?;
+    let kind = mapped(
+        args,
+        Kind::parse(&rulebook, &args.kind).map_err(Failure::Usage)?,
+    )?;
     let known = config::known(args.config.as_deref())?;
     if known.is_reference && matches!(kind, Kind::Token | Kind::Qr) {
         note("no application is configured: judged as one of the reference's application");
@@ -28,7 +32,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         now: Some(moment(args.at.as_deref())?),
         jobs: args.jobs.unwrap_or_else(processors),
     };
-    let mut checker = Checker::new(&rulebook, kind, surroundings);
+    let mut checker = Checker::new(&rulebook, kind.clone(), surroundings);
     for path in &args.files {
         let name = path.display().to_string();
         let mut source = open(path)?;
@@ -41,6 +45,9 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     }
     for why in checker.notes() {
         note(why);
+    }
+    for line in events(&rulebook, checker.types()) {
+        note(&line);
     }
     let (record, counts) = checker.finish();
     let settings = Settings {
@@ -72,14 +79,22 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     let failing = |level: Level| level == Level::Must || args.strict;
     if counts.foreign > 0 {
         note(&format!(
-            "{} entries belong to no documented operation",
-            counts.foreign
+            "{} {}",
+            counts.foreign,
+            match kind {
+                Kind::Events(_) => "events are of no documented type",
+                _ => "entries belong to no documented operation",
+            }
         ));
     }
     if counts.unreadable > 0 {
         note(&format!(
-            "{} entries are no exchange and were passed over",
-            counts.unreadable
+            "{} {} and were passed over",
+            counts.unreadable,
+            match kind {
+                Kind::Events(_) => "places hold no event",
+                _ => "entries are no exchange",
+            }
         ));
     }
     if counts.unreadable > 0 && args.strict {
@@ -98,6 +113,56 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         (false, _) if record.rules.iter().any(|r| r.verdict == Verdict::Error) => Exit::Trouble,
         (false, _) => Exit::Conformant,
     })
+}
+
+/// The kind with the places that the flags name.
+fn mapped(args: &CheckArgs, kind: Kind) -> Result<Kind, Failure> {
+    let flags = [
+        ("--type-at", &args.type_at),
+        ("--schema-at", &args.schema_at),
+        ("--payload-at", &args.payload_at),
+    ];
+    for (flag, pointer) in flags {
+        if let Some(pointer) = pointer {
+            if !matches!(kind, Kind::Events(_)) {
+                return Err(Failure::Usage(format!("{flag} goes with `--as events`")));
+            }
+            if !pointer.starts_with('/') {
+                return Err(Failure::Usage(format!(
+                    "{flag} {pointer}: no JSON Pointer; write it as /member"
+                )));
+            }
+        }
+    }
+    let Kind::Events(known) = kind else {
+        return Ok(kind);
+    };
+    Ok(Kind::Events(Mapping {
+        type_at: args.type_at.clone().unwrap_or(known.type_at),
+        schema_at: args.schema_at.clone().unwrap_or(known.schema_at),
+        payload_at: args.payload_at.clone().unwrap_or(known.payload_at),
+    }))
+}
+
+/// What a stream held, and which of the documented types it did not.
+fn events(rulebook: &Rulebook, seen: &BTreeMap<String, usize>) -> Vec<String> {
+    if seen.is_empty() {
+        return Vec::new();
+    }
+    let mut lines: Vec<String> = seen
+        .iter()
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    let missing: Vec<&str> = rulebook
+        .event_types
+        .keys()
+        .filter(|name| !seen.contains_key(*name))
+        .map(String::as_str)
+        .collect();
+    if !missing.is_empty() {
+        lines.push(format!("not seen, so not judged: {}", missing.join(", ")));
+    }
+    lines
 }
 
 /// The moment of judgement.

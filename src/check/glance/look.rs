@@ -34,30 +34,29 @@ impl<'g> Look<'g> {
 
     /// True when the document surely breaks nothing; then it is counted.
     pub(in crate::check) fn passes(&mut self, document: &str) -> bool {
-        self.scratch.met.clear();
-        self.scratch.names.clear();
-        let mut tokens = Tokens {
-            text: document,
-            bytes: document.as_bytes(),
-            at: 0,
-            scratch: &mut self.scratch,
-        };
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut tokens = Tokens::new(document, &mut scratch);
         let passes = document.len() <= DOCUMENT_BYTES_MAX
             && tokens.value(&self.glance.root, 0).is_some()
             && tokens.is_at_end();
         if passes {
-            self.documents += 1;
-            for index in 0..self.scratch.met.len() {
-                let (object, members) = self.scratch.met[index];
-                if self.runs[object].0 == members {
-                    self.runs[object].1 += 1;
-                } else {
-                    self.settle(object);
-                    self.runs[object] = (members, 1);
-                }
+            self.count(&scratch.met);
+        }
+        self.scratch = scratch;
+        passes
+    }
+
+    /// Counts a document that broke nothing, with its objects and their members.
+    pub(super) fn count(&mut self, met: &[(usize, u64)]) {
+        self.documents += 1;
+        for (object, members) in met {
+            if self.runs[*object].0 == *members {
+                self.runs[*object].1 += 1;
+            } else {
+                self.settle(*object);
+                self.runs[*object] = (*members, 1);
             }
         }
-        passes
     }
 
     /// Adds up a run of documents in which an object had the same members.
@@ -107,13 +106,13 @@ pub(super) struct Tokens<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// Objects of the present document with the members that are there.
-    met: Vec<(usize, u64)>,
+    pub(super) met: Vec<(usize, u64)>,
     /// Where the unlisted names of the open objects stand.
     names: Vec<(usize, usize)>,
 }
 
 /// Where nothing is said.
-static FREE: Place = Place {
+pub(super) static FREE: Place = Place {
     types: ANY,
     text: None,
     object: None,
@@ -132,7 +131,19 @@ const fn control_bytes(word: u64) -> u64 {
 }
 
 impl<'a> Tokens<'a> {
-    fn peek(&mut self) -> Option<u8> {
+    /// At the beginning of a document; what the last one left in `scratch` is gone.
+    pub(super) fn new(document: &'a str, scratch: &'a mut Scratch) -> Self {
+        scratch.met.clear();
+        scratch.names.clear();
+        Self {
+            text: document,
+            bytes: document.as_bytes(),
+            at: 0,
+            scratch,
+        }
+    }
+
+    pub(super) fn peek(&mut self) -> Option<u8> {
         loop {
             let byte = *self.bytes.get(self.at)?;
             if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
@@ -142,11 +153,11 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    fn is_at_end(&mut self) -> bool {
+    pub(super) fn is_at_end(&mut self) -> bool {
         self.peek().is_none()
     }
 
-    fn value(&mut self, place: &Place, depth: usize) -> Option<()> {
+    pub(super) fn value(&mut self, place: &Place, depth: usize) -> Option<()> {
         let allows = |types: u8| (place.types & types != 0).then_some(());
         match self.peek()? {
             b'"' => {
@@ -244,7 +255,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// The text of a string without escapes.
-    fn plain_string(&mut self) -> Option<&'a str> {
+    pub(super) fn plain_string(&mut self) -> Option<&'a str> {
         self.at += 1;
         let start = self.at;
         if self.next_mark()? != b'"' {
@@ -360,8 +371,18 @@ impl<'a> Tokens<'a> {
         Some(())
     }
 
+    /// How many unlisted names of open objects are known so far.
+    pub(super) fn names(&self) -> usize {
+        self.scratch.names.len()
+    }
+
+    /// The object that began with so many names is closed.
+    pub(super) fn forget_names(&mut self, first_name: usize) {
+        self.scratch.names.truncate(first_name);
+    }
+
     /// A name that no schema lists, told apart from the others of its object.
-    fn unlisted_name(&mut self, first_name: usize) -> Option<()> {
+    pub(super) fn unlisted_name(&mut self, first_name: usize) -> Option<()> {
         let start = self.at;
         let name = self.plain_string()?;
         let others = &self.scratch.names[first_name..];

@@ -4,11 +4,13 @@
 //! careful way, so that every finding comes from there. A kind whose schema says more than is
 //! understood here has no glance.
 mod compile;
+mod envelope;
 mod look;
 
 #[cfg(test)]
 mod tests;
 
+pub(super) use envelope::{Envelopes, LookInside, Part, TypeGlance};
 pub(super) use look::Look;
 
 /// Larger documents might hold more values than the careful reader allows.

@@ -201,7 +201,7 @@ proptest! {
     #[test]
     fn marks_are_found_wherever_they_stand(text in "[ -~\u{e9}\u{4e00}\t]{0,40}") {
         let mut scratch = Scratch::default();
-        let mut tokens = Tokens { text: &text, bytes: text.as_bytes(), at: 0, scratch: &mut scratch };
+        let mut tokens = Tokens::new(&text, &mut scratch);
         let found = tokens.next_mark().map(|_| tokens.at);
         prop_assert_eq!(found, text.bytes().position(|b| matches!(b, b'"' | b'\\') || b < b' '));
     }
