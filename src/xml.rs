@@ -8,6 +8,9 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use serde_json::{Map, Number, Value};
 
+/// D1, Endpoints: the one service whose answers are JSON or XML; those of the others are JSON.
+pub const SERVICE: &str = "auth";
+
 /// Elements within each other.
 const DEPTH_MAX: usize = 64;
 /// Attributes of one element.
@@ -221,7 +224,9 @@ fn convert(root: &Value, applying: &[&Value], element: &Element) -> Value {
         let items = element.children.iter().map(|c| convert(root, &below, c));
         return Value::Array(items.collect());
     }
-    if !element.children.is_empty() {
+    // Text between elements stands for nothing that JSON has: it stays a text, where that does not fit.
+    let is_mixed = !element.text.trim().is_empty() && !allowed.has("string");
+    if !element.children.is_empty() && !(is_mixed && allowed.has("object")) {
         return object(root, applying, element);
     }
     scalar(&allowed, element)
@@ -346,6 +351,15 @@ mod tests {
         assert_eq!(
             value("<r><id>seven</id><ok>yes</ok><name>a</name><name>b</name></r>"),
             json!({"id": "seven", "ok": "yes", "name": ["a", "b"]})
+        );
+    }
+
+    #[test]
+    fn text_between_elements_is_no_object() {
+        assert_eq!(value("<r>x<id>7</id></r>"), json!("x"));
+        assert_eq!(
+            value("<r>\n <user>x<n>1</n></user> </r>"),
+            json!({"user": "x"})
         );
     }
 

@@ -29,6 +29,7 @@ use crate::judge::{Judgement, judge};
 use crate::rulebook::{Rule, Rulebook};
 use crate::schema::{Schemas, rule_of_whole};
 use crate::verdict::{Finding, Level, RunRecord};
+use crate::xml;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -391,8 +392,17 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    /// One JSON document; `line` is 0 where the file holds no other.
+    /// One document, JSON or, of the service that answers in both, XML; `line` is 0 where the file
+    /// holds no other.
     fn document(&self, kind: &str, line: usize, bytes: &[u8]) -> Judgement {
+        let service = kind.split('/').next();
+        if service == Some(xml::SERVICE) && bytes.trim_ascii_start().starts_with(b"<") {
+            let schema = self.rulebook.kinds.get(kind).map(|known| &known.schema);
+            return match xml::to_value(bytes, schema) {
+                Ok(value) => self.payload(line, kind, made_of(value)),
+                Err(fault) => self.unreadable(kind, line, &format!("XML: {fault}")),
+            };
+        }
         match json::parse(bytes, Limits::default()) {
             Ok(parsed) => self.payload(line, kind, parsed),
             Err(fault) => self.unreadable(kind, line, &fault.to_string()),
@@ -429,7 +439,7 @@ impl One<'_> {
         let Some(rule) = rule else { return judgement };
         let finding = Finding {
             kind: "unreadable".to_owned(),
-            expected: format!("a JSON document: {kind}"),
+            expected: format!("a document of {kind}"),
             actual: why.to_owned(),
             message: format!("not a readable document: {why}"),
             ..self.found(rule, line)
@@ -456,6 +466,14 @@ impl One<'_> {
     }
 }
 
+/// A document that never was a JSON text.
+fn made_of(value: Value) -> Parsed {
+    Parsed {
+        value,
+        notes: Vec::new(),
+    }
+}
+
 /// All that is left of a source, behind what was read already.
 fn whole(name: &str, mut start: Vec<u8>, source: &mut dyn Read) -> Result<Vec<u8>, CheckError> {
     source
@@ -472,4 +490,70 @@ fn whole(name: &str, mut start: Vec<u8>, source: &mut dyn Read) -> Result<Vec<u8
         });
     }
     Ok(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// Pointers of what is wrong with a document.
+    fn found(kind: &str, name: &str, text: &str) -> Vec<String> {
+        let rulebook =
+            Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"));
+        let kind = Kind::parse(&rulebook, kind).unwrap();
+        let mut checker = Checker::new(&rulebook, kind, Surroundings::default());
+        checker.file(name, &mut text.as_bytes()).unwrap();
+        let (record, counts) = checker.finish();
+        assert_eq!(counts.documents, 1);
+        record.findings.into_iter().map(|f| f.pointer).collect()
+    }
+
+    #[test]
+    fn the_two_formats_of_an_answer_are_judged_alike() {
+        let json = |id: &str, success: &str| {
+            format!(r#"{{"message":"made","user":{{"id":{id}}},"success":{success}}}"#)
+        };
+        let xml = |id: &str, success: &str| {
+            format!(
+                "<?xml version=\"1.0\"?>\n<hash><message>made</message><user><id>{id}</id></user>\
+                 <success>{success}</success></hash>"
+            )
+        };
+        for (id, success, wrong) in [
+            ("7", "true", &[][..]),
+            ("7.5", "true", &["/user/id"][..]),
+            ("7", "1", &["/success"][..]),
+        ] {
+            let kind = "auth/user-create";
+            assert_eq!(found(kind, "user.json", &json(id, success)), wrong);
+            assert_eq!(
+                found(kind, "user.xml", &xml(id, success)),
+                wrong,
+                "{id} {success}"
+            );
+        }
+    }
+
+    #[test]
+    fn xml_with_one_thing_wrong_breaks_one_rule() {
+        let answer = |inside: &str| format!("<hash>{inside}<success>true</success></hash>");
+        for (inside, wrong) in [
+            ("<message>a</message><user>7<id>7</id></user>", "/user"),
+            ("<message>a</message><person><id>7</id></person>", "/user"),
+            ("<message>a & b</message><user><id>7</id></user>", ""),
+            (
+                "<message>a</message><message>b</message><user><id>7</id></user>",
+                "/message",
+            ),
+        ] {
+            let found = found("auth/user-create", "user.xml", &answer(inside));
+            assert!(found.contains(&wrong.to_owned()), "{inside}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_service_that_answers_in_xml_is_read_as_xml() {
+        assert_eq!(found("flow/flow", "flow.xml", "<flow/>"), [""]);
+    }
 }

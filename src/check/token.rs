@@ -4,8 +4,8 @@
 //! Whether a service takes the token is not judged here; what cannot be read is a finding at its
 //! place.
 
-use super::{One, Surroundings};
-use crate::json::{self, Limits, Parsed};
+use super::{One, Surroundings, made_of};
+use crate::json::{self, Limits};
 use crate::judge::Judgement;
 use crate::rulebook::Rulebook;
 use crate::schema::Schemas;
@@ -85,7 +85,7 @@ impl One<'_> {
             .get("token")
             .and_then(Value::as_str)
             .map(str::to_owned);
-        let mut judgement = self.payload(line, QR, made_of(address));
+        let mut judgement = self.payload(line, QR, made_of(Value::Object(address)));
         // A text that has not the shape of a token is told of once, as that.
         if let Some(token) = token.filter(|token| token.split('.').count() == 3) {
             judgement.merge(self.compact(line, &token));
@@ -119,7 +119,7 @@ impl One<'_> {
                 why,
             }),
         }
-        let mut judgement = self.payload(line, TOKEN, made_of(document));
+        let mut judgement = self.payload(line, TOKEN, made_of(Value::Object(document)));
         for finding in &mut judgement.findings {
             if let Some(fault) = faults.iter().find(|f| f.pointer == finding.pointer) {
                 tell(finding, fault);
@@ -210,14 +210,6 @@ fn tell(finding: &mut Finding, fault: &Unreadable) {
     finding.actual.clone_from(&fault.why);
     finding.message = format!("{} cannot be read: {}", fault.pointer, fault.why);
     finding.diff.clear();
-}
-
-/// A document that never was a text of its own.
-fn made_of(members: Map<String, Value>) -> Parsed {
-    Parsed {
-        value: Value::Object(members),
-        notes: Vec::new(),
-    }
 }
 
 #[cfg(test)]

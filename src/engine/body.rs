@@ -9,9 +9,6 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
-/// D1, Endpoints: the one service whose answers are JSON or XML; those of the others are JSON.
-const XML_SERVICE: &str = "auth";
-
 /// How much of an unreadable body a message shows.
 const EXCERPT_BYTES: usize = 200;
 
@@ -32,7 +29,7 @@ pub(crate) fn read(response: &Response, operation: &Operation, kind: Option<&Kin
     }
     let media_type = response.headers.media_type().unwrap_or_default();
     let is_xml = media_type.ends_with("/xml") || media_type.ends_with("+xml");
-    if is_xml && operation.service == XML_SERVICE {
+    if is_xml && operation.service == xml::SERVICE {
         return match xml::to_value(&response.body, kind.map(|k| &k.schema)) {
             Ok(value) => Body::Document {
                 value: Arc::new(value),
