@@ -226,10 +226,10 @@ fn convert(root: &Value, applying: &[&Value], element: &Element) -> Value {
     }
     // Text between elements stands for nothing that JSON has: it stays a text, where that does not fit.
     let is_mixed = !element.text.trim().is_empty() && !allowed.has("string");
-    if !element.children.is_empty() && !(is_mixed && allowed.has("object")) {
-        return object(root, applying, element);
+    if element.children.is_empty() || (is_mixed && allowed.has("object")) {
+        return scalar(&allowed, element);
     }
-    scalar(&allowed, element)
+    object(root, applying, element)
 }
 
 fn object(root: &Value, applying: &[&Value], element: &Element) -> Value {

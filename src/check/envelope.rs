@@ -112,20 +112,23 @@ mod tests {
         (event.r#type, event.schema, payload)
     }
 
-    fn some(text: &str) -> Option<String> {
-        Some(text.to_owned())
-    }
-
     #[test]
     fn structured_events_are_found_in_any_order_and_as_bytes() {
         let cloud = Mapping::default();
         let text = r#"{"data":{"a":[1]},"x":{"type":"no"},"ty\u0070e":"t","dataschema":"s/1"}"#;
         assert_eq!(
             one(&cloud, text),
-            (some("t"), some("s/1"), some("{\"a\":[1]}"))
+            (
+                Some("t".to_owned()),
+                Some("s/1".to_owned()),
+                Some("{\"a\":[1]}".to_owned())
+            )
         );
         let text = r#"{"type":"t","data_base64":"eyJhIjoxfQ=="}"#;
-        assert_eq!(one(&cloud, text), (some("t"), None, some("{\"a\":1}")));
+        assert_eq!(
+            one(&cloud, text),
+            (Some("t".to_owned()), None, Some("{\"a\":1}".to_owned()))
+        );
         assert!(
             cloud
                 .events(r#"{"type":"t","data_base64":"%"}"#)
@@ -155,7 +158,11 @@ mod tests {
         let text = r#"{"meta":{"schema":"s","kinds":["x","t"]},"body":{"payload":{"a":1}}}"#;
         assert_eq!(
             one(&mapping, text),
-            (some("t"), some("s"), some("{\"a\":1}"))
+            (
+                Some("t".to_owned()),
+                Some("s".to_owned()),
+                Some("{\"a\":1}".to_owned())
+            )
         );
         assert_eq!(
             one(&mapping, r#"{"meta":1,"body":[1]}"#),

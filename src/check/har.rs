@@ -412,22 +412,14 @@ mod tests {
     use crate::judge::evidence::{Evidence, Expectation, Outcome};
     use crate::judge::judge;
     use crate::reference::Fault;
-    use crate::rulebook::Rulebook;
+    use crate::rulebook::shared::of_specs as rulebook;
     use crate::schema::Schemas;
     use crate::verdict::{Finding, SERVICES};
     use serde_json::Value;
     use serde_json::json;
     use std::collections::{BTreeMap, BTreeSet};
-    use std::path::Path;
     use std::sync::OnceLock;
     use std::sync::atomic::AtomicBool;
-
-    fn rulebook() -> &'static Rulebook {
-        static RULEBOOK: OnceLock<Rulebook> = OnceLock::new();
-        RULEBOOK.get_or_init(|| {
-            Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"))
-        })
-    }
 
     /// The exchanges of a scenario as another tool records them.
     fn recorded(exchanges: &[Exchange]) -> Vec<Value> {

@@ -328,17 +328,8 @@ impl Reader<'_> {
 mod tests {
     use super::*;
     use crate::check::{Checker, Kind, Surroundings};
-    use crate::rulebook::Rulebook;
+    use crate::rulebook::shared::of_specs as rulebook;
     use crate::verdict::RunRecord;
-    use std::path::Path;
-    use std::sync::OnceLock;
-
-    fn rulebook() -> &'static Rulebook {
-        static RULEBOOK: OnceLock<Rulebook> = OnceLock::new();
-        RULEBOOK.get_or_init(|| {
-            Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"))
-        })
-    }
 
     fn check(name: &str, source: &mut (dyn Read + Send), jobs: usize) -> (RunRecord, usize) {
         check_as("com.svc.comms-api.message.sent", name, source, jobs)

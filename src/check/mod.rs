@@ -495,14 +495,13 @@ fn whole(name: &str, mut start: Vec<u8>, source: &mut dyn Read) -> Result<Vec<u8
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
+    use crate::rulebook::shared::of_specs;
 
     /// Pointers of what is wrong with a document.
     fn found(kind: &str, name: &str, text: &str) -> Vec<String> {
-        let rulebook =
-            Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"));
-        let kind = Kind::parse(&rulebook, kind).unwrap();
-        let mut checker = Checker::new(&rulebook, kind, Surroundings::default());
+        let rulebook = of_specs();
+        let kind = Kind::parse(rulebook, kind).unwrap();
+        let mut checker = Checker::new(rulebook, kind, Surroundings::default());
         checker.file(name, &mut text.as_bytes()).unwrap();
         let (record, counts) = checker.finish();
         assert_eq!(counts.documents, 1);

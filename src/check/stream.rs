@@ -249,17 +249,9 @@ mod tests {
     use super::*;
     use crate::check::Surroundings;
     use crate::check::lines;
+    use crate::rulebook::shared::of_specs as rulebook;
     use crate::schema::Schemas;
     use std::collections::BTreeMap;
-    use std::path::Path;
-    use std::sync::OnceLock;
-
-    fn rulebook() -> &'static Rulebook {
-        static RULEBOOK: OnceLock<Rulebook> = OnceLock::new();
-        RULEBOOK.get_or_init(|| {
-            Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"))
-        })
-    }
 
     /// Judges a stream with a glance first, and line by line the careful way: both must agree.
     fn judge(mapping: &Mapping, text: &str) -> Judged {

@@ -216,23 +216,14 @@ fn tell(finding: &mut Finding, fault: &Unreadable) {
 mod tests {
     use crate::check::{Checker, Kind, Surroundings};
     use crate::clock::{Timestamp, VIRTUAL_START_MS};
-    use crate::rulebook::Rulebook;
+    use crate::rulebook::shared::of_specs as rulebook;
     use base64::Engine as _;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use jsonwebtoken::{Algorithm, EncodingKey, crypto};
     use serde_json::{Value, json};
-    use std::path::Path;
-    use std::sync::OnceLock;
 
     const KEY: &str = "the-production-key";
     const NOW: i64 = VIRTUAL_START_MS / 1000;
-
-    fn rulebook() -> &'static Rulebook {
-        static RULEBOOK: OnceLock<Rulebook> = OnceLock::new();
-        RULEBOOK.get_or_init(|| {
-            Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"))
-        })
-    }
 
     fn found_as(kind: Kind, text: &str, api_key: Option<&str>) -> Vec<String> {
         let surroundings = Surroundings {

@@ -83,7 +83,8 @@ pub(super) fn check(args: &CheckArgs) -> Done {
             counts.foreign,
             match kind {
                 Kind::Events(_) => "events are of no documented type",
-                _ => "entries belong to no documented operation",
+                Kind::Representation(_) | Kind::Token | Kind::Qr | Kind::Har =>
+                    "entries belong to no documented operation",
             }
         ));
     }
@@ -93,7 +94,8 @@ pub(super) fn check(args: &CheckArgs) -> Done {
             counts.unreadable,
             match kind {
                 Kind::Events(_) => "places hold no event",
-                _ => "entries are no exchange",
+                Kind::Representation(_) | Kind::Token | Kind::Qr | Kind::Har =>
+                    "entries are no exchange",
             }
         ));
     }

@@ -14,6 +14,8 @@ pub(crate) mod reach;
 pub mod rules;
 pub mod scenario;
 mod schemas;
+#[cfg(test)]
+pub(crate) mod shared;
 mod sources;
 mod stories;
 mod words;

@@ -1,17 +1,9 @@
 //! Documents against the rulebook as it is: one defect, one violation of the deepest rule.
 
 use super::*;
+use crate::rulebook::shared::of_specs as rulebook;
 use crate::rulebook::{OTHER_FIELDS_KEY, RULE_KEY};
 use serde_json::json;
-use std::path::Path;
-use std::sync::OnceLock;
-
-fn rulebook() -> &'static Rulebook {
-    static RULEBOOK: OnceLock<Rulebook> = OnceLock::new();
-    RULEBOOK.get_or_init(|| {
-        Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"))
-    })
-}
 
 fn execution() -> Value {
     let sid = |prefix: &str| format!("{prefix}{}", "0a".repeat(16));

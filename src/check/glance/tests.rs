@@ -6,14 +6,14 @@ use crate::fixtures::{Plan, subjects};
 use crate::judge::evidence::{Evidence, Payload};
 use crate::judge::judge;
 use crate::rulebook::Rulebook;
+use crate::rulebook::shared::of_specs;
 use crate::schema::Schemas;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 struct World {
-    rulebook: Rulebook,
+    rulebook: &'static Rulebook,
     schemas: Schemas,
     /// Kinds that have a glance, each with some documents.
     kinds: Vec<(String, Glance, Vec<String>)>,
@@ -22,11 +22,10 @@ struct World {
 fn world() -> &'static World {
     static WORLD: OnceLock<World> = OnceLock::new();
     WORLD.get_or_init(|| {
-        let rulebook =
-            Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"));
+        let rulebook = of_specs();
         let mut kinds = Vec::new();
-        for subject in subjects(&rulebook) {
-            let Some(glance) = Glance::of(&rulebook, &subject.name) else {
+        for subject in subjects(rulebook) {
+            let Some(glance) = Glance::of(rulebook, &subject.name) else {
                 continue;
             };
             let Ok(plan) = Plan::new(&subject) else {
@@ -57,7 +56,7 @@ fn careful(kind: &str, text: &str) -> Option<BTreeMap<String, usize>> {
         step: 0,
     }];
     let judgement = judge(
-        &world.rulebook,
+        world.rulebook,
         &world.schemas,
         &Evidence {
             payloads,
