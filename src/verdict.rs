@@ -155,6 +155,9 @@ pub struct RuleResult {
     /// Why it was not judged, not applicable or inconclusive; empty otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// The broken rule that kept this one from being judged, where nothing else did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub masked_by: Option<String>,
 }
 
 /// What was concluded of one scenario.

@@ -8,7 +8,7 @@ use super::traffic::{History, Observed, Operations};
 use crate::clock::Timestamp;
 use crate::http::{Headers, Request, Response};
 use crate::judge::Judgement;
-use crate::judge::evidence::Exchange;
+use crate::judge::evidence::{Exchange, Span};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -18,6 +18,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::io::{self, BufReader, Read};
 use std::rc::Rc;
+use std::time::Duration;
 
 /// A file may have so many bytes (RELIABILITY F: streamed, not held).
 const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -142,21 +143,32 @@ impl File<'_> {
         let Some(found) = self.operations.find(&origin, &request) else {
             return Ok(None);
         };
+        let span = span(&entry.started_date_time, entry.time);
         let answer = entry.response.into_response()?;
-        Ok(Some(
-            self.one.exchange(
-                found,
-                Observed {
-                    number: self.entry,
-                    request,
-                    answer: answer.map_err(|why| ("not-recorded".to_owned(), why)),
-                    at: entry
-                        .started_date_time
-                        .parse()
-                        .unwrap_or(Timestamp::UNIX_EPOCH),
-                },
-            ),
-        ))
+        Ok(Some(self.one.exchange(
+            found,
+            Observed {
+                number: self.entry,
+                request,
+                answer: answer.map_err(|why| ("not-recorded".to_owned(), why)),
+                span,
+            },
+        )))
+    }
+}
+
+/// When an entry began and ended: an end that was not recorded is not known, nor is what a recorder
+/// wrote as a time that is none.
+fn span(started: &str, took_ms: Option<f64>) -> Span {
+    let Ok(began) = started.parse::<Timestamp>() else {
+        return Span::UNKNOWN;
+    };
+    let took = took_ms.filter(|ms| *ms >= 0.0);
+    let took = took.and_then(|ms| Duration::try_from_secs_f64(ms / 1_000.0).ok());
+    let ended = took.and_then(|took| began.checked_add(took).ok());
+    Span {
+        began,
+        ended: ended.unwrap_or(Timestamp::MAX),
     }
 }
 
@@ -190,6 +202,7 @@ fn headers(fields: &[Field]) -> Headers {
 struct Entry {
     #[serde(default)]
     started_date_time: String,
+    time: Option<f64>,
     request: RecordedRequest,
     response: RecordedResponse,
 }
@@ -442,7 +455,7 @@ mod tests {
                 request["postData"] = json!({"mimeType": "", "text": String::from_utf8_lossy(&exchange.request.body)});
             }
             json!({
-                "startedDateTime": exchange.at.to_string(), "time": 1, "cache": {}, "timings": {},
+                "startedDateTime": exchange.span.began.to_string(), "time": 1, "cache": {}, "timings": {},
                 "request": request,
                 "response": {
                     "status": response.status, "statusText": "", "headers": fields(&response.headers),
@@ -569,6 +582,24 @@ mod tests {
             found += live.len();
         }
         assert!(found > 5, "the faults show in {found} findings");
+    }
+
+    #[test]
+    fn what_was_not_timed_is_before_and_after_nothing() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let first = span("2026-01-01T00:00:00Z", Some(1.5));
+        assert_eq!(first.ended, at("2026-01-01T00:00:00.0015Z"));
+        let second = span("2026-01-01T00:00:01Z", Some(0.0));
+        assert!(first.is_before(&second) && !second.is_before(&first));
+        for unknown in [
+            span("", Some(1.0)),
+            span("yesterday", None),
+            span("2025-01-01T00:00:00Z", None),
+            span("2025-01-01T00:00:00Z", Some(-1.0)),
+            span("2025-01-01T00:00:00Z", Some(f64::NAN)),
+        ] {
+            assert!(!unknown.is_before(&first), "{unknown:?}");
+        }
     }
 
     fn execution(change: impl FnOnce(&mut Value)) -> Value {

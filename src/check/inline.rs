@@ -6,10 +6,10 @@
 
 use super::traffic::{History, Observed, Operations};
 use super::{FINDINGS_MAX, One, Surroundings};
-use crate::clock::Timestamp;
 use crate::engine::Recorder;
 use crate::http::{Request, Response};
 use crate::judge::Judgement;
+use crate::judge::evidence::Span;
 use crate::rulebook::Rulebook;
 use crate::schema::Schemas;
 use crate::verdict::{Finding, RunRecord};
@@ -27,8 +27,8 @@ pub struct Passed {
     pub request: Request,
     /// The answer, or why there is none: a stable word, and one for a person.
     pub answer: Result<Response, (String, String)>,
-    /// When it was sent.
-    pub at: Timestamp,
+    /// From when it was sent to when its answer was there.
+    pub span: Span,
 }
 
 /// Judges traffic as it passes.
@@ -87,7 +87,7 @@ impl<'a> Inline<'a> {
             number: self.passed,
             request: passed.request,
             answer: passed.answer,
-            at: passed.at,
+            span: passed.span,
         };
         let exchange = one.exchange(found, observed);
         let mut alone = History::default();

@@ -112,6 +112,8 @@ pub struct Surroundings {
     pub targets: BTreeMap<String, String>,
     /// The time that tokens are judged at.
     pub now: Option<Timestamp>,
+    /// Whether nobody else acts on the targets while traffic is recorded.
+    pub alone: bool,
     /// Threads that judge lines side by side.
     pub jobs: usize,
 }

@@ -5,12 +5,13 @@
 //! comes from, a recording or a proxy, is not known here.
 
 use super::{One, Surroundings};
-use crate::clock::Timestamp;
 use crate::engine::body;
+use crate::engine::link::Shown;
 use crate::engine::request::recognise;
+use crate::engine::split_url;
 use crate::http::{Request, Response};
 use crate::judge::Judgement;
-use crate::judge::evidence::{Evidence, Exchange, Expectation, Outcome};
+use crate::judge::evidence::{Evidence, Exchange, Expectation, Outcome, Span};
 use crate::judge::judge;
 use crate::rulebook::scenario::Credentials;
 use crate::rulebook::{Operation, Rulebook};
@@ -26,13 +27,23 @@ const HISTORY_BYTES_MAX: usize = 8 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct History {
     exchanges: Vec<Exchange>,
+    /// Addresses that their answers showed.
+    shown: Shown,
     bytes: usize,
 }
 
 impl History {
     /// Takes one more; true when it is time to judge.
-    pub(super) fn take(&mut self, exchange: Exchange) -> bool {
+    pub(super) fn take(&mut self, mut exchange: Exchange) -> bool {
         self.bytes += bytes_of(&exchange);
+        if exchange.request.method == "GET" {
+            let address = format!("{}{}", exchange.base, exchange.request.target);
+            exchange.via = self.shown.find(&address);
+        }
+        if let Some(document) = exchange.document() {
+            let origin = split_url(&exchange.base).0;
+            self.shown.learn(origin, self.exchanges.len(), document);
+        }
         self.exchanges.push(exchange);
         self.exchanges.len() >= HISTORY_EXCHANGES_MAX || self.bytes >= HISTORY_BYTES_MAX
     }
@@ -42,6 +53,8 @@ impl History {
         let Self { exchanges, .. } = std::mem::take(self);
         let evidence = Evidence {
             scenario: one.name.to_owned(),
+            events: Evidence::in_order_of_their_ends(&exchanges),
+            alone: one.surroundings.alone,
             exchanges,
             configured: one.surroundings.configured.clone(),
             ..Evidence::default()
@@ -69,7 +82,7 @@ pub(super) struct Observed {
     pub(super) request: Request,
     /// The answer, or why there is none: a stable word, and one for a person.
     pub(super) answer: Result<Response, (String, String)>,
-    pub(super) at: Timestamp,
+    pub(super) span: Span,
 }
 
 impl One<'_> {
@@ -79,7 +92,7 @@ impl One<'_> {
             number,
             mut request,
             answer,
-            at,
+            span,
         } = observed;
         request.target = request.target.split_off(found.prefix);
         let operation = found.operation;
@@ -103,7 +116,9 @@ impl One<'_> {
             request,
             outcome,
             expectation: Expectation::Either,
-            at,
+            span,
+            via: None,
+            is_attempt: false,
             credentials_hint: String::new(),
             setup: false,
         }

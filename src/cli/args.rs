@@ -178,6 +178,10 @@ pub struct ProxyArgs {
     /// End after so many requests.
     #[arg(long, value_name = "N")]
     pub max_exchanges: Option<usize>,
+    /// Nobody but this traffic acts on the targets: what exists, and what may not have changed
+    /// meanwhile, is judged too.
+    #[arg(long)]
+    pub alone: bool,
     /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
     #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
     pub config: Option<PathBuf>,
@@ -234,6 +238,10 @@ pub struct CheckArgs {
     /// The moment at which tokens are judged, such as 2026-01-01T00:00:00Z [default: now].
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
+    /// For har: nobody but this traffic acts on the targets: what exists, and what may not have changed
+    /// meanwhile, is judged too.
+    #[arg(long)]
+    pub alone: bool,
     /// Threads that judge lines side by side [default: as many as there are processors].
     #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
     pub jobs: Option<usize>,

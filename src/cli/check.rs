@@ -30,6 +30,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         configured: json!({"auth": Value::Object(known.values)}),
         targets: known.targets,
         now: Some(moment(args.at.as_deref())?),
+        alone: args.alone,
         jobs: args.jobs.unwrap_or_else(processors),
     };
     let mut checker = Checker::new(&rulebook, kind.clone(), surroundings);

@@ -10,6 +10,7 @@ use super::{Done, Failure, config, load, note, output, reports_of, say};
 use crate::check::{Inline, Passed, Surroundings};
 use crate::clock;
 use crate::http::Headers;
+use crate::judge::evidence::Span;
 use crate::redact::{Redactor, is_secret_header};
 use crate::report::{Consumer, Keep, Settings, Stream};
 use crate::rulebook;
@@ -42,6 +43,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
             .iter()
             .map(|(service, base)| (service.clone(), base.to_string()))
             .collect(),
+        alone: args.alone,
         ..Surroundings::default()
     };
     let deadline = args.time.as_deref().map(within).transpose()?;
@@ -119,7 +121,10 @@ fn take(forwarded: Forwarded, inline: &mut Inline<'_>, secrets: &mut Secrets) {
         origin: forwarded.origin,
         request: forwarded.request,
         answer: answer.map_err(|fault| (fault.cause.to_string(), fault.detail)),
-        at: forwarded.at,
+        span: Span {
+            began: forwarded.began,
+            ended: forwarded.ended,
+        },
     });
     tell(&found, &secrets.redactor);
 }

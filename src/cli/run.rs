@@ -267,6 +267,7 @@ pub(super) fn conclude(
             .iter()
             .filter(|r| {
                 r.level == Level::Must
+                    && r.masked_by.is_none()
                     && !matches!(r.verdict, Verdict::Pass | Verdict::Fail | Verdict::Waived)
             })
             .map(|r| r.id.as_str())

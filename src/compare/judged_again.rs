@@ -101,7 +101,9 @@ fn conclude(
     } else {
         String::new()
     };
+    let masked_by = known.masked_by.clone().filter(|_| verdict == known.verdict);
     RuleResult {
+        masked_by,
         level,
         source: source.clone(),
         verdict,
@@ -146,6 +148,7 @@ fn observed(known: &RuleResult) -> Verdict {
 
 fn unseen(id: &str, level: Level, source: &Source) -> RuleResult {
     RuleResult {
+        masked_by: None,
         id: id.to_owned(),
         level,
         source: source.clone(),

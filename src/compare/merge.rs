@@ -206,6 +206,7 @@ fn join(known: &mut RuleResult, other: &RuleResult) {
     if rank(other.verdict) < rank(known.verdict) {
         known.verdict = other.verdict;
         known.reason.clone_from(&other.reason);
+        known.masked_by.clone_from(&other.masked_by);
     }
 }
 

@@ -75,6 +75,7 @@ fn rule(id: &str, verdict: Verdict) -> RuleResult {
         Verdict::Pass | Verdict::Fail | Verdict::Waived
     ));
     RuleResult {
+        masked_by: None,
         id: id.into(),
         level: Level::Must,
         source: Source {

@@ -3,6 +3,7 @@
 use super::runner::Stop;
 use super::session::{Callbacks, Session};
 use super::template::wait_of;
+use crate::http::Request;
 use crate::json::{self, Parsed};
 use crate::rulebook::scenario::Step;
 use crate::transport::{Callback, Reply};
@@ -65,20 +66,29 @@ fn view(callback: &Callback) -> (Value, Option<Parsed>) {
         "headers": object(request.headers.iter().map(|(n, v)| (n.to_ascii_lowercase(), v.to_owned())).collect()),
         "answered": callback.answered.status,
     });
-    let mut payload = None;
-    if request.body.is_empty() {
-        return (view, payload);
-    }
-    if request.headers.media_type().as_deref() == Some("application/x-www-form-urlencoded") {
-        let form = object(form_urlencoded::parse(&request.body).into_owned().collect());
-        view["form"] = form.clone();
-        let notes = Vec::new();
-        payload = Some(Parsed { value: form, notes });
-    } else if let Ok(parsed) = json::parse(&request.body, json::Limits::default()) {
-        view["json"] = parsed.value.clone();
-        payload = Some(parsed);
+    let payload = document(request);
+    if let Some(payload) = &payload {
+        let name = if is_form(request) { "form" } else { "json" };
+        view[name] = payload.value.clone();
     }
     (view, payload)
+}
+
+fn is_form(request: &Request) -> bool {
+    request.headers.media_type().as_deref() == Some("application/x-www-form-urlencoded")
+}
+
+/// What a callback carries, where that can be read.
+pub(super) fn document(request: &Request) -> Option<Parsed> {
+    if request.body.is_empty() {
+        return None;
+    }
+    if is_form(request) {
+        let value = object(form_urlencoded::parse(&request.body).into_owned().collect());
+        let notes = Vec::new();
+        return Some(Parsed { value, notes });
+    }
+    json::parse(&request.body, json::Limits::default()).ok()
 }
 
 /// Pairs as an object; a repeated name has a list.

@@ -1,5 +1,9 @@
 //! Links that the target hands out: followed only on the origin they came from.
 
+use crate::json;
+use crate::judge::evidence::{Exchange, Via};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use url::Url;
 
 /// The longest link that is followed.
@@ -25,9 +29,98 @@ pub(super) fn target_of(origin: &str, link: &str) -> Result<String, &'static str
     Ok(parsed[url::Position::BeforePath..url::Position::AfterQuery].to_owned())
 }
 
+/// The latest answer that showed this address, and where.
+pub(super) fn shown_in(exchanges: &[Exchange], url: &str) -> Option<Via> {
+    let shown = |(exchange, seen): (usize, &Exchange)| {
+        let pointer = place_of(seen.document()?, url)?;
+        Some(Via { exchange, pointer })
+    };
+    exchanges.iter().enumerate().rev().find_map(shown)
+}
+
+fn place_of(value: &Value, text: &str) -> Option<String> {
+    let below = |segment: &str, value: &Value| {
+        let rest = place_of(value, text)?;
+        Some(format!("/{}{rest}", json::escape(segment)))
+    };
+    match value {
+        Value::String(held) => (held == text).then(String::new),
+        Value::Array(items) => (0..).zip(items).find_map(|(n, v)| below(&n.to_string(), v)),
+        Value::Object(members) => members.iter().find_map(|(name, v)| below(name, v)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// Links that answers showed, by the address they lead to.
+#[derive(Debug, Default)]
+pub(crate) struct Shown(BTreeMap<String, Via>);
+
+impl Shown {
+    /// Learns the links of an answer from `origin`.
+    pub(crate) fn learn(&mut self, origin: &str, exchange: usize, document: &Value) {
+        let mut links = Vec::new();
+        collect(document, &mut String::new(), &mut links);
+        for (link, pointer) in links {
+            let address = match link.strip_prefix('/') {
+                Some(path) => format!("{origin}/{path}"),
+                None => link.to_owned(),
+            };
+            self.0.insert(address, Via { exchange, pointer });
+        }
+    }
+
+    /// The answer that showed an address last, and where.
+    pub(crate) fn find(&self, address: &str) -> Option<Via> {
+        self.0.get(address).cloned()
+    }
+}
+
+/// Texts that look like an address, each with its place.
+fn collect<'v>(value: &'v Value, at: &mut String, links: &mut Vec<(&'v str, String)>) {
+    let above = at.len();
+    match value {
+        Value::String(text) => {
+            let is_link = ["http://", "https://", "/"];
+            if is_link.iter().any(|start| text.starts_with(start)) {
+                links.push((text, at.clone()));
+            }
+        }
+        Value::Array(items) => {
+            for (n, item) in items.iter().enumerate() {
+                json::push(at, &n.to_string());
+                collect(item, at, links);
+                at.truncate(above);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                json::push(at, name);
+                collect(member, at, links);
+                at.truncate(above);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::target_of;
+    use super::{Shown, target_of};
+    use serde_json::json;
+
+    #[test]
+    fn what_was_shown_last_is_what_is_followed() {
+        let mut shown = Shown::default();
+        shown.learn(
+            "http://h",
+            0,
+            &json!({"url": "http://h/a", "text": "no/link"}),
+        );
+        shown.learn("http://h", 1, &json!({"links": {"x/y": ["/a"]}}));
+        let via = shown.find("http://h/a").unwrap();
+        assert_eq!((via.exchange, via.pointer.as_str()), (1, "/links/x~1y/0"));
+        assert_eq!(shown.find("no/link"), None);
+    }
 
     #[test]
     fn only_links_on_the_same_origin_are_followed() {

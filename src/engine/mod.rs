@@ -6,7 +6,7 @@
 pub(crate) mod body;
 mod callbacks;
 mod derive;
-mod link;
+pub(crate) mod link;
 pub mod plan;
 mod provision;
 mod record;
@@ -16,6 +16,8 @@ pub mod session;
 pub mod sessions;
 pub mod settings;
 mod template;
+#[cfg(test)]
+mod tests;
 pub mod token;
 
 pub use plan::{Partition, Planned, Selection};
@@ -239,6 +241,7 @@ fn ended(
             (Verdict::Inconclusive, why.clone())
         }
         Some(Stop::Interrupted) => (Verdict::Inconclusive, "interrupted".to_owned()),
+        Some(Stop::Masked(rule)) => (Verdict::Inconclusive, format!("masked by {rule}")),
         Some(Stop::Unexpected) => (
             Verdict::Inconclusive,
             "a step was answered against its expectation".to_owned(),

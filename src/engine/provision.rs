@@ -7,6 +7,7 @@ use super::runner::Stop;
 use super::session::Session;
 use super::settings::Settings;
 use super::template::{Scope, TemplateError};
+use crate::judge::evidence::{HookCall, Span};
 use crate::rulebook::scenario::Step;
 use serde_json::{Map, Value, json};
 
@@ -28,7 +29,9 @@ pub(super) fn values(settings: &Settings) -> Value {
 pub(super) fn provide(
     scope: &mut Scope<'_>,
     session: &dyn Session,
+    number: usize,
     step: &Step,
+    calls: &mut Vec<HookCall>,
 ) -> Result<(), Stop> {
     for key in ["flow_sid", "disposable_flow_sid"] {
         let name = format!("${{target.flow.{key}}}");
@@ -39,7 +42,7 @@ pub(super) fn provide(
         if !reads || !matches!(scope.fill_text(&name), Err(TemplateError::Missing(_))) {
             continue;
         }
-        let sid = match made(session)? {
+        let sid = match made(session, number, calls)? {
             Some(sid) => Some(sid),
             None if key == "flow_sid" => listed(session)?,
             None => None,
@@ -54,12 +57,39 @@ pub(super) fn provide(
     Ok(())
 }
 
-fn made(session: &dyn Session) -> Result<Option<String>, Stop> {
+/// Has a person or device do something, and keeps that it was so.
+pub(super) fn hook(
+    session: &dyn Session,
+    step: usize,
+    name: &str,
+    arguments: Value,
+    calls: &mut Vec<HookCall>,
+) -> Result<Value, String> {
+    let began = session.now();
+    let result = session.hook(name, &arguments);
+    calls.push(HookCall {
+        step,
+        name: name.to_owned(),
+        arguments,
+        result: result.clone(),
+        span: Span {
+            began,
+            ended: session.now(),
+        },
+    });
+    result
+}
+
+fn made(
+    session: &dyn Session,
+    step: usize,
+    calls: &mut Vec<HookCall>,
+) -> Result<Option<String>, Stop> {
     if !session.has_hook("create_flow") {
         return Ok(None);
     }
     let failed = |why| Stop::Inconclusive(format!("hook create_flow failed: {why}"));
-    let answer = session.hook("create_flow", &json!({})).map_err(failed)?;
+    let answer = hook(session, step, "create_flow", json!({}), calls).map_err(failed)?;
     let sid = answer
         .get("flow_sid")
         .and_then(Value::as_str)
@@ -68,8 +98,8 @@ fn made(session: &dyn Session) -> Result<Option<String>, Stop> {
         return Err(failed("its result has no flow_sid".to_owned()));
     };
     if session.has_hook("publish_flow") {
-        session
-            .hook("publish_flow", &json!({"flow_sid": sid}))
+        let named = json!({"flow_sid": sid});
+        hook(session, step, "publish_flow", named, calls)
             .map_err(|why| Stop::Inconclusive(format!("hook publish_flow failed: {why}")))?;
     }
     Ok(Some(sid))

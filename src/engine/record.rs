@@ -193,6 +193,7 @@ impl Why {
     fn of(stop: Option<&Stop>) -> Self {
         match stop {
             Some(Stop::NotApplicable(_)) => Self::NotApplicable,
+            Some(Stop::Masked(_)) => Self::Inconclusive,
             Some(Stop::Error(_)) => Self::Error,
             Some(
                 Stop::Inconclusive(_) | Stop::Unexpected | Stop::Interrupted | Stop::Unreachable(_),
@@ -212,6 +213,7 @@ fn conclude(
     }
     let tally = whole.tallies.get(&rule.id).cloned().unwrap_or_default();
     let worst = reasons.and_then(|r| r.iter().next_back());
+    let masked_by = tally.masked_by.first().filter(|_| worst.is_none()).cloned();
     let verdict = if tally.findings > 0 {
         Verdict::Fail
     } else if matches!(rule.level, Level::Open | Level::May) {
@@ -223,12 +225,17 @@ fn conclude(
             Some((Why::NotApplicable, _)) => Verdict::NotApplicable,
             Some((Why::Inconclusive, _)) => Verdict::Inconclusive,
             Some((Why::Error, _)) => Verdict::Error,
+            None if masked_by.is_some() => Verdict::NotApplicable,
             None => Verdict::NotJudged,
         }
     };
     let reason = match verdict {
         Verdict::Inconclusive | Verdict::NotApplicable | Verdict::Error => {
-            worst.map(|(_, why)| why.clone()).unwrap_or_default()
+            let masked = masked_by
+                .as_ref()
+                .map(|broken| format!("masked by {broken}"));
+            let worst = worst.map(|(_, why)| why.clone());
+            worst.or(masked).unwrap_or_default()
         }
         Verdict::NotJudged => "no evidence that it judges came by".to_owned(),
         Verdict::Pass | Verdict::Fail | Verdict::Open | Verdict::Waived => String::new(),
@@ -240,6 +247,7 @@ fn conclude(
         verdict,
         judged: tally.judged,
         findings: tally.findings,
+        masked_by: masked_by.filter(|_| verdict == Verdict::NotApplicable),
         reason,
     }
 }

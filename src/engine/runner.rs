@@ -4,15 +4,17 @@
 
 use super::request::{self, BuildError};
 use super::session::{SendFault, Session};
-use super::template::{Scope, TemplateError, wait_of};
+use super::template::{Origin, Scope, TemplateError, wait_of};
 use super::{body, callbacks, provision, token};
+use crate::clock::Timestamp;
 use crate::http::{Request, Response};
 use crate::json::{self, Parsed};
 use crate::judge::evidence::{
-    Body, Evidence, Exchange, Expectation, Outcome, Payload, Statement, Walk, WalkEnd,
+    Body, Delivery, Event, Evidence, Exchange, Expectation, Missed, Outcome, Payload, Span,
+    Statement, Via, Walk, WalkEnd,
 };
 use crate::judge::{Acceptance, acceptance};
-use crate::rulebook::scenario::{Scenario, Step, Until};
+use crate::rulebook::scenario::{Group, Scenario, Step, Until};
 use crate::rulebook::{Operation, Rulebook, Service};
 use crate::schema::Schemas;
 use serde_json::{Map, Value, json};
@@ -49,6 +51,8 @@ pub enum Stop {
     Unreachable(String),
     /// Our own fault: scenario or configuration.
     Error(String),
+    /// A step needs what a broken rule withholds; the story goes on without it.
+    Masked(String),
 }
 
 /// What came of one scenario.
@@ -82,6 +86,7 @@ pub(crate) fn play(
         evidence: Evidence {
             scenario: scenario.id.clone(),
             configured,
+            alone: session.is_alone(),
             ..Evidence::default()
         },
         step: 0,
@@ -91,6 +96,8 @@ pub(crate) fn play(
         soft_stop: None,
         refused: BTreeSet::new(),
         judged_as: BTreeMap::new(),
+        listeners: Vec::new(),
+        looked: session.now(),
     };
     let matrix: Map<String, Value> = scenario
         .matrix
@@ -136,6 +143,17 @@ struct Runner<'a> {
     refused: BTreeSet<String>,
     /// Kind that the callbacks at a listening address are judged as.
     judged_as: BTreeMap<String, String>,
+    listeners: Vec<Listener>,
+    /// When it was last looked for callbacks.
+    looked: Timestamp,
+}
+
+/// An address of this story.
+struct Listener {
+    name: String,
+    url: String,
+    /// Callbacks that are events already.
+    noted: usize,
 }
 
 /// What a call brought.
@@ -144,7 +162,9 @@ struct Called {
     exchange: usize,
     acceptance: Acceptance,
     value: Arc<Value>,
-    kind: Option<String>,
+    origin: Option<Origin>,
+    /// The rule that a value breaks which it was built of.
+    taint: Option<String>,
 }
 
 impl From<TemplateError> for Stop {
@@ -153,9 +173,8 @@ impl From<TemplateError> for Stop {
             TemplateError::Missing(ref name) if name.starts_with("target.") => {
                 Self::NotApplicable(format!("not configured: {}", configuration_key(name)))
             }
-            TemplateError::Missing(_) | TemplateError::Broken { .. } => {
-                Self::Inconclusive(error.to_string())
-            }
+            TemplateError::Missing(_) => Self::Inconclusive(error.to_string()),
+            TemplateError::Masked { rule, .. } => Self::Masked(rule),
             TemplateError::Malformed(why) => Self::Error(why),
         }
     }
@@ -183,6 +202,7 @@ impl<'a> Runner<'a> {
             return Ok(());
         }
         self.scope.set_now(self.session.now());
+        self.scope.take_taint();
         let outer = self.setup;
         self.setup = outer || step.setup;
         let done = match step.repeat {
@@ -190,18 +210,42 @@ impl<'a> Runner<'a> {
             Some(times) => self.repeatedly(step, times),
         };
         self.setup = outer;
-        done.map_err(|why| match why {
+        match done {
             // What ends early because the run does says nothing about the target.
-            Stop::Inconclusive(_) | Stop::Unreachable(_) if self.is_interrupted() => {
-                Stop::Interrupted
+            Err(Stop::Inconclusive(_) | Stop::Unreachable(_)) if self.is_interrupted() => {
+                Err(Stop::Interrupted)
             }
-            Stop::NotApplicable(_)
-            | Stop::Inconclusive(_)
-            | Stop::Unexpected
-            | Stop::Interrupted
-            | Stop::Unreachable(_)
-            | Stop::Error(_) => why,
-        })
+            Err(Stop::Masked(rule)) => {
+                self.mask(step, &rule);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Leaves a step out because a rule was broken: what it would have brought is missing, and what
+    /// it would have shown is judged by nobody.
+    fn mask(&mut self, step: &Step, rule: &str) {
+        for named in step.rules() {
+            self.evidence.missed.push(Missed::behind(named, rule));
+        }
+        let group = step.r#use.as_deref().and_then(|name| self.group(name).ok());
+        match (&step.r#as, group) {
+            (Some(prefix), _) => self.scope.mask(prefix, rule),
+            (None, Some((_, group))) => {
+                for name in group
+                    .steps
+                    .iter()
+                    .filter_map(|inner| inner.capture.as_ref())
+                {
+                    self.scope.mask(name, rule);
+                }
+            }
+            (None, None) => {}
+        }
+        for name in step.capture.iter().chain(&step.listen) {
+            self.scope.mask(name, rule);
+        }
     }
 
     fn is_interrupted(&self) -> bool {
@@ -231,8 +275,7 @@ impl<'a> Runner<'a> {
             let done = self.once(&single);
             self.scope.set_local("index", before);
             done?;
-            let mut new = self.scope.collect_since(&known);
-            results.extend(new.remove(name));
+            results.extend(self.scope.take_since(&known, name));
         }
         if let Some(name) = &step.capture {
             self.scope.capture(name, Value::Array(results), None);
@@ -258,8 +301,8 @@ impl<'a> Runner<'a> {
         } else if let Some(text) = &step.wait {
             let text = self.scope.fill_text(text)?;
             let wait = text.as_str().and_then(wait_of);
-            self.session
-                .wait(wait.ok_or_else(|| Stop::Error(format!("not a duration: {text}")))?);
+            let wait = wait.ok_or_else(|| Stop::Error(format!("not a duration: {text}")))?;
+            self.pass(wait);
             Ok(())
         } else if let Some(group) = &step.r#use {
             self.use_step(step, group)
@@ -269,15 +312,7 @@ impl<'a> Runner<'a> {
     }
 
     fn use_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
-        let (service, group_name) = match name.split_once('/') {
-            Some((service, group)) => (self.rulebook.services.get(service), group),
-            None => (Some(self.service), name),
-        };
-        let service = service.ok_or_else(|| Stop::Error(format!("no service for group {name}")))?;
-        let group = service
-            .groups
-            .get(group_name)
-            .ok_or_else(|| Stop::Error(format!("no group is named {name}")))?;
+        let (service, group) = self.group(name)?;
         if self.depth >= GROUP_DEPTH_MAX {
             return Err(Stop::Error(format!(
                 "groups are nested too deeply at {name}"
@@ -298,10 +333,21 @@ impl<'a> Runner<'a> {
         self.scope.set_local("with", outer_with);
         done?;
         if let Some(prefix) = &step.r#as {
-            let new = self.scope.collect_since(&known);
-            self.scope.capture(prefix, Value::Object(new), None);
+            self.scope.prefix_since(&known, prefix);
         }
         Ok(())
+    }
+
+    /// A group and the service that it belongs to.
+    fn group(&self, name: &str) -> Result<(&'a Service, &'a Group), Stop> {
+        let (service, group_name) = match name.split_once('/') {
+            Some((service, group)) => (self.rulebook.services.get(service), group),
+            None => (Some(self.service), name),
+        };
+        let service = service.ok_or_else(|| Stop::Error(format!("no service for group {name}")))?;
+        let group = service.groups.get(group_name);
+        let group = group.ok_or_else(|| Stop::Error(format!("no group is named {name}")))?;
+        Ok((service, group))
     }
 
     fn call_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
@@ -317,16 +363,16 @@ impl<'a> Runner<'a> {
                 operation.service
             )));
         }
-        provision::provide(&mut self.scope, self.session, step)?;
+        self.provide(step)?;
         let called = match &step.until {
             Some(until) => self.poll(step, operation, until)?,
             None => self.call(step, operation)?,
         };
         let mut value = Arc::clone(&called.value);
-        let mut kind = called.kind.clone();
+        let mut origin = called.origin.clone();
         if step.walk {
             value = Arc::new(self.walk(step, operation, &called)?);
-            kind = None;
+            origin = None;
         }
         let expected = self.as_expected(step, &called);
         if matches!(called.acceptance, Acceptance::Rejected(_)) {
@@ -348,8 +394,62 @@ impl<'a> Runner<'a> {
         if let Some(name) = &step.capture {
             self.refused.remove(name);
         }
-        self.finish(step, value, kind, Some(called.exchange))?;
+        if let Some(rule) = called.taint {
+            if expected == Err(Stop::Unexpected) {
+                return Err(Stop::Masked(rule));
+            }
+            let named = step.accepted.iter().chain(&step.rejected);
+            let missed = named.map(|named| Missed::behind(named, &rule));
+            self.evidence.missed.extend(missed);
+        }
+        self.finish(step, value, origin, Some(called.exchange))?;
         expected
+    }
+
+    /// Makes what the step reads and nobody has configured.
+    fn provide(&mut self, step: &Step) -> Result<(), Stop> {
+        let mut hooks = Vec::new();
+        let done = provision::provide(&mut self.scope, self.session, self.step, step, &mut hooks);
+        self.evidence
+            .events
+            .extend(hooks.into_iter().map(Event::Hook));
+        done
+    }
+
+    /// Lets time pass.
+    fn pass(&mut self, time: Duration) {
+        self.session.wait(time);
+        self.evidence.events.push(Event::Passed(time));
+        self.note_deliveries();
+    }
+
+    /// Makes events of the callbacks that came since it was last looked.
+    fn note_deliveries(&mut self) {
+        let now = self.session.now();
+        let span = Span {
+            began: self.looked,
+            ended: now,
+        };
+        self.looked = now;
+        let Some(callbacks) = self.session.callbacks() else {
+            return;
+        };
+        for listener in &mut self.listeners {
+            let came = callbacks.sink.callbacks(&callbacks.name_of(&listener.name));
+            for callback in came.iter().skip(listener.noted) {
+                let delivery = Delivery {
+                    step: self.step,
+                    listener: listener.name.clone(),
+                    subscription: subscription(&self.evidence, &listener.url),
+                    request: callback.request.clone(),
+                    document: callbacks::document(&callback.request).map(|p| Arc::new(p.value)),
+                    answered: callback.answered.status,
+                    span,
+                };
+                self.evidence.events.push(Event::Delivery(delivery));
+            }
+            listener.noted = came.len();
+        }
     }
 
     fn operation(&self, name: &str) -> Result<&'a Operation, Stop> {
@@ -362,6 +462,7 @@ impl<'a> Runner<'a> {
 
     fn call(&mut self, step: &Step, operation: &Operation) -> Result<Called, Stop> {
         let with = self.scope.fill_map(&step.with)?;
+        let taint = self.scope.take_taint();
         let settings = self.session.settings();
         let target = &settings.targets[&operation.service];
         let mut built = request::build(operation, target, &with, step.credentials)?;
@@ -369,6 +470,8 @@ impl<'a> Runner<'a> {
         built.request.target = format!("{prefix}{}", built.request.target);
         let own_rule = format!("{}/{}", operation.service, operation.id);
         let expectation = match (&step.rejected, &step.accepted) {
+            // What is built of a broken value may be refused.
+            _ if taint.is_some() => Expectation::Either,
             (Some(rule), _) => Expectation::Rejected(rule.clone()),
             (None, Some(rule)) => Expectation::Accepted(rule.clone()),
             (None, None) if step.either => Expectation::Either,
@@ -387,11 +490,24 @@ impl<'a> Runner<'a> {
                 detail: String::new(),
             },
             expectation,
-            at: self.session.now(),
+            span: Span::at(self.session.now()),
+            via: None,
+            is_attempt: false,
             setup: self.setup,
             request: built.request,
         };
-        self.exchange(exchange, operation)
+        let called = self.exchange(exchange, operation)?;
+        Ok(Called { taint, ..called })
+    }
+
+    /// Keeps an exchange that has just ended.
+    fn keep(&mut self, mut exchange: Exchange) -> usize {
+        exchange.span.ended = self.session.now();
+        let index = self.evidence.exchanges.len();
+        self.evidence.exchanges.push(exchange);
+        self.evidence.events.push(Event::Exchange(index));
+        self.note_deliveries();
+        index
     }
 
     /// Sends, and keeps what came of it.
@@ -413,8 +529,9 @@ impl<'a> Runner<'a> {
             Acceptance::Rejected(_) => operation.error.clone(),
             Acceptance::Inconclusive(_) => None,
         };
-        let index = self.evidence.exchanges.len();
-        self.evidence.exchanges.push(exchange);
+        let sent = exchange.sent.clone();
+        let origin = kind.map(|kind| Origin { kind, sent });
+        let index = self.keep(exchange);
         if unreachable {
             return Err(Stop::Unreachable(detail.unwrap_or_default()));
         }
@@ -422,7 +539,8 @@ impl<'a> Runner<'a> {
             exchange: index,
             acceptance,
             value,
-            kind,
+            origin,
+            taint: None,
         })
     }
 
@@ -468,7 +586,8 @@ impl<'a> Runner<'a> {
             if arrived || waited >= within || self.is_interrupted() {
                 return Ok(called);
             }
-            self.session.wait(every);
+            self.evidence.exchanges[called.exchange].is_attempt = true;
+            self.pass(every);
             waited += every;
         }
     }
@@ -519,7 +638,8 @@ impl<'a> Runner<'a> {
                     WalkEnd::Cut(format!("paging cap reached: {so_far}"))
                 };
             }
-            let previous = &self.evidence.exchanges[pages[pages.len() - 1]];
+            let shown_by = pages[pages.len() - 1];
+            let previous = &self.evidence.exchanges[shown_by];
             let target = match super::link::target_of(&previous.base, &next) {
                 Ok(target) => target,
                 Err(why) => break WalkEnd::Unfollowable(format!("{short}: {why}")),
@@ -529,7 +649,11 @@ impl<'a> Runner<'a> {
             exchange
                 .sent
                 .extend(page_parameters(operation, &exchange.request));
-            exchange.at = self.session.now();
+            exchange.span = Span::at(self.session.now());
+            exchange.via = Some(Via {
+                exchange: shown_by,
+                pointer: "/meta/next_page_url".to_owned(),
+            });
             if let Some(token) = operation.parameters.iter().find(|p| p.name == "PageToken") {
                 exchange.expectation = Expectation::Accepted(token.rule.clone());
             }
@@ -599,6 +723,11 @@ impl<'a> Runner<'a> {
     fn get_step(&mut self, step: &Step, url: &str) -> Result<(), Stop> {
         let url = self.scope.fill_text(url)?;
         let url = url.as_str().unwrap_or_default().to_owned();
+        let masked = self.scope.take_taint();
+        let inconclusive = |why: String| match &masked {
+            Some(rule) => Stop::Masked(rule.clone()),
+            None => Stop::Inconclusive(why),
+        };
         let settings = self.session.settings();
         let name = self.service.name.clone();
         let target = settings
@@ -606,16 +735,20 @@ impl<'a> Runner<'a> {
             .get(&name)
             .ok_or_else(|| Stop::NotApplicable(format!("service {name} is not targeted")))?;
         let (origin, _) = split_url(&target.url);
-        let path = super::link::target_of(origin, &url).map_err(|why| {
-            Stop::Inconclusive(format!("{}: {why}", crate::text::excerpt(&url, 200)))
-        })?;
+        let path = super::link::target_of(origin, &url)
+            .map_err(|why| inconclusive(format!("{}: {why}", crate::text::excerpt(&url, 200))))?;
         let mut request = Request::new("GET", path);
         request::authorize(target, step.credentials, &mut request)?;
+        let found = self.recognise(origin, &request);
+        let (service, operation, sent) = match &found {
+            Some((operation, sent)) => (&operation.service, operation.id.clone(), sent.clone()),
+            None => (&name, String::new(), BTreeMap::new()),
+        };
         let mut exchange = Exchange {
             step: self.step,
-            service: name.clone(),
-            operation: String::new(),
-            sent: std::collections::BTreeMap::new(),
+            service: service.clone(),
+            operation,
+            sent,
             credentials: step.credentials,
             base: origin.to_owned(),
             credentials_hint: request::curl_credentials(target, step.credentials),
@@ -624,46 +757,76 @@ impl<'a> Runner<'a> {
                 detail: String::new(),
             },
             expectation: Expectation::Either,
-            at: self.session.now(),
+            span: Span::at(self.session.now()),
+            via: super::link::shown_in(&self.evidence.exchanges, &url),
+            is_attempt: false,
             setup: self.setup,
             request,
         };
-        let result = match self.session.send(&name, &exchange.request) {
+        let answer = self.session.send(&name, &exchange.request);
+        match answer.and_then(|response| self.within_budget(response)) {
             Ok(response) => {
                 let view = body::view(&response);
-                exchange.outcome = Outcome::Answered {
-                    response,
-                    body: Body::Empty,
+                exchange.outcome = match found {
+                    Some((operation, _)) => outcome(Ok(response), operation, self.rulebook),
+                    // A file: what the step shows of it is all that is read.
+                    None => Outcome::Answered {
+                        response: kept(response),
+                        body: Body::Empty,
+                    },
                 };
-                view
+                let index = self.keep(exchange);
+                self.finish(step, view, None, Some(index))
             }
             Err(fault) => {
+                let why = format!("{}: {}", fault.cause, fault.detail);
                 exchange.outcome = Outcome::Fault {
-                    cause: fault.cause.clone(),
-                    detail: fault.detail.clone(),
+                    cause: fault.cause,
+                    detail: fault.detail,
                 };
-                self.evidence.exchanges.push(exchange);
-                return Err(Stop::Inconclusive(format!(
-                    "{}: {}",
-                    fault.cause, fault.detail
-                )));
+                self.keep(exchange);
+                Err(inconclusive(why))
             }
-        };
-        self.evidence.exchanges.push(exchange);
-        let index = self.evidence.exchanges.len() - 1;
-        self.finish(step, result, None, Some(index))
+        }
+    }
+
+    /// The operation that a request to this origin belongs to, with its parameters.
+    fn recognise(
+        &self,
+        origin: &str,
+        request: &Request,
+    ) -> Option<(&'a Operation, BTreeMap<String, Value>)> {
+        let targets = &self.session.settings().targets;
+        let found = targets.iter().filter_map(|(service, target)| {
+            let (home, prefix) = split_url(&target.url);
+            let path = request.path().strip_prefix(prefix);
+            let path = path.filter(|path| home == origin && path.starts_with('/'))?;
+            let operations = self.rulebook.services.get(service)?.operations.values();
+            let found = request::recognise(operations, request, path, &target.values)?;
+            Some((prefix.len(), found))
+        });
+        found
+            .max_by_key(|(prefix, _)| *prefix)
+            .map(|(_, found)| found)
     }
 
     fn hook_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
         if !self.session.has_hook(name) {
             return Err(Stop::NotApplicable(format!("hook missing: {name}")));
         }
-        provision::provide(&mut self.scope, self.session, step)?;
+        self.provide(step)?;
         let arguments = Value::Object(self.scope.fill_map(&step.with)?);
-        let result = self
-            .session
-            .hook(name, &arguments)
-            .map_err(|why| Stop::Inconclusive(format!("hook {name} failed: {why}")))?;
+        let taint = self.scope.take_taint();
+        let mut hooks = Vec::new();
+        let done = provision::hook(self.session, self.step, name, arguments, &mut hooks);
+        self.evidence
+            .events
+            .extend(hooks.into_iter().map(Event::Hook));
+        self.note_deliveries();
+        let result = done.map_err(|why| match taint {
+            Some(rule) => Stop::Masked(rule),
+            None => Stop::Inconclusive(format!("hook {name} failed: {why}")),
+        })?;
         if name == "collect_events" {
             self.collect_events(&result);
         }
@@ -698,6 +861,15 @@ impl<'a> Runner<'a> {
             .callbacks()
             .ok_or_else(|| Stop::NotApplicable("no callback listener is configured".to_owned()))?;
         let result = callbacks::listen(callbacks, name, step)?;
+        let url = result["url"].as_str().unwrap_or_default().to_owned();
+        match self.listeners.iter_mut().find(|known| known.name == name) {
+            Some(known) => known.url = url,
+            None => self.listeners.push(Listener {
+                noted: callbacks.sink.callbacks(&callbacks.name_of(name)).len(),
+                name: name.to_owned(),
+                url,
+            }),
+        }
         if let Some(kind) = &step.judge {
             self.judged_as.insert(name.to_owned(), kind.clone());
         }
@@ -710,7 +882,12 @@ impl<'a> Runner<'a> {
             .session
             .callbacks()
             .ok_or_else(|| Stop::NotApplicable("no callback listener is configured".to_owned()))?;
+        let waiting = self.session.now();
         let (result, payloads) = callbacks::wait_for(callbacks, self.session, name, step)?;
+        let waited = self.session.now().duration_since(waiting);
+        let waited = Duration::try_from(waited).unwrap_or_default();
+        self.evidence.events.push(Event::Passed(waited));
+        self.note_deliveries();
         if let Some(kind) = self.judged_as.get(name) {
             let step = self.step;
             for Parsed { mut value, notes } in payloads {
@@ -730,7 +907,7 @@ impl<'a> Runner<'a> {
         &mut self,
         step: &Step,
         value: impl Into<Arc<Value>>,
-        kind: Option<String>,
+        origin: Option<Origin>,
         exchange: Option<usize>,
     ) -> Result<(), Stop> {
         // A wait that was cut short shows nothing of what would have come.
@@ -739,10 +916,24 @@ impl<'a> Runner<'a> {
         }
         let result: Arc<Value> = value.into();
         if let Some(name) = &step.capture {
-            self.scope.capture(name, Value::clone(&result), kind);
+            self.scope.capture(name, Value::clone(&result), origin);
         }
         for expect in &step.expect {
-            match self.fill_expect(expect) {
+            let filled = self.fill_expect(expect);
+            // What a broken value would be compared with was not promised.
+            let filled = match (self.scope.take_taint(), filled) {
+                (Some(rule), Ok(_)) => {
+                    let name = expect.rule.clone();
+                    Err(TemplateError::Masked { name, rule })
+                }
+                (_, filled) => filled,
+            };
+            match filled {
+                Err(TemplateError::Masked { rule, .. }) => {
+                    self.evidence
+                        .missed
+                        .push(Missed::behind(&expect.rule, &rule));
+                }
                 Ok(expect) => self.evidence.statements.push(Statement {
                     expect,
                     result: Arc::clone(&result),
@@ -750,9 +941,8 @@ impl<'a> Runner<'a> {
                     exchange,
                 }),
                 Err(error) => {
-                    self.evidence
-                        .missed
-                        .push((expect.rule.clone(), error.to_string()));
+                    let missed = Missed::because(&expect.rule, error.to_string());
+                    self.evidence.missed.push(missed);
                     self.soft_stop.get_or_insert(Stop::from(error));
                 }
             }
@@ -799,27 +989,30 @@ impl<'a> Runner<'a> {
 
     /// Rules that the rest of the story would have judged.
     fn miss(&mut self, rest: &[Step], why: &Stop) {
-        let reason = match why {
-            Stop::NotApplicable(why)
-            | Stop::Inconclusive(why)
-            | Stop::Unreachable(why)
-            | Stop::Error(why) => why.clone(),
-            Stop::Unexpected => "an earlier step went wrong".to_owned(),
-            Stop::Interrupted => "interrupted".to_owned(),
+        let accused = self.evidence.exchanges.last().map(|e| &e.expectation);
+        let missed: Box<dyn Fn(&String) -> Missed> = match (why, accused) {
+            (Stop::Unexpected, Some(Expectation::Accepted(rule))) => {
+                let rule = rule.clone();
+                Box::new(move |named| Missed::behind(named, &rule))
+            }
+            (Stop::Unexpected, _) => {
+                Box::new(|named| Missed::because(named, "an earlier step went wrong"))
+            }
+            (Stop::Interrupted, _) => Box::new(|named| Missed::because(named, "interrupted")),
+            (Stop::Masked(rule), _) => Box::new(move |named| Missed::behind(named, rule)),
+            (
+                Stop::NotApplicable(why)
+                | Stop::Inconclusive(why)
+                | Stop::Unreachable(why)
+                | Stop::Error(why),
+                _,
+            ) => Box::new(move |named| Missed::because(named, why)),
         };
         for (offset, step) in rest.iter().enumerate() {
-            let current = offset == 0;
-            let rules = step
-                .expect
-                .iter()
-                .map(|e| &e.rule)
-                .chain(&step.accepted)
-                .chain(&step.rejected);
-            for rule in rules {
-                // The step that was answered against its expectation has been judged already.
-                if !(current && *why == Stop::Unexpected) {
-                    self.evidence.missed.push((rule.clone(), reason.clone()));
-                }
+            // The step that was answered against its expectation has been judged already.
+            if offset > 0 || *why != Stop::Unexpected {
+                let rules = step.rules().map(|named| missed(named));
+                self.evidence.missed.extend(rules);
             }
         }
     }
@@ -831,17 +1024,16 @@ fn outcome(
     rulebook: &Rulebook,
 ) -> Outcome {
     match answer {
-        Ok(mut response) => {
+        Ok(response) => {
             let kind = operation
                 .response
                 .as_deref()
                 .and_then(|k| rulebook.kinds.get(k));
             let body = body::receive(&response, operation, kind);
-            if response.body.len() > BODY_EXCERPT_BYTES {
-                response.body.truncate(BODY_EXCERPT_BYTES);
-                response.body.shrink_to_fit();
+            Outcome::Answered {
+                response: kept(response),
+                body,
             }
-            Outcome::Answered { response, body }
         }
         Err(fault) => Outcome::Fault {
             cause: fault.cause,
@@ -856,6 +1048,29 @@ fn configuration_key(name: &str) -> String {
         || format!("targets.{}", name.trim_start_matches("target.")),
         |key| format!("people.{key}"),
     )
+}
+
+/// An answer as far as it is kept beside what was read of it.
+fn kept(mut response: Response) -> Response {
+    if response.body.len() > BODY_EXCERPT_BYTES {
+        response.body.truncate(BODY_EXCERPT_BYTES);
+        response.body.shrink_to_fit();
+    }
+    response
+}
+
+/// The event that told the target of an address: the last one that sent it.
+fn subscription(evidence: &Evidence, url: &str) -> Option<usize> {
+    let holds = |value: &Value| match value {
+        Value::String(text) => text.starts_with(url),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::Array(_) | Value::Object(_) => value.to_string().contains(url),
+    };
+    evidence.events.iter().rposition(|event| match event {
+        Event::Exchange(index) => evidence.exchanges[*index].sent.values().any(holds),
+        Event::Hook(call) => holds(&call.arguments),
+        Event::Delivery(_) | Event::Passed(_) => false,
+    })
 }
 
 /// The same request before anything came of it; what did may be large.
@@ -874,7 +1089,9 @@ fn unanswered(exchange: &Exchange) -> Exchange {
         expectation: exchange.expectation.clone(),
         step: exchange.step,
         credentials: exchange.credentials,
-        at: exchange.at,
+        span: exchange.span,
+        via: None,
+        is_attempt: false,
         setup: exchange.setup,
     }
 }

@@ -29,6 +29,11 @@ pub trait Session {
     /// The time on the target's clock, as far as it is known.
     fn now(&self) -> Timestamp;
 
+    /// Whether nobody else acts on this world.
+    fn is_alone(&self) -> bool {
+        false
+    }
+
     /// Where callbacks arrive.
     fn callbacks(&self) -> Option<&Callbacks>;
 

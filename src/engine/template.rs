@@ -3,12 +3,12 @@
 
 use crate::clock::{self, Timestamp};
 use crate::judge::payload;
-use crate::rulebook::Rulebook;
+use crate::rulebook::{Rulebook, kebab};
 use crate::schema::Schemas;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Names that a scenario can read.
@@ -24,15 +24,29 @@ pub(super) struct Scope<'a> {
     /// `with`, `matrix`, `index`.
     local: BTreeMap<String, Value>,
     now: Timestamp,
+    /// What could not be captured because a rule was broken, and which one.
+    masked: BTreeMap<String, String>,
+    /// The rule that a value breaks that was filled in all the same; see [`Scope::take_taint`].
+    taint: RefCell<Option<String>>,
 }
 
 /// A result kept under a name.
 #[derive(Debug)]
 struct Captured {
     value: Value,
-    /// The kind it is judged as, where it is an answer.
-    kind: Option<String>,
-    broken: OnceCell<Vec<String>>,
+    /// What it is judged as, where it is an answer.
+    origin: Option<Origin>,
+    /// Where it breaks rules of its own, and which.
+    broken: OnceCell<Vec<(String, String)>>,
+}
+
+/// The answer that a result came as.
+#[derive(Clone, Debug)]
+pub(super) struct Origin {
+    /// The kind it is judged as.
+    pub(super) kind: String,
+    /// Parameters that were sent for it.
+    pub(super) sent: BTreeMap<String, Value>,
 }
 
 /// Why a text could not be filled in.
@@ -41,11 +55,13 @@ pub enum TemplateError {
     /// The name or field is not there.
     #[error("`${{{0}}}` has no value")]
     Missing(String),
-    /// The value broke a rule of its own, so nothing may be built on it.
-    #[error("`${{{name}}}` breaks a rule of its own")]
-    Broken {
+    /// It broke a rule of its own, and there is no other way to it.
+    #[error("`${{{name}}}` has no value: masked by {rule}")]
+    Masked {
         /// What was asked for.
         name: String,
+        /// The rule.
+        rule: String,
     },
     /// A made value is not well-formed.
     #[error("{0}")]
@@ -68,7 +84,21 @@ impl<'a> Scope<'a> {
             captured: BTreeMap::new(),
             local: BTreeMap::new(),
             now: Timestamp::UNIX_EPOCH,
+            masked: BTreeMap::new(),
+            taint: RefCell::default(),
         }
+    }
+
+    /// Says that a capture is missing because a rule was broken.
+    pub(super) fn mask(&mut self, name: &str, rule: &str) {
+        self.captured.remove(name);
+        self.masked.insert(name.to_owned(), rule.to_owned());
+    }
+
+    /// The rule that a value breaks which was filled in since this was last asked: whether what was
+    /// built of it is refused says nothing.
+    pub(super) fn take_taint(&self) -> Option<String> {
+        self.taint.take()
     }
 
     /// Sets what `${now}` is.
@@ -89,38 +119,46 @@ impl<'a> Scope<'a> {
         self.target[service][key] = value;
     }
 
-    /// Keeps a result; `kind` says what it is judged as.
-    pub(super) fn capture(&mut self, name: &str, value: Value, kind: Option<String>) {
-        self.captured.insert(
-            name.to_owned(),
-            Captured {
-                value,
-                kind,
-                broken: OnceCell::new(),
-            },
-        );
+    /// Keeps a result; `origin` says what it is judged as.
+    pub(super) fn capture(&mut self, name: &str, value: Value, origin: Option<Origin>) {
+        self.masked.remove(name);
+        let broken = OnceCell::new();
+        let captured = Captured {
+            value,
+            origin,
+            broken,
+        };
+        self.captured.insert(name.to_owned(), captured);
     }
 
-    /// Names captured so far.
-    pub(super) fn captures(&self) -> Vec<String> {
-        self.captured.keys().cloned().collect()
-    }
-
-    /// Takes captures out that were not there before, as one object.
-    pub(super) fn collect_since(&mut self, before: &[String]) -> Map<String, Value> {
-        let new: Vec<String> = self
-            .captured
+    /// Names captured or missing so far.
+    pub(super) fn captures(&self) -> BTreeSet<String> {
+        self.captured
             .keys()
-            .filter(|name| !before.contains(name))
+            .chain(self.masked.keys())
             .cloned()
-            .collect();
-        let mut object = Map::new();
-        for name in new {
-            if let Some(captured) = self.captured.remove(&name) {
-                object.insert(name, captured.value);
+            .collect()
+    }
+
+    /// Takes the capture of that name out, where it was not there before.
+    pub(super) fn take_since(&mut self, before: &BTreeSet<String>, name: &str) -> Option<Value> {
+        (!before.contains(name))
+            .then(|| self.captured.remove(name))
+            .flatten()
+            .map(|captured| captured.value)
+    }
+
+    /// Puts what was not there before under a prefix: `channel` becomes `prefix.channel`.
+    pub(super) fn prefix_since(&mut self, before: &BTreeSet<String>, prefix: &str) {
+        for name in self.captures().difference(before) {
+            let longer = format!("{prefix}.{name}");
+            if let Some(captured) = self.captured.remove(name) {
+                self.captured.insert(longer.clone(), captured);
+            }
+            if let Some(rule) = self.masked.remove(name) {
+                self.masked.insert(longer, rule);
             }
         }
-        object
     }
 
     /// Fills in a value: texts are interpolated, made values are made, the rest is copied.
@@ -224,13 +262,7 @@ impl<'a> Scope<'a> {
     fn lookup(&self, name: &str) -> Result<Value, TemplateError> {
         let missing = || TemplateError::Missing(name.to_owned());
         let (root, path) = name.split_once('.').unwrap_or((name, ""));
-        let pointer = path
-            .split('.')
-            .filter(|s| !s.is_empty())
-            .fold(String::new(), |mut p, s| {
-                crate::json::push(&mut p, s);
-                p
-            });
+        let pointer = pointer_of(path);
         match root {
             "unique" => return Ok(Value::String(self.unique(path))),
             "now" => return Ok(Value::String(clock::iso_seconds(self.now))),
@@ -247,35 +279,64 @@ impl<'a> Scope<'a> {
         if let Some(value) = self.local.get(root) {
             return value.pointer(&pointer).cloned().ok_or_else(missing);
         }
-        let captured = self.captured.get(root).ok_or_else(missing)?;
-        if self.is_broken(captured, &pointer) {
-            return Err(TemplateError::Broken {
-                name: name.to_owned(),
-            });
-        }
-        captured
-            .value
-            .pointer(&pointer)
-            .cloned()
-            .ok_or_else(missing)
+        let Some((captured, pointer)) = self.captured(name) else {
+            return Err(self.masked_or_missing(name));
+        };
+        let value = captured.value.pointer(&pointer);
+        let Some(rule) = self.broken(captured, &pointer) else {
+            return value.cloned().ok_or_else(|| self.masked_or_missing(name));
+        };
+        // What broke its shape may lead to its thing all the same; else it may be known otherwise.
+        let value = value.filter(|v| is_usable(v)).cloned();
+        let value = value.or_else(|| captured.known_otherwise(&pointer));
+        self.taint.borrow_mut().get_or_insert_with(|| rule.clone());
+        value.ok_or_else(|| TemplateError::Masked {
+            name: name.to_owned(),
+            rule,
+        })
     }
 
-    /// Whether the value at `pointer` breaks a rule of its own; judged when first asked for.
-    fn is_broken(&self, captured: &Captured, pointer: &str) -> bool {
-        let Some(kind) = &captured.kind else {
-            return false;
-        };
+    /// The capture with the longest name that this one begins with, and where in it.
+    fn captured(&self, name: &str) -> Option<(&Captured, String)> {
+        let ends = name.rmatch_indices('.').map(|(at, _)| at);
+        std::iter::once(name.len()).chain(ends).find_map(|end| {
+            let captured = self.captured.get(&name[..end])?;
+            Some((captured, pointer_of(&name[end..])))
+        })
+    }
+
+    fn masked_or_missing(&self, name: &str) -> TemplateError {
+        let ends = name.match_indices('.').map(|(at, _)| at);
+        let starts = ends.chain([name.len()]).map(|end| &name[..end]);
+        let rule = starts.filter_map(|start| self.masked.get(start)).next();
+        let name = name.to_owned();
+        match rule.cloned() {
+            Some(rule) => TemplateError::Masked { name, rule },
+            None => TemplateError::Missing(name),
+        }
+    }
+
+    /// The rule that the value at `pointer` breaks; judged when first asked for.
+    fn broken(&self, captured: &Captured, pointer: &str) -> Option<String> {
+        let origin = captured.origin.as_ref()?;
         let broken = captured.broken.get_or_init(|| {
-            payload::judge_payload(self.rulebook, self.schemas, kind, &captured.value)
+            payload::judge_payload(self.rulebook, self.schemas, &origin.kind, &captured.value)
                 .violations
                 .into_iter()
                 .filter(|v| v.level == crate::verdict::Level::Must)
-                .map(|v| v.pointer)
+                .map(|v| (v.pointer, v.rule))
                 .collect()
         });
         broken
             .iter()
-            .any(|b| pointer == b || (!b.is_empty() && pointer.starts_with(&format!("{b}/"))))
+            .find(|(at, _)| {
+                pointer == at
+                    || (!at.is_empty()
+                        && pointer
+                            .strip_prefix(at.as_str())
+                            .is_some_and(|rest| rest.starts_with('/')))
+            })
+            .map(|(_, rule)| rule.clone())
     }
 
     /// A word that no other scenario, run or seed makes; the same each time within a scenario.
@@ -284,6 +345,41 @@ impl<'a> Scope<'a> {
         let tail: String = digest.iter().take(5).map(|b| format!("{b:02x}")).collect();
         format!("{name}-{tail}")
     }
+}
+
+impl Captured {
+    /// What must stand at `pointer`, by its thing's address or by what was sent for it.
+    fn known_otherwise(&self, pointer: &str) -> Option<Value> {
+        let (above, field) = pointer.rsplit_once('/')?;
+        if field == "sid" {
+            let url = self.value.pointer(&format!("{above}/url"))?.as_str()?;
+            let path = url.split(['?', '#']).next()?.trim_end_matches('/');
+            let (_, last) = path.rsplit_once('/')?;
+            return (!last.is_empty()).then(|| Value::from(crate::http::percent_decode(last)));
+        }
+        let sent = &self.origin.as_ref()?.sent;
+        let same = |name: &str| kebab(name).replace('-', "_") == field;
+        let (_, value) = sent.iter().find(|(name, _)| same(name))?;
+        (above.is_empty() && is_usable(value)).then(|| value.clone())
+    }
+}
+
+/// Whether a request can name a thing by it.
+fn is_usable(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.is_empty(),
+        Value::Number(_) | Value::Bool(_) => true,
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+/// `.field.0` as a pointer.
+fn pointer_of(path: &str) -> String {
+    let mut pointer = String::new();
+    for segment in path.split('.').filter(|s| !s.is_empty()) {
+        crate::json::push(&mut pointer, segment);
+    }
+    pointer
 }
 
 /// A duration as scenarios and configurations write it: `500ms`, `3s`, `-1s`, `10m`, `1h`.

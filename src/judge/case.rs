@@ -83,6 +83,8 @@ pub struct Tally {
     pub findings: usize,
     /// Why it was inconclusive at times.
     pub inconclusive: BTreeSet<String>,
+    /// Rules that were broken where this one would have been judged.
+    pub masked_by: BTreeSet<String>,
 }
 
 /// A finding's own part; the case fills in the rest.
@@ -385,6 +387,12 @@ impl Judgement {
         tally.inconclusive.insert(why.to_owned());
     }
 
+    /// Records that a rule could not be judged because another one was broken.
+    pub fn masked(&mut self, rule: &str, broken: &str) {
+        let tally = self.tallies.entry(rule.to_owned()).or_default();
+        tally.masked_by.insert(broken.to_owned());
+    }
+
     /// Records a finding.
     pub fn add(&mut self, finding: Finding) {
         if self.is_told(&finding.rule) {
@@ -423,6 +431,7 @@ impl Judgement {
             mine.judged += tally.judged;
             mine.findings += tally.findings;
             mine.inconclusive.extend(tally.inconclusive);
+            mine.masked_by.extend(tally.masked_by);
         }
         self.findings.extend(other.findings);
         for (point, seen) in other.observed {

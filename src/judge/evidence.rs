@@ -9,6 +9,7 @@ use crate::rulebook::scenario::{Credentials, Expect};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What one story left behind, in the order it happened.
 #[derive(Clone, Debug, Default)]
@@ -27,8 +28,88 @@ pub struct Evidence {
     pub configured: Value,
     /// The time on the target's clock when the last payload came, as far as it is known.
     pub now: Option<Timestamp>,
-    /// Rules that this story would have judged had it got that far, each with the reason.
-    pub missed: Vec<(String, String)>,
+    /// Rules that this story would have judged had it got that far.
+    pub missed: Vec<Missed>,
+    /// All that happened, in the order in which it ended.
+    pub events: Vec<Event>,
+    /// Whether nobody else acts on the target meanwhile.
+    pub alone: bool,
+}
+
+/// A rule that would have been judged, and why it was not.
+#[derive(Clone, Debug)]
+pub struct Missed {
+    /// The rule.
+    pub rule: String,
+    /// Why, for a person.
+    pub why: String,
+    /// The rule that was broken, where that is why.
+    pub masked_by: Option<String>,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A request and what came of it: an index into the exchanges.
+    Exchange(usize),
+    /// A person or device did something.
+    Hook(HookCall),
+    /// A callback came.
+    Delivery(Delivery),
+    /// Time went by.
+    Passed(Duration),
+}
+
+/// From when to when something took, on the target's clock as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// When it began.
+    pub began: Timestamp,
+    /// When it had ended for certain.
+    pub ended: Timestamp,
+}
+
+/// The link that an exchange followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Via {
+    /// Index of the exchange whose answer showed it.
+    pub exchange: usize,
+    /// Where it stood there.
+    pub pointer: String,
+}
+
+/// What a person or device was asked to do.
+#[derive(Clone, Debug)]
+pub struct HookCall {
+    /// The step, counted from 1.
+    pub step: usize,
+    /// The hook.
+    pub name: String,
+    /// What it was given.
+    pub arguments: Value,
+    /// What came of it, or why nothing did.
+    pub result: Result<Value, String>,
+    /// When.
+    pub span: Span,
+}
+
+/// A callback that came to one of the story's addresses.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// The step during which it came, counted from 1.
+    pub step: usize,
+    /// The name that the story gave the address.
+    pub listener: String,
+    /// Index of the event that named the address to the target: an exchange or a hook.
+    pub subscription: Option<usize>,
+    /// As it came; its target is `/` and the query.
+    pub request: Request,
+    /// What it carried, where that can be read.
+    pub document: Option<Arc<Value>>,
+    /// The status it was answered with.
+    pub answered: u16,
+    /// From the last moment at which it had not come to its arrival.
+    pub span: Span,
 }
 
 /// One request and what came of it.
@@ -52,8 +133,12 @@ pub struct Exchange {
     pub outcome: Outcome,
     /// Who is accused when it is refused or accepted.
     pub expectation: Expectation,
-    /// When it was sent, on the target's clock as far as it is known.
-    pub at: Timestamp,
+    /// From when it was sent to when its answer was there.
+    pub span: Span,
+    /// The link it followed; nothing where the request was built from parameters.
+    pub via: Option<Via>,
+    /// Whether it is a try of a poll that did not show yet what was waited for.
+    pub is_attempt: bool,
     /// How a person passes these credentials to curl: `-u "$NAME:$PASSWORD"`; empty: as sent.
     pub credentials_hint: String,
     /// Whether a person or step broke the ground for it: its failure accuses nobody.
@@ -160,6 +245,56 @@ pub enum WalkEnd {
     Unfollowable(String),
     /// A page could not be had, and why; judged as an exchange.
     Broken(String),
+}
+
+impl Span {
+    /// A span of which nothing is known: before and after nothing.
+    pub const UNKNOWN: Self = Self {
+        began: Timestamp::MIN,
+        ended: Timestamp::MAX,
+    };
+
+    /// No time at all.
+    pub const fn at(instant: Timestamp) -> Self {
+        Self {
+            began: instant,
+            ended: instant,
+        }
+    }
+
+    /// Whether this had ended when the other began. Of two that overlap, neither is before the other.
+    pub fn is_before(&self, other: &Self) -> bool {
+        self.ended <= other.began
+    }
+}
+
+impl Missed {
+    /// A rule that was not judged for that reason.
+    pub fn because(rule: &str, why: impl Into<String>) -> Self {
+        Self {
+            rule: rule.to_owned(),
+            why: why.into(),
+            masked_by: None,
+        }
+    }
+
+    /// A rule that was not judged because another one was broken.
+    pub fn behind(rule: &str, broken: &str) -> Self {
+        Self {
+            rule: rule.to_owned(),
+            why: format!("masked by {broken}"),
+            masked_by: Some(broken.to_owned()),
+        }
+    }
+}
+
+impl Evidence {
+    /// Exchanges as events, where they are all that happened.
+    pub fn in_order_of_their_ends(exchanges: &[Exchange]) -> Vec<Event> {
+        let mut order: Vec<usize> = (0..exchanges.len()).collect();
+        order.sort_by_key(|&index| exchanges[index].span.ended);
+        order.into_iter().map(Event::Exchange).collect()
+    }
 }
 
 impl Exchange {

@@ -56,8 +56,11 @@ pub fn judge(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Jud
         }
     }
     observe::observe(&case, &mut judgement);
-    for (rule, why) in &evidence.missed {
-        judgement.inconclusive(rule, why);
+    for missed in &evidence.missed {
+        match &missed.masked_by {
+            Some(broken) => judgement.masked(&missed.rule, broken),
+            None => judgement.inconclusive(&missed.rule, &missed.why),
+        }
     }
     only_binding(rulebook, &mut judgement);
     judgement.findings.sort_by_key(|f| f.step);

@@ -6,6 +6,7 @@ use super::echoes::{as_text, instant};
 use crate::json;
 use crate::rulebook::scenario::Expect;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Judges every statement.
 pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
@@ -19,8 +20,12 @@ pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
                 judgement.inconclusive(&expect.rule, why);
                 continue;
             }
-            // A field that broke a rule of its own brings no second finding.
-            let is_broken = seen.acceptance == Acceptance::Accepted && seen.breaks(&expect.at);
+            // A field that broke a rule of its own brings no second finding, where the result is
+            // the answer's document and no view of it.
+            let document = seen.exchange.document();
+            let is_answer = document.is_some_and(|d| Arc::ptr_eq(d, &statement.result));
+            let is_accepted = seen.acceptance == Acceptance::Accepted;
+            let is_broken = is_answer && is_accepted && seen.breaks(&expect.at);
             if is_broken && !expect.at.is_empty() {
                 continue;
             }

@@ -114,6 +114,7 @@ pub(super) const HOSTILE: [&str; 14] = [
 
 fn rules() -> Vec<RuleResult> {
     let rule = |id: &str, level, line, verdict, (judged, findings), reason: &str| RuleResult {
+        masked_by: None,
         id: id.into(),
         level,
         source: Source {

@@ -138,8 +138,9 @@ fn visit_rule(rule: &mut RuleResult, visit: Visit) {
         judged: _,
         findings: _,
         reason,
+        masked_by,
     } = rule;
-    for text in [id, section, reason] {
+    for text in [id, section, reason].into_iter().chain(masked_by) {
         visit(text, Shape::Line);
     }
 }

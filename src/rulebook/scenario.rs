@@ -258,15 +258,15 @@ pub struct TokenSpec {
 }
 
 impl Step {
+    /// Rules that this step names itself, those between its pages not included.
+    pub fn rules(&self) -> impl Iterator<Item = &String> {
+        let stated = self.expect.iter().map(|e| &e.rule);
+        stated.chain(&self.accepted).chain(&self.rejected)
+    }
+
     /// Whether this step, those between its pages included, names that rule.
     pub fn names_rule(&self, rule: &str) -> bool {
-        self.expect
-            .iter()
-            .map(|e| &e.rule)
-            .chain(&self.accepted)
-            .chain(&self.rejected)
-            .any(|r| r == rule)
-            || self.between.iter().any(|step| step.names_rule(rule))
+        self.rules().any(|r| r == rule) || self.between.iter().any(|step| step.names_rule(rule))
     }
 
     /// The step in one line: its verb and what it is about.

@@ -44,7 +44,9 @@ pub struct Forwarded {
     /// The answer, or why there is none.
     pub answer: Result<Response, Fault>,
     /// When it was sent.
-    pub at: Timestamp,
+    pub began: Timestamp,
+    /// When its answer was there.
+    pub ended: Timestamp,
 }
 
 /// Who is told of what passed.
@@ -117,9 +119,10 @@ impl Front {
         request.headers = end_to_end(&request.headers);
         // A coding that the caller could read would keep the answer from being judged.
         request.headers.remove("Accept-Encoding");
-        let at = clock::now();
+        let began = clock::now();
         let within = self.client.limits().timeout;
         let answer = self.client.send(base, &request, within);
+        let ended = clock::now();
         let answered = match &answer {
             Ok(response) => passed_back(response),
             Err(fault) => unanswered(fault),
@@ -129,7 +132,8 @@ impl Front {
             origin: base.origin().to_string(),
             request,
             answer,
-            at,
+            began,
+            ended,
         });
         answered
     }

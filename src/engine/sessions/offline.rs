@@ -262,6 +262,10 @@ impl Session for OneWorld<'_> {
         }
     }
 
+    fn is_alone(&self) -> bool {
+        true
+    }
+
     fn callbacks(&self) -> Option<&Callbacks> {
         Some(&self.callbacks)
     }

@@ -1,0 +1,208 @@
+//! What a story leaves behind: what happened in which order, and what a broken value masks.
+
+use super::sessions::{Mangle, Offline};
+use super::{Planned, Sessions, Story, Target, play};
+use crate::http::{Request, Response};
+use crate::judge::evidence::{Event, Evidence, Exchange};
+use crate::rulebook::Rulebook;
+use crate::rulebook::scenario::Scenario;
+use crate::schema::Schemas;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+fn rulebook() -> &'static Rulebook {
+    static RULEBOOK: OnceLock<Rulebook> = OnceLock::new();
+    RULEBOOK.get_or_init(|| Rulebook::embedded().expect("it loads"))
+}
+
+/// Sets a value of a service when it is created.
+#[derive(Debug)]
+struct Broken(&'static str, Value);
+
+impl Mangle for Broken {
+    fn request(&self, _: &str, _: &mut Request) {}
+
+    fn response(&self, _: &str, request: &Request, response: &mut Response) {
+        if request.method == "POST" && request.target.ends_with("/v2/Services") {
+            let mut document: Value = serde_json::from_slice(&response.body).expect("a service");
+            document[self.0] = self.1.clone();
+            response.body = document.to_string().into_bytes();
+        }
+    }
+
+    fn payload(&self, _: &str, _: &mut Value) {}
+}
+
+fn told(steps: Value, mangle: Option<&dyn Mangle>) -> Story {
+    let rulebook = rulebook();
+    let scenario = json!({"id": "chat/test/story", "says": "It is told.", "steps": steps});
+    let scenario: Scenario = serde_json::from_value(scenario).expect("a scenario");
+    let service = &rulebook.services["chat"];
+    let planned = Planned { service, scenario };
+    let targets = Target::all_of_reference();
+    let mut worlds = Offline::in_process(0, BTreeSet::new(), BTreeSet::new(), targets);
+    if let Some(mangle) = mangle {
+        worlds = worlds.mangled(mangle);
+    }
+    let session = worlds.open(&planned).expect("a world");
+    let calm = AtomicBool::new(false);
+    let schemas = Schemas::default();
+    let session = session.as_ref();
+    play(
+        rulebook,
+        &schemas,
+        service,
+        &planned.scenario,
+        session,
+        0,
+        &calm,
+    )
+}
+
+/// A service, fetched and compared, and a channel in it.
+fn fetched() -> Value {
+    json!([
+        {"use": "a-service"},
+        {
+            "call": "fetch-service", "with": {"Sid": "${service.sid}"}, "capture": "again",
+            "expect": [
+                {"rule": "chat/rule/a", "at": "/sid", "equals": "${service.sid}"},
+                {"rule": "chat/rule/b", "at": "/friendly_name", "equals": "${service.friendly_name}"},
+            ],
+        },
+        {"call": "update-service", "with": {"Sid": "${again.sid}", "FriendlyName": "x"}, "accepted": "chat/rule/c"},
+        {"call": "create-service", "with": {"FriendlyName": "other"}},
+    ])
+}
+
+fn calls(evidence: &Evidence) -> Vec<(&str, Option<u16>)> {
+    let call = |e: &'_ Exchange| e.status();
+    evidence
+        .exchanges
+        .iter()
+        .map(|e| (e.operation.as_str(), call(e)))
+        .collect()
+}
+
+fn masked(evidence: &Evidence) -> Vec<(&str, Option<&str>)> {
+    let missed = evidence.missed.iter();
+    missed
+        .map(|m| (m.rule.as_str(), m.masked_by.as_deref()))
+        .collect()
+}
+
+#[test]
+fn a_value_of_another_shape_is_taken_as_it_came() {
+    let lower = Broken("sid", json!("is0123"));
+    let Story { evidence, stop } = told(fetched(), Some(&lower));
+    assert_eq!(stop, None);
+    let broken = Some("chat/service/sid");
+    // It leads nowhere here; elsewhere it might. What hangs on it is left out, the rest is not.
+    assert_eq!(
+        calls(&evidence),
+        [
+            ("create-service", Some(201)),
+            ("fetch-service", Some(404)),
+            ("create-service", Some(201))
+        ]
+    );
+    assert!(evidence.exchanges[1].request.target.ends_with("/is0123"));
+    assert_eq!(
+        masked(&evidence),
+        [
+            ("chat/rule/a", broken),
+            ("chat/rule/b", broken),
+            ("chat/rule/c", broken)
+        ]
+    );
+    assert!(evidence.statements.is_empty());
+}
+
+#[test]
+fn a_thing_whose_identity_is_missing_is_found_by_its_address() {
+    let missing = Broken("sid", Value::Null);
+    let Story { evidence, stop } = told(fetched(), Some(&missing));
+    assert_eq!(stop, None);
+    let calls: Vec<_> = calls(&evidence).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(
+        calls,
+        [
+            "create-service",
+            "fetch-service",
+            "update-service",
+            "create-service"
+        ]
+    );
+    // Nothing is compared with what was broken; the rest is.
+    assert_eq!(
+        masked(&evidence),
+        [("chat/rule/a", Some("chat/service/sid"))]
+    );
+    let stated: Vec<_> = evidence.statements.iter().map(|s| &s.expect.rule).collect();
+    assert_eq!(stated, ["chat/rule/b"]);
+}
+
+#[test]
+fn a_request_that_goes_against_its_expectation_masks_what_would_follow() {
+    let steps = json!([
+        {"call": "fetch-service", "with": {"Sid": "IS0"}},
+        {"call": "create-service", "with": {"FriendlyName": "x"}, "accepted": "chat/rule/a"},
+    ]);
+    let Story { evidence, .. } = told(steps, None);
+    assert_eq!(
+        masked(&evidence),
+        [("chat/rule/a", Some("chat/fetch-service"))]
+    );
+}
+
+#[test]
+fn links_hooks_and_callbacks_are_events_in_their_order() {
+    let steps = json!([
+        {"listen": "inbox"},
+        {"use": "a-channel-with-webhook", "with": {"url": "${inbox.url}", "method": "POST"}},
+        {"get": "${service.url}"},
+        {"hook": "set_online", "with": {"service_sid": "${service.sid}", "identity": "nobody", "online": true}},
+        {"use": "an-announced-message", "with": {"service_sid": "${service.sid}", "channel_sid": "${channel.sid}"}},
+        {"await": "inbox", "count": 1, "within": "30s"},
+    ]);
+    let Story { evidence, .. } = told(steps, None);
+    let word = |event: &Event| match event {
+        Event::Exchange(index) => evidence.exchanges[*index].operation.clone(),
+        Event::Hook(call) => call.name.clone(),
+        Event::Delivery(delivery) => format!("-> {}", delivery.listener),
+        Event::Passed(_) => "…".to_owned(),
+    };
+    let words: Vec<String> = evidence.events.iter().map(word).collect();
+    let webhook = words
+        .iter()
+        .position(|w| w == "create-webhook")
+        .expect("it is made");
+    assert_eq!(
+        words[webhook + 1..webhook + 3],
+        ["fetch-service", "set_online"]
+    );
+    let came = words.iter().position(|w| w == "-> inbox").expect("it came");
+    let sent = words
+        .iter()
+        .position(|w| w == "create-message")
+        .expect("it was sent");
+    assert!(sent < came, "{words:?}");
+    let Event::Delivery(delivery) = &evidence.events[came] else {
+        unreachable!()
+    };
+    assert_eq!(delivery.subscription, Some(webhook));
+    assert_eq!(delivery.request.method, "POST");
+    assert!(delivery.document.is_some() && evidence.alone);
+    let followed = evidence
+        .exchanges
+        .iter()
+        .find_map(|e| e.via.as_ref())
+        .expect("a link");
+    assert_eq!(followed.pointer, "/url");
+    assert_eq!(
+        evidence.exchanges[followed.exchange].operation,
+        "create-service"
+    );
+}
