@@ -193,10 +193,13 @@ impl Why {
     fn of(stop: Option<&Stop>) -> Self {
         match stop {
             Some(Stop::NotApplicable(_)) => Self::NotApplicable,
-            Some(Stop::Masked(_)) => Self::Inconclusive,
             Some(Stop::Error(_)) => Self::Error,
             Some(
-                Stop::Inconclusive(_) | Stop::Unexpected | Stop::Interrupted | Stop::Unreachable(_),
+                Stop::Inconclusive(_)
+                | Stop::Unexpected
+                | Stop::Interrupted
+                | Stop::Unreachable(_)
+                | Stop::Masked(_),
             )
             | None => Self::Inconclusive,
         }

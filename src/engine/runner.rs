@@ -1011,7 +1011,7 @@ impl<'a> Runner<'a> {
         for (offset, step) in rest.iter().enumerate() {
             // The step that was answered against its expectation has been judged already.
             if offset > 0 || *why != Stop::Unexpected {
-                let rules = step.rules().map(|named| missed(named));
+                let rules = step.rules().map(&missed);
                 self.evidence.missed.extend(rules);
             }
         }

@@ -307,8 +307,8 @@ impl<'a> Scope<'a> {
 
     fn masked_or_missing(&self, name: &str) -> TemplateError {
         let ends = name.match_indices('.').map(|(at, _)| at);
-        let starts = ends.chain([name.len()]).map(|end| &name[..end]);
-        let rule = starts.filter_map(|start| self.masked.get(start)).next();
+        let mut starts = ends.chain([name.len()]).map(|end| &name[..end]);
+        let rule = starts.find_map(|start| self.masked.get(start));
         let name = name.to_owned();
         match rule.cloned() {
             Some(rule) => TemplateError::Masked { name, rule },

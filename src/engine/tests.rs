@@ -35,7 +35,7 @@ impl Mangle for Broken {
     fn payload(&self, _: &str, _: &mut Value) {}
 }
 
-fn told(steps: Value, mangle: Option<&dyn Mangle>) -> Story {
+fn told(steps: &Value, mangle: Option<&dyn Mangle>) -> Story {
     let rulebook = rulebook();
     let scenario = json!({"id": "chat/test/story", "says": "It is told.", "steps": steps});
     let scenario: Scenario = serde_json::from_value(scenario).expect("a scenario");
@@ -96,7 +96,7 @@ fn masked(evidence: &Evidence) -> Vec<(&str, Option<&str>)> {
 #[test]
 fn a_value_of_another_shape_is_taken_as_it_came() {
     let lower = Broken("sid", json!("is0123"));
-    let Story { evidence, stop } = told(fetched(), Some(&lower));
+    let Story { evidence, stop } = told(&fetched(), Some(&lower));
     assert_eq!(stop, None);
     let broken = Some("chat/service/sid");
     // It leads nowhere here; elsewhere it might. What hangs on it is left out, the rest is not.
@@ -123,7 +123,7 @@ fn a_value_of_another_shape_is_taken_as_it_came() {
 #[test]
 fn a_thing_whose_identity_is_missing_is_found_by_its_address() {
     let missing = Broken("sid", Value::Null);
-    let Story { evidence, stop } = told(fetched(), Some(&missing));
+    let Story { evidence, stop } = told(&fetched(), Some(&missing));
     assert_eq!(stop, None);
     let calls: Vec<_> = calls(&evidence).into_iter().map(|(name, _)| name).collect();
     assert_eq!(
@@ -150,7 +150,7 @@ fn a_request_that_goes_against_its_expectation_masks_what_would_follow() {
         {"call": "fetch-service", "with": {"Sid": "IS0"}},
         {"call": "create-service", "with": {"FriendlyName": "x"}, "accepted": "chat/rule/a"},
     ]);
-    let Story { evidence, .. } = told(steps, None);
+    let Story { evidence, .. } = told(&steps, None);
     assert_eq!(
         masked(&evidence),
         [("chat/rule/a", Some("chat/fetch-service"))]
@@ -167,7 +167,7 @@ fn links_hooks_and_callbacks_are_events_in_their_order() {
         {"use": "an-announced-message", "with": {"service_sid": "${service.sid}", "channel_sid": "${channel.sid}"}},
         {"await": "inbox", "count": 1, "within": "30s"},
     ]);
-    let Story { evidence, .. } = told(steps, None);
+    let Story { evidence, .. } = told(&steps, None);
     let word = |event: &Event| match event {
         Event::Exchange(index) => evidence.exchanges[*index].operation.clone(),
         Event::Hook(call) => call.name.clone(),
