@@ -132,6 +132,9 @@ pub struct Finding {
     pub message: String,
     /// A command that repeats the exchange, secrets redacted.
     pub reproduce: String,
+    /// Why it is accepted and until when; empty where no waiver accepts it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub waived: String,
     /// A unified diff where expected and actual are both documents; not part of the frozen report.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub diff: String,
@@ -240,8 +243,11 @@ pub struct Summary {
     pub scenarios: BTreeMap<String, usize>,
     /// Exchanges judged.
     pub exchanges: usize,
-    /// Duration on the run's clock.
+    /// How long the run took: real time, without a target that of the reference's clock.
     pub seconds: f64,
+    /// How far the targets' clock went meanwhile, where it is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_seconds: Option<f64>,
 }
 
 /// The program that wrote a record.

@@ -4,7 +4,7 @@
 //! must not outlive its reason.
 
 use crate::text::glob;
-use crate::verdict::{RuleCounts, RunRecord, Verdict};
+use crate::verdict::{Finding, RuleCounts, RuleResult, RunRecord, ScenarioResult, Verdict};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -20,7 +20,7 @@ pub struct WaiverFile {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Waiver {
-    /// Rule id; `*` stands for any text.
+    /// Id of one rule, that rule alone; `*` stands for any text.
     pub rule: String,
     /// Only findings at this JSON Pointer; left out: at any.
     pub pointer: Option<String>,
@@ -31,48 +31,250 @@ pub struct Waiver {
     pub expires: jiff::civil::Date,
 }
 
-/// Applies waivers to a finished record; returns what is wrong with the waivers themselves.
-pub fn apply(record: &mut RunRecord, waivers: &[Waiver], today: jiff::civil::Date) -> Vec<String> {
-    let mut used = vec![false; waivers.len()];
-    let mut problems = Vec::new();
-    let mut waived = Vec::new();
-    record.findings.retain(|finding| {
-        let by = waivers.iter().position(|w| {
-            w.expires >= today
-                && glob(&w.rule, &finding.rule)
-                && w.pointer.as_ref().is_none_or(|p| *p == finding.pointer)
-        });
-        if let Some(index) = by {
-            used[index] = true;
-            waived.push(finding.rule.clone());
-        }
-        by.is_none()
-    });
-    for rule in &mut record.rules {
-        let accepted = waived.iter().filter(|id| **id == rule.id).count();
-        rule.findings -= accepted;
-        if accepted > 0 && rule.findings == 0 {
-            rule.verdict = Verdict::Waived;
-            shift(&mut record.summary.rules);
-        }
-    }
-    for (waiver, used) in waivers.iter().zip(used) {
-        if waiver.expires < today {
-            problems.push(format!(
-                "the waiver of {} expired on {}: {}",
-                waiver.rule, waiver.expires, waiver.reason
-            ));
-        } else if !used {
-            problems.push(format!(
-                "the waiver of {} waives nothing any more: remove it",
-                waiver.rule
-            ));
-        }
-    }
-    problems
+/// Waivers as they are on one day.
+#[derive(Debug)]
+pub struct Waivers<'a> {
+    waivers: &'a [Waiver],
+    today: jiff::civil::Date,
 }
 
-fn shift(counts: &mut RuleCounts) {
-    counts.fail -= 1;
-    counts.waived += 1;
+impl<'a> Waivers<'a> {
+    /// Those that are accepted today, and those that no longer are.
+    pub fn on(waivers: &'a [Waiver], today: jiff::civil::Date) -> Self {
+        Self { waivers, today }
+    }
+
+    /// Marks what is accepted in a scenario, which is then no failure.
+    pub fn mark(&self, result: &mut ScenarioResult, findings: &mut [Finding]) {
+        for finding in findings.iter_mut() {
+            self.mark_finding(finding);
+        }
+        self.settle(result, findings.iter());
+    }
+
+    /// Applies them to a finished record; returns what is wrong with the waivers themselves. That one
+    /// waives nothing is told of a whole run alone: what a part does not show another may.
+    pub fn apply(&self, record: &mut RunRecord, is_whole: bool) -> Vec<String> {
+        for finding in &mut record.findings {
+            self.mark_finding(finding);
+        }
+        for rule in &mut record.rules {
+            self.settle_rule(rule, &record.findings);
+        }
+        for scenario in &mut record.scenarios {
+            let id = scenario.id.clone();
+            let findings = record.findings.iter();
+            self.settle(scenario, findings.filter(|f| f.scenario == id));
+        }
+        record.summary.rules = RuleCounts::of(&record.rules);
+        self.problems(
+            record,
+            is_whole && record.complete && record.partition.is_none(),
+        )
+    }
+
+    fn problems(&self, record: &RunRecord, is_whole: bool) -> Vec<String> {
+        let mut problems = Vec::new();
+        for waiver in self.waivers {
+            let mut judged = record.rules.iter().filter(|rule| rule.judged > 0);
+            if waiver.expires < self.today {
+                problems.push(format!(
+                    "the waiver of {} expired on {}: {}",
+                    waiver.rule, waiver.expires, waiver.reason
+                ));
+            } else if is_whole
+                && judged.any(|rule| waiver.names(&rule.id))
+                && !record
+                    .findings
+                    .iter()
+                    .any(|finding| waiver.accepts(finding))
+            {
+                problems.push(format!(
+                    "the waiver of {} waives nothing any more: remove it",
+                    waiver.rule
+                ));
+            }
+        }
+        problems
+    }
+
+    fn mark_finding(&self, finding: &mut Finding) {
+        let mut valid = self.waivers.iter().filter(|w| w.expires >= self.today);
+        if let Some(waiver) = valid.find(|waiver| waiver.accepts(finding)) {
+            finding.waived = format!("{} (until {})", waiver.reason, waiver.expires);
+        }
+    }
+
+    /// A rule is waived when everything that was found of it is.
+    fn settle_rule(&self, rule: &mut RuleResult, findings: &[Finding]) {
+        let found: Vec<&Finding> = findings.iter().filter(|f| f.rule == rule.id).collect();
+        let mut valid = self.waivers.iter().filter(|w| w.expires >= self.today);
+        // What was counted and not listed stands where nobody knows.
+        let covers_all = found.len() >= rule.findings
+            || valid.any(|waiver| waiver.pointer.is_none() && waiver.names(&rule.id));
+        if rule.verdict == Verdict::Fail
+            && covers_all
+            && let Some(first) = found.first()
+            && found.iter().all(|finding| !finding.waived.is_empty())
+        {
+            rule.verdict = Verdict::Waived;
+            rule.reason.clone_from(&first.waived);
+        }
+    }
+
+    fn settle<'f>(&self, result: &mut ScenarioResult, findings: impl Iterator<Item = &'f Finding>) {
+        let musts: Vec<&Finding> = findings.filter(|f| f.level == "must").collect();
+        if result.verdict == Verdict::Fail
+            && let Some(first) = musts.first()
+            && musts.iter().all(|finding| !finding.waived.is_empty())
+        {
+            result.verdict = Verdict::Waived;
+            result.reason.clone_from(&first.waived);
+        }
+    }
+}
+
+impl Waiver {
+    /// An id means that rule alone; `*` stands for any text.
+    fn names(&self, rule: &str) -> bool {
+        self.rule == rule || (self.rule.contains('*') && glob(&self.rule, rule))
+    }
+
+    fn accepts(&self, finding: &Finding) -> bool {
+        let pointer = self.pointer.as_ref();
+        self.names(&finding.rule) && pointer.is_none_or(|pointer| *pointer == finding.pointer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+    use crate::verdict::{Level, PartOf};
+    use std::collections::BTreeMap;
+
+    const TODAY: jiff::civil::Date = jiff::civil::date(2026, 6, 1);
+
+    /// One rule that is broken and one that holds.
+    fn sample() -> RunRecord {
+        let rule = |id: &str, verdict, findings| RuleResult {
+            id: id.to_owned(),
+            level: Level::Must,
+            source: Source {
+                document: crate::source::Document::D3,
+                section: String::new(),
+                lines: Vec::new(),
+            },
+            verdict,
+            judged: 1,
+            findings,
+            reason: String::new(),
+            masked_by: None,
+        };
+        RunRecord {
+            schema_version: crate::verdict::SCHEMA_VERSION,
+            tool: crate::verdict::Tool::default(),
+            rulebook: crate::verdict::RulebookStamp::default(),
+            targets: BTreeMap::new(),
+            seed: 0,
+            complete: true,
+            partition: None,
+            summary: crate::verdict::Summary::default(),
+            rules: vec![
+                rule("flow/execution/status", Verdict::Fail, 1),
+                rule("flow/execution/sid", Verdict::Pass, 0),
+            ],
+            findings: vec![Finding {
+                rule: "flow/execution/status".to_owned(),
+                level: "must".to_owned(),
+                ..Finding::default()
+            }],
+            open_points: Vec::new(),
+            scenarios: Vec::new(),
+        }
+    }
+
+    fn waiver(rule: &str) -> Waiver {
+        Waiver {
+            rule: rule.to_owned(),
+            pointer: None,
+            reason: "ticket 1".to_owned(),
+            expires: jiff::civil::date(2027, 1, 31),
+        }
+    }
+
+    fn verdict(record: &RunRecord, id: &str) -> Verdict {
+        let rule = record.rules.iter().find(|rule| rule.id == id);
+        rule.expect("it is in the sample").verdict
+    }
+
+    #[test]
+    fn an_id_means_that_rule_alone() {
+        for (pattern, verdict_after) in [
+            ("flow/execution/status", Verdict::Waived),
+            ("flow/execution", Verdict::Fail),
+            ("flow/execution/", Verdict::Fail),
+            ("flow/execution/*", Verdict::Waived),
+            ("*/status", Verdict::Waived),
+        ] {
+            let mut record = sample();
+            let waivers = [waiver(pattern)];
+            Waivers::on(&waivers, TODAY).apply(&mut record, true);
+            assert_eq!(
+                verdict(&record, "flow/execution/status"),
+                verdict_after,
+                "{pattern}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_waived_stays_in_the_record_with_reason_and_expiry() {
+        let mut record = sample();
+        let before = record.findings.len();
+        let waivers = [waiver("flow/execution/status"), waiver("flow/execution/s*")];
+        let problems = Waivers::on(&waivers, TODAY).apply(&mut record, true);
+        assert_eq!(problems, Vec::<String>::new(), "both are used");
+        assert_eq!(record.findings.len(), before);
+        let waived: Vec<&str> = record
+            .findings
+            .iter()
+            .filter(|f| f.rule == "flow/execution/status")
+            .map(|f| f.waived.as_str())
+            .collect();
+        assert!(!waived.is_empty());
+        assert!(
+            waived.iter().all(|w| *w == "ticket 1 (until 2027-01-31)"),
+            "{waived:?}"
+        );
+    }
+
+    #[test]
+    fn stale_is_told_where_the_rule_was_judged_by_a_whole_run() {
+        let passed = {
+            let record = sample();
+            let mut rules = record.rules.iter();
+            let rule = rules.find(|r| r.verdict == Verdict::Pass && r.judged > 0);
+            rule.expect("the sample has one").id.clone()
+        };
+        let waivers = [waiver(&passed), waiver("flow/nobody/judged-this")];
+        let stale = |is_whole: bool, change: &dyn Fn(&mut RunRecord)| {
+            let mut record = sample();
+            change(&mut record);
+            Waivers::on(&waivers, TODAY).apply(&mut record, is_whole)
+        };
+        let told = stale(true, &|_| {});
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains(&passed));
+        assert_eq!(stale(false, &|_| {}).len(), 0);
+        let part = PartOf {
+            kind: "hash".to_owned(),
+            part: 1,
+            of: 4,
+        };
+        assert_eq!(stale(true, &|r| r.partition = Some(part.clone())).len(), 0);
+        let later = jiff::civil::date(2027, 2, 1);
+        let expired = Waivers::on(&waivers, later).apply(&mut sample(), false);
+        assert_eq!(expired.len(), 2, "{expired:?}");
+    }
 }

@@ -539,7 +539,7 @@ mod tests {
             planned.service,
             &planned.scenario,
             session.as_ref(),
-            0,
+            (0, 0),
             &calm,
         );
         (story.evidence.exchanges, story.evidence.configured)

@@ -121,9 +121,12 @@ pub struct RunArgs {
     /// Findings of level `should` fail the run too.
     #[arg(long)]
     pub strict: bool,
-    /// Exit 4 unless every selected must-rule was judged.
+    /// Exit 4 unless every selected must-rule was judged that a run can judge.
     #[arg(long)]
     pub require_complete: bool,
+    /// Exit 4 unless so many percent of the must-rules that were tried could be judged.
+    #[arg(long, value_name = "PERCENT", default_value_t = 90, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub min_judged: u8,
     /// Only what failed the last time.
     #[arg(long, value_name = "WHICH")]
     pub rerun: Option<Rerun>,

@@ -10,7 +10,7 @@
 use super::Failure;
 use super::args::RunArgs;
 use crate::engine::sessions::hooks_of_reference;
-use crate::engine::settings::{Hook, People, Settings, Target};
+use crate::engine::settings::{Hook, HookWay, People, Settings, Target};
 use crate::rulebook;
 use crate::verdict::SERVICES;
 use schemars::JsonSchema;
@@ -122,6 +122,10 @@ struct HookEntry {
     command: Option<Vec<String>>,
     /// An HTTP request.
     http: Option<HttpHookEntry>,
+    /// Where in the answer each part of the result stands, as a JSON Pointer: `flow_sid: /data/sid`.
+    /// Left out: the answer is the result.
+    #[serde(default)]
+    result: BTreeMap<String, String>,
 }
 
 /// A hook that is an HTTP request.
@@ -147,6 +151,10 @@ struct CallbacksEntry {
     listen: Option<String>,
     /// URL under which the target reaches it.
     public_url: Option<String>,
+    /// No other run sets the target's callback addresses meanwhile, default false: then a callback that
+    /// does not come is a finding although no hook `lease` keeps other runs away.
+    #[serde(default)]
+    exclusive: bool,
 }
 
 /// The people that scenarios speak of. What is left out comes from ranges that are reserved for
@@ -172,8 +180,12 @@ struct PeopleEntry {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LimitsEntry {
+    /// The longest that a connection may take to be made, default 3s.
+    connect: Option<String>,
     /// The longest that one exchange may take, default 10s.
     timeout: Option<String>,
+    /// The longest that a callback may take to come, default 30s.
+    callback: Option<String>,
     /// The largest body that is read, default 8MiB.
     body: Option<String>,
     /// The longest that the run may take, default 10m.
@@ -187,6 +199,8 @@ struct LimitsEntry {
 pub(super) struct Config {
     /// Targets, hooks and the callback listener; no targets means the reference.
     pub settings: Settings,
+    /// The longest that a connection may take to be made.
+    pub connect: Duration,
     /// The longest that one exchange may take.
     pub timeout: Duration,
     /// The largest body that is read.
@@ -372,6 +386,8 @@ impl Reader {
             listen: file.callbacks.listen,
             public_url: file.callbacks.public_url,
             people: self.people(file.people),
+            callback_max: self.duration("limits.callback", file.limits.callback.as_deref(), 30),
+            is_shared: !file.callbacks.exclusive,
             ..Settings::default()
         };
         let control = args.hooks.as_deref().filter(|_| !args.dry_run);
@@ -395,6 +411,7 @@ impl Reader {
             }
         }
         let limits = file.limits;
+        let connect = self.duration("limits.connect", limits.connect.as_deref(), 3);
         let timeout = self.duration("limits.timeout", limits.timeout.as_deref(), 10);
         let run = args.global_timeout.as_deref().or(limits.run.as_deref());
         let run_max = self.duration("limits.run (--global-timeout)", run, 600);
@@ -402,6 +419,7 @@ impl Reader {
         let rate = self.rate(limits.rate.as_deref());
         Config {
             settings,
+            connect,
             timeout,
             body_bytes_max,
             run_max,
@@ -589,9 +607,9 @@ impl Reader {
             ));
             return None;
         }
-        match (entry.command, entry.http) {
-            (Some(command), None) if !command.is_empty() => Some(Hook::Command(command)),
-            (None, Some(http)) => Some(Hook::Http {
+        let way = match (entry.command, entry.http) {
+            (Some(command), None) if !command.is_empty() => HookWay::Command(command),
+            (None, Some(http)) => HookWay::Http {
                 method: http.method.unwrap_or_else(|| "POST".to_owned()),
                 url: self.fill_secret(&format!("hooks.{name}.http.url"), &http.url),
                 headers: http
@@ -605,14 +623,24 @@ impl Reader {
                     })
                     .collect(),
                 body: http.body,
-            }),
+            },
             (Some(_) | None, Some(_) | None) => {
                 self.problems.push(format!(
                     "hooks.{name}: give either `command: [program, …]` or `http: {{url}}`"
                 ));
-                None
+                return None;
             }
+        };
+        let wrong = |pointer: &&String| !pointer.is_empty() && !pointer.starts_with('/');
+        if let Some(pointer) = entry.result.values().find(wrong) {
+            self.problems.push(format!(
+                "hooks.{name}.result: `{pointer}` is no JSON Pointer; write /data/sid"
+            ));
         }
+        Some(Hook {
+            way,
+            result: entry.result,
+        })
     }
 
     /// Puts variables of the environment in. What a hook is called with (`${uuid}`) is lower case
@@ -720,11 +748,14 @@ fn control_plane(base: &str) -> BTreeMap<String, Hook> {
         let url = format!("{base}/{}", hook.name);
         (
             hook.name.to_owned(),
-            Hook::Http {
-                method: "POST".into(),
-                url,
-                headers: Vec::new(),
-                body: None,
+            Hook {
+                way: HookWay::Http {
+                    method: "POST".into(),
+                    url,
+                    headers: Vec::new(),
+                    body: None,
+                },
+                result: BTreeMap::new(),
             },
         )
     };

@@ -24,7 +24,12 @@ pub(super) fn last_failed() -> Result<Vec<String>, Failure> {
     };
     let bytes = std::fs::read(LAST_RUN).map_err(|e| failed(&e))?;
     let record = crate::report::read(&bytes).map_err(|e| failed(&e))?;
-    let stood = |verdict: Verdict| matches!(verdict, Verdict::Pass | Verdict::NotApplicable);
+    let stood = |verdict: Verdict| {
+        matches!(
+            verdict,
+            Verdict::Pass | Verdict::NotApplicable | Verdict::Waived
+        )
+    };
     let ids: Vec<String> = record
         .scenarios
         .into_iter()

@@ -3,6 +3,7 @@
 mod args;
 mod check;
 mod completions;
+mod conclude;
 mod config;
 mod diff;
 mod earlier;

@@ -4,7 +4,7 @@
 //! code, and a second signal ends the process at once.
 
 use super::args::ProxyArgs;
-use super::run::conclude;
+use super::conclude::{Demands, conclude};
 use super::signals::Signals;
 use super::{Done, Failure, config, load, note, output, reports_of, say};
 use crate::check::{Inline, Passed, Surroundings};
@@ -110,7 +110,11 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
             "{unlisted} further findings are counted with their rules and not listed"
         ));
     }
-    Ok(conclude(args.strict, false, &record, &[], trouble))
+    let demands = Demands {
+        strict: args.strict,
+        ..Demands::default()
+    };
+    Ok(conclude(demands, &record, &[], trouble))
 }
 
 /// Judges what passed, and tells what was found in it.

@@ -1,18 +1,19 @@
 //! `run`: the main job.
 
 use super::args::RunArgs;
+use super::conclude::{Demands, conclude};
 use super::config::{self, Config};
 use super::signals::Signals;
 use super::{Done, Exit, Failure, earlier, memory, note, output, reports_of, say};
-use crate::engine::sessions::{Live, Offline};
+use crate::engine::sessions::{Live, Manner, Offline};
 use crate::engine::{self, Options, Partition, Selection, Sessions, Target, plan};
 use crate::redact::Redactor;
 use crate::report::{Claim, Consumer, Keep, Settings as ReportSettings, Stream};
 use crate::rulebook::{self, Rulebook};
 use crate::schema::Schemas;
 use crate::transport::Limits;
-use crate::verdict::{Level, PartOf, RunRecord, SERVICES, Verdict};
-use crate::waivers::{self, WaiverFile};
+use crate::verdict::{PartOf, RunEvent, RunRecord, SERVICES};
+use crate::waivers::{WaiverFile, Waivers};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -77,24 +78,33 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let started = crate::clock::monotonic();
     let mut keep = Keep::default();
     let mut waiver_problems = Vec::new();
-    let trouble = {
+    let ended = {
         let mut out = std::io::stdout();
         let mut console = output::console(&mut out, settings);
         let mut stream = Stream::new(
             &redactor,
             vec![&mut console as &mut dyn Consumer, &mut keep],
         );
-        let sessions = sessions(&config, seed, &signals)?;
+        let sessions = sessions(&config, &options, &signals)?;
+        let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+        let accepted = Waivers::on(&waivers, today);
         let finish = |record: &mut RunRecord| {
             record.partition = selection.partition.map(PartOf::from);
             if let Some(last) = last.as_ref().filter(|_| args.rerun.is_some()) {
                 earlier::mark_flaky(last, record);
             }
-            let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
-            waiver_problems = waivers::apply(record, &waivers, today);
+            waiver_problems = accepted.apply(record, is_whole(args));
         };
         let schemas = Schemas::default();
-        let mut emit = |event| stream.send(event);
+        let mut emit = |mut event| {
+            if let RunEvent::ScenarioEnded {
+                result, findings, ..
+            } = &mut event
+            {
+                accepted.mark(result, findings);
+            }
+            stream.send(event);
+        };
         engine::run(
             &rulebook,
             &schemas,
@@ -120,24 +130,26 @@ pub(super) fn run(args: &RunArgs) -> Done {
     for problem in &waiver_problems {
         note(&format!("waiver: {problem}"));
     }
-    let exit = conclude(
-        args.strict,
-        args.require_complete,
-        &record,
-        &waiver_problems,
-        trouble,
-    );
+    let demands = Demands {
+        strict: args.strict,
+        require_complete: args.require_complete,
+        min_judged: args.min_judged,
+    };
+    let exit = conclude(demands, &record, &waiver_problems, ended.trouble);
+    if let Some(service) = &ended.denied_by {
+        note(&denied(service, &config));
+    }
     Ok(signals.exit().unwrap_or(exit))
 }
 
 fn sessions<'a>(
     config: &Config,
-    seed: u64,
+    options: &Options,
     signals: &'a Signals,
 ) -> Result<Box<dyn Sessions + 'a>, Failure> {
     if config.settings.targets.is_empty() {
         let offline = Offline::over_tcp(
-            seed,
+            options.seed,
             BTreeSet::new(),
             BTreeSet::new(),
             Target::all_of_reference(),
@@ -145,13 +157,24 @@ fn sessions<'a>(
         return Ok(Box::new(offline.map_err(Failure::Trouble)?));
     }
     let limits = Limits {
+        connect: config.connect,
         timeout: config.timeout,
         body: config.body_bytes_max,
         rate: config.rate,
-        ..Limits::default()
     };
-    let live = Live::new(config.settings.clone(), limits, &signals.interrupted);
+    let manner = Manner {
+        limits,
+        jobs: options.jobs,
+        deadline: crate::clock::monotonic() + config.run_max,
+        tell: Box::new(note),
+    };
+    let live = Live::new(config.settings.clone(), manner, &signals.interrupted);
     Ok(Box::new(live.map_err(Failure::Trouble)?))
+}
+
+/// Whether everything is run that a waiver may speak of.
+fn is_whole(args: &RunArgs) -> bool {
+    args.filters.is_empty() && args.rerun.is_none() && args.since.is_none()
 }
 
 /// A living target remembers the names of earlier runs, so that each run has names of its own; a world
@@ -227,58 +250,15 @@ fn nothing(args: &RunArgs) -> Exit {
     Exit::NothingJudged
 }
 
-/// The exit code of a finished run.
-pub(super) fn conclude(
-    strict: bool,
-    require_complete: bool,
-    record: &RunRecord,
-    waiver_problems: &[String],
-    trouble: bool,
-) -> Exit {
-    let failing = |level: Level| match level {
-        Level::Must => true,
-        Level::Should => strict,
-        Level::May | Level::Open => false,
+/// One sentence for a run that nobody let in.
+fn denied(service: &str, config: &Config) -> String {
+    let target = config.settings.targets.get(service);
+    let what = if target.is_some_and(Target::has_credentials) {
+        "the credentials that are configured"
+    } else {
+        "requests without credentials, for none are configured"
     };
-    let failed = record
-        .rules
-        .iter()
-        .any(|r| r.verdict == Verdict::Fail && failing(r.level));
-    // What was cut short says so first: nobody takes half a list of failures for the whole.
-    if !record.complete {
-        return Exit::Trouble;
-    }
-    if failed || !waiver_problems.is_empty() {
-        return Exit::Failed;
-    }
-    let counts = &record.summary.rules;
-    let judged = counts.pass + counts.fail + counts.waived;
-    let broken = record.scenarios.iter().any(|s| s.verdict == Verdict::Error);
-    if counts.error > 0 || broken || trouble {
-        return Exit::Trouble;
-    }
-    if judged == 0 {
-        note("nothing was judged");
-        return Exit::NothingJudged;
-    }
-    if require_complete {
-        let missing: Vec<&str> = record
-            .rules
-            .iter()
-            .filter(|r| {
-                r.level == Level::Must
-                    && r.masked_by.is_none()
-                    && !matches!(r.verdict, Verdict::Pass | Verdict::Fail | Verdict::Waived)
-            })
-            .map(|r| r.id.as_str())
-            .collect();
-        if !missing.is_empty() {
-            note(&format!(
-                "not judged although --require-complete asks for it: {}",
-                missing.join(", ")
-            ));
-            return Exit::NothingJudged;
-        }
-    }
-    Exit::Conformant
+    format!(
+        "{service} answers nothing but 401 and 403 to {what} (targets.{service}: username and password, or headers): the run stops here"
+    )
 }

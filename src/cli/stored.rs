@@ -1,13 +1,14 @@
 //! `compare`, `judge`, `merge`: what can be done with the records of earlier runs.
 
 use super::args::{CompareArgs, JudgeArgs, MergeArgs};
+use super::conclude::{Demands, conclude};
 use super::diff::{destinations, write};
-use super::run::{conclude, read_waivers};
+use super::run::read_waivers;
 use super::{Done, Exit, Failure, load, note, output, reports_of};
 use crate::compare;
 use crate::report::{self, Consumer, Settings};
 use crate::verdict::{RunEvent, RunRecord};
-use crate::waivers;
+use crate::waivers::Waivers;
 use std::path::Path;
 
 pub(super) fn compare(args: &CompareArgs) -> Done {
@@ -34,18 +35,16 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     };
     let mut again = compare::judge_again(&stored, &rulebook);
     let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
-    let problems = waivers::apply(&mut again.record, &waivers, today);
+    let problems = Waivers::on(&waivers, today).apply(&mut again.record, true);
     tell(&again.record, &reports, args.strict)?;
     for line in again.notes.iter().chain(&problems) {
         note(line);
     }
-    Ok(conclude(
-        args.strict,
-        false,
-        &again.record,
-        &problems,
-        false,
-    ))
+    let demands = Demands {
+        strict: args.strict,
+        ..Demands::default()
+    };
+    Ok(conclude(demands, &again.record, &problems, false))
 }
 
 pub(super) fn merge(args: &MergeArgs) -> Done {
@@ -57,7 +56,11 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         .collect::<Result<Vec<_>, _>>()?;
     let whole = compare::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
     tell(&whole, &reports, args.strict)?;
-    Ok(conclude(args.strict, false, &whole, &[], false))
+    let demands = Demands {
+        strict: args.strict,
+        ..Demands::default()
+    };
+    Ok(conclude(demands, &whole, &[], false))
 }
 
 fn tell(record: &RunRecord, reports: &[report::Report], strict: bool) -> Result<(), Failure> {

@@ -68,6 +68,7 @@ pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
     rules.sort_by(|a, b| a.id.cmp(&b.id));
     let levels: BTreeMap<&str, Level> = rules.iter().map(|r| (r.id.as_str(), r.level)).collect();
     for finding in &mut record.findings {
+        finding.waived.clear();
         match levels.get(finding.rule.as_str()) {
             Some(Level::Must) => "must".clone_into(&mut finding.level),
             Some(Level::Should) => "should".clone_into(&mut finding.level),
@@ -116,7 +117,7 @@ fn conclude(
 /// What a rule without findings comes to.
 fn held(known: &RuleResult, notes: &mut Vec<String>) -> Verdict {
     match known.verdict {
-        // Its findings were taken out when it was waived, and cannot be brought back.
+        // What was accepted then has findings in the record, unless an older program took them out.
         Verdict::Waived => {
             notes.push(format!(
                 "{} stays waived: its findings are not in the record",

@@ -115,7 +115,8 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
             rules: RuleCounts::of(&rules),
             scenarios: sum(parts),
             exchanges,
-            seconds: parts.iter().map(|part| part.summary.seconds).sum(),
+            seconds: seconds(parts),
+            clock_seconds: None,
         },
         complete: parts.iter().all(|part| part.complete),
         partition: None,
@@ -125,6 +126,16 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
         scenarios,
         ..first.clone()
     })
+}
+
+/// Parts on living targets are judged side by side: the longest says how long the run took.
+fn seconds(parts: &[RunRecord]) -> f64 {
+    let each = parts.iter().map(|part| part.summary.seconds);
+    if parts.iter().any(RunRecord::is_live) {
+        each.fold(0.0, f64::max)
+    } else {
+        each.sum()
+    }
 }
 
 fn belong_together(first: &RunRecord, parts: &[RunRecord]) -> Result<(), MergeError> {

@@ -45,6 +45,7 @@ pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
             scenarios: [(verdict.word().to_owned(), 1)].into(),
             exchanges: 2,
             seconds: 0.5,
+            clock_seconds: None,
         },
         rules,
         findings,

@@ -29,32 +29,72 @@ pub(super) fn listen(callbacks: &Callbacks, name: &str, step: &Step) -> Result<V
     Ok(json!({"url": url}))
 }
 
-/// Waits for callbacks; returns what came as `{count, requests}`, and the payloads to be judged.
-pub(super) fn wait_for(
-    callbacks: &Callbacks,
-    session: &dyn Session,
-    name: &str,
-    step: &Step,
-) -> Result<(Value, Vec<Parsed>), Stop> {
-    let name = callbacks.name_of(name);
-    let within = time(step.within.as_deref(), WITHIN_DEFAULT)?;
-    let wanted = step.count.unwrap_or(1);
-    let mut waited = Duration::ZERO;
-    while callbacks.sink.callbacks(&name).len() < wanted && waited < within {
-        session.wait(LOOK_EVERY);
-        waited += LOOK_EVERY;
+/// What is known of an address when callbacks are waited for.
+pub(super) struct Wait<'a> {
+    pub(super) callbacks: &'a Callbacks,
+    pub(super) session: &'a dyn Session,
+    /// Whether what came by now is what the step states.
+    pub(super) holds: &'a dyn Fn(&Value) -> bool,
+}
+
+impl Wait<'_> {
+    /// Waits for callbacks; returns what came as `{count, requests, waited}`, and the payloads to be
+    /// judged.
+    pub(super) fn come(&self, name: &str, step: &Step) -> Result<(Value, Vec<Parsed>), Stop> {
+        let session = self.session;
+        let name = self.callbacks.name_of(name);
+        let within = session.callback_max(time(step.within.as_deref(), WITHIN_DEFAULT)?);
+        let quiet = time(step.quiet.as_deref(), Duration::ZERO)?;
+        let wanted = step.count.unwrap_or(1);
+        let (mut waited, mut came, mut last) = (Duration::ZERO, 0, Duration::ZERO);
+        while waited < within {
+            let now = self.callbacks.sink.callbacks(&name).len();
+            if now > came {
+                (came, last) = (now, waited);
+            }
+            if came >= wanted && !self.may_come_later(&name) {
+                break;
+            }
+            // What would break the statement is listened for, not waited for.
+            let is_settled = session.is_live() && !step.expect.is_empty();
+            if is_settled && waited >= last + session.silence(within) && self.holds_now(&name) {
+                break;
+            }
+            session.wait(LOOK_EVERY);
+            waited += LOOK_EVERY;
+        }
+        if came > 0 {
+            session.callback_took(last);
+        }
+        if !quiet.is_zero() {
+            session.wait(session.silence(quiet));
+        }
+        if came == 0 && wanted > 0 && session.address_may_be_taken() && !self.holds_now(&name) {
+            return Err(Stop::Inconclusive(format!(
+                "no callback within {within:?}, but another run may have set the application's address \
+                 meanwhile: supply the hook `lease`, or say `callbacks: {{exclusive: true}}`"
+            )));
+        }
+        let came = self.callbacks.sink.callbacks(&name);
+        let views = came.iter().map(|callback| view(callback));
+        let (requests, payloads): (Vec<Value>, Vec<Option<Parsed>>) = views.unzip();
+        let waited = format!("{within:?}");
+        Ok((
+            json!({"count": requests.len(), "requests": requests, "waited": waited}),
+            payloads.into_iter().flatten().collect(),
+        ))
     }
-    let quiet = time(step.quiet.as_deref(), Duration::ZERO)?;
-    if !quiet.is_zero() {
-        session.wait(quiet);
+
+    /// Whether callbacks of others come to this address too, so that ours may be yet to come.
+    fn may_come_later(&self, name: &str) -> bool {
+        self.session.is_live() && self.session.address_is_common() && !self.holds_now(name)
     }
-    let came = callbacks.sink.callbacks(&name);
-    let views = came.iter().map(|callback| view(callback));
-    let (requests, payloads): (Vec<Value>, Vec<Option<Parsed>>) = views.unzip();
-    Ok((
-        json!({"count": requests.len(), "requests": requests}),
-        payloads.into_iter().flatten().collect(),
-    ))
+
+    fn holds_now(&self, name: &str) -> bool {
+        let came = self.callbacks.sink.callbacks(name);
+        let requests: Vec<Value> = came.iter().map(|callback| view(callback).0).collect();
+        (self.holds)(&json!({"count": requests.len(), "requests": requests}))
+    }
 }
 
 /// A callback as scenarios look at it, and what it carries.

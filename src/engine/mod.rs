@@ -23,22 +23,24 @@ pub mod token;
 pub use plan::{Partition, Planned, Selection};
 pub use runner::Stop;
 pub(crate) use runner::split_url;
-pub use settings::{Hook, Options, Settings, Target};
+pub use settings::{Hook, HookWay, Options, Settings, Target};
 
 use crate::clock;
-use crate::judge::evidence::Outcome;
+use crate::judge::evidence::{Evidence, Exchange, Outcome};
 use crate::judge::{self, Judgement};
+use crate::rulebook::scenario::Credentials;
 use crate::rulebook::{Rule, Rulebook};
 use crate::schema::Schemas;
 use crate::verdict::{RunEvent, RunRecord, ScenarioResult, Verdict};
-pub use record::{Concluded, Recorder};
+pub use record::{Concluded, ONLY_IN_FILES, Recorder};
 use runner::Story;
 pub(crate) use runner::play;
 use session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Instant;
 
 /// Opens a session for each scenario.
@@ -48,12 +50,35 @@ pub trait Sessions: Sync {
 
     /// Base URL by service, for the record.
     fn targets(&self) -> BTreeMap<String, String>;
+
+    /// Whether no other story of the run may be told meanwhile.
+    fn plays_alone(&self, _planned: &Planned<'_>) -> bool {
+        false
+    }
+
+    /// How far the targets' clock went since the run began, where it is told.
+    fn clock_seconds(&self) -> Option<f64> {
+        None
+    }
+
+    /// Stories under way for that many jobs.
+    fn threads(&self, jobs: usize) -> usize {
+        jobs
+    }
+}
+
+/// How a run ended, beside its record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// A target or a hook got in the way: unreachable, silent, not HTTP, redirecting, failing.
+    pub trouble: bool,
+    /// Why the run was given up: a service that answers nothing but 401 and 403, by its name.
+    pub denied_by: Option<String>,
 }
 
 /// Runs a plan. Events come in the plan's order, whatever the number of jobs; `interrupted` ends
 /// the run within a moment and leaves a record that is marked incomplete. `finish` may change the
-/// record before it is emitted, which is how waivers come in. True when a target got in the way:
-/// unreachable, silent, not HTTP, redirecting.
+/// record before it is emitted, which is how waivers come in.
 #[expect(
     clippy::too_many_arguments,
     reason = "each is a thing of its own, and there is one caller"
@@ -67,50 +92,58 @@ pub fn run(
     interrupted: &AtomicBool,
     emit: &mut dyn FnMut(RunEvent),
     finish: impl FnOnce(&mut RunRecord),
-) -> bool {
+) -> Ended {
     let targets = sessions.targets();
     emit(RunEvent::Started {
         scenarios: planned.len(),
         targets: targets.clone(),
     });
     let mut recorder = Recorder::new(rulebook, targets, options.seed);
-    let next = AtomicUsize::new(0);
-    let deadline = clock::monotonic() + options.run_max;
+    let started = clock::monotonic();
+    let deadline = started + options.run_max;
     let (sender, receiver) = mpsc::channel();
     let mut complete = true;
-    let mut trouble = false;
+    let mut ended = Ended::default();
+    let mut admission = Admission::default();
+    let tell = |index: usize, sender: &Sender<(usize, Concluded)>| {
+        let (planned, seed) = (&planned[index], options.seed);
+        let concluded = conclude(rulebook, schemas, planned, sessions, seed, interrupted);
+        sender.send((index, concluded)).is_ok()
+    };
     std::thread::scope(|scope| {
-        for _ in 0..options.jobs.clamp(1, planned.len().max(1)) {
-            let sender = sender.clone();
-            let next = &next;
-            scope.spawn(move || {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(planned) = planned.get(index) else {
-                        return;
-                    };
-                    let concluded = conclude(
-                        rulebook,
-                        schemas,
-                        planned,
-                        sessions,
-                        options.seed,
-                        interrupted,
-                    );
-                    if sender.send((index, concluded)).is_err() {
-                        return;
+        let tell = &tell;
+        scope.spawn(move || {
+            let (alone, together): (Vec<usize>, Vec<usize>) =
+                (0..planned.len()).partition(|&index| sessions.plays_alone(&planned[index]));
+            // First, while what they walk over is short.
+            if !alone.into_iter().all(|index| tell(index, &sender)) {
+                return;
+            }
+            let (together, next) = (Arc::new(together), Arc::new(AtomicUsize::new(0)));
+            let threads = sessions.threads(options.jobs.max(1));
+            for _ in 0..threads.clamp(1, together.len().max(1)) {
+                let (sender, together) = (sender.clone(), Arc::clone(&together));
+                let next = Arc::clone(&next);
+                scope.spawn(move || {
+                    while let Some(&index) = together.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        if !tell(index, &sender) {
+                            return;
+                        }
                     }
-                }
-            });
-        }
-        drop(sender);
+                });
+            }
+        });
         let mut early: BTreeMap<usize, Concluded> = BTreeMap::new();
         let mut due = 0;
         while let Some((index, concluded)) = next_of(&receiver, deadline, interrupted) {
+            if let Some(service) = admission.denied_by(&concluded) {
+                ended.denied_by.get_or_insert(service);
+                interrupted.store(true, Ordering::Relaxed);
+            }
             early.insert(index, concluded);
             while let Some(concluded) = early.remove(&due) {
                 due += 1;
-                trouble |= concluded.trouble;
+                ended.trouble |= concluded.trouble;
                 complete &= !matches!(concluded.stopped, Some(Stop::Interrupted));
                 emit(RunEvent::ScenarioEnded {
                     result: concluded.result.clone(),
@@ -121,16 +154,46 @@ pub fn run(
             }
         }
     });
+    complete &= ended.denied_by.is_none();
     let services: Vec<&str> = planned.iter().map(|p| p.service.name.as_str()).collect();
     let mut record = recorder.finish(
         |rule: &Rule| services.contains(&rule.service.as_str()),
         complete,
     );
+    if record.is_live() {
+        record.summary.seconds = started.elapsed().as_secs_f64();
+        record.summary.clock_seconds = sessions.clock_seconds();
+    }
     finish(&mut record);
     emit(RunEvent::Finished {
         record: Box::new(record),
     });
-    trouble
+    ended
+}
+
+/// Whether services let the run in at all: wrong credentials are a mistake of ours, and no reason to
+/// accuse every operation.
+#[derive(Debug, Default)]
+struct Admission {
+    /// By service: requests with the configured credentials that were answered 401 or 403, and others.
+    answers: BTreeMap<String, (usize, usize)>,
+}
+
+impl Admission {
+    /// So many answers in a row, the first of a run, leave no doubt.
+    const DENIED_MAX: usize = 5;
+
+    fn denied_by(&mut self, concluded: &Concluded) -> Option<String> {
+        for (service, (denied, admitted)) in &concluded.admission {
+            let so_far = self.answers.entry(service.clone()).or_default();
+            so_far.0 += denied;
+            so_far.1 += admitted;
+        }
+        let is_shut =
+            |(denied, admitted): &(usize, usize)| *denied >= Self::DENIED_MAX && *admitted == 0;
+        let mut shut = self.answers.iter().filter(|(_, answers)| is_shut(answers));
+        shut.next().map(|(service, _)| service.clone())
+    }
 }
 
 /// The next scenario that ended; when the run has taken too long, everything else is interrupted.
@@ -185,43 +248,83 @@ fn conclude_unguarded(
     seed: u64,
     interrupted: &AtomicBool,
 ) -> Concluded {
+    /// How often a story is told that others keep disturbing.
+    const ATTEMPTS_MAX: usize = 5;
     let id = &planned.scenario.id;
-    let session = match sessions.open(planned) {
-        Ok(session) => session,
-        Err(why) => return ended(id, Judgement::default(), Some(Stop::Error(why)), 0, 0.0),
+    let mut attempt = 0;
+    loop {
+        let session = match sessions.open(planned) {
+            Ok(session) => session,
+            Err(why) => return ended(id, Judgement::default(), Some(Stop::Error(why)), 0, 0.0),
+        };
+        let began = session.now();
+        let Story { evidence, stop } = runner::play(
+            rulebook,
+            schemas,
+            planned.service,
+            &planned.scenario,
+            session.as_ref(),
+            (seed, attempt),
+            interrupted,
+        );
+        let seconds = session.seconds_since(began);
+        let judgement = judge::judge(rulebook, schemas, &evidence);
+        let went_wrong = !judgement.findings.is_empty()
+            || matches!(stop, Some(Stop::Unexpected | Stop::Inconclusive(_)));
+        let disturbed = went_wrong.then(|| session.disturbed()).flatten();
+        attempt += 1;
+        if disturbed.is_some() && attempt < ATTEMPTS_MAX && !interrupted.load(Ordering::Relaxed) {
+            continue;
+        }
+        let (judgement, stop) = match disturbed {
+            Some(why) => (void(&judgement, &why), Some(Stop::Inconclusive(why))),
+            None => (judgement, stop),
+        };
+        let ended = ended(id, judgement, stop, evidence.exchanges.len(), seconds);
+        return with_evidence(ended, rulebook, &evidence);
+    }
+}
+
+/// A judgement that says nothing but that it could not be made.
+fn void(judgement: &Judgement, why: &str) -> Judgement {
+    let mut void = Judgement::default();
+    for rule in judgement.tallies.keys() {
+        void.inconclusive(rule, why);
+    }
+    void
+}
+
+/// What else the record wants to know of a story.
+fn with_evidence(concluded: Concluded, rulebook: &Rulebook, evidence: &Evidence) -> Concluded {
+    let got_in_the_way = |exchange: &Exchange| match &exchange.outcome {
+        Outcome::Fault { .. } => true,
+        Outcome::Answered { response, .. } => (300..400).contains(&response.status),
     };
-    let started = session.now();
-    let story = runner::play(
-        rulebook,
-        schemas,
-        planned.service,
-        &planned.scenario,
-        session.as_ref(),
-        seed,
-        interrupted,
-    );
-    let seconds = session.now().duration_since(started).as_secs_f64();
-    let Story { evidence, stop } = story;
-    let judgement = judge::judge(rulebook, schemas, &evidence);
-    let trouble = evidence
-        .exchanges
-        .iter()
-        .any(|exchange| match &exchange.outcome {
-            Outcome::Fault { .. } => true,
-            Outcome::Answered { response, .. } => (300..400).contains(&response.status),
-        });
-    let ended = ended(id, judgement, stop, evidence.exchanges.len(), seconds);
+    let mut admission: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for exchange in &evidence.exchanges {
+        let Some(status) = exchange.status() else {
+            continue;
+        };
+        if exchange.credentials == Credentials::Default {
+            let answers = admission.entry(exchange.service.clone()).or_default();
+            match status {
+                401 | 403 => answers.0 += 1,
+                _ => answers.1 += 1,
+            }
+        }
+    }
     let operations = evidence
         .exchanges
         .iter()
         .map(|e| format!("{}/{}", e.service, e.operation))
         .collect();
-    let kinds = judge::kinds_of(rulebook, &evidence);
     Concluded {
-        trouble,
+        trouble: evidence.exchanges.iter().any(got_in_the_way)
+            || matches!(concluded.stopped, Some(Stop::HookFailed(_))),
         operations,
-        kinds,
-        ..ended
+        admission,
+        kinds: judge::kinds_of(rulebook, evidence),
+        ..concluded
     }
 }
 
@@ -237,7 +340,7 @@ fn ended(
         _ if failed => (Verdict::Fail, String::new()),
         None => (Verdict::Pass, String::new()),
         Some(Stop::NotApplicable(why)) => (Verdict::NotApplicable, why.clone()),
-        Some(Stop::Inconclusive(why) | Stop::Unreachable(why)) => {
+        Some(Stop::Inconclusive(why) | Stop::Unreachable(why) | Stop::HookFailed(why)) => {
             (Verdict::Inconclusive, why.clone())
         }
         Some(Stop::Interrupted) => (Verdict::Inconclusive, "interrupted".to_owned()),
@@ -263,6 +366,7 @@ fn ended(
         exchanges,
         trouble: false,
         operations,
+        admission: BTreeMap::new(),
         kinds,
     }
 }

@@ -61,25 +61,31 @@ impl Planned<'_> {
     /// Whether it walks a list that other scenarios of a run against one target may add to: one whose
     /// path names nothing that this scenario made. Pages that are counted from the front move on with
     /// each insertion, so that an item comes twice although the list is in order.
-    pub fn walks_a_shared_list(&self) -> bool {
+    ///
+    /// With `has_own_flow` each story is given a flow that no other uses.
+    pub fn walks_a_shared_list(&self, has_own_flow: bool) -> bool {
         self.any_step(&|step| {
             let walked = step.call.as_ref().filter(|_| step.walk);
             let operation = walked.and_then(|call| self.service.operations.get(call));
             operation.is_some_and(|operation| {
                 let path = operation.parameters.iter();
                 let mut path = path.filter(|p| p.place == Place::Path);
-                path.all(|p| step.with.get(&p.name).is_some_and(is_configured))
+                path.all(|p| {
+                    let value = step.with.get(&p.name);
+                    value.is_some_and(|value| is_configured(value, has_own_flow))
+                })
             })
         })
     }
 }
 
 /// Whether a value comes from the configuration alone, which every scenario shares.
-fn is_configured(value: &Value) -> bool {
+fn is_configured(value: &Value, has_own_flow: bool) -> bool {
     let names = value.as_str().map(crate::rulebook::interpolations);
-    names.is_some_and(|names| {
-        names.is_ok_and(|names| names.iter().all(|name| name.path[0] == "target"))
-    })
+    let is_shared = |path: &[String]| {
+        path[0] == "target" && !(has_own_flow && path[1..] == ["flow", "flow_sid"])
+    };
+    names.is_some_and(|names| names.is_ok_and(|names| names.iter().all(|n| is_shared(&n.path))))
 }
 
 fn any_step(service: &Service, steps: &[Step], is: &dyn Fn(&Step) -> bool, depth: usize) -> bool {

@@ -4,7 +4,7 @@
 //! else from the hook `create_flow` (and `publish_flow`), else, for the former, from the list.
 
 use super::runner::Stop;
-use super::session::Session;
+use super::session::{HookFault, Session};
 use super::settings::Settings;
 use super::template::{Scope, TemplateError};
 use crate::judge::evidence::{HookCall, Span};
@@ -64,14 +64,14 @@ pub(super) fn hook(
     name: &str,
     arguments: Value,
     calls: &mut Vec<HookCall>,
-) -> Result<Value, String> {
+) -> Result<Value, HookFault> {
     let began = session.now();
     let result = session.hook(name, &arguments);
     calls.push(HookCall {
         step,
         name: name.to_owned(),
         arguments,
-        result: result.clone(),
+        result: result.clone().map_err(|fault| fault.to_string()),
         span: Span {
             began,
             ended: session.now(),
@@ -88,19 +88,23 @@ fn made(
     if !session.has_hook("create_flow") {
         return Ok(None);
     }
-    let failed = |why| Stop::Inconclusive(format!("hook create_flow failed: {why}"));
-    let answer = hook(session, step, "create_flow", json!({}), calls).map_err(failed)?;
+    let answer = match hook(session, step, "create_flow", json!({}), calls) {
+        Ok(answer) => answer,
+        Err(HookFault::Unsupported) => return Ok(None),
+        Err(fault) => return Err(Stop::of_hook("create_flow", &fault)),
+    };
     let sid = answer
         .get("flow_sid")
         .and_then(Value::as_str)
         .map(str::to_owned);
     let Some(sid) = sid else {
-        return Err(failed("its result has no flow_sid".to_owned()));
+        let why = HookFault::Failed("its result has no flow_sid".to_owned());
+        return Err(Stop::of_hook("create_flow", &why));
     };
     if session.has_hook("publish_flow") {
         let named = json!({"flow_sid": sid});
         hook(session, step, "publish_flow", named, calls)
-            .map_err(|why| Stop::Inconclusive(format!("hook publish_flow failed: {why}")))?;
+            .map_err(|fault| Stop::of_hook("publish_flow", &fault))?;
     }
     Ok(Some(sid))
 }

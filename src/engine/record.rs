@@ -9,6 +9,9 @@ use crate::verdict::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Why a rule about a kind of document that no run brings is not judged.
+pub const ONLY_IN_FILES: &str = "no exchange carries one: `conformant check` judges it";
+
 /// What one scenario concluded.
 #[derive(Debug)]
 pub struct Concluded {
@@ -24,6 +27,8 @@ pub struct Concluded {
     pub trouble: bool,
     /// Operations that were called, as `SERVICE/ID`.
     pub operations: BTreeSet<String>,
+    /// By service: answers of 401 or 403 to the configured credentials, and all others to them.
+    pub admission: BTreeMap<String, (usize, usize)>,
     /// Kinds of the representations that came back.
     pub kinds: BTreeSet<String>,
 }
@@ -72,6 +77,7 @@ impl<'a> Recorder<'a> {
             exchanges: 0,
             trouble: false,
             operations,
+            admission: BTreeMap::new(),
             kinds,
         });
     }
@@ -121,7 +127,7 @@ impl<'a> Recorder<'a> {
             let kind = rule.kind();
             if result.verdict == Verdict::NotJudged && kind.is_some_and(|k| !carried.contains(k)) {
                 result.verdict = Verdict::NotApplicable;
-                result.reason = "no exchange carries one: `conformant check` judges it".to_owned();
+                result.reason = ONLY_IN_FILES.to_owned();
             }
             rules.push(result);
         }
@@ -130,6 +136,7 @@ impl<'a> Recorder<'a> {
             scenarios: count_scenarios(&scenarios),
             exchanges,
             seconds,
+            clock_seconds: None,
         };
         RunRecord {
             schema_version: SCHEMA_VERSION,
@@ -199,6 +206,7 @@ impl Why {
                 | Stop::Unexpected
                 | Stop::Interrupted
                 | Stop::Unreachable(_)
+                | Stop::HookFailed(_)
                 | Stop::Masked(_),
             )
             | None => Self::Inconclusive,

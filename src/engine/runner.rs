@@ -3,7 +3,7 @@
 //! It concludes nothing: what the evidence means is the judge's business.
 
 use super::request::{self, BuildError};
-use super::session::{SendFault, Session};
+use super::session::{HookFault, SendFault, Session};
 use super::template::{Origin, Scope, TemplateError, wait_of};
 use super::{body, callbacks, provision, token};
 use crate::clock::Timestamp;
@@ -13,8 +13,8 @@ use crate::judge::evidence::{
     Body, Delivery, Event, Evidence, Exchange, Expectation, Missed, Outcome, Payload, Span,
     Statement, Via, Walk, WalkEnd,
 };
-use crate::judge::{Acceptance, acceptance};
-use crate::rulebook::scenario::{Group, Scenario, Step, Until};
+use crate::judge::{self, Acceptance, acceptance};
+use crate::rulebook::scenario::{Expect, Group, Scenario, Step, Until};
 use crate::rulebook::{Operation, Rulebook, Service};
 use crate::schema::Schemas;
 use serde_json::{Map, Value, json};
@@ -27,6 +27,9 @@ use std::time::Duration;
 /// far accuses nobody.
 const WALK_PAGES_MAX: usize = 1_000;
 const WALK_ITEMS_MAX: usize = 100_000;
+/// Pages after which a walk begins anew with larger ones where it may, and how large.
+const WALK_PAGES_SMALL: usize = 20;
+const PAGE_SIZE_LARGE: u64 = 100;
 /// Empty pages in a row at the end of so many pages that are no list any more.
 const WALK_IDLE_PAGES_MAX: usize = 100;
 /// Bytes of all answers of one scenario.
@@ -49,6 +52,8 @@ pub enum Stop {
     Interrupted,
     /// The target could not be reached at all.
     Unreachable(String),
+    /// A hook that is configured did not do what it is there for.
+    HookFailed(String),
     /// Our own fault: scenario or configuration.
     Error(String),
     /// A step needs what a broken rule withholds; the story goes on without it.
@@ -64,17 +69,20 @@ pub(crate) struct Story {
     pub stop: Option<Stop>,
 }
 
-/// Plays a scenario of `service` in `session`.
+/// Plays a scenario of `service` in `session`; each attempt has names of its own.
 pub(crate) fn play(
     rulebook: &Rulebook,
     schemas: &Schemas,
     service: &Service,
     scenario: &Scenario,
     session: &dyn Session,
-    seed: u64,
+    (seed, attempt): (u64, usize),
     interrupted: &AtomicBool,
 ) -> Story {
-    let salt = format!("{seed}/{}", scenario.id);
+    let salt = match attempt {
+        0 => format!("{seed}/{}", scenario.id),
+        again => format!("{seed}/{}/{again}", scenario.id),
+    };
     let target = provision::values(session.settings());
     let configured = target.clone();
     let mut runner = Runner {
@@ -167,6 +175,16 @@ struct Called {
     taint: Option<String>,
 }
 
+impl Stop {
+    /// What a hook that brought no result means for the story.
+    pub(super) fn of_hook(name: &str, fault: &HookFault) -> Self {
+        match fault {
+            HookFault::Unsupported => Self::NotApplicable(format!("hook {name}: {fault}")),
+            HookFault::Failed(why) => Self::HookFailed(format!("hook {name} failed: {why}")),
+        }
+    }
+}
+
 impl From<TemplateError> for Stop {
     fn from(error: TemplateError) -> Self {
         match error {
@@ -212,7 +230,9 @@ impl<'a> Runner<'a> {
         self.setup = outer;
         match done {
             // What ends early because the run does says nothing about the target.
-            Err(Stop::Inconclusive(_) | Stop::Unreachable(_)) if self.is_interrupted() => {
+            Err(Stop::Inconclusive(_) | Stop::Unreachable(_) | Stop::HookFailed(_))
+                if self.is_interrupted() =>
+            {
                 Err(Stop::Interrupted)
             }
             Err(Stop::Masked(rule)) => {
@@ -578,8 +598,8 @@ impl<'a> Runner<'a> {
         let mut waited = Duration::ZERO;
         loop {
             let called = self.call(step, operation)?;
-            let there = called.value.pointer(&until.at);
-            let arrived = there.is_some_and(|v| match wanted.is_empty() {
+            let there = json::expand(&called.value, &until.at);
+            let arrived = there.iter().any(|(_, v)| match wanted.is_empty() {
                 true => !v.is_null(),
                 false => wanted.iter().any(|w| json::equal(v, w)),
             });
@@ -630,6 +650,13 @@ impl<'a> Runner<'a> {
             if !seen.insert(next.clone()) {
                 break WalkEnd::Endless(format!("a cycle at {short}"));
             }
+            if pages.len() == WALK_PAGES_SMALL
+                && step.between.is_empty()
+                && let Some(wider) = self.with_larger_pages(step, operation)
+            {
+                let called = self.call(&wider, operation)?;
+                return self.walk(&wider, operation, &called);
+            }
             if pages.len() >= WALK_PAGES_MAX || count > WALK_ITEMS_MAX {
                 let so_far = format!("{} pages, {count} items, and no end", pages.len());
                 break if idle >= WALK_IDLE_PAGES_MAX {
@@ -666,6 +693,7 @@ impl<'a> Runner<'a> {
             count += brought;
             page = called.value;
         };
+        let moved = end == WalkEnd::Complete && self.was_added_to(operation, &pages)?;
         let cut = match &end {
             WalkEnd::Cut(why) => Some(why.clone()),
             WalkEnd::Complete
@@ -683,6 +711,7 @@ impl<'a> Runner<'a> {
                 operation,
                 pages,
                 end,
+                moved,
                 step: self.step,
             });
         }
@@ -700,6 +729,52 @@ impl<'a> Runner<'a> {
             }
             Acceptance::Accepted | Acceptance::Rejected(_) => Ok(result),
         }
+    }
+
+    /// The same walk in fewer pages: a target that lives on has long lists.
+    fn with_larger_pages(&self, step: &Step, operation: &Operation) -> Option<Step> {
+        let size = operation.parameters.iter().find(|p| p.name == "PageSize")?;
+        let most = size.schema.get("maximum").and_then(Value::as_u64);
+        let larger = most.unwrap_or(PAGE_SIZE_LARGE).min(PAGE_SIZE_LARGE);
+        let asked = step.with.get("PageSize").and_then(Value::as_u64);
+        if !self.session.is_live() || asked.is_none_or(|asked| asked >= larger) {
+            return None;
+        }
+        let mut wider = step.clone();
+        wider.with.insert("PageSize".to_owned(), json!(larger));
+        Some(wider)
+    }
+
+    /// Whether others added to a list while it was walked: an item came twice, and the first page now
+    /// begins with another.
+    fn was_added_to(&mut self, operation: &Operation, pages: &[usize]) -> Result<bool, Stop> {
+        let Some(key) = operation
+            .list_key
+            .as_deref()
+            .filter(|_| self.session.is_live())
+        else {
+            return Ok(false);
+        };
+        let items = |exchange: &Exchange| -> Vec<Value> {
+            let page = exchange.document().map_or(&Value::Null, |page| page);
+            items_of(page, key).to_vec()
+        };
+        let mut seen = BTreeSet::new();
+        let walked = pages
+            .iter()
+            .flat_map(|&page| items(&self.evidence.exchanges[page]));
+        let is_twice = walked
+            .map(|item| item.to_string())
+            .any(|item| !seen.insert(item));
+        if !is_twice {
+            return Ok(false);
+        }
+        let first = &self.evidence.exchanges[pages[0]];
+        let before = items(first);
+        let mut again = unanswered(first);
+        again.span = Span::at(self.session.now());
+        let again = self.exchange(again, operation)?.exchange;
+        Ok(items(&self.evidence.exchanges[again]).first() != before.first())
     }
 
     /// Whether the story can go on after this answer.
@@ -823,9 +898,9 @@ impl<'a> Runner<'a> {
             .events
             .extend(hooks.into_iter().map(Event::Hook));
         self.note_deliveries();
-        let result = done.map_err(|why| match taint {
+        let result = done.map_err(|fault| match taint {
             Some(rule) => Stop::Masked(rule),
-            None => Stop::Inconclusive(format!("hook {name} failed: {why}")),
+            None => Stop::of_hook(name, &fault),
         })?;
         if name == "collect_events" {
             self.collect_events(&result);
@@ -883,7 +958,17 @@ impl<'a> Runner<'a> {
             .callbacks()
             .ok_or_else(|| Stop::NotApplicable("no callback listener is configured".to_owned()))?;
         let waiting = self.session.now();
-        let (result, payloads) = callbacks::wait_for(callbacks, self.session, name, step)?;
+        let stated: Vec<Expect> = step
+            .expect
+            .iter()
+            .filter_map(|expect| self.fill_expect(expect).ok())
+            .collect();
+        let wait = callbacks::Wait {
+            callbacks,
+            session: self.session,
+            holds: &|result| stated.iter().all(|expect| judge::holds(expect, result)),
+        };
+        let (result, payloads) = wait.come(name, step)?;
         let waited = self.session.now().duration_since(waiting);
         let waited = Duration::try_from(waited).unwrap_or_default();
         self.evidence.events.push(Event::Passed(waited));
@@ -950,10 +1035,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn fill_expect(
-        &self,
-        expect: &crate::rulebook::scenario::Expect,
-    ) -> Result<crate::rulebook::scenario::Expect, TemplateError> {
+    fn fill_expect(&self, expect: &Expect) -> Result<Expect, TemplateError> {
         let mut filled = expect.clone();
         for value in [
             &mut filled.equals,
@@ -1004,6 +1086,7 @@ impl<'a> Runner<'a> {
                 Stop::NotApplicable(why)
                 | Stop::Inconclusive(why)
                 | Stop::Unreachable(why)
+                | Stop::HookFailed(why)
                 | Stop::Error(why),
                 _,
             ) => Box::new(move |named| Missed::because(named, why)),

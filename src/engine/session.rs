@@ -9,6 +9,17 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Why a hook brought no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HookFault {
+    /// It says that the target has nothing of the kind.
+    #[error("it says that this is not supported")]
+    Unsupported,
+    /// It did not do what it is there for.
+    #[error("{0}")]
+    Failed(String),
+}
+
 /// What a scenario can do to the world.
 pub trait Session {
     /// Targets as this session reaches them.
@@ -21,7 +32,7 @@ pub trait Session {
     fn has_hook(&self, name: &str) -> bool;
 
     /// Has a person or device do something.
-    fn hook(&self, name: &str, arguments: &Value) -> Result<Value, String>;
+    fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault>;
 
     /// Lets time pass, really or virtually.
     fn wait(&self, duration: Duration);
@@ -36,6 +47,44 @@ pub trait Session {
 
     /// Where callbacks arrive.
     fn callbacks(&self) -> Option<&Callbacks>;
+
+    /// How long a callback is waited for where the scenario says `declared`.
+    fn callback_max(&self, declared: Duration) -> Duration {
+        declared
+    }
+
+    /// How long silence is listened to where the scenario says `declared`.
+    fn silence(&self, declared: Duration) -> Duration {
+        declared
+    }
+
+    /// Notes how long a callback took to come.
+    fn callback_took(&self, _time: Duration) {}
+
+    /// Whether time passes here although nobody waits for it, and others use the target too.
+    fn is_live(&self) -> bool {
+        false
+    }
+
+    /// Whether callbacks that others asked for come to this story's addresses too.
+    fn address_is_common(&self) -> bool {
+        false
+    }
+
+    /// Whether another run may have led callbacks that this story asked for to itself.
+    fn address_may_be_taken(&self) -> bool {
+        false
+    }
+
+    /// How long the story took that began then.
+    fn seconds_since(&self, began: Timestamp) -> f64 {
+        self.now().duration_since(began).as_secs_f64()
+    }
+
+    /// What somebody else did to the target while the story was told that makes it void.
+    fn disturbed(&self) -> Option<String> {
+        None
+    }
 
     /// Changes a payload of that kind before it is judged: generated faults only.
     fn mangle_payload(&self, _kind: &str, _document: &mut Value) {}

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Everything about the targets of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// By service: `auth`, `chat`, `media`, `flow`. A service that is missing is not targeted.
     pub targets: BTreeMap<String, Target>,
@@ -21,6 +21,24 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// The people that scenarios speak of.
     pub people: People,
+    /// How long callbacks are waited for: how soon they come is not stated.
+    pub callback_max: Duration,
+    /// Other runs may use the targets at the same time.
+    pub is_shared: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            targets: BTreeMap::new(),
+            hooks: BTreeMap::new(),
+            listen: None,
+            public_url: None,
+            people: People::default(),
+            callback_max: Duration::from_secs(30),
+            is_shared: true,
+        }
+    }
 }
 
 /// The people that scenarios speak of, as `${target.people.KEY}`. The default ones are nobody: their
@@ -180,12 +198,22 @@ impl Target {
     }
 }
 
+/// A hook as the adopter supplies it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hook {
+    /// How it is carried out.
+    pub way: HookWay,
+    /// Where in its answer each part of the result stands, as a JSON Pointer; empty: the answer is
+    /// the result.
+    pub result: BTreeMap<String, String>,
+}
+
 /// How a hook is carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hook {
-    /// A command with arguments; `${NAME}` is filled in, the result is JSON on standard output.
+pub enum HookWay {
+    /// A command with arguments; `${NAME}` is filled in, the answer is JSON on standard output.
     Command(Vec<String>),
-    /// An HTTP request; `${NAME}` is filled in, the result is a JSON body.
+    /// An HTTP request; `${NAME}` is filled in, the answer is a JSON body.
     Http {
         /// Method.
         method: String,

@@ -56,7 +56,7 @@ fn told(steps: &Value, mangle: Option<&dyn Mangle>) -> Story {
         service,
         &planned.scenario,
         session,
-        0,
+        (0, 0),
         &calm,
     )
 }

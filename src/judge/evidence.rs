@@ -228,6 +228,8 @@ pub struct Walk {
     pub pages: Vec<usize>,
     /// How it ended.
     pub end: WalkEnd,
+    /// Others added to the list meanwhile, so that an item may stand on two pages in a row.
+    pub moved: bool,
     /// The step, counted from 1.
     pub step: usize,
 }

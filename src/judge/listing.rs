@@ -87,10 +87,14 @@ fn judge_walk(case: &Case<'_>, walk: &Walk, judgement: &mut Judgement) {
 /// An item that the walk yields twice.
 fn repeated(case: &Case<'_>, rule: &str, walk: &Walk) -> Option<crate::verdict::Finding> {
     let mut first: BTreeMap<String, usize> = BTreeMap::new();
+    let mut previous = None;
     for &page in &walk.pages {
         for (pointer, item) in items(case, page)? {
             let identity = identity(item);
             if let Some(earlier) = first.insert(identity.clone(), page) {
+                if walk.moved && Some(earlier) == previous {
+                    continue;
+                }
                 let fact = Fact {
                     pointer,
                     kind: "repeated-item",
@@ -105,6 +109,7 @@ fn repeated(case: &Case<'_>, rule: &str, walk: &Walk) -> Option<crate::verdict::
                 return Some(case.finding(rule, Some(page), fact));
             }
         }
+        previous = Some(page);
     }
     None
 }

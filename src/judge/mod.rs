@@ -34,6 +34,7 @@ mod unique_within;
 
 pub use acceptance::{Acceptance, acceptance};
 pub use case::{Case, Judgement, Tally};
+pub use story::holds;
 
 use crate::rulebook::rules::Check;
 use crate::rulebook::{Origin, Rule, Rulebook};

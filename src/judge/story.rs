@@ -33,10 +33,20 @@ pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
         let finding = differs(expect, &statement.result).map(|fact| {
             let mut finding = case.finding(&expect.rule, statement.exchange, fact);
             finding.step = statement.step;
+            // Callbacks that never came: whose patience ended is part of what was found.
+            if let Some(waited) = statement.result.get("waited").and_then(Value::as_str) {
+                finding.message = format!("{} (waited {waited})", finding.message);
+            }
             finding
         });
         judgement.conclude(&expect.rule, finding);
     }
+}
+
+/// Whether a result is what a step states of it.
+pub fn holds(expect: &Expect, result: &Value) -> bool {
+    let is_absent = expect.or_absent && json::expand(result, &expect.at).is_empty();
+    is_absent || differs(expect, result).is_none()
 }
 
 /// What is wrong with `result`; nothing when the statement holds.

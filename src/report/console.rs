@@ -143,6 +143,7 @@ pub fn render(record: &RunRecord, look: Look) -> String {
     }
     out += "\n";
     out += &summary(record, look);
+    out += &waived(record, look);
     out += &not_judged(record, look);
     out += &flaky(record, look);
     let line = view::headline(record, look.settings);
@@ -262,6 +263,21 @@ fn not_judged(record: &RunRecord, look: Look) -> String {
         out += &wrapped(&line, "  ", look.width);
     }
     out
+}
+
+/// What is broken and accepted.
+fn waived(record: &RunRecord, look: Look) -> String {
+    let groups = view::waived(record);
+    let mut out = String::new();
+    for (rule, findings) in groups {
+        let count = view::count(findings.len(), "finding");
+        let line = format!("{rule}: {count}, {}", findings[0].waived);
+        out += &wrapped(&line, "  ", look.width);
+    }
+    if out.is_empty() {
+        return out;
+    }
+    format!("waived\n{out}")
 }
 
 /// What passed and failed in the same run before.

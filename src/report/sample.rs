@@ -43,6 +43,7 @@ pub(super) fn sample() -> RunRecord {
             .into(),
             exchanges: 12,
             seconds: 1.25,
+            clock_seconds: None,
         },
         rules: rules(),
         findings: findings(),
@@ -89,6 +90,7 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
         actual: all(),
         message: all(),
         reproduce: all(),
+        waived: String::new(),
         diff: all(),
     }];
     record
@@ -256,6 +258,7 @@ fn findings() -> Vec<Finding> {
         reproduce: "curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \\\n  \
                     -H 'Authorization: [redacted]'"
             .into(),
+        waived: String::new(),
         diff: text::unified_diff(
             "{\n  \"status\": \"active\"\n}\n",
             "{\n  \"status\": \"running\"\n}\n",

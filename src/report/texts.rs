@@ -88,6 +88,7 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
                 scenarios: scenario_counts,
                 exchanges: _,
                 seconds: _,
+                clock_seconds: _,
             },
         rules,
         findings,
@@ -160,10 +161,11 @@ fn visit_finding(finding: &mut Finding, visit: Visit) {
         actual,
         message,
         reproduce,
+        waived,
         diff,
     } = finding;
     for text in [
-        rule, level, service, operation, scenario, pointer, kind, message,
+        rule, level, service, operation, scenario, pointer, kind, message, waived,
     ] {
         visit(text, Shape::Line);
     }

@@ -39,7 +39,8 @@ pub(super) fn of_scenario(
     findings: &[&Finding],
     settings: Settings,
 ) -> Outcome {
-    let fails = findings.is_empty() || findings.iter().any(|f| fails(f, settings));
+    let counts = |f: &&Finding| f.waived.is_empty() && fails(f, settings);
+    let fails = findings.is_empty() || findings.iter().any(counts);
     outcome(result.verdict, &result.reason, fails)
 }
 
@@ -150,6 +151,11 @@ pub(super) fn broken(record: &RunRecord, settings: Settings) -> Vec<Broken<'_>> 
         .collect();
     let mut all: Vec<Broken> = by_rule(record)
         .into_iter()
+        .map(|(id, mut findings)| {
+            findings.retain(|finding| finding.waived.is_empty());
+            (id, findings)
+        })
+        .filter(|(_, findings)| !findings.is_empty())
         .map(|(id, findings)| Broken {
             id,
             rule: rules.get(id).copied(),
@@ -164,6 +170,16 @@ pub(super) fn broken(record: &RunRecord, settings: Settings) -> Vec<Broken<'_>> 
         .collect();
     all.sort_by_key(|broken| !broken.fails);
     all
+}
+
+/// What waivers accept, by rule, with reason and expiry.
+pub(super) fn waived(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
+    let mut groups = by_rule(record);
+    for findings in groups.values_mut() {
+        findings.retain(|finding| !finding.waived.is_empty());
+    }
+    groups.retain(|_, findings| !findings.is_empty());
+    groups
 }
 
 /// Ids of the rules that nothing was concluded of, by verdict and reason.
@@ -272,6 +288,7 @@ pub(super) fn describe(finding: &Finding) -> String {
         ("actual", finding.actual.clone()),
         ("diff", finding.diff.clone()),
         ("repeat", finding.reproduce.clone()),
+        ("waived", finding.waived.clone()),
     ];
     let mut out = String::new();
     for (label, value) in fields {

@@ -56,7 +56,11 @@ pub const HOOKS: &[Hook] = &[
     ),
     hook("approve_request", &["uuid"], &[]),
     hook("deny_request", &["uuid"], &[]),
-    hook("announce_registration", &["custom_user_id"], &[]),
+    hook(
+        "announce_registration",
+        &["custom_user_id"],
+        &["qr", "token"],
+    ),
     hook("scan_registration", &["qr"], &["cellphone", "country_code"]),
     hook("install_app", &["cellphone", "country_code"], &[]),
     hook("set_callback", &["kind", "url"], &[]),
@@ -67,6 +71,7 @@ pub const HOOKS: &[Hook] = &[
     ),
     hook("collect_events", &[], &["operation_id"]),
     hook("advance_clock", &["seconds"], &[]),
+    hook("lease", &["owner", "seconds"], &[]),
     hook("reset", &[], &[]),
 ];
 

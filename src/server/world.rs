@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What `GET /_control` says, so that a run knows the reference from other targets.
 pub const REFERENCE: (&str, &str) = ("implementation", "the reference of conformant");
@@ -106,6 +106,8 @@ struct State {
     reference: Reference,
     /// Raised by `reset`, so that outcomes of earlier callbacks do not reach the new reference.
     generation: u64,
+    /// Who has this world for one story alone, and until when; in real time, whatever its clock does.
+    lease: Option<(String, Instant)>,
 }
 
 /// A callback on its way.
@@ -138,6 +140,7 @@ impl World {
             state: Mutex::new(State {
                 reference,
                 generation: 0,
+                lease: None,
             }),
             deliver,
         }
@@ -174,6 +177,7 @@ impl World {
         let response = match request.path() {
             "/_control/advance_clock" => self.advance_by_hook(request),
             "/_control/reset" => self.reset(),
+            "/_control/lease" => self.lease(request),
             "/_control" if request.method == "GET" => {
                 Response::json(200, &json!({REFERENCE.0: REFERENCE.1}))
             }
@@ -247,6 +251,29 @@ impl World {
                 &json!({"error": "argument `seconds` (a number from 0) is missing or too large"}),
             ),
         }
+    }
+
+    /// `{"owner": TEXT, "seconds": NUMBER}`: one owner at a time, until it gives it back or it runs out.
+    fn lease(&self, request: &Request) -> Response {
+        let arguments: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let owner = arguments.get("owner").and_then(Value::as_str);
+        let seconds = arguments.get("seconds").and_then(Value::as_u64);
+        let (Some(owner), Some(seconds)) = (owner, seconds) else {
+            let error =
+                json!({"error": "arguments `owner` (a text) and `seconds` (a number) are needed"});
+            return Response::json(422, &error);
+        };
+        let now = clock::monotonic();
+        let mut state = self.state();
+        let is_free = match &state.lease {
+            Some((holder, until)) => holder == owner || *until <= now,
+            None => true,
+        };
+        if is_free {
+            let until = now.checked_add(Duration::from_secs(seconds)).unwrap_or(now);
+            state.lease = (seconds > 0).then(|| (owner.to_owned(), until));
+        }
+        Response::json(200, &json!({"granted": is_free}))
     }
 
     /// A fresh account with the same seed; time does not run back.
@@ -348,6 +375,20 @@ mod tests {
         let ahead = clock.now().duration_since(before).as_secs();
         // Milliseconds are cut, so it may be one second less.
         assert!((3599..3660).contains(&ahead), "{ahead}");
+    }
+
+    #[test]
+    fn one_owner_at_a_time_has_the_lease() {
+        let world = world(WorldClock::stands_still());
+        let granted = |owner: &str, seconds: u64| {
+            let body = json!({"owner": owner, "seconds": seconds}).to_string();
+            hook(&world, "lease", &body).1["granted"] == true
+        };
+        assert!(granted("a", 60) && granted("a", 60));
+        assert!(!granted("b", 60));
+        assert!(!granted("b", 0), "it is not b's to give back");
+        assert!(granted("a", 0) && granted("b", 60));
+        assert_eq!(hook(&world, "lease", "{}").0, 422);
     }
 
     #[test]

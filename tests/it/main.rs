@@ -14,4 +14,5 @@ mod proxy;
 mod readme;
 mod same_verdicts;
 mod selftest;
+mod unattended;
 mod version_bump;

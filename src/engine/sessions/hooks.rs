@@ -1,19 +1,23 @@
 //! Hooks of a live target: commands and HTTP requests that the adopter supplies.
 
-use crate::engine::settings::Hook;
+use crate::engine::session::HookFault;
+use crate::engine::settings::{Hook, HookWay};
 use crate::http::{Request, Response};
 use crate::json::{self, Limits};
 use crate::server::REFERENCE;
-use crate::transport::{BaseUrl, Client, Limits as ClientLimits};
-use serde_json::{Value, json};
+use crate::transport::{BaseUrl, Client, Fault, Limits as ClientLimits};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
 /// The most that a hook may print.
 const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
+/// The exit code by which a command says that the target has nothing of the kind.
+const UNSUPPORTED_EXIT: i32 = 95;
 
 /// Carries a hook out and reads its result.
 pub(super) fn carry_out(
@@ -21,20 +25,20 @@ pub(super) fn carry_out(
     arguments: &Value,
     client: &Client,
     interrupted: &AtomicBool,
-) -> Result<Value, String> {
-    let timeout = client.limits().timeout;
-    match hook {
-        Hook::Command(words) => command(words, arguments, timeout, interrupted),
-        Hook::Http {
+) -> Result<Value, HookFault> {
+    let answer = match &hook.way {
+        HookWay::Command(words) => command(words, arguments, client.limits().timeout, interrupted)?,
+        HookWay::Http {
             method,
             url,
             headers,
             body,
         } => {
             let url = fill(url, arguments, &crate::http::percent_encode);
-            let parsed = url::Url::parse(&url).map_err(|e| format!("{url}: {e}"))?;
+            let parsed =
+                url::Url::parse(&url).map_err(|e| HookFault::Failed(format!("{url}: {e}")))?;
             let base = BaseUrl::parse(&parsed.origin().ascii_serialization())
-                .map_err(|e| e.to_string())?;
+                .map_err(|e| HookFault::Failed(e.to_string()))?;
             let target = &parsed[url::Position::BeforePath..url::Position::AfterQuery];
             let mut request = Request::new(method, target);
             for (name, value) in headers {
@@ -49,26 +53,64 @@ pub(super) fn carry_out(
                     request.body = arguments.to_string().into_bytes();
                 }
             }
-            let response = client
-                .send(&base, &request, timeout)
-                .map_err(|f| f.to_string())?;
-            result(&response)
+            let response = ask(client, &base, &request)
+                .map_err(|fault| HookFault::Failed(format!("{method} {url}: {fault}")))?;
+            result(&response)?
         }
+    };
+    mapped(&hook.result, answer)
+}
+
+/// Asks, and once more where no connection was made: nothing was done then.
+fn ask(client: &Client, base: &BaseUrl, request: &Request) -> Result<Response, Fault> {
+    const PAUSE: Duration = Duration::from_millis(200);
+    let timeout = client.limits().timeout;
+    match client.send(base, request, timeout) {
+        Err(fault) if fault.is_unreachable() && !fault.fatal => {
+            crate::clock::sleep(PAUSE);
+            client.send(base, request, timeout).map_err(|mut fault| {
+                fault.detail.push_str(" (tried twice)");
+                fault
+            })
+        }
+        answer => answer,
     }
 }
 
-/// A hook's result: a JSON object in a 2xx answer, nothing when the body is empty.
-pub(super) fn result(response: &Response) -> Result<Value, String> {
+/// The result as the configuration finds it in an answer.
+fn mapped(places: &BTreeMap<String, String>, answer: Value) -> Result<Value, HookFault> {
+    if places.is_empty() {
+        return Ok(answer);
+    }
+    let part = |(name, pointer): (&String, &String)| {
+        let found = answer.pointer(pointer).cloned().ok_or_else(|| {
+            HookFault::Failed(format!(
+                "its answer has nothing at {pointer}, where `result.{name}` should be"
+            ))
+        });
+        found.map(|value| (name.clone(), value))
+    };
+    let parts: Result<Map<String, Value>, HookFault> = places.iter().map(part).collect();
+    parts.map(Value::Object)
+}
+
+/// A hook's result: a JSON object in a 2xx answer, nothing when the body is empty. 501 says that there
+/// is no such thing here.
+pub(super) fn result(response: &Response) -> Result<Value, HookFault> {
+    const NOT_IMPLEMENTED: u16 = 501;
     let text = String::from_utf8_lossy(&response.body);
+    if response.status == NOT_IMPLEMENTED {
+        return Err(HookFault::Unsupported);
+    }
     if !response.is_success() {
         let shown = crate::text::excerpt(&text, 200);
-        return Err(format!(
+        return Err(HookFault::Failed(format!(
             "status {}: {}",
             response.status,
             crate::text::escape_line(&shown)
-        ));
+        )));
     }
-    read(&response.body)
+    read(&response.body).map_err(HookFault::Failed)
 }
 
 /// Whether a control plane says that it is the reference's own: `GET URL` names it. Only then are the
@@ -102,7 +144,25 @@ fn command(
     arguments: &Value,
     timeout: Duration,
     interrupted: &AtomicBool,
-) -> Result<Value, String> {
+) -> Result<Value, HookFault> {
+    match printed(words, arguments, timeout, interrupted) {
+        Ok((status, _)) if status.code() == Some(UNSUPPORTED_EXIT) => Err(HookFault::Unsupported),
+        Ok((status, _)) if !status.success() => {
+            let program = words.first().map_or("", String::as_str);
+            Err(HookFault::Failed(format!("{program} ended with {status}")))
+        }
+        Ok((_, bytes)) => read(&bytes).map_err(HookFault::Failed),
+        Err(why) => Err(HookFault::Failed(why)),
+    }
+}
+
+/// Runs a command; how it ended and, where it ended well, what it printed.
+fn printed(
+    words: &[String],
+    arguments: &Value,
+    timeout: Duration,
+    interrupted: &AtomicBool,
+) -> Result<(ExitStatus, Vec<u8>), String> {
     let filled: Vec<String> = words
         .iter()
         .map(|w| fill(w, arguments, &str::to_owned))
@@ -145,7 +205,7 @@ fn command(
         }
     };
     if !status.success() {
-        return Err(format!("{program} ended with {status}"));
+        return Ok((status, Vec::new()));
     }
     // What it left running in the background may hold its output open.
     let left = deadline.saturating_duration_since(crate::clock::monotonic());
@@ -153,7 +213,7 @@ fn command(
         .recv_timeout(left)
         .map_err(|_| format!("{program} ended, but its output did not within {timeout:?}"))?
         .map_err(|e| format!("{program}: its output could not be read: {e}"))?;
-    read(&bytes)
+    Ok((status, bytes))
 }
 
 /// Puts arguments in for `${NAME}`, once.
@@ -210,7 +270,9 @@ mod tests {
         let interrupted = AtomicBool::new(false);
         let run = |script: &str, ms| {
             let words: Vec<String> = ["sh", "-c", script].map(str::to_owned).to_vec();
-            command(&words, &json!({}), Duration::from_millis(ms), &interrupted).unwrap_err()
+            command(&words, &json!({}), Duration::from_millis(ms), &interrupted)
+                .unwrap_err()
+                .to_string()
         };
         assert!(run("exit 3", 5000).contains("exit status: 3"));
         assert!(run("exec sleep 5", 50).contains("took longer"));
@@ -218,6 +280,51 @@ mod tests {
         assert!(run("sleep 2 &", 100).contains("its output did not"));
         interrupted.store(true, Ordering::Relaxed);
         assert!(run("exec sleep 5", 60_000).contains("was interrupted"));
+    }
+
+    #[test]
+    fn a_hook_may_say_that_there_is_no_such_thing() {
+        let idle = AtomicBool::new(false);
+        let words: Vec<String> = ["sh", "-c", "exit 95"].map(str::to_owned).to_vec();
+        let said = command(&words, &json!({}), Duration::from_secs(5), &idle);
+        assert_eq!(said, Err(HookFault::Unsupported));
+        assert_eq!(result(&Response::empty(501)), Err(HookFault::Unsupported));
+        assert!(matches!(
+            result(&Response::empty(500)),
+            Err(HookFault::Failed(_))
+        ));
+    }
+
+    #[test]
+    fn results_are_found_where_the_configuration_says() {
+        let places = BTreeMap::from([("flow_sid".to_owned(), "/data/sid".to_owned())]);
+        let answer = json!({"data": {"sid": "FW1"}, "more": 1});
+        assert_eq!(mapped(&places, answer), Ok(json!({"flow_sid": "FW1"})));
+        let wrong = mapped(&places, json!({"data": {}})).unwrap_err();
+        assert!(
+            wrong.to_string().contains("nothing at /data/sid"),
+            "{wrong}"
+        );
+        let whole = json!({"flow_sid": "FW2"});
+        assert_eq!(mapped(&BTreeMap::new(), whole.clone()), Ok(whole));
+    }
+
+    #[test]
+    fn a_hook_that_is_not_there_is_tried_twice_and_named() {
+        let hook = Hook {
+            way: HookWay::Http {
+                method: "POST".to_owned(),
+                url: "http://127.0.0.1:9/approve".to_owned(),
+                headers: Vec::new(),
+                body: None,
+            },
+            result: BTreeMap::new(),
+        };
+        let client = Client::new(ClientLimits::default());
+        let said = carry_out(&hook, &json!({}), &client, &AtomicBool::new(false));
+        let said = said.unwrap_err().to_string();
+        assert!(said.contains("POST http://127.0.0.1:9/approve"), "{said}");
+        assert!(said.contains("tried twice"), "{said}");
     }
 
     #[test]

@@ -1,19 +1,25 @@
 //! Live targets: requests over the network, hooks as the adopter supplies them, real time.
+//!
+//! Others may use the same target meanwhile. What it has only one of is asked for by the hook `lease`;
+//! where its clock was moved by somebody else, [`Session::disturbed`] says so.
 
 use super::hooks;
+use super::limited::{Next, Schedule};
+use super::slots::{Slot, Slots};
 use crate::clock::{self, Timestamp};
-use crate::engine::session::{Callbacks, SendFault, Session};
+use crate::engine::session::{Callbacks, HookFault, SendFault, Session};
 use crate::engine::settings::Settings;
 use crate::engine::template::wait_of;
 use crate::engine::{Planned, Sessions};
 use crate::http::{Request, Response};
 use crate::transport::{BaseUrl, Client, Limits, Listener, Listening, Share};
 use serde_json::{Value, json};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Duration;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Once, OnceLock};
+use std::time::{Duration, Instant};
 
 /// How long one wait lasts before the interrupt flag is looked at again.
 const WAIT_SLICE: Duration = Duration::from_millis(20);
@@ -22,22 +28,69 @@ const WAIT_SLICE: Duration = Duration::from_millis(20);
 /// pass in real time.
 const ADVANCE_FROM: Duration = Duration::from_secs(5);
 
-/// The hook that moves the target's time.
+/// Stories under way for each job: those that wait leave their place to others.
+const STORIES_PER_JOB: usize = 4;
+
+/// How far the target's clock may be from where we know it to be: it tells whole seconds, and answers
+/// take their time.
+const CLOCK_OFF_MS: i64 = 3_000;
+
+/// For how long what the target has only one of is asked, and how often.
+const LEASE_SECONDS: u64 = 120;
+const LEASE_EVERY: Duration = Duration::from_millis(100);
+
+/// Silence after callbacks is listened to for this many times as long as they took to come.
+const SILENCE_TIMES: u32 = 5;
+/// And at least for this long.
+const SILENCE_MIN: Duration = Duration::from_secs(1);
+
+/// The hooks that this module itself calls.
 const ADVANCE_CLOCK: &str = "advance_clock";
+const LEASE: &str = "lease";
 
 /// Sessions with live targets; they share connections and time, not state.
-#[derive(Debug)]
 pub struct Live {
     settings: Settings,
     bases: BTreeMap<String, BaseUrl>,
     client: Client,
     listener: Listener,
     interrupted: Arc<AtomicBool>,
+    /// When the run must be over.
+    deadline: Instant,
+    /// Says something to the person who waits.
+    tell: Box<dyn Fn(&str) + Send + Sync>,
+    limits_told: Once,
+    schedule: Schedule,
+    slots: Slots,
     /// How far the target's clock is ahead of ours, by what `advance_clock` answers.
     ahead_ms: AtomicI64,
     time_asked: Once,
-    /// Held alone by a story under whose feet nothing may move, or that moves things under all others'.
-    turns: RwLock<()>,
+    /// How far it was when the run began, and when that was; nothing where it is not told.
+    began: OnceLock<(i64, Instant)>,
+    /// The longest that a callback took to come so far; nothing until one came.
+    callback_ms_max: AtomicU64,
+    /// Tells this run from others in leases.
+    owner: String,
+}
+
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a run on live targets goes about it.
+pub struct Manner {
+    /// What the client never exceeds.
+    pub limits: Limits,
+    /// Stories that act at the same time.
+    pub jobs: usize,
+    /// When the run must be over.
+    pub deadline: Instant,
+    /// Says something to the person who waits.
+    pub tell: Box<dyn Fn(&str) + Send + Sync>,
 }
 
 impl Live {
@@ -45,7 +98,7 @@ impl Live {
     /// exchanges under way.
     pub fn new(
         settings: Settings,
-        limits: Limits,
+        manner: Manner,
         interrupted: &Arc<AtomicBool>,
     ) -> Result<Self, String> {
         let mut bases = BTreeMap::new();
@@ -70,12 +123,19 @@ impl Live {
         Ok(Self {
             settings,
             bases,
-            client: Client::new(limits).interrupted_by(Arc::clone(interrupted)),
+            client: Client::new(manner.limits).interrupted_by(Arc::clone(interrupted)),
             listener,
             interrupted: Arc::clone(interrupted),
+            deadline: manner.deadline,
+            tell: manner.tell,
+            limits_told: Once::new(),
+            schedule: Schedule::new(),
+            slots: Slots::new(manner.jobs),
             ahead_ms: AtomicI64::new(0),
             time_asked: Once::new(),
-            turns: RwLock::new(()),
+            began: OnceLock::new(),
+            callback_ms_max: AtomicU64::new(u64::MAX),
+            owner: uuid::Uuid::from_u128(rand::random()).to_string(),
         })
     }
 
@@ -88,32 +148,35 @@ impl Live {
 
     /// Whether a hook of this story changes what the target has only one of: its time, or the
     /// address to which an application's callbacks go.
-    fn changes_what_all_share(planned: &Planned<'_>) -> bool {
+    fn changes_what_all_share(&self, planned: &Planned<'_>) -> bool {
         planned.any_step(&|step| {
             let hook = step.hook.as_deref();
-            hook.is_some_and(|hook| matches!(hook, ADVANCE_CLOCK | "set_callback"))
+            let hook = hook.filter(|hook| matches!(*hook, ADVANCE_CLOCK | "set_callback"));
+            hook.is_some_and(|hook| self.settings.hooks.contains_key(hook))
         })
     }
 
-    /// Asks once how far the target's clock is ahead already: an earlier run may have moved it.
-    fn ask_the_time(&self) {
-        self.time_asked.call_once(|| {
-            if let Some(hook) = self.settings.hooks.get(ADVANCE_CLOCK) {
-                let nothing = json!({"seconds": 0});
-                let answer = hooks::carry_out(hook, &nothing, &self.client, &self.interrupted);
-                // A hook that fails now says so where a story needs it.
-                if let Ok(answer) = answer {
-                    self.clock_was_moved(&answer, &nothing);
-                }
-            }
-        });
+    /// Whether it walks a list that other stories of the run add to.
+    fn walks_a_shared_list(&self, planned: &Planned<'_>) -> bool {
+        // With the hook each story has a flow of its own, and what is listed under it.
+        let flow = self.settings.targets.get("flow");
+        let has_own_flow = self.settings.hooks.contains_key("create_flow")
+            && flow.is_none_or(|flow| !flow.values.contains_key("flow_sid"));
+        planned.walks_a_shared_list(has_own_flow)
+    }
+
+    /// Asks how far the target's clock is ahead; nothing where it does not say.
+    fn ask_the_time(&self) -> Option<i64> {
+        let hook = self.settings.hooks.get(ADVANCE_CLOCK)?;
+        let nothing = json!({"seconds": 0});
+        // A hook that fails now says so where a story needs it.
+        let answer = hooks::carry_out(hook, &nothing, &self.client, &self.interrupted).ok()?;
+        ahead_of(&answer)
     }
 
     /// Notes the target's time by what the hook answered or, where it did not say, was asked.
     fn clock_was_moved(&self, answer: &Value, arguments: &Value) {
-        let target = answer.get("now").and_then(Value::as_str);
-        if let Some(target) = target.and_then(|now| now.parse::<Timestamp>().ok()) {
-            let ahead_ms = target.as_millisecond() - clock::now().as_millisecond();
+        if let Some(ahead_ms) = ahead_of(answer) {
             self.ahead_ms.store(ahead_ms, Ordering::SeqCst);
         } else if let Some(seconds) = arguments.get("seconds").and_then(Value::as_f64) {
             let by = Duration::try_from_secs_f64(seconds).unwrap_or_default();
@@ -121,19 +184,60 @@ impl Live {
             self.ahead_ms.fetch_add(ms, Ordering::SeqCst);
         }
     }
+
+    /// Waits until no other run holds what a story needs alone. Where the target has no such hook,
+    /// nothing is known of other runs.
+    fn lease(&self) -> Option<Lease<'_>> {
+        let hook = self.settings.hooks.get(LEASE)?;
+        loop {
+            let arguments = json!({"owner": self.owner, "seconds": LEASE_SECONDS});
+            let answer =
+                hooks::carry_out(hook, &arguments, &self.client, &self.interrupted).ok()?;
+            if answer.get("granted").and_then(Value::as_bool) != Some(false) {
+                return Some(Lease { live: self });
+            }
+            if self.is_over() {
+                return None;
+            }
+            clock::sleep(LEASE_EVERY);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed) || clock::monotonic() >= self.deadline
+    }
+
+    /// Lets real time pass.
+    fn pass(&self, until: Instant) {
+        while !self.is_over() {
+            let left = until.saturating_duration_since(clock::monotonic());
+            if left.is_zero() {
+                return;
+            }
+            clock::sleep(left.min(WAIT_SLICE));
+        }
+    }
+}
+
+/// How far the time that `advance_clock` answered is ahead of ours, in milliseconds.
+fn ahead_of(answer: &Value) -> Option<i64> {
+    let now: Timestamp = answer.get("now")?.as_str()?.parse().ok()?;
+    Some(now.as_millisecond() - clock::now().as_millisecond())
 }
 
 impl Sessions for Live {
     fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String> {
-        self.ask_the_time();
-        let moves_the_clock = self.moves_the_clock(planned);
-        let alone = moves_the_clock
-            || Self::changes_what_all_share(planned)
-            || planned.walks_a_shared_list();
-        let turn = if alone {
-            Turn::Alone(self.turns.write().unwrap_or_else(PoisonError::into_inner))
+        let slot = self.slots.take();
+        self.time_asked.call_once(|| {
+            if let Some(ahead_ms) = self.ask_the_time() {
+                self.ahead_ms.store(ahead_ms, Ordering::SeqCst);
+                self.began.get_or_init(|| (ahead_ms, clock::monotonic()));
+            }
+        });
+        let lease = if self.plays_alone(planned) {
+            self.lease()
         } else {
-            Turn::Together(self.turns.read().unwrap_or_else(PoisonError::into_inner))
+            None
         };
         let prefix = format!("{}-", super::short_name(&planned.scenario.id));
         let callbacks = Callbacks {
@@ -143,9 +247,12 @@ impl Sessions for Live {
         Ok(Box::new(LiveSession {
             live: self,
             callbacks,
-            moves_the_clock,
+            moves_the_clock: self.moves_the_clock(planned),
             share: RefCell::new(self.client.share()),
-            _turn: turn,
+            slot: RefCell::new(Some(slot)),
+            opened: clock::monotonic(),
+            address_set: Cell::new(false),
+            lease,
         }))
     }
 
@@ -156,12 +263,38 @@ impl Sessions for Live {
             .map(|(name, target)| (name.clone(), target.url.clone()))
             .collect()
     }
+
+    fn plays_alone(&self, planned: &Planned<'_>) -> bool {
+        self.moves_the_clock(planned)
+            || self.changes_what_all_share(planned)
+            || self.walks_a_shared_list(planned)
+    }
+
+    fn clock_seconds(&self) -> Option<f64> {
+        let (ahead_ms, began) = self.began.get()?;
+        let moved = self.ahead_ms.load(Ordering::SeqCst) - ahead_ms;
+        let moved = Duration::from_millis(u64::try_from(moved).unwrap_or_default());
+        Some((began.elapsed() + moved).as_secs_f64())
+    }
+
+    fn threads(&self, jobs: usize) -> usize {
+        jobs.saturating_mul(STORIES_PER_JOB)
+    }
 }
 
-/// Who else tells a story meanwhile.
-enum Turn<'a> {
-    Alone(#[expect(dead_code, reason = "held, not read")] RwLockWriteGuard<'a, ()>),
-    Together(#[expect(dead_code, reason = "held, not read")] RwLockReadGuard<'a, ()>),
+/// What the target has only one of, held for one story; given back when dropped.
+struct Lease<'a> {
+    live: &'a Live,
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        if let Some(hook) = self.live.settings.hooks.get(LEASE) {
+            let arguments = json!({"owner": self.live.owner, "seconds": 0});
+            // Not given back it runs out by itself.
+            let _ = hooks::carry_out(hook, &arguments, &self.live.client, &self.live.interrupted);
+        }
+    }
 }
 
 struct LiveSession<'a> {
@@ -170,7 +303,24 @@ struct LiveSession<'a> {
     moves_the_clock: bool,
     /// Given back once the story is judged: what it holds is its evidence.
     share: RefCell<Share>,
-    _turn: Turn<'a>,
+    /// Nothing while it waits.
+    slot: RefCell<Option<Slot<'a>>>,
+    opened: Instant,
+    /// Callbacks of a whole application were led here.
+    address_set: Cell<bool>,
+    lease: Option<Lease<'a>>,
+}
+
+impl LiveSession<'_> {
+    /// Does nothing until then, and lets others act meanwhile.
+    fn idle(&self, until: Instant) {
+        if until <= clock::monotonic() {
+            return;
+        }
+        drop(self.slot.take());
+        self.live.pass(until);
+        self.slot.replace(Some(self.live.slots.take()));
+    }
 }
 
 impl Session for LiveSession<'_> {
@@ -178,34 +328,57 @@ impl Session for LiveSession<'_> {
         &self.live.settings
     }
 
+    /// Sends, and where the target limits how often it is asked, sends again as it says.
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
         let client = &self.live.client;
         let base = &self.live.bases[service];
-        client
-            .exchange_in(
-                &mut self.share.borrow_mut(),
-                base,
-                request,
-                client.limits().timeout,
-            )
-            .map(|answer| answer.response)
-            .map_err(|fault| SendFault::from(&fault))
+        let mut tries = 0;
+        loop {
+            self.idle(self.live.schedule.place());
+            let answer = client
+                .exchange_in(
+                    &mut self.share.borrow_mut(),
+                    base,
+                    request,
+                    client.limits().timeout,
+                )
+                .map_err(|fault| SendFault::from(&fault))?;
+            let response = answer.response;
+            match self
+                .live
+                .schedule
+                .learn(&response, tries, self.live.deadline)
+            {
+                Next::Take | Next::GiveUp => return Ok(response),
+                Next::Again(wait) => {
+                    self.live.limits_told.call_once(|| {
+                        let ms = wait.as_millis();
+                        (self.live.tell)(&format!(
+                            "{service} limits how often it is asked (status {}): the run waits as it says, {ms} ms this time",
+                            response.status
+                        ));
+                    });
+                    tries += 1;
+                }
+            }
+            if self.live.is_over() {
+                return Ok(response);
+            }
+        }
     }
 
     fn has_hook(&self, name: &str) -> bool {
         self.live.settings.hooks.contains_key(name)
     }
 
-    fn hook(&self, name: &str, arguments: &Value) -> Result<Value, String> {
-        let hook = self
-            .live
-            .settings
-            .hooks
-            .get(name)
-            .ok_or_else(|| "it is not supplied".to_owned())?;
+    fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault> {
+        let hook = self.live.settings.hooks.get(name);
+        let hook = hook.ok_or(HookFault::Unsupported)?;
         let answer = hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted)?;
-        if name == ADVANCE_CLOCK {
-            self.live.clock_was_moved(&answer, arguments);
+        match name {
+            ADVANCE_CLOCK => self.live.clock_was_moved(&answer, arguments),
+            "set_callback" => self.address_set.set(true),
+            _ => {}
         }
         Ok(answer)
     }
@@ -219,14 +392,7 @@ impl Session for LiveSession<'_> {
         {
             return;
         }
-        let deadline = clock::monotonic() + duration;
-        while !self.live.interrupted.load(Ordering::Relaxed) {
-            let left = deadline.saturating_duration_since(clock::monotonic());
-            if left.is_zero() {
-                return;
-            }
-            clock::sleep(left.min(WAIT_SLICE));
-        }
+        self.idle(clock::monotonic() + duration);
     }
 
     fn now(&self) -> Timestamp {
@@ -236,6 +402,58 @@ impl Session for LiveSession<'_> {
 
     fn callbacks(&self) -> Option<&Callbacks> {
         Some(&self.callbacks)
+    }
+
+    fn callback_max(&self, _declared: Duration) -> Duration {
+        self.live.settings.callback_max
+    }
+
+    /// Silence is listened to for as long as what was seen so far makes sense.
+    fn silence(&self, declared: Duration) -> Duration {
+        let seen = self.live.callback_ms_max.load(Ordering::Relaxed);
+        if seen == u64::MAX {
+            return declared;
+        }
+        declared.min((Duration::from_millis(seen) * SILENCE_TIMES).max(SILENCE_MIN))
+    }
+
+    fn callback_took(&self, time: Duration) {
+        let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX - 1);
+        let keep = |seen: u64| Some(if seen == u64::MAX { ms } else { seen.max(ms) });
+        // The closure never refuses, so that there is nothing to learn from the result.
+        let _ = self
+            .live
+            .callback_ms_max
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, keep);
+    }
+
+    fn address_is_common(&self) -> bool {
+        self.address_set.get()
+    }
+
+    fn address_may_be_taken(&self) -> bool {
+        self.address_set.get() && self.lease.is_none() && self.live.settings.is_shared
+    }
+
+    fn is_live(&self) -> bool {
+        true
+    }
+
+    fn seconds_since(&self, _began: Timestamp) -> f64 {
+        self.opened.elapsed().as_secs_f64()
+    }
+
+    /// Another run may have moved the target's clock under this story's feet.
+    fn disturbed(&self) -> Option<String> {
+        let there = self.live.ask_the_time()?;
+        let known = self.live.ahead_ms.swap(there, Ordering::SeqCst);
+        let off_ms = (there - known).abs();
+        (off_ms > CLOCK_OFF_MS).then(|| {
+            format!(
+                "the target's clock was moved by somebody else meanwhile, by {} s",
+                off_ms / 1000
+            )
+        })
     }
 }
 
@@ -254,17 +472,26 @@ mod tests {
             targets: [("flow".to_owned(), target)].into(),
             ..Settings::default()
         };
-        let live = Live::new(settings, Limits::default(), &Arc::default()).unwrap();
-        let all = plan::all(&rulebook);
-        let open = |id: &str| {
-            let planned = all.iter().find(|p| p.scenario.id == id).unwrap();
-            live.open(planned).map_err(drop).unwrap()
+        let manner = Manner {
+            limits: Limits::default(),
+            jobs: 1,
+            deadline: clock::monotonic(),
+            tell: Box::new(|_| {}),
         };
-        let walking = open("flow/read-executions/walk");
-        assert!(live.turns.try_read().is_err(), "someone else may insert");
-        drop(walking);
-        let _inserting = open("flow/create-execution/happy");
-        assert!(live.turns.try_read().is_ok());
-        assert!(live.turns.try_write().is_err());
+        let live = Live::new(settings, manner, &Arc::default()).unwrap();
+        let all = plan::all(&rulebook);
+        let alone = |id: &str| {
+            let planned = all.iter().find(|p| p.scenario.id == id).unwrap();
+            live.plays_alone(planned)
+        };
+        assert!(
+            alone("flow/read-executions/walk"),
+            "someone else may insert"
+        );
+        assert!(!alone("flow/create-execution/happy"));
+        assert!(
+            !alone("auth/registrations/completed-webhook"),
+            "without a hook it moves nothing"
+        );
     }
 }

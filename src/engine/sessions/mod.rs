@@ -2,11 +2,13 @@
 //! targets.
 
 mod hooks;
+mod limited;
 mod live;
 mod offline;
+mod slots;
 
 pub use hooks::hooks_of_reference;
-pub use live::Live;
+pub use live::{Live, Manner};
 pub use offline::{Consulted, Mangle, Offline};
 
 use sha2::{Digest, Sha256};

@@ -2,7 +2,7 @@
 //! waiting costs nothing and stories do not meet.
 
 use crate::clock::Timestamp;
-use crate::engine::session::{Callbacks, SendFault, Session};
+use crate::engine::session::{Callbacks, HookFault, SendFault, Session};
 use crate::engine::settings::{Settings, Target};
 use crate::engine::{Planned, Sessions};
 use crate::http::{Request, Response};
@@ -238,13 +238,13 @@ impl Session for OneWorld<'_> {
         hooks::find(name).is_some()
     }
 
-    fn hook(&self, name: &str, arguments: &Value) -> Result<Value, String> {
+    fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault> {
         let mut request = Request::new("POST", format!("/_control/{name}"));
         request.headers.set("Content-Type", "application/json");
         request.body = arguments.to_string().into_bytes();
         let response = self
             .exchange(&request)
-            .map_err(|f| format!("{}: {}", f.cause, f.detail))?;
+            .map_err(|f| HookFault::Failed(format!("{}: {}", f.cause, f.detail)))?;
         super::hooks::result(&response)
     }
 

@@ -1,0 +1,133 @@
+//! The exit code of a finished run, and why it is not 0 where nothing was found.
+
+use super::{Exit, note};
+use crate::engine::ONLY_IN_FILES;
+use crate::verdict::{Level, RuleResult, RunRecord, Verdict};
+use std::collections::BTreeMap;
+
+/// How much of what a run can judge must be judged, in percent.
+pub(super) const MIN_JUDGED: u8 = 90;
+
+/// What is asked of a run beside that nothing is found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Demands {
+    /// Findings of level `should` fail too.
+    pub strict: bool,
+    /// Every selected must-rule is to be judged that a run can judge.
+    pub require_complete: bool,
+    /// So many percent of the must-rules that were tried are to be judged.
+    pub min_judged: u8,
+}
+
+impl Default for Demands {
+    /// Those of a command that tells what was run before.
+    fn default() -> Self {
+        Self {
+            strict: false,
+            require_complete: false,
+            min_judged: MIN_JUDGED,
+        }
+    }
+}
+
+/// The exit code of a finished run.
+pub(super) fn conclude(
+    demands: Demands,
+    record: &RunRecord,
+    waiver_problems: &[String],
+    trouble: bool,
+) -> Exit {
+    let failing = |level: Level| match level {
+        Level::Must => true,
+        Level::Should => demands.strict,
+        Level::May | Level::Open => false,
+    };
+    let failed = record
+        .rules
+        .iter()
+        .any(|r| r.verdict == Verdict::Fail && failing(r.level));
+    // What was cut short says so first: nobody takes half a list of failures for the whole.
+    if !record.complete {
+        return Exit::Trouble;
+    }
+    if failed || !waiver_problems.is_empty() {
+        return Exit::Failed;
+    }
+    let counts = &record.summary.rules;
+    let broken = record.scenarios.iter().any(|s| s.verdict == Verdict::Error);
+    if counts.error > 0 || broken || trouble {
+        return Exit::Trouble;
+    }
+    if counts.pass + counts.fail + counts.waived == 0 {
+        note("nothing was judged");
+        return Exit::NothingJudged;
+    }
+    let is_enough = is_enough(record, demands.min_judged);
+    let is_complete = !demands.require_complete || is_complete(record);
+    if is_enough && is_complete {
+        Exit::Conformant
+    } else {
+        Exit::NothingJudged
+    }
+}
+
+fn is_judged(rule: &RuleResult) -> bool {
+    matches!(
+        rule.verdict,
+        Verdict::Pass | Verdict::Fail | Verdict::Waived
+    )
+}
+
+/// Whether enough of the must-rules that were tried were judged; what is missing is told with the
+/// scenarios that it was lost in.
+fn is_enough(record: &RunRecord, min_judged: u8) -> bool {
+    const SHOWN_MAX: usize = 10;
+    let musts = || record.rules.iter().filter(|r| r.level == Level::Must);
+    let judged = musts().filter(|r| is_judged(r)).count();
+    let lost = musts()
+        .filter(|r| r.masked_by.is_none())
+        .filter(|r| matches!(r.verdict, Verdict::Inconclusive | Verdict::Error))
+        .count();
+    if judged * 100 >= (judged + lost) * usize::from(min_judged) {
+        return true;
+    }
+    note(&format!(
+        "{lost} of {} must-rules that were tried stayed inconclusive, and --min-judged {min_judged} asks for more",
+        judged + lost
+    ));
+    let stuck = || {
+        let scenarios = record.scenarios.iter();
+        scenarios.filter(|s| s.verdict == Verdict::Inconclusive)
+    };
+    for scenario in stuck().take(SHOWN_MAX) {
+        note(&format!("  {}: {}", scenario.id, scenario.reason));
+    }
+    let more = stuck().count().saturating_sub(SHOWN_MAX);
+    if more > 0 {
+        note(&format!("  and {more} more scenarios, in the reports"));
+    }
+    false
+}
+
+/// Whether every must-rule was judged that a run can judge; what remains is told by what would change
+/// it.
+fn is_complete(record: &RunRecord) -> bool {
+    let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for rule in &record.rules {
+        if rule.level == Level::Must
+            && !is_judged(rule)
+            && rule.masked_by.is_none()
+            && rule.reason != ONLY_IN_FILES
+        {
+            missing.entry(&rule.reason).or_default().push(&rule.id);
+        }
+    }
+    if missing.is_empty() {
+        return true;
+    }
+    note("not judged although --require-complete asks for it:");
+    for (reason, rules) in missing {
+        note(&format!("  {reason}: {}", rules.join(", ")));
+    }
+    false
+}

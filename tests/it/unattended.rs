@@ -1,0 +1,161 @@
+//! A run that nobody watches: targets that limit it, refuse it or are shared with other runs, hooks that
+//! are down.
+
+use crate::hostile::pages::{ok, only_page};
+use crate::hostile::target::{Act, Target};
+use crate::program::{Served, conformant, run};
+use conformant::verdict::{RunRecord, Verdict};
+use std::path::Path;
+
+fn record(folder: &Path, name: &str) -> RunRecord {
+    let json = std::fs::read(folder.join(name)).expect("a report");
+    serde_json::from_slice(&json).expect("the report is a record")
+}
+
+fn write(folder: &Path, configuration: &str) {
+    std::fs::write(folder.join("conformant.yaml"), configuration).expect("there is room");
+}
+
+#[test]
+fn a_target_that_limits_is_judged_completely_only_later() {
+    let page = || {
+        vec![
+            Act::Send(ok(only_page("http://127.0.0.1").to_string())),
+            Act::Keep,
+        ]
+    };
+    let busy = "HTTP/1.1 429 Too Many\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n";
+    let target = Target::answering(move |asked| match asked.number % 3 {
+        0 => page(),
+        _ => vec![Act::Send(busy.as_bytes().to_vec()), Act::Keep],
+    });
+    let folder = tempfile::tempdir().expect("there is room");
+    let flow = format!("flow={}/flow", target.origin());
+    let (code, out, err) = run(
+        folder.path(),
+        &[
+            "run",
+            "--target",
+            &flow,
+            "--filter",
+            "flow/read-flows/happy",
+            "--report",
+            "json=run.json",
+        ],
+    );
+    assert_eq!(code, 0, "{out}{err}");
+    let record = record(folder.path(), "run.json");
+    assert_eq!(record.scenarios[0].verdict, Verdict::Pass, "{out}");
+    assert_eq!(
+        err.matches("limits how often it is asked").count(),
+        1,
+        "{err}"
+    );
+}
+
+#[test]
+fn wrong_credentials_end_the_run_soon_with_one_sentence() {
+    let refusal = "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n";
+    let target =
+        Target::answering(move |_| vec![Act::Send(refusal.as_bytes().to_vec()), Act::Keep]);
+    let folder = tempfile::tempdir().expect("there is room");
+    let flow = format!("flow={}/flow", target.origin());
+    let mut command = conformant(
+        folder.path(),
+        &[
+            "run",
+            "--target",
+            &flow,
+            "--service",
+            "flow",
+            "--report",
+            "json=run.json",
+        ],
+    );
+    command.env("CONFORMANT_FLOW_USERNAME", "somebody");
+    command.env("CONFORMANT_FLOW_PASSWORD", "not-the-password");
+    let output = command.output().expect("the program can be started");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{err}");
+    assert_eq!(
+        err.matches("answers nothing but 401 and 403").count(),
+        1,
+        "{err}"
+    );
+    assert!(
+        target.asked().len() < 60,
+        "{} requests",
+        target.asked().len()
+    );
+    assert!(!record(folder.path(), "run.json").complete);
+}
+
+#[test]
+fn a_hook_that_is_down_is_trouble_and_is_named() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let served = Served::start(folder.path(), &[]);
+    write(
+        folder.path(),
+        "hooks: {end_execution: {http: {url: 'http://127.0.0.1:9/end'}}}",
+    );
+    let target = format!("all={}", served.url);
+    let hooks = format!("{}/_control", served.url);
+    let filter = "flow/executions/ended";
+    let (code, out, err) = run(
+        folder.path(),
+        &[
+            "run", "--target", &target, "--hooks", &hooks, "--filter", filter,
+        ],
+    );
+    assert_eq!(code, 3, "{out}{err}");
+    assert!(
+        out.contains("hook end_execution failed: POST http://127.0.0.1:9/end"),
+        "{out}{err}"
+    );
+}
+
+/// Four runs at once on one target, each with stories that move its clock and set its callback
+/// addresses, come to what one run comes to.
+#[test]
+fn four_parts_at_once_are_one_run() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let served = Served::start(folder.path(), &[]);
+    let target = format!("all={}", served.url);
+    let hooks = format!("{}/_control", served.url);
+    let part = |part: &str, report: &str| {
+        let own = folder.path().join(report);
+        std::fs::create_dir(&own).expect("there is room");
+        let mut arguments = vec!["run", "--target", &target, "--hooks", &hooks];
+        arguments.extend(["--filter", "auth/registrations", "--filter", "auth/tokens"]);
+        arguments.extend([
+            "--filter",
+            "auth/approval-requests",
+            "--report",
+            "json=run.json",
+        ]);
+        if !part.is_empty() {
+            arguments.extend(["--partition", part]);
+        }
+        let (code, out, err) = run(&own, &arguments);
+        assert_eq!(code, 0, "{part}: {out}{err}");
+        record(&own, "run.json")
+    };
+    let parts = ["slice:1/4", "slice:2/4", "slice:3/4", "slice:4/4"];
+    let part = &part;
+    let parts: Vec<RunRecord> = std::thread::scope(|scope| {
+        let running = parts.map(|p| scope.spawn(move || part(p, &p.replace([':', '/'], "-"))));
+        running
+            .map(|r| r.join().expect("each part is clean"))
+            .into()
+    });
+    let merged = conformant::compare::merge(&parts).expect("they belong together");
+    let whole = part("", "whole");
+    let verdicts = |record: &RunRecord| -> Vec<(String, Verdict)> {
+        record
+            .rules
+            .iter()
+            .map(|r| (r.id.clone(), r.verdict))
+            .collect()
+    };
+    assert_eq!(verdicts(&merged), verdicts(&whole));
+}
