@@ -25,7 +25,7 @@ use crate::clock::Timestamp;
 use crate::engine::Recorder;
 use crate::json::{self, Limits, Parsed};
 use crate::judge::evidence::{Evidence, Payload};
-use crate::judge::{Judgement, judge};
+use crate::judge::{Judgement, Tally, judge};
 use crate::rulebook::{Rule, Rulebook};
 use crate::schema::{Schemas, rule_of_whole};
 use crate::verdict::{Finding, Level, RunRecord};
@@ -325,7 +325,7 @@ impl<'a> Checker<'a> {
 
     /// Takes a file's judgement, without more findings than can be kept.
     fn take(&mut self, name: &str, mut judgement: Judgement) {
-        let counted: usize = judgement.tallies.values().map(|t| t.findings).sum();
+        let counted: usize = judgement.tallies.values().map(Tally::findings).sum();
         judgement
             .findings
             .truncate(FINDINGS_MAX.saturating_sub(self.kept));

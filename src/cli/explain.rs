@@ -3,10 +3,9 @@
 use super::args::ExplainArgs;
 use super::{Done, Exit, Failure, load, say};
 use crate::engine::plan;
+use crate::judge::Loaded;
 use crate::reference::{Fault, Variant};
-use crate::rulebook::rules::Check;
 use crate::rulebook::{Origin, Rule, Rulebook};
-use serde_json::Value;
 use std::fmt::Write as _;
 
 pub(super) fn explain(args: &ExplainArgs) -> Done {
@@ -65,6 +64,10 @@ fn explain_rule(rulebook: &Rulebook, rule: &Rule, text: &mut String) {
         rule.place,
         judges(&rule.origin)
     );
+    if let Some(predicate) = Loaded::of(rule) {
+        let needs: Vec<&str> = predicate.needs().iter().map(|need| need.words()).collect();
+        let _ = writeln!(text, "  needs      {}", needs.join(", "));
+    }
     let named: Vec<String> = plan::all(rulebook)
         .iter()
         .filter(|p| {
@@ -81,24 +84,6 @@ fn explain_rule(rulebook: &Rulebook, rule: &Rule, text: &mut String) {
     }
 }
 
-/// A predicate with its parameters as a rulebook file may write them; those that are left out are
-/// left out here.
-fn predicate(check: &Check) -> String {
-    let written = serde_json::to_value(check).expect("a predicate can be written");
-    let Value::Object(written) = written else {
-        return written.to_string();
-    };
-    let mut text = String::new();
-    for (name, parameters) in written {
-        let Value::Object(mut parameters) = parameters else {
-            continue;
-        };
-        parameters.retain(|_, value| !value.is_null());
-        let _ = write!(text, "{name}: {}", Value::Object(parameters));
-    }
-    text
-}
-
 fn judges(origin: &Origin) -> String {
     match origin {
         Origin::Property { kind, pointer } => format!("{pointer} of every {kind}"),
@@ -113,7 +98,9 @@ fn judges(origin: &Origin) -> String {
         }
         Origin::ListKey { operation } => format!("every page of {operation}"),
         Origin::ListWalk { operation } => format!("every walk over the pages of {operation}"),
-        Origin::Written(check) => predicate(check),
+        Origin::Written(written) => {
+            format!("{}: {}", written.check.predicate(), written.parameters)
+        }
         Origin::Either => "all answers of a run together".to_owned(),
     }
 }

@@ -3,13 +3,14 @@
 use super::args::{SchemaArgs, SchemaName};
 use super::{Done, Exit, Failure, config, say};
 use crate::compare::DeclaredFile;
-use crate::rulebook::{open_points::OpenPointFile, rules::RuleFile, scenario::ScenarioFile};
+use crate::judge;
+use crate::rulebook::{open_points::OpenPointFile, scenario::ScenarioFile};
 use crate::waivers::WaiverFile;
 
 pub(super) fn schema(args: &SchemaArgs) -> Done {
     let schema = match args.name {
         SchemaName::Scenario => schemars::schema_for!(ScenarioFile).to_value(),
-        SchemaName::Rules => schemars::schema_for!(RuleFile).to_value(),
+        SchemaName::Rules => judge::rules_schema(),
         SchemaName::OpenPoints => schemars::schema_for!(OpenPointFile).to_value(),
         SchemaName::Waivers => schemars::schema_for!(WaiverFile).to_value(),
         SchemaName::Declared => schemars::schema_for!(DeclaredFile).to_value(),

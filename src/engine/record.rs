@@ -225,11 +225,11 @@ fn conclude(
     let tally = whole.tallies.get(&rule.id).cloned().unwrap_or_default();
     let worst = reasons.and_then(|r| r.iter().next_back());
     let masked_by = tally.masked_by.first().filter(|_| worst.is_none()).cloned();
-    let verdict = if tally.findings > 0 {
+    let verdict = if tally.findings() > 0 {
         Verdict::Fail
     } else if matches!(rule.level, Level::Open | Level::May) {
         Verdict::Open
-    } else if tally.judged > 0 {
+    } else if tally.judged() > 0 {
         Verdict::Pass
     } else {
         match worst {
@@ -256,8 +256,8 @@ fn conclude(
         level: rule.level,
         source: rule.source.clone(),
         verdict,
-        judged: tally.judged,
-        findings: tally.findings,
+        judged: tally.judged(),
+        findings: tally.findings(),
         masked_by: masked_by.filter(|_| verdict == Verdict::NotApplicable),
         reason,
     }

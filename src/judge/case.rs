@@ -1,4 +1,4 @@
-//! A case: evidence brought into the order in which predicates look at it, and what they conclude.
+//! A case: evidence brought into the order in which predicates look at it.
 //!
 //! Payload rules are judged first; a value that breaks its own rule is then hidden from every
 //! other predicate, so that one defect brings one finding.
@@ -6,17 +6,16 @@
 use super::acceptance::{Acceptance, acceptance};
 use super::evidence::{Evidence, Exchange};
 use super::reproduce::curl;
+use super::sites::Site;
+use super::verdicts::{Fact, Judgement, Verdicts};
 use crate::json;
 use crate::rulebook::{Operation, Rulebook};
 use crate::schema::{DEFECTS_MAX, Schemas};
 use crate::text;
 use crate::verdict::{Finding, Level};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How many findings of one rule in one story are kept; what lies beyond is counted.
-const FINDINGS_MAX: usize = 100;
 /// How many values a document may have to be shown whole in a diff.
 const DIFF_NODES_MAX: usize = 2_000;
 
@@ -63,45 +62,6 @@ pub struct Representation<'a> {
     pub broken: Vec<String>,
 }
 
-/// What was concluded of a case.
-#[derive(Clone, Debug, Default)]
-pub struct Judgement {
-    /// By rule id.
-    pub tallies: BTreeMap<String, Tally>,
-    /// In the order of the exchanges.
-    pub findings: Vec<Finding>,
-    /// Distinct value-free observations by open point.
-    pub observed: BTreeMap<String, BTreeSet<String>>,
-}
-
-/// How often a rule was judged, and why it could not be.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Times judged.
-    pub judged: usize,
-    /// Findings brought.
-    pub findings: usize,
-    /// Why it was inconclusive at times.
-    pub inconclusive: BTreeSet<String>,
-    /// Rules that were broken where this one would have been judged.
-    pub masked_by: BTreeSet<String>,
-}
-
-/// A finding's own part; the case fills in the rest.
-#[derive(Clone, Debug, Default)]
-pub struct Fact {
-    /// JSON Pointer into the judged document.
-    pub pointer: String,
-    /// Kind of difference.
-    pub kind: &'static str,
-    /// What was expected.
-    pub expected: String,
-    /// What was there.
-    pub actual: String,
-    /// One sentence that says both; made of the two when empty.
-    pub message: String,
-}
-
 impl<'a> Case<'a> {
     /// Prepares the evidence and judges every payload in it.
     pub fn new(
@@ -131,20 +91,16 @@ impl<'a> Case<'a> {
                 Acceptance::Inconclusive(_) => None,
             };
             if let (Some(kind), Some(value)) = (kind, exchange.document()) {
-                let broken = case.judge_payload(schemas, kind, value, Some(index), None, judgement);
+                let whole = Site::answer(index, "");
+                let broken = case.judge_payload(schemas, kind, value, &whole, judgement);
                 case.seen[index].broken.clone_from(&broken);
                 case.represent(kind, value, Some(index), None, &broken);
             }
         }
         for (index, payload) in evidence.payloads.iter().enumerate() {
-            let broken = case.judge_payload(
-                schemas,
-                &payload.kind,
-                &payload.value,
-                None,
-                Some(index),
-                judgement,
-            );
+            let whole = Site::payload(index, "");
+            let broken =
+                case.judge_payload(schemas, &payload.kind, &payload.value, &whole, judgement);
             case.represent(&payload.kind, &payload.value, None, Some(index), &broken);
         }
         case
@@ -156,15 +112,14 @@ impl<'a> Case<'a> {
         schemas: &Schemas,
         kind: &str,
         value: &Value,
-        exchange: Option<usize>,
-        payload: Option<usize>,
+        whole: &Site,
         judgement: &mut Judgement,
     ) -> Vec<String> {
         let mut outcome = super::payload::judge_payload(self.rulebook, schemas, kind, value);
-        let notes = match (exchange, payload) {
-            (Some(index), _) => self.evidence.exchanges[index].notes(),
-            (None, Some(index)) => &self.evidence.payloads[index].notes,
-            (None, None) => &[],
+        let notes = match whole {
+            Site::Payload { payload, .. } => &self.evidence.payloads[*payload].notes[..],
+            Site::Answer { exchange, .. } => self.evidence.exchanges[*exchange].notes(),
+            Site::Exchange(_) | Site::Result { .. } | Site::Walk(_) => &[],
         };
         let twice = super::duplicates::violations(
             self.rulebook,
@@ -175,8 +130,9 @@ impl<'a> Case<'a> {
             &outcome.violations,
         );
         outcome.violations.extend(twice);
-        for rule in outcome.judged {
-            judgement.tallies.entry(rule).or_default().judged += 1;
+        let mut verdicts = Verdicts::new(self, judgement);
+        for rule in &outcome.judged {
+            verdicts.instance(rule, whole.clone()).conclude(None);
         }
         let mut broken = Vec::new();
         if outcome.violations.len() >= DEFECTS_MAX {
@@ -187,22 +143,14 @@ impl<'a> Case<'a> {
             if violation.level == Level::Must {
                 broken.push(violation.pointer.clone());
             }
-            if judgement.is_told(&violation.rule) {
-                continue;
-            }
             let fact = Fact {
-                pointer: violation.pointer,
                 kind: violation.kind,
                 expected: violation.expected,
                 actual: violation.actual,
                 message: violation.message,
             };
-            let mut finding = self.finding(&violation.rule, exchange, fact);
-            if let Some(index) = payload {
-                finding.step = self.evidence.payloads[index].step;
-                finding.diff = field_diff(value, &finding.pointer, &finding.expected);
-            }
-            judgement.add(finding);
+            let site = whole.below(&violation.pointer);
+            verdicts.broken(&violation.rule, &site, fact);
         }
         broken
     }
@@ -268,8 +216,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// A finding of `rule`, with everything the case knows filled in.
-    pub fn finding(&self, rule: &str, exchange: Option<usize>, fact: Fact) -> Finding {
+    /// A finding of `rule` at a place, with everything the case knows filled in.
+    pub(super) fn finding(&self, rule: &str, site: &Site, fact: Fact) -> Finding {
         let known = self.rulebook.rules.get(rule);
         let level = match known.map_or(Level::Must, |r| r.level) {
             Level::Must => "must",
@@ -285,14 +233,14 @@ impl<'a> Case<'a> {
             level: level.to_owned(),
             service: known.map_or_else(String::new, |r| r.service.clone()),
             scenario: self.evidence.scenario.clone(),
-            pointer: fact.pointer,
+            pointer: site.pointer().to_owned(),
             kind: fact.kind.to_owned(),
             expected: fact.expected,
             actual: fact.actual,
             message,
             ..Finding::default()
         };
-        if let Some(index) = exchange {
+        if let Some(index) = site.exchange(self.evidence) {
             let exchange = &self.evidence.exchanges[index];
             finding.service.clone_from(&exchange.service);
             finding.operation.clone_from(&exchange.operation);
@@ -303,6 +251,17 @@ impl<'a> Case<'a> {
                 || text::unified_diff(&finding.expected, &finding.actual),
                 |value| field_diff(value, &finding.pointer, &finding.expected),
             );
+        }
+        match site {
+            Site::Payload { payload, .. } => {
+                let payload = &self.evidence.payloads[*payload];
+                finding.step = payload.step;
+                finding.diff = field_diff(&payload.value, &finding.pointer, &finding.expected);
+            }
+            Site::Result { statement, .. } => {
+                finding.step = self.evidence.statements[*statement].step;
+            }
+            Site::Exchange(_) | Site::Answer { .. } | Site::Walk(_) => {}
         }
         finding
     }
@@ -356,6 +315,15 @@ impl Seen<'_> {
 }
 
 impl Representation<'_> {
+    /// The place of a pointer into it.
+    pub fn site(&self, pointer: &str) -> Site {
+        let pointer = format!("{}{pointer}", self.prefix);
+        match (self.exchange, self.payload) {
+            (None, Some(payload)) => Site::payload(payload, pointer),
+            (exchange, _) => Site::answer(exchange.unwrap_or_default(), pointer),
+        }
+    }
+
     /// The value at `pointer`; nothing where it broke a rule of its own.
     pub fn value(&self, pointer: &str) -> Option<&Value> {
         if is_broken(&self.broken, &format!("{}{pointer}", self.prefix)) {
@@ -372,71 +340,6 @@ impl Representation<'_> {
             key.push('\n');
         }
         Some(key)
-    }
-}
-
-impl Judgement {
-    /// Records that a rule was judged and nothing was found.
-    pub fn judged(&mut self, rule: &str) {
-        self.tallies.entry(rule.to_owned()).or_default().judged += 1;
-    }
-
-    /// Records that a rule could not be judged.
-    pub fn inconclusive(&mut self, rule: &str, why: &str) {
-        let tally = self.tallies.entry(rule.to_owned()).or_default();
-        tally.inconclusive.insert(why.to_owned());
-    }
-
-    /// Records that a rule could not be judged because another one was broken.
-    pub fn masked(&mut self, rule: &str, broken: &str) {
-        let tally = self.tallies.entry(rule.to_owned()).or_default();
-        tally.masked_by.insert(broken.to_owned());
-    }
-
-    /// Records a finding.
-    pub fn add(&mut self, finding: Finding) {
-        if self.is_told(&finding.rule) {
-            return;
-        }
-        self.tallies
-            .entry(finding.rule.clone())
-            .or_default()
-            .findings += 1;
-        self.findings.push(finding);
-    }
-
-    /// True when a rule has brought so many findings that a further one says nothing new; it is
-    /// counted all the same.
-    fn is_told(&mut self, rule: &str) -> bool {
-        let Some(tally) = self.tallies.get_mut(rule) else {
-            return false;
-        };
-        let is_told = tally.findings >= FINDINGS_MAX;
-        tally.findings += usize::from(is_told);
-        is_told
-    }
-
-    /// Records that a rule was judged, with a finding where there is one.
-    pub fn conclude(&mut self, rule: &str, finding: Option<Finding>) {
-        self.judged(rule);
-        if let Some(finding) = finding {
-            self.add(finding);
-        }
-    }
-
-    /// Takes up what another case concluded.
-    pub fn merge(&mut self, other: Self) {
-        for (rule, tally) in other.tallies {
-            let mine = self.tallies.entry(rule).or_default();
-            mine.judged += tally.judged;
-            mine.findings += tally.findings;
-            mine.inconclusive.extend(tally.inconclusive);
-            mine.masked_by.extend(tally.masked_by);
-        }
-        self.findings.extend(other.findings);
-        for (point, seen) in other.observed {
-            self.observed.entry(point).or_default().extend(seen);
-        }
     }
 }
 

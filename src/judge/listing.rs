@@ -2,14 +2,16 @@
 //! exactly once and ends.
 
 use super::acceptance::Acceptance;
-use super::case::{Case, Fact, Judgement};
+use super::case::Case;
 use super::evidence::{Walk, WalkEnd};
+use super::sites::Site;
+use super::verdicts::{Fact, Verdicts};
 use crate::json;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Judges every list page and every walk.
-pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
+pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
     for (index, seen) in case.seen.iter().enumerate() {
         let Some(operation) = seen.operation.filter(|o| o.list_key.is_some()) else {
             continue;
@@ -28,24 +30,24 @@ pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
         }
         let array = seen.whole(&place).and_then(Value::as_array);
         let fact = array.is_none().then(|| Fact {
-            pointer: "/meta/key".into(),
             kind: "list-key",
             expected: "the name of the array in this answer".into(),
             actual: json::short(&Value::from(key)),
             ..Fact::default()
         });
-        judgement.conclude(&rule, fact.map(|f| case.finding(&rule, Some(index), f)));
+        let instance = verdicts.instance(&rule, Site::answer(index, "/meta/key"));
+        instance.conclude(fact);
     }
-    for walk in &case.evidence.walks {
-        judge_walk(case, walk, judgement);
+    for (index, walk) in case.evidence.walks.iter().enumerate() {
+        judge_walk(case, index, walk, verdicts);
     }
 }
 
-fn judge_walk(case: &Case<'_>, walk: &Walk, judgement: &mut Judgement) {
+fn judge_walk(case: &Case<'_>, index: usize, walk: &Walk, verdicts: &mut Verdicts<'_>) {
     let rule = format!("{}/{}/walk", walk.service, walk.operation);
     let fact = match &walk.end {
         WalkEnd::Broken(why) => {
-            judgement.inconclusive(
+            verdicts.inconclusive(
                 &rule,
                 &format!("a page of the walk could not be had: {why}"),
             );
@@ -61,31 +63,35 @@ fn judge_walk(case: &Case<'_>, walk: &Walk, judgement: &mut Judgement) {
     };
     if let Some((kind, expected, actual)) = fact {
         let message = format!("paging does not work: {actual}");
-        let pointer = "/meta/next_page_url".to_owned();
         let fact = Fact {
-            pointer,
             kind,
             expected,
             actual,
             message,
         };
-        let finding = case.finding(&rule, walk.pages.last().copied(), fact);
-        judgement.conclude(&rule, Some(finding));
+        let last = walk.pages.last();
+        let site = last.map_or(Site::Walk(index), |page| {
+            Site::answer(*page, "/meta/next_page_url")
+        });
+        verdicts.instance(&rule, site).conclude(Some(fact));
         return;
     }
-    let finding = repeated(case, &rule, walk);
+    let wrong = repeated(case, walk);
     match &walk.end {
-        WalkEnd::Cut(why) if finding.is_none() => judgement.inconclusive(&rule, why),
+        WalkEnd::Cut(why) if wrong.is_none() => verdicts.inconclusive(&rule, why),
         WalkEnd::Cut(_)
         | WalkEnd::Complete
         | WalkEnd::Endless(_)
         | WalkEnd::Unfollowable(_)
-        | WalkEnd::Broken(_) => judgement.conclude(&rule, finding),
+        | WalkEnd::Broken(_) => {
+            let instance = verdicts.instance(&rule, Site::Walk(index));
+            instance.conclude_at(wrong);
+        }
     }
 }
 
 /// An item that the walk yields twice.
-fn repeated(case: &Case<'_>, rule: &str, walk: &Walk) -> Option<crate::verdict::Finding> {
+fn repeated(case: &Case<'_>, walk: &Walk) -> Option<(Site, Fact)> {
     let mut first: BTreeMap<String, usize> = BTreeMap::new();
     let mut previous = None;
     for &page in &walk.pages {
@@ -96,7 +102,6 @@ fn repeated(case: &Case<'_>, rule: &str, walk: &Walk) -> Option<crate::verdict::
                     continue;
                 }
                 let fact = Fact {
-                    pointer,
                     kind: "repeated-item",
                     expected: "each item once over all pages".into(),
                     actual: format!("{identity} on two pages"),
@@ -106,7 +111,7 @@ fn repeated(case: &Case<'_>, rule: &str, walk: &Walk) -> Option<crate::verdict::
                         page + 1
                     ),
                 };
-                return Some(case.finding(rule, Some(page), fact));
+                return Some((Site::answer(page, pointer), fact));
             }
         }
         previous = Some(page);

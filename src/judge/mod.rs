@@ -5,39 +5,35 @@
 
 mod acceptance;
 mod case;
+mod catalogue;
+mod compare;
+mod duplicates;
 pub mod evidence;
+mod examples;
 mod listing;
+mod mutation;
 mod observe;
 mod operation;
 mod parameter;
 pub mod payload;
+mod predicate;
+pub(crate) mod predicates;
 mod reproduce;
+mod sites;
 mod story;
-
-mod at_most_after;
-mod bounded;
-mod configured;
-mod default;
-mod duplicates;
-mod echoes;
-mod filtered_by;
-mod in_format;
-mod increasing_within;
-mod never_after;
-mod no_longer_than;
-mod one_spelling;
-mod ordered_by;
-mod plain_json;
-mod same_resource;
-mod transition;
-mod unique_within;
+mod verdicts;
 
 pub use acceptance::{Acceptance, acceptance};
-pub use case::{Case, Judgement, Tally};
+pub use case::{Case, Representation, Seen};
+pub use catalogue::rules_schema;
+pub use examples::{ComesTo, Example, Scene};
+pub use mutation::{Change, Mutation};
+pub use predicate::{Loaded, Need, Predicate};
+pub use sites::{Site, Sites};
 pub use story::holds;
+pub use verdicts::{Fact, Instance, Judged, Judgement, Tally, Verdicts};
 
-use crate::rulebook::rules::Check;
-use crate::rulebook::{Origin, Rule, Rulebook};
+use crate::rulebook::Rulebook;
 use crate::schema::Schemas;
 use crate::verdict::Level;
 use evidence::Evidence;
@@ -45,15 +41,28 @@ use std::collections::BTreeSet;
 
 /// Judges the evidence of one story by every rule of the rulebook that it bears on.
 pub fn judge(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Judgement {
-    let mut judgement = Judgement::default();
+    judge_into(Judgement::default(), rulebook, schemas, evidence)
+}
+
+/// The same, and keeps every instance.
+pub fn judge_instances(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Judgement {
+    judge_into(Judgement::with_instances(), rulebook, schemas, evidence)
+}
+
+fn judge_into(
+    mut judgement: Judgement,
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    evidence: &Evidence,
+) -> Judgement {
     let case = Case::new(rulebook, schemas, evidence, &mut judgement);
-    operation::judge(&case, &mut judgement);
-    parameter::judge(&case, &mut judgement);
-    listing::judge(&case, &mut judgement);
-    story::judge(&case, &mut judgement);
+    let mut verdicts = Verdicts::new(&case, &mut judgement);
+    operation::judge(&case, &mut verdicts);
+    parameter::judge(&case, &mut verdicts);
+    listing::judge(&case, &mut verdicts);
     for rule in rulebook.rules.values() {
-        if let Origin::Written(check) = &rule.origin {
-            written(&case, rule, check, &mut judgement);
+        if let Some(predicate) = Loaded::of(rule) {
+            predicate.judge(&case, rule, &mut verdicts);
         }
     }
     observe::observe(&case, &mut judgement);
@@ -116,125 +125,4 @@ pub fn kinds_of(rulebook: &Rulebook, evidence: &Evidence) -> BTreeSet<String> {
         }
     }
     kinds
-}
-
-/// One written rule over one case.
-fn written(case: &Case<'_>, rule: &Rule, check: &Check, judgement: &mut Judgement) {
-    match check {
-        // Judged with the statement or the payload they belong to.
-        Check::Story {} | Check::Conforms { .. } | Check::PresentOnlyWhen { .. } => {}
-        Check::Configured { kind, at, key } => {
-            configured::judge(case, rule, kind, at, key, judgement);
-        }
-        Check::AtMostAfter {
-            kind,
-            at,
-            after,
-            seconds,
-        } => {
-            at_most_after::judge(
-                case,
-                rule,
-                kind,
-                (at.as_deref(), after.as_deref()),
-                *seconds,
-                judgement,
-            );
-        }
-        Check::InFormat { parameter } => in_format::judge(case, rule, parameter, judgement),
-        Check::Echoes {
-            operations,
-            parameter,
-            at,
-            compare,
-            or,
-        } => {
-            echoes::judge(
-                case,
-                rule,
-                operations,
-                parameter,
-                &echoes::Way {
-                    at,
-                    compare: *compare,
-                    or,
-                },
-                judgement,
-            );
-        }
-        Check::Default {
-            operations,
-            parameter,
-            at,
-            value,
-        } => {
-            default::judge(case, rule, operations, parameter, at, value, judgement);
-        }
-        Check::OrderedBy {
-            operation,
-            at,
-            direction,
-        } => {
-            ordered_by::judge(case, rule, operation, at, *direction, judgement);
-        }
-        Check::FilteredBy {
-            operation,
-            parameter,
-            at,
-            keeps,
-        } => {
-            filtered_by::judge(case, rule, operation, parameter, at, *keeps, judgement);
-        }
-        Check::Bounded {
-            operations,
-            at,
-            at_most,
-        } => {
-            bounded::judge(case, rule, operations, at, *at_most, judgement);
-        }
-        Check::NoLongerThan {
-            operations,
-            at,
-            size,
-        } => {
-            no_longer_than::judge(case, rule, operations, at, size, judgement);
-        }
-        Check::SameResource { kind, key, fields } => {
-            same_resource::judge(case, rule, kind, key, fields, judgement);
-        }
-        Check::UniqueWithin {
-            kind,
-            key,
-            at,
-            scope,
-        } => {
-            unique_within::judge(case, rule, kind, key, at, scope, judgement);
-        }
-        Check::IncreasingWithin {
-            operation,
-            at,
-            scope,
-        } => {
-            increasing_within::judge(case, rule, operation, at, scope, judgement);
-        }
-        Check::Transition {
-            kind,
-            key,
-            at,
-            steps,
-        } => {
-            transition::judge(case, rule, kind, key, at, steps, judgement);
-        }
-        Check::NeverAfter {
-            after,
-            operation,
-            parameters,
-        } => {
-            never_after::judge(case, rule, after, operation, parameters, judgement);
-        }
-        Check::PlainJson {} => plain_json::judge(case, rule, judgement),
-        Check::OneSpelling { kind, at, of } => {
-            one_spelling::judge(case, rule, kind, at, of, judgement);
-        }
-    }
 }

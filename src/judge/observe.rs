@@ -3,7 +3,8 @@
 //! Nothing is judged here; comparing runs and `either` is done where runs are put together.
 
 use super::acceptance::Acceptance;
-use super::case::{Case, Judgement, Seen};
+use super::case::{Case, Seen};
+use super::verdicts::Judgement;
 use crate::json;
 use crate::rulebook::open_points::{Aspect, Which};
 use serde_json::Value;

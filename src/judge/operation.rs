@@ -2,14 +2,16 @@
 //! refused is, and nobody gets in without credentials.
 
 use super::acceptance::Acceptance;
-use super::case::{Case, Fact, Judgement, Seen};
+use super::case::{Case, Seen};
 use super::evidence::Expectation;
+use super::sites::Site;
+use super::verdicts::{Fact, Verdicts};
 use crate::rulebook::scenario::Credentials;
 
 /// Judges every exchange by what its step expects.
-pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
+pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
     for (index, seen) in case.seen.iter().enumerate() {
-        credentials(case, index, seen, judgement);
+        credentials(case, index, seen, verdicts);
         let (rule, wanted) = match &seen.exchange.expectation {
             Expectation::Either => continue,
             // A set-up step accuses nobody when it fails; the scenario says that it got no further.
@@ -18,12 +20,14 @@ pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
             Expectation::Rejected(rule) => (rule, false),
         };
         match &seen.acceptance {
-            Acceptance::Inconclusive(why) => judgement.inconclusive(rule, why),
+            Acceptance::Inconclusive(why) => verdicts.inconclusive(rule, why),
             Acceptance::Accepted if !wanted => {
                 let fact = accepted_fact(seen);
                 // A field that broke its own rule may be the very thing that should be refused.
                 if seen.broken.is_empty() {
-                    judgement.conclude(rule, Some(case.finding(rule, Some(index), fact)));
+                    verdicts
+                        .instance(rule, Site::Exchange(index))
+                        .conclude(Some(fact));
                 }
             }
             Acceptance::Rejected(why) if wanted => {
@@ -32,17 +36,22 @@ pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
                     expected: "an accepted request: 2xx with the documented representation".into(),
                     actual: why.clone(),
                     message: format!("{} was refused: {why}", seen.exchange.operation),
-                    ..Fact::default()
                 };
-                judgement.conclude(rule, Some(case.finding(rule, Some(index), fact)));
+                verdicts
+                    .instance(rule, Site::Exchange(index))
+                    .conclude(Some(fact));
             }
-            Acceptance::Accepted | Acceptance::Rejected(_) => judgement.judged(rule),
+            Acceptance::Accepted | Acceptance::Rejected(_) => {
+                verdicts
+                    .instance(rule, Site::Exchange(index))
+                    .conclude(None);
+            }
         }
     }
 }
 
 /// The rule `SERVICE/OPERATION/credentials`, wherever credentials are missing or wrong.
-fn credentials(case: &Case<'_>, index: usize, seen: &Seen<'_>, judgement: &mut Judgement) {
+fn credentials(case: &Case<'_>, index: usize, seen: &Seen<'_>, verdicts: &mut Verdicts<'_>) {
     let how = match seen.exchange.credentials {
         Credentials::None => "without credentials",
         Credentials::Wrong => "with a wrong password",
@@ -64,10 +73,16 @@ fn credentials(case: &Case<'_>, index: usize, seen: &Seen<'_>, judgement: &mut J
                 message: format!("accepted {how}"),
                 ..accepted_fact(seen)
             };
-            judgement.conclude(&rule, Some(case.finding(&rule, Some(index), fact)));
+            verdicts
+                .instance(&rule, Site::Exchange(index))
+                .conclude(Some(fact));
         }
-        Acceptance::Rejected(_) => judgement.judged(&rule),
-        Acceptance::Inconclusive(why) => judgement.inconclusive(&rule, why),
+        Acceptance::Rejected(_) => {
+            verdicts
+                .instance(&rule, Site::Exchange(index))
+                .conclude(None);
+        }
+        Acceptance::Inconclusive(why) => verdicts.inconclusive(&rule, why),
     }
 }
 
@@ -81,6 +96,5 @@ fn accepted_fact(seen: &Seen<'_>) -> Fact {
             "{} was accepted where it must be refused",
             seen.exchange.operation
         ),
-        ..Fact::default()
     }
 }

@@ -1,37 +1,33 @@
 //! Parameter rules: required, bounded, honoured, defaulted, as OpenAPI says it of each parameter.
 
 use super::acceptance::Acceptance;
-use super::case::{Case, Fact, Judgement, Seen};
-use super::default;
-use super::echoes::{self, Way, as_text};
+use super::case::{Case, Seen};
+use super::compare::as_text;
 use super::evidence::Expectation;
+use super::predicates::{default, echoes};
+use super::sites::Site;
+use super::verdicts::{Fact, Verdicts};
 use crate::json;
 use crate::rulebook::rules::Comparison;
 use crate::rulebook::{Parameter, Place};
 use serde_json::Value;
 
 /// Judges every exchange by every parameter of its operation.
-pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
+pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
     for (index, seen) in case.seen.iter().enumerate() {
         let Some(operation) = seen.operation else {
             continue;
         };
         for parameter in &operation.parameters {
             match seen.exchange.sent.get(&parameter.name) {
-                None => left_out(case, index, seen, parameter, judgement),
-                Some(sent) => was_sent(case, index, seen, parameter, sent, judgement),
+                None => left_out(index, seen, parameter, verdicts),
+                Some(sent) => was_sent(index, seen, parameter, sent, verdicts),
             }
         }
     }
 }
 
-fn left_out(
-    case: &Case<'_>,
-    index: usize,
-    seen: &Seen<'_>,
-    parameter: &Parameter,
-    judgement: &mut Judgement,
-) {
+fn left_out(index: usize, seen: &Seen<'_>, parameter: &Parameter, verdicts: &mut Verdicts<'_>) {
     let expected_already = matches!(&seen.exchange.expectation, Expectation::Rejected(rule) if *rule == parameter.rule);
     if parameter.required && parameter.place != Place::Path {
         if seen.acceptance == Acceptance::Accepted && !expected_already {
@@ -40,10 +36,9 @@ fn left_out(
                 expected: format!("a refusal, because {} is required", parameter.name),
                 actual: "an accepted request".into(),
                 message: format!("accepted without the required {}", parameter.name),
-                ..Fact::default()
             };
-            let finding = case.finding(&parameter.rule, Some(index), fact);
-            judgement.conclude(&parameter.rule, Some(finding));
+            let instance = verdicts.instance(&parameter.rule, Site::Exchange(index));
+            instance.conclude(Some(fact));
         }
         return;
     }
@@ -53,47 +48,44 @@ fn left_out(
     let Some(got) = seen.value(&echo.at) else {
         return;
     };
+    let instance = verdicts.instance(&parameter.rule, Site::answer(index, &echo.at));
     if echo.or.contains(got) {
-        judgement.judged(&parameter.rule);
+        instance.conclude(None);
         return;
     }
-    let finding = default::differs(&parameter.name, value, got, &echo.at)
-        .map(|fact| case.finding(&parameter.rule, Some(index), fact));
-    judgement.conclude(&parameter.rule, finding);
+    instance.conclude(default::differs(&parameter.name, value, got));
 }
 
 fn was_sent(
-    case: &Case<'_>,
     index: usize,
     seen: &Seen<'_>,
     parameter: &Parameter,
     sent: &Value,
-    judgement: &mut Judgement,
+    verdicts: &mut Verdicts<'_>,
 ) {
     let Some(echo) = &parameter.echo else {
         // Nothing comes back: that it was accepted is all there is to see.
         if seen.acceptance == Acceptance::Accepted && parameter.place == Place::Query {
-            judgement.judged(&parameter.rule);
+            let instance = verdicts.instance(&parameter.rule, Site::Exchange(index));
+            instance.conclude(None);
         }
         return;
     };
     let Some(got) = seen.value(&echo.at) else {
         if seen.is_null_above(&echo.at) && !echo.or.contains(&Value::Null) {
             let fact = Fact {
-                pointer: echo.at.clone(),
                 kind: "not-honoured",
                 expected: json::short(sent),
                 actual: "null in its place".into(),
                 ..Fact::default()
             };
-            let finding = case.finding(&parameter.rule, Some(index), fact);
-            judgement.conclude(&parameter.rule, Some(finding));
+            let instance = verdicts.instance(&parameter.rule, Site::answer(index, &echo.at));
+            instance.conclude(Some(fact));
         }
         return;
     };
     let fact = match beyond(sent, &parameter.schema) {
         Some(bound) => (as_text(sent) == as_text(got)).then(|| Fact {
-            pointer: echo.at.clone(),
             kind: "bound",
             expected: format!("{bound}: refused or cut"),
             actual: format!("{} honoured in full", json::short(sent)),
@@ -103,17 +95,10 @@ fn was_sent(
             ),
         }),
         None if echo.compare == Comparison::Limit => None,
-        None => {
-            let way = Way {
-                at: &echo.at,
-                compare: echo.compare,
-                or: &echo.or,
-            };
-            echoes::differs(sent, got, &way)
-        }
+        None => echoes::differs(sent, got, echo.compare, &echo.or),
     };
-    let finding = fact.map(|fact| case.finding(&parameter.rule, Some(index), fact));
-    judgement.conclude(&parameter.rule, finding);
+    let instance = verdicts.instance(&parameter.rule, Site::answer(index, &echo.at));
+    instance.conclude(fact);
 }
 
 /// The bound of the schema that the sent value is beyond, in words; nothing within bounds.

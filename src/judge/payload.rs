@@ -1,12 +1,11 @@
-//! Rules about one payload alone: its schema, and the predicates `conforms` and
-//! `present-only-when`.
+//! Rules about one payload alone: its schema, and the predicates that need no more than it.
 //!
 //! What the configuration, the clock, an exchange or a history adds is judged elsewhere. A place that is broken already is not
 //! judged a second time.
 
+use super::predicate::Loaded;
 use crate::json;
-use crate::rulebook::rules::Check;
-use crate::rulebook::{Origin, Rule, Rulebook};
+use crate::rulebook::{Rule, Rulebook};
 use crate::schema::Schemas;
 use crate::verdict::Level;
 use serde_json::Value;
@@ -43,7 +42,7 @@ pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: 
             let Some(rule) = rulebook.rules.get(rule) else {
                 continue;
             };
-            let judging = Judging {
+            let document = Document {
                 schemas,
                 root: &known.schema,
                 rule,
@@ -51,7 +50,7 @@ pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: 
                 value,
                 broken: &broken,
             };
-            judging.judge(&mut outcome);
+            document.judge(&mut outcome);
         }
     }
     outcome.judged.sort();
@@ -81,57 +80,32 @@ fn representations<'a>(
     found
 }
 
-/// One rule over one representation.
-struct Judging<'a> {
-    schemas: &'a Schemas,
-    root: &'a Value,
-    rule: &'a Rule,
+/// One representation, to be judged by one rule about it alone.
+#[derive(Debug)]
+pub struct Document<'a> {
+    pub(super) schemas: &'a Schemas,
+    /// The schema of its kind.
+    pub(super) root: &'a Value,
+    pub(super) rule: &'a Rule,
     prefix: &'a str,
-    value: &'a Value,
+    pub(super) value: &'a Value,
     broken: &'a [String],
 }
 
-/// What is wrong at a place of the representation.
-struct Wrong {
-    at: String,
-    kind: &'static str,
-    expected: String,
-    actual: String,
-    message: String,
+/// What is wrong at a place of a representation.
+#[derive(Clone, Debug)]
+pub struct Wrong {
+    /// JSON Pointer into the representation.
+    pub(super) at: String,
+    pub(super) kind: &'static str,
+    pub(super) expected: String,
+    pub(super) actual: String,
+    pub(super) message: String,
 }
 
-impl Judging<'_> {
+impl Document<'_> {
     fn judge(&self, outcome: &mut Outcome) {
-        let Origin::Written(check) = &self.rule.origin else {
-            return;
-        };
-        let found = match check {
-            Check::Conforms { at, schema, .. } => self.conforms(at, schema),
-            Check::PresentOnlyWhen {
-                field,
-                when,
-                is,
-                may_be_absent,
-                ..
-            } => self.present_only_when(field, when, is, *may_be_absent),
-            Check::Story {}
-            | Check::Configured { .. }
-            | Check::AtMostAfter { .. }
-            | Check::Echoes { .. }
-            | Check::Default { .. }
-            | Check::OrderedBy { .. }
-            | Check::FilteredBy { .. }
-            | Check::Bounded { .. }
-            | Check::InFormat { .. }
-            | Check::PlainJson {}
-            | Check::NoLongerThan { .. }
-            | Check::SameResource { .. }
-            | Check::UniqueWithin { .. }
-            | Check::IncreasingWithin { .. }
-            | Check::Transition { .. }
-            | Check::NeverAfter { .. }
-            | Check::OneSpelling { .. } => None,
-        };
+        let found = Loaded::of(self.rule).and_then(|predicate| predicate.in_payload(self));
         let Some(wrong) = found else { return };
         outcome.judged.push(self.rule.id.clone());
         let level = self.rule.level;
@@ -152,96 +126,28 @@ impl Judging<'_> {
     }
 
     /// True when that place, one above it or one below it is broken already.
-    fn is_broken(&self, at: &str) -> bool {
+    pub(super) fn is_broken(&self, at: &str) -> bool {
         let whole = format!("{}{at}", self.prefix);
-        let within = |outer: &str, inner: &str| {
-            inner
-                .strip_prefix(outer)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.broken
-            .iter()
-            .any(|b| within(b, &whole) || within(&whole, b))
+        let mut broken = self.broken.iter();
+        broken.any(|b| json::within(b, &whole) || json::within(&whole, b))
     }
 
     /// True when that very place or one above it is broken already.
-    fn is_under_broken(&self, at: &str) -> bool {
+    pub(super) fn is_under_broken(&self, at: &str) -> bool {
         let whole = format!("{}{at}", self.prefix);
-        self.broken.iter().any(|b| {
-            whole
-                .strip_prefix(b.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
-    }
-
-    fn conforms(&self, at: &str, schema: &Value) -> Option<Vec<Wrong>> {
-        let mut places = json::expand(self.value, at);
-        places.retain(|(at, _)| !self.is_under_broken(at));
-        if places.is_empty() {
-            return None;
-        }
-        let mut wrong = Vec::new();
-        for (at, value) in places {
-            for defect in self.schemas.misfits(&self.rule.id, schema, value) {
-                let defect = defect.renamed_in(self.root, self.value, &at);
-                if self.is_under_broken(&defect.pointer) {
-                    continue;
-                }
-                wrong.push(Wrong {
-                    message: defect.message(),
-                    at: defect.pointer,
-                    kind: defect.kind,
-                    expected: defect.expected,
-                    actual: defect.actual,
-                });
-            }
-        }
-        Some(wrong)
-    }
-
-    fn present_only_when(
-        &self,
-        field: &str,
-        when: &str,
-        is: &[Value],
-        may_be_absent: bool,
-    ) -> Option<Vec<Wrong>> {
-        let decides = json::get(self.value, when)?;
-        if self.is_broken(field) || self.is_broken(when) {
-            return None;
-        }
-        let due = is.iter().any(|value| json::equal(value, decides));
-        // Null says that nothing is there, in another spelling.
-        let there = json::get(self.value, field).filter(|v| !v.is_null());
-        let state = format!("{when} is {}", json::excerpt(decides, 60));
-        let wrong = match (due, there) {
-            (true, None) if !may_be_absent => Wrong {
-                at: field.to_owned(),
-                kind: "missing-field",
-                expected: format!("present, as {state}"),
-                actual: "nothing".to_owned(),
-                message: format!("{field} is missing although {state}"),
-            },
-            (false, Some(value)) => Wrong {
-                at: field.to_owned(),
-                kind: "extra-field",
-                expected: format!("absent, as {state}"),
-                actual: json::excerpt(value, 160),
-                message: format!("{field} is present although {state}"),
-            },
-            (true, _) | (false, None) => return Some(Vec::new()),
-        };
-        Some(vec![wrong])
+        self.broken.iter().any(|b| json::within(b, &whole))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rulebook::{Origin, Written};
     use serde_json::json;
     use std::collections::BTreeMap;
 
-    fn rulebook(check: Check) -> Rulebook {
+    fn rulebook(predicate: &str, parameters: Value) -> Rulebook {
+        let check = Written::of_json(Rulebook::catalogue(), predicate, parameters);
         let schema = json!({
             "type": "object",
             "properties": {
@@ -287,8 +193,8 @@ mod tests {
         }
     }
 
-    fn judged(check: Check, value: &Value) -> (bool, Vec<String>) {
-        let rulebook = rulebook(check);
+    fn judged(predicate: &str, parameters: Value, value: &Value) -> (bool, Vec<String>) {
+        let rulebook = rulebook(predicate, parameters);
         let schemas = Schemas::default();
         let outcome = judge_payload(&rulebook, &schemas, "auth/thing", value);
         let judged = outcome.judged.iter().any(|r| r == "auth/thing/written");
@@ -301,66 +207,23 @@ mod tests {
         )
     }
 
-    const SILENT: Vec<String> = Vec::new();
-
     #[test]
-    fn a_field_comes_and_goes_with_another() {
-        let judge = |may_be_absent: bool, value: Value| {
-            let check = Check::PresentOnlyWhen {
-                kind: "auth/thing".to_owned(),
-                field: "/device".to_owned(),
-                when: "/status".to_owned(),
-                is: vec![json!("approved")],
-                may_be_absent,
-            };
-            judged(check, &value)
-        };
+    fn what_broke_by_its_schema_is_not_judged_again() {
+        let device = (false, vec!["auth/thing/device /device type".to_owned()]);
+        let comes_and_goes = json!({
+            "kind": "auth/thing", "field": "/device", "when": "/status", "is": ["approved"],
+        });
+        let early = json!({"status": "pending", "device": 1});
+        assert_eq!(judged("present-only-when", comes_and_goes, &early), device);
+        let opinion = json!({
+            "kind": "auth/thing", "at": "/device", "schema": {"type": "object", "required": ["id"]},
+        });
         assert_eq!(
-            judge(false, json!({"status": "approved", "device": {}})),
-            (true, SILENT)
+            judged("conforms", opinion.clone(), &json!({"device": 1})),
+            device
         );
-        assert_eq!(judge(false, json!({"status": "pending"})), (true, SILENT));
-        assert_eq!(
-            judge(false, json!({"status": "pending", "device": null})),
-            (true, SILENT)
-        );
-        assert_eq!(judge(true, json!({"status": "approved"})), (true, SILENT));
-        assert_eq!(judge(false, json!({"device": {}})), (false, SILENT));
-        let (_, found) = judge(false, json!({"status": "approved"}));
-        assert_eq!(found, ["auth/thing/written /device missing-field"]);
-        let (_, found) = judge(false, json!({"status": "pending", "device": {}}));
-        assert_eq!(found, ["auth/thing/written /device extra-field"]);
-        // Broken by its schema already: one defect, one finding.
-        let (told, found) = judge(false, json!({"status": "pending", "device": 1}));
-        assert_eq!(
-            (told, found),
-            (false, vec!["auth/thing/device /device type".to_owned()])
-        );
-    }
-
-    #[test]
-    fn a_second_opinion_about_a_field() {
-        let judge = |value: Value| {
-            let check = Check::Conforms {
-                kind: "auth/thing".to_owned(),
-                at: "/device".to_owned(),
-                schema: json!({"type": "object", "required": ["id"]}),
-            };
-            judged(check, &value)
-        };
-        assert_eq!(judge(json!({"device": {"id": 1}})), (true, SILENT));
-        assert_eq!(judge(json!({})), (false, SILENT));
-        assert_eq!(
-            judge(json!({"device": null})).1,
-            ["auth/thing/written /device null"]
-        );
-        assert_eq!(
-            judge(json!({"device": {}})).1,
-            ["auth/thing/written /device/id missing-field"]
-        );
-        assert_eq!(
-            judge(json!({"device": 1})),
-            (false, vec!["auth/thing/device /device type".to_owned()])
-        );
+        // Null fits the kind's own schema, and not the second opinion.
+        let (_, found) = judged("conforms", opinion, &json!({"device": null}));
+        assert_eq!(found, ["auth/thing/written /device null"]);
     }
 }

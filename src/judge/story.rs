@@ -1,47 +1,10 @@
-//! `story`: what a step states about its result, for rules that only a scenario can set up.
+//! What a step states about its result, for rules that only a scenario can set up.
 
-use super::acceptance::Acceptance;
-use super::case::{Case, Fact, Judgement};
-use super::echoes::{as_text, instant};
+use super::compare::{as_text, instant};
+use super::verdicts::Fact;
 use crate::json;
 use crate::rulebook::scenario::Expect;
 use serde_json::Value;
-use std::sync::Arc;
-
-/// Judges every statement.
-pub(super) fn judge(case: &Case<'_>, judgement: &mut Judgement) {
-    for statement in &case.evidence.statements {
-        let expect = &statement.expect;
-        if expect.or_absent && json::expand(&statement.result, &expect.at).is_empty() {
-            continue;
-        }
-        if let Some(seen) = statement.exchange.map(|index| &case.seen[index]) {
-            if let Acceptance::Inconclusive(why) = &seen.acceptance {
-                judgement.inconclusive(&expect.rule, why);
-                continue;
-            }
-            // A field that broke a rule of its own brings no second finding, where the result is
-            // the answer's document and no view of it.
-            let document = seen.exchange.document();
-            let is_answer = document.is_some_and(|d| Arc::ptr_eq(d, &statement.result));
-            let is_accepted = seen.acceptance == Acceptance::Accepted;
-            let is_broken = is_answer && is_accepted && seen.breaks(&expect.at);
-            if is_broken && !expect.at.is_empty() {
-                continue;
-            }
-        }
-        let finding = differs(expect, &statement.result).map(|fact| {
-            let mut finding = case.finding(&expect.rule, statement.exchange, fact);
-            finding.step = statement.step;
-            // Callbacks that never came: whose patience ended is part of what was found.
-            if let Some(waited) = statement.result.get("waited").and_then(Value::as_str) {
-                finding.message = format!("{} (waited {waited})", finding.message);
-            }
-            finding
-        });
-        judgement.conclude(&expect.rule, finding);
-    }
-}
 
 /// Whether a result is what a step states of it.
 pub fn holds(expect: &Expect, result: &Value) -> bool {
@@ -159,11 +122,6 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
         }));
     }
     wrong.map(|(expected, actual)| Fact {
-        pointer: if many {
-            String::new()
-        } else {
-            expect.at.clone()
-        },
         kind: "story",
         message: format!("{}: expected {expected}, got {actual}", place(&expect.at)),
         expected,

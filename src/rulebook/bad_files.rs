@@ -115,7 +115,12 @@ fn load(files: &[(&str, String)]) -> Result<Rulebook, Problems> {
         .iter()
         .map(|(path, text)| ((*path).to_owned(), text.clone().into_bytes()))
         .collect();
-    read(&sources, Problems::default(), Extent::Whole)
+    read(
+        &sources,
+        Problems::default(),
+        Extent::Whole,
+        Rulebook::catalogue(),
+    )
 }
 
 /// Replaces one text in one file; the first problem is at the place marked by `^` in what is
@@ -263,7 +268,13 @@ fn files_in_no_place_and_that_are_no_text() {
             .contains("no place for this file")
     );
     let sources = [("common.yaml".to_owned(), b"\xff".to_vec())].into();
-    let problems = read(&sources, Problems::default(), Extent::Whole).unwrap_err();
+    let problems = read(
+        &sources,
+        Problems::default(),
+        Extent::Whole,
+        Rulebook::catalogue(),
+    )
+    .unwrap_err();
     assert!(problems.to_string().contains("not valid UTF-8 at byte 0"));
 }
 
@@ -697,6 +708,6 @@ proptest::proptest! {
         text.replace_range(at..at, &put);
         let _ = load(&broken);
         let sources = [("flow/rules/x.yaml".to_owned(), bytes)].into();
-        let _ = read(&sources, Problems::default(), Extent::Whole);
+        let _ = read(&sources, Problems::default(), Extent::Whole, Rulebook::catalogue());
     }
 }

@@ -105,7 +105,17 @@ impl Draft {
 
     /// Reads a type from a part of a file; every unknown key is a problem, other misfits the first.
     pub(super) fn typed<T: DeserializeOwned>(&mut self, file: &File, node: &Node) -> Option<T> {
-        match yaml::from_node(node) {
+        self.typed_by(file, node, |node| yaml::from_node(node))
+    }
+
+    /// The same by a reader that knows the type.
+    pub(super) fn typed_by<T>(
+        &mut self,
+        file: &File,
+        node: &Node,
+        read: impl Fn(&Node) -> Result<T, Fault>,
+    ) -> Option<T> {
+        match read(node) {
             Ok(value) => return Some(value),
             Err(fault) => {
                 if fault.unknown.is_none() {
@@ -117,7 +127,7 @@ impl Draft {
         // An unknown key hides what comes behind it: take it out and read on.
         let mut rest = node.clone();
         loop {
-            let Err(fault) = yaml::from_node::<T>(&rest) else {
+            let Err(fault) = read(&rest) else {
                 return None;
             };
             let unknown = fault.unknown.is_some();

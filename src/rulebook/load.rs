@@ -1,6 +1,7 @@
 //! Loading: all files of the rulebook, everything or nothing, with all problems at once.
 
 use super::asyncapi;
+use super::check::Catalogue;
 use super::draft::{self, Draft, File, Files, SERVICES, read_file};
 use super::model::{Kind, OpenPointEntry, Rulebook, Service};
 use super::openapi;
@@ -61,14 +62,9 @@ fn is_read(path: &str) -> bool {
 }
 
 impl Rulebook {
-    /// The rulebook that the binary was built with.
-    pub fn embedded() -> Result<Self, Problems> {
-        Self::load(None, &[])
-    }
-
     /// What of the embedded rulebook judges representations of these services, with the digest of
     /// the whole. No scenario is in it; tests load the whole, so that nothing is checked here.
-    pub fn embedded_shapes(services: &[&str]) -> Result<Self, Problems> {
+    pub fn shapes_by(catalogue: &dyn Catalogue, services: &[&str]) -> Result<Self, Problems> {
         let mut sources = sources::embedded();
         let digest = sources::digest(&sources, is_read);
         sources.retain(|path, _| {
@@ -79,19 +75,18 @@ impl Rulebook {
                 Some(_) => services.contains(&service),
             }
         });
-        let mut rulebook = read(&sources, Problems::default(), Extent::Shapes)?;
+        let mut rulebook = read(&sources, Problems::default(), Extent::Shapes, catalogue)?;
         rulebook.digest = digest;
         Ok(rulebook)
     }
 
-    /// The rulebook in a folder.
-    pub fn from_dir(specs: &Path) -> Result<Self, Problems> {
-        Self::load(Some(specs), &[])
-    }
-
     /// The rulebook in a folder, or the embedded one, with further scenarios from other folders.
     /// Those are files as in `SERVICE/scenarios/`, in a folder named as the service.
-    pub fn load(specs: Option<&Path>, scenarios: &[PathBuf]) -> Result<Self, Problems> {
+    pub fn load_by(
+        catalogue: &dyn Catalogue,
+        specs: Option<&Path>,
+        scenarios: &[PathBuf],
+    ) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let mut sources = match specs {
             Some(dir) => sources::from_dir(dir, &mut problems),
@@ -101,7 +96,7 @@ impl Rulebook {
         for dir in scenarios {
             further_scenarios(dir, &mut sources, &mut problems);
         }
-        let mut rulebook = read(&sources, problems, Extent::Whole)?;
+        let mut rulebook = read(&sources, problems, Extent::Whole, catalogue)?;
         rulebook.digest = digest;
         Ok(rulebook)
     }
@@ -164,6 +159,7 @@ pub(super) fn read(
     sources: &Sources,
     problems: Problems,
     extent: Extent,
+    catalogue: &dyn Catalogue,
 ) -> Result<Rulebook, Problems> {
     let mut draft = Draft {
         problems,
@@ -216,7 +212,7 @@ pub(super) fn read(
         event_types.extend(asyncapi::read(&mut draft, &files, file));
     }
     for file in by_role(Role::Rules) {
-        written::read_rules(&mut draft, &files, file);
+        written::read_rules(&mut draft, &files, file, catalogue);
     }
     let mut open_points: BTreeMap<String, OpenPointEntry> = BTreeMap::new();
     for file in by_role(Role::OpenPoints) {

@@ -3,10 +3,12 @@
 mod asyncapi;
 #[cfg(test)]
 mod bad_files;
+mod check;
 mod draft;
 pub mod hooks;
 mod load;
 mod model;
+mod names;
 pub mod open_points;
 mod openapi;
 mod problems;
@@ -22,10 +24,12 @@ mod words;
 mod written;
 mod yaml;
 
+pub use check::{Catalogue, Check, Model, Parameters, PayloadRule, Subject, Unread, Written};
 pub use load::{companion, parse_file};
 pub use model::{
     Echo, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook, Service,
 };
+pub use names::{Names, OfKind, OfOperation};
 pub use problems::{Problem, Problems, Span};
 pub use schemas::{OTHER_FIELDS_KEY, RULE_KEY};
 pub(crate) use sources::hex;

@@ -1,8 +1,9 @@
 //! The validated model that everything above reads: rules with their origin, operations, kinds,
 //! scenarios, open points. Built by `load`, never changed afterwards.
 
+use super::check::Written;
 use super::open_points::OpenPoint;
-use super::rules::{Check, Comparison};
+use super::rules::Comparison;
 use super::scenario::{Group, HappyPath, Scenario};
 use crate::source::Source;
 use crate::verdict::{Basis, Level};
@@ -91,7 +92,7 @@ pub enum Origin {
         operation: String,
     },
     /// A predicate from `rules/`.
-    Written(Check),
+    Written(Written),
     /// One answer of several, kept throughout a run: an open point with `either`.
     Either,
 }
@@ -234,7 +235,7 @@ impl Rule {
     pub fn kind(&self) -> Option<&str> {
         match &self.origin {
             Origin::Property { kind, .. } | Origin::NoOtherFields { kind } => Some(kind),
-            Origin::Written(check) => check.kind(),
+            Origin::Written(written) => written.kind(),
             Origin::Operation { .. }
             | Origin::Parameter { .. }
             | Origin::Credentials { .. }

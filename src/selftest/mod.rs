@@ -164,11 +164,9 @@ impl Selftest<'_> {
                             .map(Trial::Rewrite),
                     );
                 }
-                Origin::Written(check) => {
-                    let carried = check
-                        .kind()
-                        .is_none_or(|kind| shown.contains(&kind.to_owned()));
-                    if !carried && written::can_break(check) {
+                Origin::Written(written) => {
+                    let kind = written.kind();
+                    if kind.is_some_and(|kind| !shown.contains(&kind.to_owned())) {
                         trials.push(Trial::Written {
                             rule: rule.id.clone(),
                         });

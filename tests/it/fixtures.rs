@@ -10,7 +10,7 @@
 
 use crate::program::{conformant, root, run};
 use conformant::fixtures::{self, Entry, Manifest, Set, Wanted};
-use conformant::rulebook::rules::Check;
+use conformant::judge::{Loaded, Need};
 use conformant::rulebook::{Origin, Rule, Rulebook};
 use conformant::schema::Schemas;
 use std::collections::BTreeSet;
@@ -93,9 +93,9 @@ fn a_changed_missing_or_stray_file_is_noticed() {
 fn is_of_payload(rule: &Rule) -> bool {
     match &rule.origin {
         Origin::Property { .. } | Origin::NoOtherFields { .. } => true,
-        Origin::Written(check) => {
-            let beside = matches!(check, Check::Configured { .. } | Check::AtMostAfter { .. });
-            beside || check.payload_kind().is_some()
+        Origin::Written(written) => {
+            let by_itself = Loaded::of(rule).is_some_and(|p| p.needs().contains(&Need::Document));
+            by_itself && written.kind().is_some()
         }
         Origin::Operation { .. }
         | Origin::Parameter { .. }

@@ -6,8 +6,9 @@ use super::{
     OBJECTS_MAX, Object, Pattern, Place, STRING, Text,
 };
 use crate::json::{join, segments};
-use crate::rulebook::rules::Check;
-use crate::rulebook::{OTHER_FIELDS_KEY, Origin, RULE_KEY, Rulebook};
+use crate::judge::Loaded;
+use crate::judge::predicates::plain_json::PlainJson;
+use crate::rulebook::{OTHER_FIELDS_KEY, Origin, PayloadRule, RULE_KEY, Rulebook};
 use serde_json::Value;
 
 /// A schema with the document that its references point into.
@@ -38,21 +39,21 @@ impl Glance {
         let mut written = Vec::new();
         let mut of_all = Vec::new();
         for rule in rulebook.rules.values() {
-            let Origin::Written(check) = &rule.origin else {
+            let Origin::Written(it) = &rule.origin else {
                 continue;
             };
             // What it objects to, a mark or a name that comes twice, is nothing that a glance passes.
             let of_service = kind.split('/').next() == Some(rule.service.as_str());
-            if matches!(check, Check::PlainJson {}) && of_service {
+            if Loaded::typed::<PlainJson>(rule).is_some() && of_service {
                 of_all.push(rule.id.clone());
             }
-            if check.kind() != Some(kind) {
+            if it.kind() != Some(kind) {
                 continue;
             }
-            let Check::Conforms { at, schema, .. } = check else {
+            let Some(PayloadRule::Conforms { at, schema }) = it.check.payload() else {
                 return None;
             };
-            written.push((at.as_str(), rule.id.as_str(), schema));
+            written.push((at, rule.id.as_str(), schema));
         }
         let mut compiler = Compiler {
             judged: Vec::new(),

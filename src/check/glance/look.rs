@@ -88,7 +88,7 @@ impl<'g> Look<'g> {
             .zip(&self.counts)
             .filter(|(_, count)| **count > 0)
         {
-            judgement.tallies.entry(rule.clone()).or_default().judged = *count;
+            judgement.count(rule, *count);
         }
         (self.documents, judgement)
     }

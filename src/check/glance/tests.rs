@@ -66,11 +66,11 @@ fn careful(kind: &str, text: &str) -> Option<BTreeMap<String, usize>> {
     let judged = judgement
         .tallies
         .into_iter()
-        .filter(|(_, tally)| tally.judged > 0);
+        .filter(|(_, tally)| tally.judged() > 0);
     judgement
         .findings
         .is_empty()
-        .then(|| judged.map(|(rule, tally)| (rule, tally.judged)).collect())
+        .then(|| judged.map(|(rule, tally)| (rule, tally.judged())).collect())
 }
 
 /// Whether the glance passes it; then both ways agree.
@@ -82,7 +82,7 @@ fn agrees(kind: &str, glance: &Glance, text: &str) -> bool {
         let counted = judgement
             .tallies
             .into_iter()
-            .map(|(rule, tally)| (rule, tally.judged))
+            .map(|(rule, tally)| (rule, tally.judged()))
             .collect();
         assert_eq!(careful(kind, text), Some(counted), "{kind}: {text}");
     }

@@ -8,7 +8,6 @@ mod step;
 use super::draft::{Draft, File, Files};
 use super::model::{Kind, Origin, Service};
 use super::problems::Span;
-use super::rules::Check;
 use super::scenario::{Group, HappyPath, Scenario};
 use super::written::{check_id, only};
 use super::yaml::Node;
@@ -143,7 +142,9 @@ pub(super) fn check_whole(draft: &mut Draft, files: &Files, services: &BTreeMap<
     let untold: Vec<_> = draft
         .rules
         .values()
-        .filter(|r| matches!(r.origin, Origin::Written(Check::Story {})) && !told.contains(&r.id))
+        .filter(|r| {
+            matches!(&r.origin, Origin::Written(w) if w.is_story()) && !told.contains(&r.id)
+        })
         .map(|r| (r.id.clone(), r.place.clone()))
         .collect();
     for (id, place) in untold {

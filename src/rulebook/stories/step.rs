@@ -7,7 +7,6 @@ use crate::rulebook::draft::Draft;
 use crate::rulebook::hooks::{self, HOOKS};
 use crate::rulebook::model::{Operation, Origin, Place};
 use crate::rulebook::problems::Span;
-use crate::rulebook::rules::Check;
 use crate::rulebook::scenario::{Expect, Step};
 use crate::rulebook::words::{duration, shift};
 use crate::rulebook::yaml::Node;
@@ -337,7 +336,7 @@ impl StepChecker<'_> {
 
     fn expect(&self, draft: &mut Draft, key: &str, expect: &Expect) {
         match draft.rules.get(&expect.rule).map(|r| &r.origin) {
-            Some(Origin::Written(Check::Story {})) => {}
+            Some(Origin::Written(written)) if written.is_story() => {}
             Some(_) => {
                 let message = format!("`{}` is no story rule", expect.rule);
                 let help = "`expect` judges rules with `check: { story: {} }`";

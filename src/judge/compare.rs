@@ -1,54 +1,13 @@
-//! `echoes`: a sent parameter comes back in the accepted answer.
+//! When two values of evidence say the same: texts, JSON texts, instants, sets.
 
-use super::case::{Case, Fact, Judgement};
+use crate::clock::Timestamp;
 use crate::json;
-use crate::rulebook::Rule;
 use crate::rulebook::rules::Comparison;
 use serde_json::Value;
 
-/// Where and how a parameter comes back.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Way<'a> {
-    /// JSON Pointer into the answer.
-    pub at: &'a str,
-    /// How the two are compared.
-    pub compare: Comparison,
-    /// Other values that may stand there.
-    pub or: &'a [Value],
-}
-
-/// Judges every exchange of these operations in which the parameter was sent.
-pub(super) fn judge(
-    case: &Case<'_>,
-    rule: &Rule,
-    operations: &[String],
-    parameter: &str,
-    way: &Way<'_>,
-    judgement: &mut Judgement,
-) {
-    for operation in operations {
-        for (index, seen) in case.of_operation(&rule.service, operation) {
-            let Some(sent) = seen.exchange.sent.get(parameter) else {
-                continue;
-            };
-            let values = seen.select(way.at);
-            if values.is_empty() {
-                continue;
-            }
-            let fact = values
-                .iter()
-                .find_map(|(at, got)| differs(sent, got, &Way { at, ..*way }));
-            judgement.conclude(
-                &rule.id,
-                fact.map(|fact| case.finding(&rule.id, Some(index), fact)),
-            );
-        }
-    }
-}
-
-/// What is wrong when `sent` came back as `got`; nothing when it is right.
-pub(super) fn differs(sent: &Value, got: &Value, way: &Way<'_>) -> Option<Fact> {
-    let same = match way.compare {
+/// Whether a value that was sent came back as another one.
+pub(super) fn agrees(compare: Comparison, sent: &Value, got: &Value) -> bool {
+    match compare {
         Comparison::Text => as_text(sent) == as_text(got),
         // What is no JSON may be refused or replaced; only JSON can come back as itself.
         Comparison::Json => match json::parse_text(&as_text(sent)) {
@@ -64,19 +23,13 @@ pub(super) fn differs(sent: &Value, got: &Value, way: &Way<'_>) -> Option<Fact> 
         Comparison::Set => as_set(sent) == as_set(got),
         // Beyond its bound only the value in full is wrong; `parameter` looks after that.
         Comparison::Limit => true,
-    };
-    if same || way.or.contains(got) {
-        return None;
     }
-    let expected = json::short(sent);
-    let actual = json::short(got);
-    Some(Fact {
-        pointer: way.at.to_owned(),
-        kind: "not-honoured",
-        message: format!("sent {expected}, came back as {actual}"),
-        expected,
-        actual,
-    })
+}
+
+/// The same JSON value, or the same instant in two spellings.
+pub(super) fn same(before: &Value, after: &Value) -> bool {
+    json::equal(before, after)
+        || matches!((instant(before), instant(after)), (Some(a), Some(b)) if a == b)
 }
 
 /// A value by its spelling in a form: texts as they are, null as nothing, the rest as JSON.
@@ -89,7 +42,7 @@ pub(super) fn as_text(value: &Value) -> String {
 }
 
 /// An instant in any ISO 8601 spelling.
-pub(super) fn instant(value: &Value) -> Option<crate::clock::Timestamp> {
+pub(super) fn instant(value: &Value) -> Option<Timestamp> {
     value.as_str()?.parse().ok()
 }
 
@@ -135,28 +88,21 @@ mod tests {
             ),
             (Comparison::Set, json!("a"), json!(["a"]), json!([])),
         ] {
-            let way = Way {
-                at: "/x",
-                compare,
-                or: &[],
-            };
-            assert_eq!(
-                differs(&sent, &right, &way).map(|f| f.message),
-                None,
-                "{compare:?}"
-            );
-            assert!(differs(&sent, &wrong, &way).is_some(), "{compare:?}");
-            assert!(
-                differs(
-                    &sent,
-                    &wrong,
-                    &Way {
-                        or: std::slice::from_ref(&wrong),
-                        ..way
-                    }
-                )
-                .is_none()
-            );
+            assert!(agrees(compare, &sent, &right), "{compare:?}");
+            assert!(!agrees(compare, &sent, &wrong), "{compare:?}");
         }
+    }
+
+    #[test]
+    fn one_instant_in_two_spellings_is_the_same() {
+        assert!(same(
+            &json!("2026-01-01T00:00:00Z"),
+            &json!("2026-01-01T00:00:00+00:00")
+        ));
+        assert!(!same(
+            &json!("2026-01-01T00:00:00Z"),
+            &json!("2026-01-01T00:00:01Z")
+        ));
+        assert!(!same(&json!("1"), &json!(1)));
     }
 }

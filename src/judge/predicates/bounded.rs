@@ -1,0 +1,69 @@
+//! `bounded`: an array holds at most so many items.
+
+use super::prelude::*;
+
+/// The array at `at` holds at most that many items.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Bounded {
+    /// Operation ids without the service.
+    operations: Vec<String>,
+    /// The array.
+    at: String,
+    /// The bound.
+    at_most: u64,
+}
+
+impl Check for Bounded {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Operations(self.operations.iter().map(String::as_str).collect())
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names.operations("operations", &self.operations, |operation| {
+            operation.answers("at", &self.at);
+        });
+    }
+}
+
+impl Predicate for Bounded {
+    const NAME: &'static str = "bounded";
+
+    fn needs() -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for operation in &self.operations {
+            for (index, seen) in case.of_operation(&rule.service, operation) {
+                let Some(items) = seen.whole(&self.at).and_then(Value::as_array) else {
+                    continue;
+                };
+                let is_beyond = items.len() as u64 > self.at_most;
+                let instance = verdicts.instance(rule, Site::answer(index, &self.at));
+                instance.conclude(is_beyond.then(|| Fact {
+                    kind: "bound",
+                    expected: format!("at most {} items", self.at_most),
+                    actual: format!("{} items", items.len()),
+                    ..Fact::default()
+                }));
+            }
+        }
+    }
+
+    fn examples() -> Vec<Example> {
+        let parameters = json!({"operations": ["read-webhooks"], "at": "/webhooks", "at-most": 2});
+        let scene = Example::of("chat", parameters);
+        let page = |items: Value| json!({"meta": {"key": "webhooks"}, "webhooks": items});
+        vec![
+            scene.clone().shown("read-webhooks", page(json!([1, 2]))).passes(),
+            scene.clone().shown("read-webhooks", page(json!([1, 2, 3]))).fails("/webhooks"),
+            scene.clone().shown("read-members", page(json!([1, 2, 3]))).not_judged(),
+            scene.not_judged(),
+        ]
+    }
+}

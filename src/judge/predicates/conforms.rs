@@ -1,0 +1,101 @@
+//! `conforms`: a second opinion about one place of a representation.
+
+use super::prelude::*;
+use crate::judge::payload::{Document, Wrong};
+
+/// The value at `at` in every representation of `kind` fits a JSON Schema. Where nothing is at
+/// `at`, nothing is judged.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Conforms {
+    /// The representation: `flow/execution`; list items and callbacks included.
+    kind: String,
+    /// Where; empty for the whole.
+    #[serde(default)]
+    at: String,
+    /// JSON Schema 2020-12; may `$ref` common definitions as `common.yaml#/$defs/NAME`.
+    schema: Value,
+}
+
+impl Check for Conforms {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Kind(&self.kind)
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names.kind("kind", &self.kind).pointer("at", &self.at);
+    }
+
+    fn payload(&self) -> Option<PayloadRule<'_>> {
+        Some(PayloadRule::Conforms {
+            at: &self.at,
+            schema: &self.schema,
+        })
+    }
+}
+
+impl Predicate for Conforms {
+    const NAME: &'static str = "conforms";
+
+    fn needs() -> &'static [Need] {
+        &[Need::Document]
+    }
+
+    /// Judged with the representation that it is about.
+    fn judge(&self, _: &Case<'_>, _: &Rule, _: &mut Verdicts<'_>) {}
+
+    fn in_payload(&self, document: &Document<'_>) -> Option<Vec<Wrong>> {
+        let mut places = json::expand(document.value, &self.at);
+        places.retain(|(at, _)| !document.is_under_broken(at));
+        if places.is_empty() {
+            return None;
+        }
+        let mut wrong = Vec::new();
+        for (at, value) in places {
+            for defect in document.schemas.misfits(&document.rule.id, &self.schema, value) {
+                let defect = defect.renamed_in(document.root, document.value, &at);
+                if document.is_under_broken(&defect.pointer) {
+                    continue;
+                }
+                wrong.push(Wrong {
+                    message: defect.message(),
+                    at: defect.pointer,
+                    kind: defect.kind,
+                    expected: defect.expected,
+                    actual: defect.actual,
+                });
+            }
+        }
+        Some(wrong)
+    }
+
+    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+        let values = [
+            json!(null),
+            json!(true),
+            json!("someone@example.com"),
+            json!(-7),
+            json!({}),
+            json!({"conformant_extra": null}),
+        ];
+        let site = judged.sites.last().below(&self.at);
+        values
+            .map(|value| Mutation::new(site.clone(), Change::To(value)))
+            .into()
+    }
+
+    fn examples() -> Vec<Example> {
+        let kind = "flow/execution";
+        let parameters = json!({"kind": kind, "at": "/links", "schema": {"required": ["steps"]}});
+        let scene = Example::of("flow", parameters);
+        vec![
+            scene.clone().payload(kind, json!({"links": {"steps": "/v1"}})).passes(),
+            scene.clone().payload(kind, json!({"links": {}})).fails("/links/steps"),
+            scene.payload(kind, json!({})).not_judged(),
+        ]
+    }
+}

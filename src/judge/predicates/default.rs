@@ -1,0 +1,87 @@
+//! `default`: when a parameter is left out, its stated default stands in the accepted answer.
+
+use super::prelude::*;
+
+/// When the parameter is left out, this value stands there.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Default {
+    /// Operation ids without the service.
+    operations: Vec<String>,
+    /// Parameter as the document spells it.
+    parameter: String,
+    /// Where to look.
+    at: String,
+    /// The stated default.
+    value: Value,
+}
+
+impl Check for Default {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Operations(self.operations.iter().map(String::as_str).collect())
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names.operations("operations", &self.operations, |operation| {
+            operation
+                .parameter("parameter", &self.parameter)
+                .answers("at", &self.at);
+        });
+    }
+}
+
+impl Predicate for Default {
+    const NAME: &'static str = "default";
+
+    fn needs() -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for operation in &self.operations {
+            for (index, seen) in case.of_operation(&rule.service, operation) {
+                if seen.exchange.sent.contains_key(&self.parameter) {
+                    continue;
+                }
+                let Some(got) = seen.value(&self.at) else {
+                    continue;
+                };
+                let instance = verdicts.instance(rule, Site::answer(index, &self.at));
+                instance.conclude(differs(&self.parameter, &self.value, got));
+            }
+        }
+    }
+
+    fn examples() -> Vec<Example> {
+        let parameters = json!({
+            "operations": ["read-flows"], "parameter": "PageSize", "at": "/meta/page_size", "value": 50,
+        });
+        let scene = Example::of("flow", parameters);
+        let page = |size: u64| json!({"meta": {"page_size": size}, "flows": []});
+        vec![
+            scene.clone().shown("read-flows", page(50)).passes(),
+            scene.clone().shown("read-flows", page(20)).fails("/meta/page_size"),
+            scene
+                .answered("read-flows", json!({"PageSize": "20"}), page(20))
+                .not_judged(),
+        ]
+    }
+}
+
+/// What is wrong when `got` stands where the default should; nothing when it is right.
+pub(in crate::judge) fn differs(parameter: &str, default: &Value, got: &Value) -> Option<Fact> {
+    if json::equal(default, got) {
+        return None;
+    }
+    let (expected, actual) = (json::short(default), json::short(got));
+    Some(Fact {
+        kind: "default",
+        message: format!("{parameter} was left out: expected the default {expected}, got {actual}"),
+        expected,
+        actual,
+    })
+}

@@ -1,0 +1,82 @@
+//! `in-format`: an answer is written in the format that a parameter asks for.
+
+use super::prelude::*;
+use crate::judge::acceptance::Acceptance;
+use crate::judge::compare::as_text;
+use crate::judge::evidence::Outcome;
+
+/// The body of an accepted answer is written in the format that this path parameter names, `json`
+/// or `xml`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InFormat {
+    /// Path parameter as the document spells it: `FORMAT`.
+    parameter: String,
+}
+
+impl Check for InFormat {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Parameter(&self.parameter)
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names.any_parameter("parameter", &self.parameter);
+    }
+}
+
+impl Predicate for InFormat {
+    const NAME: &'static str = "in-format";
+
+    fn needs() -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in case.seen.iter().enumerate() {
+            let exchange = seen.exchange;
+            let Some(asked) = exchange.sent.get(&self.parameter).map(as_text) else {
+                continue;
+            };
+            let Outcome::Answered { response, .. } = &exchange.outcome else {
+                continue;
+            };
+            let accepted = seen.acceptance == Acceptance::Accepted;
+            let named = asked == "xml" || asked == "json";
+            if exchange.service != rule.service || !accepted || response.body.is_empty() || !named {
+                continue;
+            }
+            let is_xml = response.body.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'<');
+            let got = if is_xml { "xml" } else { "json" };
+            let instance = verdicts.instance(rule, Site::Exchange(index));
+            instance.conclude((got != asked).then(|| Fact {
+                kind: "format",
+                expected: format!("{asked}, as {} asks", self.parameter),
+                actual: got.to_owned(),
+                ..Fact::default()
+            }));
+        }
+    }
+
+    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+        let texts = ["{}", "<a/>"].into_iter();
+        texts
+            .map(|text| Mutation::new(judged.sites.last().clone(), Change::Text(text)))
+            .collect()
+    }
+
+    fn examples() -> Vec<Example> {
+        let scene = Example::of("auth", json!({"parameter": "FORMAT"}));
+        let asked = |format: &str| json!({"FORMAT": format});
+        let user = r#"{"success": true, "user": {"id": 1}, "message": ""}"#;
+        vec![
+            scene.clone().written("create-user", asked("json"), user).passes(),
+            scene.clone().written("create-user", asked("xml"), user).fails(""),
+            scene.clone().written("create-user", asked("yaml"), user).not_judged(),
+            scene.refused("create-user", asked("xml")).not_judged(),
+        ]
+    }
+}

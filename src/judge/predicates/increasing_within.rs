@@ -1,0 +1,78 @@
+//! `increasing-within`: a number grows with each thing created in a scope; gaps are free.
+
+use super::prelude::*;
+use std::collections::BTreeMap;
+
+/// In order of creation, this number grows within each scope; gaps are free.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct IncreasingWithin {
+    /// The operation that creates the things.
+    operation: String,
+    /// The number.
+    at: String,
+    /// Fields that make up the scope: `[/channel_sid]`.
+    scope: Vec<String>,
+}
+
+impl Check for IncreasingWithin {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Operations(vec![&self.operation])
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names
+            .operation("operation", &self.operation)
+            .answers("at", &self.at)
+            .all_answer("scope", &self.scope);
+    }
+}
+
+impl Predicate for IncreasingWithin {
+    const NAME: &'static str = "increasing-within";
+
+    fn needs() -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let mut last: BTreeMap<String, (usize, i64)> = BTreeMap::new();
+        for (index, seen) in case.of_operation(&rule.service, &self.operation) {
+            let Some(number) = seen.value(&self.at).and_then(Value::as_i64) else {
+                continue;
+            };
+            let scope = self.scope.iter();
+            let scope: Option<Vec<String>> =
+                scope.map(|s| seen.value(s).map(Value::to_string)).collect();
+            let Some(scope) = scope else { continue };
+            let Some((earlier, before)) = last.insert(scope.join("\n"), (index, number)) else {
+                continue;
+            };
+            let sites = [earlier, index].map(|index| Site::answer(index, &self.at));
+            let instance = verdicts.instance(rule, sites);
+            instance.conclude((number <= before).then(|| Fact {
+                kind: "order",
+                expected: format!("more than {before}"),
+                actual: number.to_string(),
+                ..Fact::default()
+            }));
+        }
+    }
+
+    fn examples() -> Vec<Example> {
+        let parameters =
+            json!({"operation": "create-message", "at": "/index", "scope": ["/channel_sid"]});
+        let scene = Example::of("chat", parameters);
+        let message = |channel: &str, index: i64| json!({"channel_sid": channel, "index": index});
+        let first = scene.shown("create-message", message("CH1", 4));
+        vec![
+            first.clone().shown("create-message", message("CH1", 9)).passes(),
+            first.clone().shown("create-message", message("CH1", 4)).fails("/index"),
+            first.shown("create-message", message("CH2", 0)).not_judged(),
+        ]
+    }
+}

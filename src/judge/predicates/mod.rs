@@ -1,0 +1,42 @@
+//! Every predicate, one file each, registered by one line.
+
+mod prelude;
+#[cfg(test)]
+mod tests;
+
+/// Declares the modules and lists their types, in the order in which rules are looked up.
+macro_rules! predicates {
+    ($($module:ident::$name:ident,)*) => {
+        $(pub(crate) mod $module;)*
+
+        /// Every predicate.
+        pub(super) const ENTRIES: &[super::predicate::Entry] =
+            &[$(super::predicate::Entry::of::<$module::$name>(),)*];
+
+        /// Their names.
+        pub(super) const NAMES: &[&str] =
+            &[$(<$module::$name as super::predicate::Predicate>::NAME,)*];
+    };
+}
+
+predicates! {
+    story::Story,
+    conforms::Conforms,
+    configured::Configured,
+    at_most_after::AtMostAfter,
+    present_only_when::PresentOnlyWhen,
+    echoes::Echoes,
+    default::Default,
+    ordered_by::OrderedBy,
+    filtered_by::FilteredBy,
+    bounded::Bounded,
+    in_format::InFormat,
+    plain_json::PlainJson,
+    no_longer_than::NoLongerThan,
+    same_resource::SameResource,
+    unique_within::UniqueWithin,
+    increasing_within::IncreasingWithin,
+    transition::Transition,
+    never_after::NeverAfter,
+    one_spelling::OneSpelling,
+}

@@ -1,0 +1,73 @@
+//! `no-longer-than`: an array holds no more items than a number in the same answer says.
+
+use super::prelude::*;
+
+/// The array at `at` holds no more items than the number at `size` in the same answer.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoLongerThan {
+    /// Operation ids without the service.
+    operations: Vec<String>,
+    /// The array.
+    at: String,
+    /// The number: `/meta/page_size`.
+    size: String,
+}
+
+impl Check for NoLongerThan {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Operations(self.operations.iter().map(String::as_str).collect())
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names.operations("operations", &self.operations, |operation| {
+            operation.answers("at", &self.at).answers("size", &self.size);
+        });
+    }
+}
+
+impl Predicate for NoLongerThan {
+    const NAME: &'static str = "no-longer-than";
+
+    fn needs() -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for operation in &self.operations {
+            for (index, seen) in case.of_operation(&rule.service, operation) {
+                let (Some(items), Some(most)) = (
+                    seen.whole(&self.at).and_then(Value::as_array),
+                    seen.value(&self.size).and_then(Value::as_u64),
+                ) else {
+                    continue;
+                };
+                let is_longer = items.len() as u64 > most;
+                let sites = [&self.size, &self.at].map(|at| Site::answer(index, at));
+                let instance = verdicts.instance(rule, sites);
+                instance.conclude(is_longer.then(|| Fact {
+                    kind: "bound",
+                    expected: format!("at most {most} items, as {} says", self.size),
+                    actual: format!("{} items", items.len()),
+                    ..Fact::default()
+                }));
+            }
+        }
+    }
+
+    fn examples() -> Vec<Example> {
+        let parameters =
+            json!({"operations": ["read-flows"], "at": "/flows", "size": "/meta/page_size"});
+        let scene = Example::of("flow", parameters);
+        let page = |size: Value| json!({"meta": {"page_size": size}, "flows": [{"sid": "FW1"}]});
+        vec![
+            scene.clone().shown("read-flows", page(json!(1))).passes(),
+            scene.clone().shown("read-flows", page(json!(0))).fails("/flows"),
+            scene.shown("read-flows", page(json!("1"))).not_judged(),
+        ]
+    }
+}

@@ -1,0 +1,80 @@
+//! `one-spelling`: where a document spells a word in several ways, one target uses one of them.
+
+use super::prelude::*;
+
+/// The value at `at` keeps one spelling throughout a run, whatever its value.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OneSpelling {
+    /// The representation.
+    pub(crate) kind: String,
+    /// The value.
+    pub(crate) at: String,
+    /// The spellings of which only one may be used.
+    pub(crate) of: Vec<String>,
+}
+
+impl Check for OneSpelling {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Kind(&self.kind)
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names.kind("kind", &self.kind).pointer("at", &self.at);
+        if self.of.len() < 2 {
+            names.problem("of", "one spelling of several: name at least two");
+        }
+    }
+}
+
+impl Predicate for OneSpelling {
+    const NAME: &'static str = "one-spelling";
+
+    fn needs() -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let mut first: Option<&str> = None;
+        for thing in case.of_kind(&self.kind) {
+            let Some(word) = thing.value(&self.at).and_then(Value::as_str) else {
+                continue;
+            };
+            if !self.of.iter().any(|spelling| spelling == word) {
+                continue;
+            }
+            let used = *first.get_or_insert(word);
+            let instance = verdicts.instance(rule, thing.site(&self.at));
+            instance.conclude((used != word).then(|| Fact {
+                kind: "spelling",
+                expected: format!("{used}, as before"),
+                actual: word.to_owned(),
+                ..Fact::default()
+            }));
+        }
+    }
+
+    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+        let words = self.of.iter().map(|word| Change::To(json!(word)));
+        words
+            .map(|change| Mutation::new(judged.sites.last().clone(), change))
+            .collect()
+    }
+
+    fn examples() -> Vec<Example> {
+        let kind = "chat/user-channel";
+        let parameters = json!({"kind": kind, "at": "/status", "of": ["notThere", "not_there"]});
+        let scene = Example::of("chat", parameters);
+        let channel = |status: &str| json!({ "status": status });
+        let first = scene.clone().payload(kind, channel("notThere"));
+        vec![
+            first.clone().payload(kind, channel("notThere")).passes(),
+            first.payload(kind, channel("not_there")).fails("/status"),
+            scene.payload(kind, channel("joined")).not_judged(),
+        ]
+    }
+}

@@ -1,0 +1,181 @@
+//! `plain-json`: JSON that every reader takes alike: no byte order mark, no member named twice.
+//!
+//! What a table of fields says of a second member is judged with the payload; here are the members
+//! that no table covers.
+
+use super::prelude::*;
+use crate::judge::acceptance::Acceptance;
+use crate::judge::evidence::Outcome;
+use crate::json::Note;
+
+/// JSON of the service has no byte order mark and names no member twice.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PlainJson {}
+
+impl Check for PlainJson {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Service
+    }
+
+    fn names(&self, _: &mut Names<'_>) {}
+}
+
+impl Predicate for PlainJson {
+    const NAME: &'static str = "plain-json";
+
+    fn needs() -> &'static [Need] {
+        &[Need::Document]
+    }
+
+    /// Judges every accepted answer and every payload of the service.
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in case.seen.iter().enumerate() {
+            let exchange = seen.exchange;
+            let Outcome::Answered { response, .. } = &exchange.outcome else {
+                continue;
+            };
+            let is_xml = response.body.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'<');
+            let accepted = seen.acceptance == Acceptance::Accepted;
+            let is_document = exchange.document().is_some() && !is_xml;
+            if exchange.service == rule.service && accepted && is_document {
+                let site = |pointer: &str| Site::answer(index, pointer);
+                judge(rule, exchange.notes(), site, (index + 1, exchange.step), verdicts);
+            }
+        }
+        for (payload, one) in case.evidence.payloads.iter().enumerate() {
+            if one.kind.split('/').next() == Some(rule.service.as_str()) {
+                let site = |pointer: &str| Site::Payload {
+                    payload,
+                    pointer: pointer.to_owned(),
+                };
+                judge(rule, &one.notes, site, (0, one.step), verdicts);
+            }
+        }
+    }
+
+    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+        vec![Mutation::new(judged.sites.last().clone(), Change::Marked)]
+    }
+
+    fn examples() -> Vec<Example> {
+        let scene = Example::of("media", json!({}));
+        let media = json!({"sid": "ME1"});
+        let mark = Note::ByteOrderMark;
+        vec![
+            scene.clone().payload("media/media", media.clone()).passes(),
+            scene.clone().payload("media/media", media.clone()).noted(mark).fails(""),
+            scene.payload("flow/flow", media).not_judged(),
+        ]
+    }
+}
+
+/// Judges one document by what was odd about its text.
+fn judge(
+    rule: &Rule,
+    notes: &[Note],
+    site: impl Fn(&str) -> Site,
+    place: (usize, usize),
+    verdicts: &mut Verdicts<'_>,
+) {
+    let mut is_plain = true;
+    for note in notes {
+        let (pointer, fact) = fact(note);
+        if !is_told(verdicts, place, note) {
+            verdicts.instance(rule, site(pointer)).conclude(Some(fact));
+            is_plain = false;
+        }
+    }
+    if is_plain {
+        verdicts.instance(rule, site("")).conclude(None);
+    }
+}
+
+/// Whether a table of fields has that member on its own account already.
+fn is_told(verdicts: &Verdicts<'_>, place: (usize, usize), note: &Note) -> bool {
+    match note {
+        Note::ByteOrderMark => false,
+        Note::DuplicateKey { pointer, .. } => verdicts.findings().iter().any(|f| {
+            f.kind == "duplicate-key" && f.pointer == *pointer && (f.exchange, f.step) == place
+        }),
+    }
+}
+
+fn fact(note: &Note) -> (&str, Fact) {
+    let (pointer, kind, expected) = match note {
+        Note::ByteOrderMark => ("", "byte-order-mark", "JSON from the first byte on"),
+        Note::DuplicateKey { pointer, .. } => (pointer.as_str(), "duplicate-key", "each member once"),
+    };
+    let fact = Fact {
+        kind,
+        expected: expected.to_owned(),
+        actual: note.to_string(),
+        message: note.to_string(),
+    };
+    (pointer, fact)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::json::{Limits, parse};
+    use crate::judge::evidence::{Evidence, Payload};
+    use crate::judge::judge;
+    use crate::rulebook::Rulebook;
+    use crate::schema::Schemas;
+    use std::sync::Arc;
+
+    /// Rule, pointer and kind of what is found in a flow that is written so.
+    fn found(before: &str, links: &str) -> Vec<String> {
+        let flow = format!(
+            r#"{before}{{"sid": "FW{0}", "account_sid": "AC{0}", "friendly_name": "A flow",
+            "status": "draft", "version": 1, "date_created": "2026-01-02T03:04:05Z",
+            "date_updated": null, "url": "http://h/x", "links": {links}}}"#,
+            "0".repeat(32)
+        );
+        let parsed = parse(flow.as_bytes(), Limits::default()).expect("a document");
+        let payload = Payload {
+            kind: "flow/flow".to_owned(),
+            value: Arc::new(parsed.value),
+            notes: parsed.notes,
+            step: 7,
+        };
+        let evidence = Evidence {
+            payloads: vec![payload],
+            ..Evidence::default()
+        };
+        let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+        let judgement = judge(&rulebook, &Schemas::default(), &evidence);
+        assert_eq!(judgement.tallies["flow/json/plain"].judged(), 1);
+        let found = judgement.findings.iter();
+        found
+            .inspect(|f| assert_eq!(f.step, 7))
+            .map(|f| format!("{} {} {} {}", f.rule, f.level, f.pointer, f.kind))
+            .collect()
+    }
+
+    #[test]
+    fn a_mark_and_a_member_that_no_table_covers_are_told_once() {
+        let links = r#"{"executions": "http://h/a"}"#;
+        assert_eq!(found("", links), [""; 0]);
+        assert_eq!(
+            found("\u{feff}", links),
+            ["flow/json/plain should  byte-order-mark"]
+        );
+        assert_eq!(
+            found(
+                "",
+                r#"{"executions": "http://h/a", "executions": "http://h/b"}"#
+            ),
+            ["flow/json/plain should /links/executions duplicate-key"]
+        );
+        let told = found("", r#"{}, "status": "published""#);
+        assert_eq!(
+            told,
+            ["flow/flow/no-other-fields should /status duplicate-key"]
+        );
+    }
+}

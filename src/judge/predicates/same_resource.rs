@@ -1,0 +1,90 @@
+//! `same-resource`: representations of one thing agree in what never changes, whichever operation
+//! they came by.
+
+use super::prelude::*;
+use crate::judge::compare::same;
+use std::collections::BTreeMap;
+
+/// Within one run of a scenario, representations of the same thing (same `key`) agree in these
+/// fields, whichever operation they came from.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SameResource {
+    /// The representation.
+    kind: String,
+    /// What identifies the thing: `/sid`.
+    key: String,
+    /// Fields that never change.
+    fields: Vec<String>,
+}
+
+impl Check for SameResource {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Kind(&self.kind)
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names
+            .kind("kind", &self.kind)
+            .pointer("key", &self.key)
+            .pointers("fields", &self.fields);
+    }
+}
+
+impl Predicate for SameResource {
+    const NAME: &'static str = "same-resource";
+
+    fn needs() -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let mut first: BTreeMap<String, &Representation<'_>> = BTreeMap::new();
+        for later in case.of_kind(&self.kind) {
+            let Some(identity) = later.value(&self.key).map(Value::to_string) else {
+                continue;
+            };
+            let Some(earlier) = first.get(&identity).copied() else {
+                first.insert(identity, later);
+                continue;
+            };
+            let both = |field: &String| Some((earlier.value(field)?, later.value(field)?));
+            let fields = self.fields.iter().filter(|field| both(field).is_some());
+            let Some(sites) = Sites::of(fields.map(|field| later.site(field))) else {
+                continue;
+            };
+            let wrong = self.fields.iter().find_map(|field| {
+                let (before, after) = both(field)?;
+                let fact = Fact {
+                    kind: "changed",
+                    expected: format!("{}, as before", json::short(before)),
+                    actual: json::short(after),
+                    ..Fact::default()
+                };
+                (!same(before, after)).then(|| (later.site(field), fact))
+            });
+            verdicts.instance(rule, sites).conclude_at(wrong);
+        }
+    }
+
+    fn examples() -> Vec<Example> {
+        let kind = "flow/flow";
+        let parameters = json!({"kind": kind, "key": "/sid", "fields": ["/date_created"]});
+        let flow = |sid: &str, created: &str| json!({"sid": sid, "date_created": created});
+        let first =
+            Example::of("flow", parameters).payload(kind, flow("FW1", "2026-01-01T00:00:00Z"));
+        vec![
+            first.clone().payload(kind, flow("FW1", "2026-01-01T00:00:00+00:00")).passes(),
+            first
+                .clone()
+                .payload(kind, flow("FW1", "2026-01-01T00:00:01Z"))
+                .fails("/date_created"),
+            first.clone().payload(kind, flow("FW2", "2026-01-01T00:00:01Z")).not_judged(),
+            first.payload(kind, json!({"sid": "FW1"})).not_judged(),
+        ]
+    }
+}

@@ -1,0 +1,81 @@
+//! `story`: only steps of scenarios that name the rule judge it.
+
+use super::prelude::*;
+use crate::judge::acceptance::Acceptance;
+use crate::judge::story::differs;
+use std::sync::Arc;
+
+/// Only scenario steps that name this rule (`expect`, `accepted`, `rejected`) judge it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Story {}
+
+impl Check for Story {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Steps
+    }
+
+    fn names(&self, _: &mut Names<'_>) {}
+}
+
+impl Predicate for Story {
+    const NAME: &'static str = "story";
+
+    fn needs() -> &'static [Need] {
+        &[Need::Steps]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let statements = case.evidence.statements.iter().enumerate();
+        for (index, statement) in statements.filter(|(_, s)| s.expect.rule == rule.id) {
+            let expect = &statement.expect;
+            if expect.or_absent && json::expand(&statement.result, &expect.at).is_empty() {
+                continue;
+            }
+            if let Some(seen) = statement.exchange.map(|index| &case.seen[index]) {
+                if let Acceptance::Inconclusive(why) = &seen.acceptance {
+                    verdicts.inconclusive(rule, why);
+                    continue;
+                }
+                // A field that broke a rule of its own brings no second finding, where the result is
+                // the answer's document and no view of it.
+                let document = seen.exchange.document();
+                let is_answer = document.is_some_and(|d| Arc::ptr_eq(d, &statement.result));
+                let is_accepted = seen.acceptance == Acceptance::Accepted;
+                let is_broken = is_answer && is_accepted && seen.breaks(&expect.at);
+                if is_broken && !expect.at.is_empty() {
+                    continue;
+                }
+            }
+            let site = |pointer: &str| Site::Result {
+                statement: index,
+                pointer: pointer.to_owned(),
+            };
+            let mut wrong = differs(expect, &statement.result);
+            // Callbacks that never came: whose patience ended is part of what was found.
+            let waited = statement.result.get("waited").and_then(Value::as_str);
+            if let Some((fact, waited)) = wrong.as_mut().zip(waited) {
+                fact.message = format!("{} (waited {waited})", fact.message);
+            }
+            let told_at = if expect.at.contains('*') { "" } else { &expect.at };
+            verdicts
+                .instance(rule, site(&expect.at))
+                .conclude_at(wrong.map(|fact| (site(told_at), fact)));
+        }
+    }
+
+    fn examples() -> Vec<Example> {
+        let scene = Example::of("flow", json!({}));
+        let ended = json!({"at": "/status", "equals": "ended", "or-absent": true});
+        vec![
+            scene.clone().stated(ended.clone(), json!({"status": "ended"})).passes(),
+            scene.clone().stated(ended.clone(), json!({"status": "active"})).fails("/status"),
+            scene.clone().stated(ended, json!({})).not_judged(),
+            scene.not_judged(),
+        ]
+    }
+}

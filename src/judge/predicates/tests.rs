@@ -1,0 +1,143 @@
+//! The examples of every predicate: each comes to what it says, each that passes can be broken, and
+//! some rule uses the predicate.
+
+use super::ENTRIES;
+use crate::judge::examples::{ComesTo, Example, RULE};
+use crate::judge::{Judgement, Loaded, evidence::Evidence, judge_instances};
+use crate::rulebook::{Origin, Rule, Rulebook, Written};
+use crate::schema::Schemas;
+use crate::source::{Document, Source};
+use crate::verdict::{Basis, Level};
+use serde_json::Value;
+
+/// The rulebook's kinds and operations without its rules: nothing but the example's own rule
+/// judges.
+fn bare() -> Rulebook {
+    let mut rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    rulebook.rules.clear();
+    rulebook.open_points.clear();
+    for kind in rulebook.kinds.values_mut() {
+        loosen(&mut kind.schema);
+    }
+    rulebook
+}
+
+/// Takes away what a schema demands; what it describes stays.
+fn loosen(schema: &mut Value) {
+    let Value::Object(members) = schema else {
+        return;
+    };
+    let is_shape = |key: &str| {
+        [
+            "properties",
+            "$defs",
+            "items",
+            "additionalProperties",
+            "$ref",
+            "allOf",
+        ]
+        .contains(&key)
+            || key.starts_with("x-")
+    };
+    members.retain(|key, value| is_shape(key) && !value.is_boolean());
+    for (key, value) in members {
+        match (key.as_str(), value) {
+            ("properties" | "$defs", Value::Object(parts)) => parts.values_mut().for_each(loosen),
+            ("allOf", Value::Array(parts)) => parts.iter_mut().for_each(loosen),
+            ("items" | "additionalProperties", part) => loosen(part),
+            (_, _) => {}
+        }
+    }
+}
+
+fn rule(example: &Example, predicate: &str) -> Rule {
+    let catalogue = Rulebook::catalogue();
+    let written = Written::of_json(catalogue, predicate, example.parameters.clone());
+    Rule {
+        id: RULE.to_owned(),
+        service: example.service.to_owned(),
+        level: Level::Must,
+        basis: Basis::Stated,
+        source: Source {
+            document: Document::D1,
+            section: String::new(),
+            lines: vec![1],
+        },
+        says: String::new(),
+        place: String::new(),
+        origin: Origin::Written(written),
+    }
+}
+
+fn judged(rulebook: &Rulebook, evidence: &Evidence) -> Judgement {
+    judge_instances(rulebook, &Schemas::default(), evidence)
+}
+
+fn check(rulebook: &Rulebook, name: &str, example: &Example) {
+    let judgement = judged(rulebook, &example.evidence);
+    let count = judgement
+        .tallies
+        .get(RULE)
+        .map_or(0, |tally| tally.judged());
+    let found: Vec<&str> = judgement
+        .findings
+        .iter()
+        .map(|f| f.pointer.as_str())
+        .collect();
+    let why = format!("{name}: {:?}: {:?}", example.parameters, example.evidence);
+    match example.comes_to {
+        ComesTo::Passes => {
+            assert_eq!((count > 0, found), (true, vec![]), "passes: {why}");
+            assert!(
+                can_be_broken(rulebook, example, &judgement),
+                "no change breaks {why}"
+            );
+        }
+        ComesTo::Fails(pointer) => assert_eq!(found, [pointer], "fails: {why}"),
+        ComesTo::NotJudged => assert_eq!((count, found), (0, vec![]), "not judged: {why}"),
+    }
+}
+
+fn can_be_broken(rulebook: &Rulebook, example: &Example, judgement: &Judgement) -> bool {
+    let predicate = Loaded::of(&rulebook.rules[RULE]).expect("it is a written rule");
+    let instances = judgement.instances().iter().filter(|i| i.rule == RULE);
+    let mut mutations = instances.flat_map(|instance| predicate.break_it(instance));
+    mutations.any(|mutation| {
+        let mut changed = example.evidence.clone();
+        mutation.apply(&mut changed) && !judged(rulebook, &changed).findings.is_empty()
+    })
+}
+
+#[test]
+fn every_example_comes_to_what_it_says() {
+    let mut rulebook = bare();
+    for entry in ENTRIES {
+        let examples = (entry.examples)();
+        for wanted in ["Passes", "Fails", "NotJudged"] {
+            let has = |e: &Example| format!("{:?}", e.comes_to).starts_with(wanted);
+            assert!(
+                examples.iter().any(has),
+                "{}: no example {wanted}",
+                entry.name
+            );
+        }
+        for example in &examples {
+            let rule = rule(example, entry.name);
+            rulebook.rules.insert(rule.id.clone(), rule);
+            check(&rulebook, entry.name, example);
+        }
+    }
+}
+
+#[test]
+fn some_rule_uses_every_predicate() {
+    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    for entry in ENTRIES {
+        let uses = |rule: &Rule| matches!(&rule.origin, Origin::Written(w) if w.check.predicate() == entry.name);
+        assert!(
+            rulebook.rules.values().any(uses),
+            "no rule uses `{}`: take it away",
+            entry.name
+        );
+    }
+}

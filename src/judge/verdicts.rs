@@ -1,0 +1,233 @@
+//! What is concluded of a case, and the only way to a judged rule: an instance with the places in
+//! the evidence that decide it.
+
+use super::case::Case;
+use super::sites::{Site, Sites};
+use crate::rulebook::Rule;
+use crate::verdict::Finding;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many findings of one rule in one story are kept; what lies beyond is counted.
+const FINDINGS_MAX: usize = 100;
+
+/// What was concluded of a case, or of several.
+#[derive(Clone, Debug, Default)]
+pub struct Judgement {
+    /// By rule id.
+    pub tallies: BTreeMap<String, Tally>,
+    /// In the order of the exchanges.
+    pub findings: Vec<Finding>,
+    /// Distinct value-free observations by open point.
+    pub observed: BTreeMap<String, BTreeSet<String>>,
+    /// Every instance in order, where they are asked for.
+    pub(super) instances: Option<Vec<Judged>>,
+}
+
+/// How often a rule was judged, and why it could not be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    judged: usize,
+    pub(super) findings: usize,
+    /// Why it was inconclusive at times.
+    pub inconclusive: BTreeSet<String>,
+    /// Rules that were broken where this one would have been judged.
+    pub masked_by: BTreeSet<String>,
+}
+
+/// An instance that was concluded.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The rule.
+    pub rule: String,
+    /// What decided.
+    pub sites: Sites,
+}
+
+/// A finding's own part; the case fills in the rest.
+#[derive(Clone, Debug, Default)]
+pub struct Fact {
+    /// Kind of difference.
+    pub kind: &'static str,
+    /// What was expected.
+    pub expected: String,
+    /// What was there.
+    pub actual: String,
+    /// One sentence that says both; made of the two when empty.
+    pub message: String,
+}
+
+/// Takes what predicates conclude of one case.
+#[derive(Debug)]
+pub struct Verdicts<'v> {
+    case: &'v Case<'v>,
+    judgement: &'v mut Judgement,
+}
+
+/// A rule that is about to be judged on one example; concluding it is all that can be done.
+#[derive(Debug)]
+#[must_use = "an instance counts when it is concluded"]
+pub struct Instance<'i> {
+    case: &'i Case<'i>,
+    judgement: &'i mut Judgement,
+    rule: &'i str,
+    sites: Sites,
+}
+
+impl<'v> Verdicts<'v> {
+    pub(super) fn new(case: &'v Case<'v>, judgement: &'v mut Judgement) -> Self {
+        Self { case, judgement }
+    }
+
+    /// The only way to a judged rule. Sites are places in the evidence that decide; the last one is
+    /// where a finding stands.
+    pub fn instance<'i, R: AsRef<str> + ?Sized>(
+        &'i mut self,
+        rule: &'i R,
+        sites: impl Into<Sites>,
+    ) -> Instance<'i> {
+        Instance {
+            case: self.case,
+            judgement: self.judgement,
+            rule: rule.as_ref(),
+            sites: sites.into(),
+        }
+    }
+
+    /// Records that a rule could not be judged.
+    pub fn inconclusive<R: AsRef<str> + ?Sized>(&mut self, rule: &R, why: &str) {
+        self.judgement.inconclusive(rule.as_ref(), why);
+    }
+
+    /// What was found so far, by earlier rules.
+    pub fn findings(&self) -> &[Finding] {
+        &self.judgement.findings
+    }
+
+    /// A further finding of an instance that was concluded already.
+    pub(super) fn broken(&mut self, rule: &str, site: &Site, fact: Fact) {
+        if !self.judgement.is_told(rule) {
+            self.judgement.add(self.case.finding(rule, site, fact));
+        }
+    }
+}
+
+impl Instance<'_> {
+    /// Counts the instance, with a finding at its last site where something is wrong.
+    pub fn conclude(self, wrong: Option<Fact>) {
+        let site = self.sites.last().clone();
+        self.conclude_at(wrong.map(|fact| (site, fact)));
+    }
+
+    /// The same with a finding somewhere else.
+    pub fn conclude_at(self, wrong: Option<(Site, Fact)>) {
+        let finding = wrong.map(|(site, fact)| self.case.finding(self.rule, &site, fact));
+        if let Some(instances) = &mut self.judgement.instances {
+            instances.push(Judged {
+                rule: self.rule.to_owned(),
+                sites: self.sites,
+            });
+        }
+        self.judgement.conclude(self.rule, finding);
+    }
+}
+
+impl Tally {
+    /// Times judged: instances that could have failed.
+    pub const fn judged(&self) -> usize {
+        self.judged
+    }
+
+    /// Findings brought, those that were not kept included.
+    pub const fn findings(&self) -> usize {
+        self.findings
+    }
+}
+
+impl Judgement {
+    /// One that keeps every instance.
+    pub(super) fn with_instances() -> Self {
+        Self {
+            instances: Some(Vec::new()),
+            ..Self::default()
+        }
+    }
+
+    /// Every instance in order; nothing where they were not asked for.
+    pub fn instances(&self) -> &[Judged] {
+        self.instances.as_deref().unwrap_or_default()
+    }
+
+    /// Counts an instance outside any case, with a finding where there is one.
+    pub fn conclude(&mut self, rule: &str, finding: Option<Finding>) {
+        self.count(rule, 1);
+        if let Some(finding) = finding {
+            self.add(finding);
+        }
+    }
+
+    /// Counts instances that were looked at elsewhere and found sound.
+    pub fn count(&mut self, rule: &str, instances: usize) {
+        if let Some(tally) = self.tallies.get_mut(rule) {
+            tally.judged += instances;
+        } else {
+            let tally = Tally {
+                judged: instances,
+                ..Tally::default()
+            };
+            self.tallies.insert(rule.to_owned(), tally);
+        }
+    }
+
+    /// Records that a rule could not be judged.
+    pub fn inconclusive(&mut self, rule: &str, why: &str) {
+        let tally = self.tallies.entry(rule.to_owned()).or_default();
+        tally.inconclusive.insert(why.to_owned());
+    }
+
+    /// Records that a rule could not be judged because another one was broken.
+    pub fn masked(&mut self, rule: &str, broken: &str) {
+        let tally = self.tallies.entry(rule.to_owned()).or_default();
+        tally.masked_by.insert(broken.to_owned());
+    }
+
+    /// Takes up what another case concluded.
+    pub fn merge(&mut self, other: Self) {
+        for (rule, tally) in other.tallies {
+            let mine = self.tallies.entry(rule).or_default();
+            mine.judged += tally.judged;
+            mine.findings += tally.findings;
+            mine.inconclusive.extend(tally.inconclusive);
+            mine.masked_by.extend(tally.masked_by);
+        }
+        self.findings.extend(other.findings);
+        for (point, seen) in other.observed {
+            self.observed.entry(point).or_default().extend(seen);
+        }
+    }
+
+    pub(super) fn add(&mut self, finding: Finding) {
+        if self.is_told(&finding.rule) {
+            return;
+        }
+        let tally = self.tallies.entry(finding.rule.clone()).or_default();
+        tally.findings += 1;
+        self.findings.push(finding);
+    }
+
+    /// True when a rule has brought so many findings that a further one says nothing new; it is
+    /// counted all the same.
+    fn is_told(&mut self, rule: &str) -> bool {
+        let Some(tally) = self.tallies.get_mut(rule) else {
+            return false;
+        };
+        let is_told = tally.findings >= FINDINGS_MAX;
+        tally.findings += usize::from(is_told);
+        is_told
+    }
+}
+
+impl AsRef<str> for Rule {
+    fn as_ref(&self) -> &str {
+        &self.id
+    }
+}
