@@ -237,8 +237,7 @@ impl Quick for LookInside<'_> {
             }
         }
         if announced > 0 {
-            let tallies = &mut judged.judgement.tallies;
-            tallies.entry(SCHEMA_ADDRESS.to_owned()).or_default().judged += announced;
+            judged.judgement.count(SCHEMA_ADDRESS, announced);
         }
         judged
     }
@@ -343,7 +342,7 @@ mod tests {
         ];
         assert_eq!(types, wanted.into());
         // Of those that say an address of a schema that is shown.
-        assert_eq!(judged.judgement.tallies[SCHEMA_ADDRESS].judged, 5);
+        assert_eq!(judged.judgement.tallies[SCHEMA_ADDRESS].judged(), 5);
     }
 
     #[test]
