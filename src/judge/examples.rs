@@ -143,6 +143,7 @@ impl Scene {
             operation,
             pages: (end.saturating_sub(pages)..end).collect(),
             end: WalkEnd::Complete,
+            moved: false,
             step: 0,
         });
         self
