@@ -358,6 +358,7 @@ fn schemas_of(kind: &str, old: &serde_json::Value, new: &serde_json::Value) -> V
             name: kind.to_owned(),
             schema: schema.clone(),
             page_of: None,
+            about: crate::rulebook::annotations::Annotations::default(),
         };
         book.kinds.insert(kind.to_owned(), entry);
         book
@@ -418,6 +419,7 @@ fn turned(kind: &str) -> Vec<Coordinates> {
         name: kind.to_owned(),
         schema: json!({}),
         page_of: None,
+        about: crate::rulebook::annotations::Annotations::default(),
     };
     book.kinds.insert(kind.to_owned(), entry);
     seen.extend(both_ways(&blank(), &book));

@@ -1,9 +1,11 @@
 //! What a story leaves behind: what happened in which order, and what a broken value masks.
 
 use super::sessions::{Mangle, Offline};
-use super::{Planned, Sessions, Story, Target, play};
+use super::{Planned, Sessions, Story, Target, plan, play};
 use crate::http::{Request, Response};
 use crate::judge::evidence::{Event, Evidence, Exchange};
+use crate::judge::history::Shows;
+use crate::judge::{Acceptance, Case, Judgement};
 use crate::rulebook::Rulebook;
 use crate::rulebook::scenario::Scenario;
 use crate::schema::Schemas;
@@ -40,22 +42,24 @@ fn told(steps: &Value, mangle: Option<&dyn Mangle>) -> Story {
     let scenario = json!({"id": "chat/test/story", "says": "It is told.", "steps": steps});
     let scenario: Scenario = serde_json::from_value(scenario).expect("a scenario");
     let service = &rulebook.services["chat"];
-    let planned = Planned { service, scenario };
+    played(&Planned { service, scenario }, mangle)
+}
+
+fn played(planned: &Planned<'_>, mangle: Option<&dyn Mangle>) -> Story {
     let targets = Target::all_of_reference();
     let mut worlds = Offline::in_process(0, BTreeSet::new(), BTreeSet::new(), targets);
     if let Some(mangle) = mangle {
         worlds = worlds.mangled(mangle);
     }
-    let session = worlds.open(&planned).expect("a world");
+    let session = worlds.open(planned).expect("a world");
     let calm = AtomicBool::new(false);
     let schemas = Schemas::default();
-    let session = session.as_ref();
     play(
-        rulebook,
+        rulebook(),
         &schemas,
-        service,
+        planned.service,
         &planned.scenario,
-        session,
+        session.as_ref(),
         (0, 0),
         &calm,
     )
@@ -204,5 +208,88 @@ fn links_hooks_and_callbacks_are_events_in_their_order() {
     assert_eq!(
         evidence.exchanges[followed.exchange].operation,
         "create-service"
+    );
+}
+
+/// The reference's own SIDs say which thing a representation is of: paths, by SID or by name, must
+/// lead to the same one; and what nothing touched is the same in all its sights.
+#[test]
+fn requests_are_bound_to_the_things_that_answer() {
+    let (mut by_name, mut by_key, mut compared) = (0, 0, 0);
+    let mut wrong = BTreeSet::new();
+    for planned in plan::all(rulebook()) {
+        let Story { evidence, .. } = played(&planned, None);
+        let mut judgement = Judgement::default();
+        let case = Case::new(rulebook(), &Schemas::default(), &evidence, &mut judgement);
+        let history = &case.history;
+        let id = &planned.scenario.id;
+        for (thing_id, thing) in history.things.iter() {
+            for sight in &thing.sights {
+                let Some(shown) = sight.representation(&case) else {
+                    continue;
+                };
+                if let Some(sid) = shown.value.get("sid") {
+                    if sid != thing.key.as_str() {
+                        wrong.insert(format!("{id}: sid {sid}"));
+                    }
+                }
+                let about = &rulebook().kinds[sight.face].about;
+                for ((at, _), parent) in about.parents.iter().zip(&thing.parents) {
+                    let parent = &history.things.get(*parent).key;
+                    if shown.value.pointer(at) != Some(&json!(parent)) {
+                        wrong.insert(format!("{id}: {} {at}", thing.kind));
+                    }
+                }
+                let index = sight.exchange.expect("answers alone show things here");
+                let bound = &history.bound[index];
+                let operation = case.seen[index].operation.expect("it is known");
+                if operation.names_its_thing() && matches!(sight.shows, Shows::Whole(_)) {
+                    if bound.thing != Some(thing_id) {
+                        wrong.insert(format!("{id}: {} is bound elsewhere", operation.id));
+                    }
+                    by_name += usize::from(bound.by_name);
+                    by_key += usize::from(!bound.by_name);
+                }
+                if bound.parents.contains(&None) {
+                    wrong.insert(format!("{id}: {} has unknown parents", operation.id));
+                }
+            }
+            for pair in thing.sights.windows(2) {
+                if history.may_have_changed(thing_id, &pair[0].when, &pair[1].when) {
+                    continue;
+                }
+                let changes = history.changes(&case, &pair[0], &pair[1]);
+                for change in changes {
+                    wrong.insert(format!(
+                        "{id}: {} {} {} {}",
+                        thing.kind, change.pointer, change.before, change.after
+                    ));
+                }
+                compared += 1;
+            }
+        }
+        for (seen, bound) in case.seen.iter().zip(&history.bound) {
+            let operation = seen
+                .operation
+                .filter(|o| o.names_its_thing() && o.thing.is_some());
+            if operation.is_some() && seen.acceptance == Acceptance::Accepted {
+                if bound.thing.is_none() {
+                    wrong.insert(format!(
+                        "{id}: {} is bound to nothing",
+                        seen.exchange.request.target
+                    ));
+                }
+            }
+        }
+        for list in &history.lists {
+            if !list.is_readable() {
+                wrong.insert(format!("{id}: {} cannot be read", list.operation.id));
+            }
+        }
+    }
+    assert_eq!(wrong, BTreeSet::new());
+    assert!(
+        by_name > 10 && by_key > 100 && compared > 300,
+        "{by_name} {by_key} {compared}"
     );
 }

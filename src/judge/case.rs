@@ -5,6 +5,7 @@
 
 use super::acceptance::{Acceptance, acceptance};
 use super::evidence::{Evidence, Exchange};
+use super::history::History;
 use super::reproduce::curl;
 use super::sites::Site;
 use super::verdicts::{Fact, Judgement, Verdicts};
@@ -30,6 +31,8 @@ pub struct Case<'a> {
     pub seen: Vec<Seen<'a>>,
     /// Every representation with its kind, in order.
     pub representations: Vec<Representation<'a>>,
+    /// Things, what was done to them, and lists.
+    pub history: History<'a>,
 }
 
 /// One exchange, prepared.
@@ -75,6 +78,7 @@ impl<'a> Case<'a> {
             evidence,
             seen: Vec::new(),
             representations: Vec::new(),
+            history: History::default(),
         };
         for (index, exchange) in evidence.exchanges.iter().enumerate() {
             let operation = rulebook.operation(&exchange.service, &exchange.operation);
@@ -103,6 +107,7 @@ impl<'a> Case<'a> {
                 case.judge_payload(schemas, &payload.kind, &payload.value, &whole, judgement);
             case.represent(&payload.kind, &payload.value, None, Some(index), &broken);
         }
+        case.history = History::of(&case);
         case
     }
 

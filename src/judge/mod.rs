@@ -10,6 +10,7 @@ mod compare;
 mod duplicates;
 pub mod evidence;
 mod examples;
+pub mod history;
 mod listing;
 mod mutation;
 mod observe;

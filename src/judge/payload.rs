@@ -177,6 +177,7 @@ mod tests {
             name: "auth/thing".to_owned(),
             schema,
             page_of: None,
+            about: crate::rulebook::annotations::Annotations::default(),
         };
         let rules = [
             rule("auth/thing/status", property("status")),

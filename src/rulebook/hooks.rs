@@ -2,6 +2,8 @@
 //!
 //! Who carries them out is configuration; `specs/README.md` says what each one means and returns.
 
+use super::model::Does;
+
 /// One hook.
 #[derive(Clone, Copy, Debug)]
 pub struct Hook {
@@ -13,66 +15,209 @@ pub struct Hook {
     pub optional: &'static [&'static str],
     /// True when it takes further arguments of any name.
     pub open: bool,
+    /// What it does to things.
+    pub effects: &'static [Effect],
+    /// True when anything may be different afterwards.
+    pub opens_all: bool,
+}
+
+/// What a hook does to things of one kind; where it names none, it may be any of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Effect {
+    /// What it does.
+    pub does: Does,
+    /// To things of this kind.
+    pub kind: &'static str,
+    /// The result or argument with the key.
+    pub key: Option<&'static str>,
+    /// The argument with a name of the thing.
+    pub name: Option<&'static str>,
+    /// What the name is within: its kind, and the argument with its key.
+    pub scope: Option<(&'static str, &'static str)>,
 }
 
 const fn hook(
     name: &'static str,
     required: &'static [&'static str],
     optional: &'static [&'static str],
+    effects: &'static [Effect],
 ) -> Hook {
     Hook {
         name,
         required,
         optional,
         open: false,
+        effects,
+        opens_all: false,
+    }
+}
+
+const fn by_key(does: Does, kind: &'static str, key: &'static str) -> Effect {
+    Effect {
+        does,
+        kind,
+        key: Some(key),
+        name: None,
+        scope: None,
+    }
+}
+
+const fn any(does: Does, kind: &'static str) -> Effect {
+    Effect {
+        does,
+        kind,
+        key: None,
+        name: None,
+        scope: None,
+    }
+}
+
+const fn named(
+    does: Does,
+    kind: &'static str,
+    name: &'static str,
+    scope: (&'static str, &'static str),
+) -> Effect {
+    Effect {
+        does,
+        kind,
+        key: None,
+        name: Some(name),
+        scope: Some(scope),
     }
 }
 
 /// All hooks, in the order of `specs/README.md`.
 pub const HOOKS: &[Hook] = &[
-    hook("create_flow", &[], &["friendly_name"]),
-    hook("publish_flow", &["flow_sid"], &[]),
-    hook("end_execution", &["flow_sid", "execution_sid"], &[]),
-    hook("advance_step", &["flow_sid", "execution_sid"], &[]),
+    hook(
+        "create_flow",
+        &[],
+        &["friendly_name"],
+        &[by_key(Does::Makes, "flow/flow", "flow_sid")],
+    ),
+    hook(
+        "publish_flow",
+        &["flow_sid"],
+        &[],
+        &[by_key(Does::Changes, "flow/flow", "flow_sid")],
+    ),
+    hook(
+        "end_execution",
+        &["flow_sid", "execution_sid"],
+        &[],
+        &[
+            by_key(Does::Changes, "flow/execution", "execution_sid"),
+            any(Does::Changes, "flow/step"),
+        ],
+    ),
+    hook(
+        "advance_step",
+        &["flow_sid", "execution_sid"],
+        &[],
+        &[
+            by_key(Does::Changes, "flow/execution", "execution_sid"),
+            any(Does::Changes, "flow/step"),
+            by_key(Does::FindsOrMakes, "flow/step", "step_sid"),
+        ],
+    ),
     Hook {
         open: true,
-        ..hook("configure_service", &["service_sid"], &[])
+        ..hook(
+            "configure_service",
+            &["service_sid"],
+            &[],
+            &[by_key(Does::Changes, "chat/service", "service_sid")],
+        )
     },
     hook(
         "register_binding",
         &["service_sid", "identity", "binding_type", "endpoint"],
         &["device", "message_types", "credential_sid"],
+        &[
+            any(Does::FindsOrMakes, "chat/binding"),
+            any(Does::FindsOrMakes, "chat/user"),
+        ],
     ),
-    hook("set_online", &["service_sid", "identity", "online"], &[]),
+    hook(
+        "set_online",
+        &["service_sid", "identity", "online"],
+        &[],
+        &[named(
+            Does::Changes,
+            "chat/user",
+            "identity",
+            ("chat/service", "service_sid"),
+        )],
+    ),
     hook(
         "join_channel",
         &["service_sid", "channel_sid", "identity"],
         &[],
+        &[
+            any(Does::FindsOrMakes, "chat/member"),
+            any(Does::FindsOrMakes, "chat/user"),
+            any(Does::Changes, "chat/user-channel"),
+        ],
     ),
     hook(
         "leave_channel",
         &["service_sid", "channel_sid", "identity"],
         &[],
+        &[
+            named(
+                Does::Ends,
+                "chat/member",
+                "identity",
+                ("chat/channel", "channel_sid"),
+            ),
+            any(Does::Changes, "chat/user"),
+            any(Does::Changes, "chat/user-channel"),
+        ],
     ),
-    hook("approve_request", &["uuid"], &[]),
-    hook("deny_request", &["uuid"], &[]),
+    hook(
+        "approve_request",
+        &["uuid"],
+        &[],
+        &[by_key(Does::Changes, "auth/approval-request-fetch", "uuid")],
+    ),
+    hook(
+        "deny_request",
+        &["uuid"],
+        &[],
+        &[by_key(Does::Changes, "auth/approval-request-fetch", "uuid")],
+    ),
     hook(
         "announce_registration",
         &["custom_user_id"],
         &["qr", "token"],
+        &[],
     ),
-    hook("scan_registration", &["qr"], &["cellphone", "country_code"]),
-    hook("install_app", &["cellphone", "country_code"], &[]),
-    hook("set_callback", &["kind", "url"], &[]),
+    hook(
+        "scan_registration",
+        &["qr"],
+        &["cellphone", "country_code"],
+        &[any(Does::FindsOrMakes, "auth/user-status")],
+    ),
+    hook(
+        "install_app",
+        &["cellphone", "country_code"],
+        &[],
+        &[any(Does::Changes, "auth/user-status")],
+    ),
+    hook("set_callback", &["kind", "url"], &[], &[]),
     hook(
         "send_bulk_message",
         &["channel", "to"],
         &["tags", "scheduled", "outcome"],
+        &[],
     ),
-    hook("collect_events", &[], &["operation_id"]),
-    hook("advance_clock", &["seconds"], &[]),
-    hook("lease", &["owner", "seconds"], &[]),
-    hook("reset", &[], &[]),
+    hook("collect_events", &[], &["operation_id"], &[]),
+    hook("advance_clock", &["seconds"], &[], &[]),
+    hook("lease", &["owner", "seconds"], &[], &[]),
+    Hook {
+        opens_all: true,
+        ..hook("reset", &[], &[], &[])
+    },
 ];
 
 /// The hook of that name.

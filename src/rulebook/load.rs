@@ -1,5 +1,6 @@
 //! Loading: all files of the rulebook, everything or nothing, with all problems at once.
 
+use super::annotations::{self, Annotations};
 use super::asyncapi;
 use super::check::Catalogue;
 use super::draft::{self, Draft, File, Files, SERVICES, read_file};
@@ -201,6 +202,9 @@ pub(super) fn read(
         }
     }
     generic_pages(&files, &mut kinds);
+    for service in services.values_mut() {
+        openapi::find_things(service, &kinds);
+    }
     if extent == Extent::Whole {
         let common = by_role(Role::Common);
         for file in by_role(Role::Schema).into_iter().chain(common) {
@@ -237,6 +241,7 @@ pub(super) fn read(
         for file in by_role(Role::Rules) {
             written::check_rules(&mut draft, file, &services, &kinds);
         }
+        annotations::check(&mut draft, &files, &kinds);
         stories::check_names(&mut draft, &files_of_stories, &services, &kinds);
         stories::check_whole(&mut draft, &files, &services);
     }
@@ -295,11 +300,13 @@ fn resource(draft: &mut Draft, files: &Files, file: &File, kinds: &mut BTreeMap<
     let root = At::root(&kind, &prefix);
     schemas::derive(draft, files, file, "", &file.node, root.clone());
     let schema = Bundler::new(files).bundle(file, &file.node, root);
+    let about = annotations::read(draft, file, &kind);
     kinds.insert(
         kind.clone(),
         Kind {
             name: kind,
             schema,
+            about,
             page_of: None,
         },
     );
@@ -353,6 +360,7 @@ fn generic_pages(files: &Files, kinds: &mut BTreeMap<String, Kind>) {
             Kind {
                 name,
                 schema,
+                about: Annotations::default(),
                 page_of: Some((item, None)),
             },
         );

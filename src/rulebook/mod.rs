@@ -1,5 +1,6 @@
 //! The rulebook: `specs/` as a validated model.
 
+pub mod annotations;
 mod asyncapi;
 #[cfg(test)]
 mod bad_files;
@@ -27,7 +28,7 @@ mod yaml;
 pub use check::{Catalogue, Check, Model, Parameters, PayloadRule, Subject, Unread, Written};
 pub use load::{companion, parse_file};
 pub use model::{
-    Echo, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook, Service,
+    Does, Echo, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook, Service,
 };
 pub use names::{Names, OfKind, OfOperation};
 pub use problems::{Problem, Problems, Span};

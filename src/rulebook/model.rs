@@ -1,6 +1,7 @@
 //! The validated model that everything above reads: rules with their origin, operations, kinds,
 //! scenarios, open points. Built by `load`, never changed afterwards.
 
+use super::annotations::Annotations;
 use super::check::Written;
 use super::open_points::OpenPoint;
 use super::rules::Comparison;
@@ -141,6 +142,28 @@ pub struct Operation {
     pub error: Option<String>,
     /// The array's name of a list answer.
     pub list_key: Option<String>,
+    /// What it does to its thing.
+    pub does: Does,
+    /// The kind of its thing as it shows it; nothing where no thing stands behind it.
+    pub thing: Option<String>,
+}
+
+/// What an operation or a hook does to its thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Does {
+    /// Brings a new one.
+    Makes,
+    /// Brings a new one, or the one that is there already.
+    FindsOrMakes,
+    /// Changes it.
+    Changes,
+    /// Ends it.
+    Ends,
+    /// Shows it.
+    Shows,
+    /// Shows those of a scope.
+    Lists,
 }
 
 /// One parameter.
@@ -197,6 +220,8 @@ pub struct Kind {
     pub name: String,
     /// Self-contained JSON Schema: every `$ref` leads into its own `$defs`.
     pub schema: Value,
+    /// What is known of it beside its shape.
+    pub about: Annotations,
     /// For a page: the kind of its items and the array's name; `None` for the name when any array
     /// under `meta.key` will do.
     pub page_of: Option<(String, Option<String>)>,
@@ -243,6 +268,26 @@ impl Rule {
             | Origin::ListWalk { .. }
             | Origin::Either => None,
         }
+    }
+}
+
+impl Does {
+    /// Whether anything is different afterwards.
+    pub const fn writes(self) -> bool {
+        !matches!(self, Self::Shows | Self::Lists)
+    }
+}
+
+impl Operation {
+    /// Parameters that name things in its path, in order; the format of answers is none.
+    pub fn path_names(&self) -> impl Iterator<Item = &Parameter> {
+        let in_path = self.parameters.iter().filter(|p| p.place == Place::Path);
+        in_path.filter(|p| p.schema.get("enum").is_none())
+    }
+
+    /// Whether the last name in its path is that of its thing, and not of a parent.
+    pub fn names_its_thing(&self) -> bool {
+        matches!(self.does, Does::Shows | Does::Changes | Does::Ends)
     }
 }
 

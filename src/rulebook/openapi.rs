@@ -3,8 +3,9 @@
 //!
 //! Unknown keys are problems. Nothing is sent from here.
 
+use super::annotations::Annotations;
 use super::draft::{Derived, Draft, File, Files, RuleExtension};
-use super::model::{Echo, Kind, Operation, Origin, Parameter, Place};
+use super::model::{Does, Echo, Kind, Operation, Origin, Parameter, Place, Service};
 use super::rules::Comparison;
 use super::schemas::{self, At, Bundler};
 use super::words::{is_id, kebab};
@@ -117,6 +118,8 @@ struct OperationObject {
     source: IgnoredAny,
     #[serde(rename = "x-rule")]
     rule: Option<RuleExtension>,
+    #[serde(rename = "x-does")]
+    does: Option<IgnoredAny>,
     #[serde(rename = "x-path-from")]
     path_from: Option<String>,
 }
@@ -313,6 +316,8 @@ impl Reader<'_> {
             bodies: self.bodies().map(|(media, _)| media.to_owned()).collect(),
             response: response.and_then(|r| r.kind),
             error,
+            does: self.does(draft, list_key.is_some()),
+            thing: None,
             list_key,
         };
         rule_paths(draft, &operation);
@@ -337,6 +342,27 @@ impl Reader<'_> {
             origin,
         };
         draft.add(self.file, &self.at, rule.rule(self.file, &self.at));
+    }
+
+    /// What it does, as method and path say it, or else `x-does`.
+    fn does(&self, draft: &mut Draft, is_list: bool) -> Does {
+        let by_itself = match self.method {
+            "delete" => Does::Ends,
+            "get" if is_list => Does::Lists,
+            "get" => Does::Shows,
+            _ if self.path.ends_with('}') => Does::Changes,
+            _ => Does::Makes,
+        };
+        let Some(written) = self.node.get("x-does") else {
+            return by_itself;
+        };
+        let does = draft.typed(self.file, written).unwrap_or(by_itself);
+        if does == by_itself {
+            let message = "`x-does` says what method and path say already";
+            let at = format!("{}/x-does", self.at);
+            draft.problems.push(self.file.problem(&at, message));
+        }
+        does
     }
 
     /// Media types of the body with their schemas' places.
@@ -676,6 +702,7 @@ impl Reader<'_> {
         described.kinds.push(Kind {
             name: name.clone(),
             schema: Bundler::new(self.files).bundle(self.file, schema, root),
+            about: Annotations::default(),
             page_of,
         });
         Some(Answer {
@@ -821,5 +848,27 @@ fn rule_paths(draft: &mut Draft, operation: &Operation) {
             rule.level = Level::Should;
             rule.basis = Basis::Inferred;
         }
+    }
+}
+
+/// Says of each operation what thing stands behind it: the one that it shows or lists, or, where it
+/// answers with nothing, the one that is shown under the same address.
+pub(super) fn find_things(service: &mut Service, kinds: &BTreeMap<String, Kind>) {
+    let shown = |operation: &Operation| -> Option<String> {
+        let kind = kinds.get(operation.response.as_ref()?)?;
+        let kind = match &kind.page_of {
+            Some((item, _)) => kinds.get(item)?,
+            None => kind,
+        };
+        kind.about.identity.is_some().then(|| kind.name.clone())
+    };
+    let by_path: BTreeMap<String, String> = service
+        .operations
+        .values()
+        .filter(|operation| operation.does == Does::Shows)
+        .filter_map(|operation| Some((operation.path.clone(), shown(operation)?)))
+        .collect();
+    for operation in service.operations.values_mut() {
+        operation.thing = shown(operation).or_else(|| by_path.get(&operation.path).cloned());
     }
 }

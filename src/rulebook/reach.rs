@@ -91,6 +91,17 @@ pub(crate) fn reaches(root: &Value, pointer: &str) -> Result<(), (String, Vec<St
     Ok(())
 }
 
+/// The regular expression that the text at a pointer fits, where the schema has one.
+pub(crate) fn pattern<'a>(root: &'a Value, pointer: &str) -> Option<&'a str> {
+    let mut applying = beside(root, root);
+    for segment in json::segments(pointer) {
+        applying = member(root, &applying, &segment);
+    }
+    applying
+        .iter()
+        .find_map(|schema| schema.get("pattern")?.as_str())
+}
+
 /// True when nothing says what stands inside.
 fn is_free(applying: &[&Value]) -> bool {
     const SHAPING: [&str; 4] = ["properties", "items", "additionalProperties", "prefixItems"];

@@ -2,6 +2,7 @@
 //!
 //! Validates no instance; `crate::schema` does.
 
+use super::annotations;
 use super::draft::{Derived, Draft, File, Files};
 use super::model::Origin;
 use super::problems::suggest;
@@ -73,7 +74,7 @@ const PLAIN: [&str; 32] = [
     "writeOnly",
 ];
 /// Our extensions.
-const EXTENSIONS: [&str; 7] = [
+const EXTENSIONS: [&str; 15] = [
     "x-source",
     "x-rule",
     "x-partial",
@@ -81,6 +82,14 @@ const EXTENSIONS: [&str; 7] = [
     "x-echo",
     "x-echo-as",
     "x-echo-or",
+    "x-identity",
+    "x-parent",
+    "x-immutable",
+    "x-derived",
+    "x-counts",
+    "x-steps",
+    "x-leads",
+    "x-default-from",
 ];
 /// Definitions that all services share.
 const COMMON: &str = "common.yaml";
@@ -583,6 +592,7 @@ impl<'a> Bundler<'a> {
                 }
                 "properties" => self.properties(file, &member.value, &at),
                 "$defs" | "x-source" | "x-rule" => continue,
+                _ if annotations::EXTENSIONS.contains(&key) => continue,
                 _ if NAMED.contains(&key) => member
                     .value
                     .members()

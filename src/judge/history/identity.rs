@@ -1,0 +1,118 @@
+//! Things: what several representations are of, by key and by name.
+
+use super::sights::Sight;
+use super::writes::WriteId;
+use std::collections::BTreeMap;
+
+/// Index of a thing.
+pub type ThingId = usize;
+
+/// One thing, whatever shows it.
+#[derive(Debug)]
+pub struct Thing<'a> {
+    /// Its kind; faces have kinds of their own.
+    pub kind: &'a str,
+    /// What identifies it.
+    pub key: String,
+    /// What it belongs to, outermost first, as far as that is known.
+    pub parents: Vec<ThingId>,
+    /// Whether this case made it, or something that it belongs to.
+    pub is_ours: bool,
+    /// Each time that it was seen, in order.
+    pub sights: Vec<Sight<'a>>,
+    /// What was done to it, in order.
+    pub writes: Vec<WriteId>,
+    /// What brought it.
+    pub made: Option<WriteId>,
+    /// What ended it.
+    pub ended: Option<WriteId>,
+}
+
+/// All things of a case.
+#[derive(Debug, Default)]
+pub struct Things<'a> {
+    all: Vec<Thing<'a>>,
+    keys: BTreeMap<(&'a str, String), ThingId>,
+    /// By kind, nearest parent and name; nothing where two things have it.
+    names: BTreeMap<(&'a str, Option<ThingId>, String), Option<ThingId>>,
+}
+
+impl<'a> Things<'a> {
+    /// All in the order in which they were met.
+    pub fn iter(&self) -> impl Iterator<Item = (ThingId, &Thing<'a>)> {
+        self.all.iter().enumerate()
+    }
+
+    /// Those of a kind.
+    pub fn of_kind(&self, kind: &str) -> impl Iterator<Item = (ThingId, &Thing<'a>)> {
+        self.iter().filter(move |(_, thing)| thing.kind == kind)
+    }
+
+    /// One of them.
+    pub fn get(&self, id: ThingId) -> &Thing<'a> {
+        &self.all[id]
+    }
+
+    pub(super) fn get_mut(&mut self, id: ThingId) -> &mut Thing<'a> {
+        &mut self.all[id]
+    }
+
+    /// The thing with that key.
+    pub fn by_key(&self, kind: &'a str, key: &str) -> Option<ThingId> {
+        self.keys.get(&(kind, key.to_owned())).copied()
+    }
+
+    /// The thing with that name within its nearest parent; nothing where two have it.
+    pub fn by_name(&self, kind: &'a str, within: Option<ThingId>, name: &str) -> Option<ThingId> {
+        let name = (kind, within, name.to_owned());
+        self.names.get(&name).copied().flatten()
+    }
+
+    /// The thing with that key, met now where it was not before.
+    pub(super) fn meet(&mut self, kind: &'a str, key: &str) -> ThingId {
+        let next = self.all.len();
+        let id = *self.keys.entry((kind, key.to_owned())).or_insert(next);
+        if id == next {
+            self.all.push(Thing {
+                kind,
+                key: key.to_owned(),
+                parents: Vec::new(),
+                is_ours: false,
+                sights: Vec::new(),
+                writes: Vec::new(),
+                made: None,
+                ended: None,
+            });
+        }
+        id
+    }
+
+    /// From now on a name stands for a thing, unless it stands for another one that was not ended.
+    pub(super) fn name(&mut self, id: ThingId, name: String) {
+        let within = self.all[id].parents.last().copied();
+        let place = (self.all[id].kind, within, name);
+        let other = self.names.get(&place).copied();
+        let named = match other {
+            None => Some(id),
+            Some(None) => None,
+            Some(Some(other)) if other == id || self.all[other].ended.is_some() => Some(id),
+            Some(Some(_)) => None,
+        };
+        self.names.insert(place, named);
+    }
+
+    /// Says what a thing belongs to, where that was not known.
+    pub(super) fn place(&mut self, id: ThingId, parents: &[ThingId]) {
+        if self.all[id].parents.is_empty() && !parents.contains(&id) {
+            self.all[id].parents = parents.to_vec();
+        }
+        let of_ours = self.all[id].parents.iter().any(|&p| self.all[p].is_ours);
+        self.all[id].is_ours |= of_ours;
+    }
+
+    /// Whether a thing is below another one.
+    pub fn is_below(&self, id: ThingId, above: ThingId) -> bool {
+        let mut parents = self.all[id].parents.iter();
+        parents.any(|&parent| parent == above)
+    }
+}

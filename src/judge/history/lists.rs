@@ -1,0 +1,158 @@
+//! Lists: pages put together by the links that lead from one to the next.
+
+use super::History;
+use super::identity::ThingId;
+use super::sights::{Shows, When};
+use crate::judge::acceptance::Acceptance;
+use crate::judge::case::Case;
+use crate::rulebook::{Does, Operation, Place};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Where a page names the next one.
+const NEXT: &str = "/meta/next_page_url";
+
+/// A list as it was read, page by page.
+#[derive(Debug)]
+pub struct List<'a> {
+    /// The operation.
+    pub operation: &'a Operation,
+    /// Kind of its items as they are shown.
+    pub face: &'a str,
+    /// What its path names, outermost first.
+    pub parents: Vec<Option<ThingId>>,
+    /// Filters that were sent, by parameter.
+    pub filters: BTreeMap<&'a str, &'a Value>,
+    /// Exchanges, page by page.
+    pub pages: Vec<usize>,
+    /// What it holds, in order.
+    pub items: Vec<Item>,
+    /// Whether it was read from its first page to its last.
+    pub is_complete: bool,
+    /// When its first page was read.
+    pub first: When,
+    /// When its last page was.
+    pub last: When,
+    /// Whether a page was one try of several.
+    pub is_attempt: bool,
+}
+
+/// One item of a list.
+#[derive(Clone, Copy, Debug)]
+pub struct Item {
+    /// What it is, where its key can be read.
+    pub thing: Option<ThingId>,
+    /// Index into the case's representations.
+    pub representation: usize,
+}
+
+impl List<'_> {
+    /// The nearest thing that its path names.
+    pub fn scope(&self) -> Option<ThingId> {
+        self.parents.last().copied().flatten()
+    }
+
+    /// Whether it shows that thing.
+    pub fn holds(&self, thing: ThingId) -> bool {
+        self.items.iter().any(|item| item.thing == Some(thing))
+    }
+
+    /// Whether each of its items is known by its key.
+    pub fn is_readable(&self) -> bool {
+        self.items.iter().all(|item| item.thing.is_some())
+    }
+}
+
+/// Puts the pages of all lists together, in the order in which they were asked for.
+pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
+    let mut items: BTreeMap<usize, Vec<Item>> = BTreeMap::new();
+    for (id, thing) in history.things.iter() {
+        for sight in &thing.sights {
+            if let (Shows::Item(representation), Some(page)) = (sight.shows, sight.exchange) {
+                let thing = Some(id);
+                items.entry(page).or_default().push(Item {
+                    thing,
+                    representation,
+                });
+            }
+        }
+    }
+    for (representation, shown) in case.representations.iter().enumerate() {
+        let page = shown.exchange.filter(|_| !shown.prefix.is_empty());
+        if let Some(page) = page {
+            let known = items.entry(page).or_default();
+            if !known
+                .iter()
+                .any(|item| item.representation == representation)
+            {
+                let thing = None;
+                known.push(Item {
+                    thing,
+                    representation,
+                });
+            }
+        }
+    }
+    for known in items.values_mut() {
+        known.sort_by_key(|item| item.representation);
+    }
+    let mut open: BTreeMap<usize, usize> = BTreeMap::new();
+    for (index, seen) in case.seen.iter().enumerate() {
+        let Some(operation) = seen.operation.filter(|o| o.does == Does::Lists) else {
+            continue;
+        };
+        let exchange = seen.exchange;
+        let via = exchange.via.as_ref().filter(|via| via.pointer == NEXT);
+        let page = items.remove(&index).unwrap_or_default();
+        let accepted = seen.acceptance == Acceptance::Accepted;
+        let next = exchange.document().and_then(|page| page.pointer(NEXT));
+        let is_last = next.is_none_or(|next| next.is_null() || *next == "");
+        // What broke as a whole shows neither what it holds nor whether it ends.
+        let is_sound = accepted && !seen.broken.iter().any(String::is_empty);
+        let continued = via.and_then(|via| open.remove(&via.exchange));
+        let at = match continued {
+            Some(at) => {
+                let list = &mut history.lists[at];
+                list.pages.push(index);
+                list.items.extend(page);
+                list.last = history.moments[index];
+                list.is_complete = is_sound && is_last;
+                list.is_attempt |= exchange.is_attempt;
+                at
+            }
+            None => {
+                let Some(face) = operation.thing.as_deref() else {
+                    continue;
+                };
+                let queries = operation
+                    .parameters
+                    .iter()
+                    .filter(|p| p.place == Place::Query);
+                let filters = queries.filter(|p| !p.name.starts_with("Page"));
+                let filters = filters
+                    .filter_map(|p| Some((p.name.as_str(), exchange.sent.get(&p.name)?)))
+                    .collect();
+                let from_start = via.is_none()
+                    && !["Page", "PageToken"]
+                        .iter()
+                        .any(|p| exchange.sent.contains_key(*p));
+                history.lists.push(List {
+                    operation,
+                    face,
+                    parents: history.bound[index].parents.clone(),
+                    filters,
+                    pages: vec![index],
+                    items: page,
+                    is_complete: from_start && is_sound && is_last,
+                    first: history.moments[index],
+                    last: history.moments[index],
+                    is_attempt: exchange.is_attempt,
+                });
+                history.lists.len() - 1
+            }
+        };
+        if is_sound && !is_last && (continued.is_some() || via.is_none()) {
+            open.insert(index, at);
+        }
+    }
+}

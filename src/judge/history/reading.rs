@@ -1,0 +1,476 @@
+//! Reading a case as a history, event by event.
+
+use super::History;
+use super::identity::ThingId;
+use super::lists;
+use super::sights::{Bound, Shows, Sight, When};
+use super::writes::{Named, Origin, Outcome, Write};
+use crate::judge::acceptance::Acceptance;
+use crate::judge::case::{Case, Representation, Seen};
+use crate::judge::compare::as_text;
+use crate::judge::evidence::{Event, HookCall};
+use crate::rulebook::annotations::Annotations;
+use crate::rulebook::hooks::{self, Effect};
+use crate::rulebook::{Does, Operation, Place, Rulebook, reach};
+use serde_json::Value;
+
+impl<'a> History<'a> {
+    /// The history of a case whose payloads are judged.
+    pub fn of(case: &Case<'a>) -> Self {
+        let mut reading = Reading {
+            case,
+            shown: vec![Vec::new(); case.seen.len()],
+            history: Self {
+                bound: vec![Bound::default(); case.seen.len()],
+                moments: vec![When::UNKNOWN; case.seen.len()],
+                alone: case.evidence.alone,
+                ..Self::default()
+            },
+        };
+        for (index, representation) in case.representations.iter().enumerate() {
+            if let Some(exchange) = representation.exchange {
+                reading.shown[exchange].push(index);
+            }
+        }
+        if case.evidence.events.is_empty() {
+            (0..case.seen.len()).for_each(|index| reading.exchange(index, index));
+        }
+        for (index, event) in case.evidence.events.iter().enumerate() {
+            match event {
+                Event::Exchange(exchange) => reading.exchange(*exchange, index),
+                Event::Hook(call) => reading.hook(index, call),
+                Event::Delivery(_) | Event::Passed(_) => {}
+            }
+        }
+        for (index, representation) in case.representations.iter().enumerate() {
+            if representation.exchange.is_none() {
+                reading.sight(index, None, When::UNKNOWN, &Bound::default());
+            }
+        }
+        let mut history = reading.history;
+        lists::read(case, &mut history);
+        history
+    }
+}
+
+struct Reading<'c, 'a> {
+    case: &'c Case<'a>,
+    /// Representations by exchange.
+    shown: Vec<Vec<usize>>,
+    history: History<'a>,
+}
+
+impl<'a> Reading<'_, 'a> {
+    fn exchange(&mut self, index: usize, event: usize) {
+        let Some(seen) = self.case.seen.get(index) else {
+            return;
+        };
+        let span = seen.exchange.span;
+        let when = When { span, event };
+        self.history.moments[index] = when;
+        let Some(operation) = seen.operation else {
+            return;
+        };
+        let mut bound = self.bind(index, operation);
+        let mut shown = None;
+        for representation in std::mem::take(&mut self.shown[index]) {
+            let is_known = self.history.things.iter().count();
+            let thing = self.sight(representation, Some(index), when, &bound);
+            // What an accepted creation brought was never met before, or it is no new thing.
+            shown = shown.or(thing.map(|thing| (thing, thing >= is_known)));
+        }
+        if let Some((thing, _)) = shown
+            && operation.names_its_thing()
+            && bound.thing.is_none()
+        {
+            // A name that is met for the first time stands for what answers to it.
+            bound.thing = Some(thing);
+            bound.by_name = true;
+        }
+        if let Some(thing) = bound.thing
+            && operation.does == Does::Shows
+            && was_refused(seen)
+        {
+            self.look(thing, &bound, Shows::NotFound, Some(index), when);
+        }
+        if operation.does.writes() {
+            self.write(index, operation, seen, &bound, shown);
+        }
+        self.history.bound[index] = bound;
+    }
+
+    /// What the path of a request names.
+    fn bind(&mut self, index: usize, operation: &'a Operation) -> Bound<'a> {
+        let seen = &self.case.seen[index];
+        let rulebook = self.case.rulebook;
+        let Some((face, about)) = face(rulebook, operation.thing.as_deref()) else {
+            return Bound::default();
+        };
+        let texts: Vec<Option<String>> = operation
+            .path_names()
+            .map(|p| seen.exchange.sent.get(&p.name).map(as_text))
+            .collect();
+        let identity = about.identity.as_ref();
+        // What a thing is known by may be what it belongs to: a user's channel.
+        let is_composed = identity.is_some_and(|identity| {
+            let mut keys = identity.key.iter();
+            keys.all(|key| about.parents.iter().any(|(at, _)| at == key))
+        });
+        let names_itself = operation.names_its_thing();
+        let own = usize::from(names_itself && !is_composed);
+        let above = texts.len().saturating_sub(own);
+        let mut bound = Bound {
+            face: Some(face),
+            ..Bound::default()
+        };
+        if above > about.parents.len() {
+            return bound;
+        }
+        for ((at, kind), text) in about.parents.iter().zip(&texts[..above]) {
+            let found = text.as_ref().and_then(|text| {
+                let found = self.find(kind, &bound.parents, text);
+                found.or_else(|| self.learn((at, kind), &bound.parents, text, index))
+            });
+            bound.by_name |= found.is_some_and(|(_, by_name)| by_name);
+            bound.parents.push(found.map(|(id, _)| id));
+        }
+        if is_composed && names_itself {
+            let parts: Option<Vec<ThingId>> = identity
+                .into_iter()
+                .flat_map(|identity| &identity.key)
+                .map(|key| {
+                    let at = about.parents.iter().position(|(at, _)| at == key)?;
+                    bound.parents.get(at).copied().flatten()
+                })
+                .collect();
+            let keys = parts.map(|parts| self.joined(&parts));
+            if let (Some(key), Some(of)) = (keys, about.of()) {
+                let parents: Vec<ThingId> = bound.parents.iter().flatten().copied().collect();
+                bound.thing = Some(self.met(of, &key, &parents));
+            }
+        } else if own == 1
+            && let (Some(Some(text)), Some(of)) = (texts.last(), about.of())
+        {
+            let found = self.find(of, &bound.parents, text);
+            bound.thing = found.map(|(id, _)| id);
+            bound.by_name |= found.is_some_and(|(_, by_name)| by_name);
+        }
+        bound
+    }
+
+    fn joined(&self, parts: &[ThingId]) -> String {
+        let keys = parts
+            .iter()
+            .map(|&id| self.history.things.get(id).key.as_str());
+        keys.collect::<Vec<_>>().join("\n")
+    }
+
+    /// What a name in a path stands for, and whether it is no key. What looks like a key is one,
+    /// though the case has not seen its thing.
+    fn find(
+        &mut self,
+        kind: &'a str,
+        parents: &[Option<ThingId>],
+        text: &str,
+    ) -> Option<(ThingId, bool)> {
+        let scope = parents.last().copied().flatten();
+        let things = &self.history.things;
+        if let Some(id) = things.by_key(kind, text) {
+            return Some((id, false));
+        }
+        if let Some(id) = things.by_name(kind, scope, text) {
+            return Some((id, true));
+        }
+        looks_like_key(self.case.rulebook, kind, text).then(|| {
+            let parents: Option<Vec<ThingId>> = parents.iter().copied().collect();
+            (self.met(kind, text, &parents.unwrap_or_default()), false)
+        })
+    }
+
+    /// What a name in a path stands for that was never seen: what the answer says of itself there.
+    fn learn(
+        &mut self,
+        (at, kind): (&str, &'a str),
+        parents: &[Option<ThingId>],
+        text: &str,
+        index: usize,
+    ) -> Option<(ThingId, bool)> {
+        let shown = self.shown[index].first()?;
+        let key = self.case.representations[*shown].value(at)?.as_str()?;
+        let parents: Option<Vec<ThingId>> = parents.iter().copied().collect();
+        let id = self.met(kind, key, &parents?);
+        self.history.things.name(id, text.to_owned());
+        Some((id, true))
+    }
+
+    /// A thing by its key, with what it belongs to.
+    fn met(&mut self, kind: &'a str, key: &str, parents: &[ThingId]) -> ThingId {
+        let id = self.history.things.meet(kind, key);
+        self.history.things.place(id, parents);
+        id
+    }
+
+    /// Takes a representation as a sight of its thing.
+    fn sight(
+        &mut self,
+        index: usize,
+        exchange: Option<usize>,
+        when: When,
+        bound: &Bound<'a>,
+    ) -> Option<ThingId> {
+        let representation = &self.case.representations[index];
+        let (face, about) = face(self.case.rulebook, Some(representation.kind))?;
+        let identity = about.identity.as_ref()?;
+        let key = key_of(representation, &identity.key);
+        let is_item = !representation.prefix.is_empty();
+        let of = self.case.rulebook.kinds.get(&identity.of)?.name.as_str();
+        let id = match key {
+            Some(key) => self.history.things.meet(of, &key),
+            // It broke, or is not shown: the address says whose it is.
+            None => bound.thing.filter(|_| !is_item)?,
+        };
+        self.place(id, representation, about, bound);
+        for name in &identity.names {
+            let name = representation.value(name).and_then(Value::as_str);
+            if let Some(name) = name.filter(|name| !name.is_empty()) {
+                self.history.things.name(id, name.to_owned());
+            }
+        }
+        let shows = if is_item {
+            Shows::Item(index)
+        } else {
+            Shows::Whole(index)
+        };
+        let bound = Bound {
+            face: Some(face),
+            ..bound.clone()
+        };
+        self.look(id, &bound, shows, exchange, when);
+        Some(id)
+    }
+
+    /// What a thing belongs to: what its path names, else what it says itself.
+    fn place(
+        &mut self,
+        id: ThingId,
+        representation: &Representation<'a>,
+        about: &'a Annotations,
+        bound: &Bound<'a>,
+    ) {
+        let mut parents = Vec::new();
+        for (n, (at, kind)) in about.parents.iter().enumerate() {
+            let named = bound.parents.get(n).copied().flatten();
+            let said = representation.value(at).and_then(Value::as_str);
+            let parent = named.or_else(|| {
+                let key = said.filter(|key| !key.is_empty())?;
+                Some(self.met(kind, key, &parents.clone()))
+            });
+            match parent {
+                Some(parent) => parents.push(parent),
+                None => return,
+            }
+        }
+        self.history.things.place(id, &parents);
+    }
+
+    fn look(
+        &mut self,
+        id: ThingId,
+        bound: &Bound<'a>,
+        shows: Shows,
+        exchange: Option<usize>,
+        when: When,
+    ) {
+        let seen = exchange.map(|index| self.case.seen[index].exchange);
+        self.history.things.get_mut(id).sights.push(Sight {
+            face: bound.face.unwrap_or_default(),
+            shows,
+            exchange,
+            when,
+            is_attempt: seen.is_some_and(|exchange| exchange.is_attempt),
+        });
+    }
+
+    fn write(
+        &mut self,
+        index: usize,
+        operation: &'a Operation,
+        seen: &Seen<'a>,
+        bound: &Bound<'a>,
+        shown: Option<(ThingId, bool)>,
+    ) {
+        let rulebook = self.case.rulebook;
+        let face = face(rulebook, operation.thing.as_deref());
+        let identity = face.and_then(|(_, about)| about.identity.as_ref());
+        let outcome = if seen.acceptance == Acceptance::Accepted {
+            Outcome::Done
+        } else if was_refused(seen) {
+            Outcome::Refused
+        } else {
+            Outcome::Unknown
+        };
+        let shared = identity.is_some_and(|identity| identity.shared);
+        // A second creation may bring the thing that is there already.
+        let does = match (operation.does, shown) {
+            (Does::Makes, Some((_, false))) => Does::FindsOrMakes,
+            (does, _) => does,
+        };
+        let named = operation
+            .parameters
+            .iter()
+            .filter(|p| p.place != Place::Path);
+        let named = named.filter_map(|p| {
+            Some(Named {
+                parameter: &p.name,
+                value: seen.exchange.sent.get(&p.name)?,
+                echo: p.echo.as_ref()?,
+            })
+        });
+        let write = Write {
+            origin: Origin::Exchange(index),
+            does,
+            kind: identity.map_or("", |identity| &identity.of),
+            thing: bound.thing.or(shown.map(|(thing, _)| thing)),
+            parents: bound.parents.clone(),
+            named: named.collect(),
+            outcome,
+            when: self.history.moments[index],
+        };
+        self.done(write, shared);
+    }
+
+    fn done(&mut self, write: Write<'a>, shared: bool) {
+        let id = self.history.writes.len();
+        if let Some(thing) = write.thing {
+            let thing = self.history.things.get_mut(thing);
+            thing.writes.push(id);
+            match (write.does, write.outcome) {
+                (Does::Makes, Outcome::Done) => {
+                    thing.made = Some(id);
+                    thing.is_ours |= !shared;
+                }
+                (Does::Ends, Outcome::Done) => thing.ended = Some(id),
+                _ => {}
+            }
+        }
+        self.history.writes.push(write);
+    }
+
+    /// What a person or device did, by the hook's table.
+    fn hook(&mut self, event: usize, call: &'a HookCall) {
+        let Some(hook) = hooks::find(&call.name) else {
+            return;
+        };
+        for effect in hook.effects {
+            let Some(kind) = self.case.rulebook.kinds.get(effect.kind) else {
+                continue;
+            };
+            let thing = self.touched(call, effect, &kind.name);
+            let write = Write {
+                origin: Origin::Hook(event),
+                does: effect.does,
+                kind: &kind.name,
+                thing,
+                parents: Vec::new(),
+                named: Vec::new(),
+                outcome: match call.result {
+                    Ok(_) => Outcome::Done,
+                    Err(_) => Outcome::Unknown,
+                },
+                when: When {
+                    span: call.span,
+                    event,
+                },
+            };
+            self.done(
+                write,
+                kind.about.identity.as_ref().is_some_and(|i| i.shared),
+            );
+        }
+        if hook.opens_all {
+            self.history.writes.push(Write {
+                origin: Origin::Hook(event),
+                does: Does::Changes,
+                kind: "",
+                thing: None,
+                parents: Vec::new(),
+                named: Vec::new(),
+                outcome: Outcome::Unknown,
+                when: When {
+                    span: call.span,
+                    event,
+                },
+            });
+        }
+    }
+
+    /// The thing that a hook names or brings.
+    fn touched(&mut self, call: &'a HookCall, effect: &Effect, kind: &'a str) -> Option<ThingId> {
+        let text = |value: &Value, name: &str| value.get(name).map(as_text);
+        let key = effect.key.and_then(|name| {
+            let told = call
+                .result
+                .as_ref()
+                .ok()
+                .and_then(|result| text(result, name));
+            told.or_else(|| text(&call.arguments, name))
+        });
+        if let Some(key) = key.filter(|key| !key.is_empty()) {
+            return Some(self.history.things.meet(kind, &key));
+        }
+        // By a name, within the nearest thing that is named by its key.
+        let name = effect.name.and_then(|name| text(&call.arguments, name))?;
+        let (scope_kind, argument) = effect.scope?;
+        let scope_kind = self.case.rulebook.kinds.get(scope_kind)?.name.as_str();
+        let scope = text(&call.arguments, argument)?;
+        let scope = self.history.things.by_key(scope_kind, &scope)?;
+        self.history.things.by_name(kind, Some(scope), &name)
+    }
+}
+
+/// A kind with what is known of it.
+fn face<'a>(rulebook: &'a Rulebook, kind: Option<&str>) -> Option<(&'a str, &'a Annotations)> {
+    let kind = rulebook.kinds.get(kind?)?;
+    Some((kind.name.as_str(), &kind.about))
+}
+
+/// The values that identify a thing, as one text.
+fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<String> {
+    let parts: Option<Vec<String>> = pointers
+        .iter()
+        .map(|at| {
+            let value = representation.value(at)?;
+            let is_usable = value.is_number() || value.as_str().is_some_and(|t| !t.is_empty());
+            is_usable.then(|| as_text(value))
+        })
+        .collect();
+    parts.map(|parts| parts.join("\n"))
+}
+
+/// Whether a request was refused for certain: 4xx, and in D1 2xx with `success` false.
+fn was_refused(seen: &Seen<'_>) -> bool {
+    let denied = seen.exchange.service == "auth"
+        && seen
+            .exchange
+            .document()
+            .is_some_and(|document| matches!(document.get("success"), Some(Value::Bool(false))));
+    let status = seen.exchange.status().unwrap_or_default();
+    matches!(seen.acceptance, Acceptance::Rejected(_)) && (denied || (400..500).contains(&status))
+}
+
+/// Whether a text has the form of the key of that kind.
+fn looks_like_key(rulebook: &Rulebook, kind: &str, text: &str) -> bool {
+    let known = rulebook.kinds.get(kind);
+    let key = known.and_then(|kind| kind.about.identity.as_ref()?.key.first());
+    let pattern = known
+        .zip(key)
+        .and_then(|(kind, key)| reach::pattern(&kind.schema, key));
+    let Some(rest) = pattern.and_then(|p| p.strip_prefix('^')) else {
+        return false;
+    };
+    let (Some(prefix), true) = (rest.get(..2), rest.contains("{32}")) else {
+        return false;
+    };
+    let tail = text.strip_prefix(prefix);
+    tail.is_some_and(|tail| tail.len() == 32 && tail.bytes().all(|b| b.is_ascii_hexdigit()))
+}

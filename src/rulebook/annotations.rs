@@ -1,0 +1,296 @@
+//! Annotations of representations: what identifies a thing, what it belongs to, and which of its
+//! fields change by what. Read from `schemas/`, and checked against the kinds that they name.
+//!
+//! What follows from them is the laws' business, in `judge`.
+
+use super::draft::{Draft, File};
+use super::model::Kind;
+use super::reach;
+use super::yaml::Node;
+use crate::json;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The extensions, in the order of `specs/README.md`.
+pub(super) const EXTENSIONS: [&str; 8] = [
+    "x-identity",
+    "x-parent",
+    "x-immutable",
+    "x-derived",
+    "x-counts",
+    "x-steps",
+    "x-leads",
+    "x-default-from",
+];
+
+/// What is known of a representation beside its shape; pointers lead into it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Annotations {
+    /// What it is a face of; nothing where no thing stands behind it.
+    pub identity: Option<Identity>,
+    /// What it belongs to, outermost first: the field that names it, and its kind.
+    pub parents: Vec<(String, String)>,
+    /// Fields that are equal in all sights.
+    pub immutable: Vec<String>,
+    /// Fields that change without being named, each with the reason.
+    pub derived: BTreeMap<String, String>,
+    /// Fields that count things.
+    pub counts: BTreeMap<String, Counts>,
+    /// Fields that move along steps.
+    pub steps: BTreeMap<String, Vec<Transition>>,
+    /// Addresses and SIDs, each with what it leads to.
+    pub leads: BTreeMap<String, String>,
+    /// Where the value stands that a field has when nobody set it: `chat/service/FIELD`.
+    pub default_from: BTreeMap<String, String>,
+}
+
+/// What a representation is a face of, and by what the thing is known.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// The kind of the thing; its own where left out.
+    #[serde(default)]
+    pub of: String,
+    /// Fields that identify it, everywhere.
+    pub key: Vec<String>,
+    /// Fields whose value paths take in place of the key, within its parent.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// Whether strangers may hold the same thing: it is never this case's own.
+    #[serde(default)]
+    pub shared: bool,
+}
+
+/// What a count counts.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counts {
+    /// The kind of what is counted, below the thing.
+    pub of: String,
+    /// The field that names the thing below which they are; the thing itself where left out.
+    #[serde(default, rename = "in")]
+    pub within: Option<String>,
+    /// Which of them: those whose number in this field lies above the one in that field of the thing.
+    #[serde(default)]
+    pub above: Option<Above>,
+}
+
+/// Two fields: of what is counted, and of the thing that counts.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Above {
+    /// The number of what is counted.
+    pub at: String,
+    /// The number that it lies above; null counts all.
+    pub than: String,
+}
+
+/// One step of a state.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transition {
+    /// From this state.
+    pub from: String,
+    /// To this one.
+    pub to: String,
+    /// By an operation, a hook, or `time`.
+    pub by: String,
+    /// For `time`: the field with the seconds after which, and not before, it moves.
+    #[serde(default)]
+    pub after: Option<String>,
+}
+
+impl Annotations {
+    /// The kind of the thing that this shows.
+    pub fn of(&self) -> Option<&str> {
+        self.identity.as_ref().map(|identity| identity.of.as_str())
+    }
+
+    /// Whether the value at `pointer`, or something above it, changes without being named.
+    pub fn is_derived(&self, pointer: &str) -> bool {
+        let marked = self.derived.keys();
+        let moved = self.counts.keys().chain(self.steps.keys());
+        marked.chain(moved).any(|at| json::within(at, pointer))
+    }
+}
+
+/// Reads the annotations of a schema file.
+pub(super) fn read(draft: &mut Draft, file: &File, kind: &str) -> Annotations {
+    let mut found = Annotations::default();
+    found.identity = typed::<Identity>(draft, file, &file.node, "x-identity");
+    if let Some(identity) = &mut found.identity
+        && identity.of.is_empty()
+    {
+        kind.clone_into(&mut identity.of);
+    }
+    if let Some(written) = file.node.get("x-parent") {
+        for member in written.members() {
+            match member.value.text() {
+                Some(parent) => found.parents.push((member.key.clone(), parent.to_owned())),
+                None => {
+                    let message = "expected the kind of the parent".to_owned();
+                    draft
+                        .problems
+                        .push(file.problem_at(member.value.span, message));
+                }
+            }
+        }
+    }
+    fields(draft, file, &file.node, "", &mut found);
+    found
+}
+
+fn typed<T: serde::de::DeserializeOwned>(
+    draft: &mut Draft,
+    file: &File,
+    node: &Node,
+    key: &str,
+) -> Option<T> {
+    let written = node.get(key)?;
+    draft.typed(file, written)
+}
+
+/// Those of the properties below a node.
+fn fields(draft: &mut Draft, file: &File, node: &Node, at: &str, found: &mut Annotations) {
+    let properties = node
+        .get("properties")
+        .map(Node::members)
+        .unwrap_or_default();
+    for property in properties {
+        let at = json::join(at, &property.key);
+        let node = &property.value;
+        if typed::<bool>(draft, file, node, "x-immutable") == Some(true) {
+            found.immutable.push(at.clone());
+        }
+        let mut take = |key: &str, to: &mut BTreeMap<String, String>| {
+            to.extend(typed::<String>(draft, file, node, key).map(|text| (at.clone(), text)));
+        };
+        take("x-derived", &mut found.derived);
+        take("x-leads", &mut found.leads);
+        take("x-default-from", &mut found.default_from);
+        let counts = typed::<Counts>(draft, file, node, "x-counts");
+        found
+            .counts
+            .extend(counts.map(|counts| (at.clone(), counts)));
+        let steps = typed::<Vec<Transition>>(draft, file, node, "x-steps");
+        found.steps.extend(steps.map(|steps| (at.clone(), steps)));
+        fields(draft, file, node, &at, found);
+        if let Some(items) = node.get("items") {
+            fields(draft, file, items, &format!("{at}/*"), found);
+        }
+    }
+}
+
+/// Every name in them leads to something, and none says what changes no judgement.
+pub(super) fn check(
+    draft: &mut Draft,
+    files: &BTreeMap<String, File>,
+    kinds: &BTreeMap<String, Kind>,
+) {
+    for kind in kinds.values() {
+        let path = kind.name.split_once('/');
+        let path = path.map(|(service, name)| format!("{service}/schemas/{name}.yaml"));
+        let Some(file) = path.and_then(|path| files.get(&path)) else {
+            continue;
+        };
+        let checked = Checked { file, kind, kinds };
+        let problems = checked.problems();
+        for (at, message) in problems {
+            draft.problems.push(file.problem(&at, message));
+        }
+    }
+}
+
+/// One kind whose annotations are checked.
+struct Checked<'a> {
+    file: &'a File,
+    kind: &'a Kind,
+    kinds: &'a BTreeMap<String, Kind>,
+}
+
+impl Checked<'_> {
+    /// Each with the place in the file.
+    fn problems(&self) -> Vec<(String, String)> {
+        let about = &self.kind.about;
+        let mut problems = Vec::new();
+        let Some(identity) = &about.identity else {
+            for key in EXTENSIONS {
+                if self.file.node.get(key).is_some() {
+                    let message = format!("`{key}` says nothing of a kind without `x-identity`");
+                    problems.push((format!("/{key}"), message));
+                }
+            }
+            let marked = about.immutable.iter().chain(about.derived.keys());
+            problems.extend(marked.map(|at| {
+                let message = "says nothing of a kind without `x-identity`".to_owned();
+                (in_file(at), message)
+            }));
+            return problems;
+        };
+        match self.kinds.get(&identity.of).map(|of| of.about.of()) {
+            Some(of) if of == Some(identity.of.as_str()) => {}
+            Some(_) => {
+                let message = format!("{} is itself a face of another kind", identity.of);
+                problems.push(("/x-identity/of".to_owned(), message));
+            }
+            None => problems.push(("/x-identity/of".to_owned(), unknown(&identity.of))),
+        }
+        let named = identity.key.iter().chain(&identity.names);
+        problems.extend(named.filter_map(|at| self.missing("/x-identity", at)));
+        for (at, parent) in &about.parents {
+            problems.extend(self.missing("/x-parent", at));
+            let about = self.kinds.get(parent).map(|kind| &kind.about);
+            if about.is_none_or(|about| about.identity.is_none()) {
+                problems.push((json::join("/x-parent", at), unknown(parent)));
+            }
+        }
+        let led = about
+            .leads
+            .iter()
+            .map(|(at, to)| (at, to.trim_end_matches("[]")));
+        let counted = about
+            .counts
+            .iter()
+            .map(|(at, counts)| (at, counts.of.as_str()));
+        for (at, kind) in led.chain(counted) {
+            if !self.kinds.contains_key(kind) {
+                problems.push((in_file(at), unknown(kind)));
+            }
+        }
+        for (at, from) in &about.default_from {
+            let (kind, field) = from.rsplit_once('/').unwrap_or((from, ""));
+            let known = self.kinds.get(kind);
+            let leads =
+                known.is_some_and(|k| reach::reaches(&k.schema, &format!("/{field}")).is_ok());
+            if !leads {
+                problems.push((in_file(at), format!("`{from}` leads to nothing")));
+            }
+        }
+        for at in &about.immutable {
+            if about.is_derived(at) {
+                let message = "what never changes is not derived, counted or stepped".to_owned();
+                problems.push((in_file(at), message));
+            }
+        }
+        problems
+    }
+
+    fn missing(&self, place: &str, at: &str) -> Option<(String, String)> {
+        reach::reaches(&self.kind.schema, at).err().map(|_| {
+            let message = format!("`{at}` leads to nothing in {}", self.kind.name);
+            (place.to_owned(), message)
+        })
+    }
+}
+
+fn unknown(kind: &str) -> String {
+    format!("no thing is of the kind `{kind}`")
+}
+
+/// Where a field's schema stands in its file.
+fn in_file(pointer: &str) -> String {
+    json::segments(pointer).fold(String::new(), |at, segment| match segment.as_str() {
+        "*" => format!("{at}/items"),
+        name => json::join(&format!("{at}/properties"), name),
+    })
+}
