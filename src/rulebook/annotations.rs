@@ -116,8 +116,10 @@ impl Annotations {
 
 /// Reads the annotations of a schema file.
 pub(super) fn read(draft: &mut Draft, file: &File, kind: &str) -> Annotations {
-    let mut found = Annotations::default();
-    found.identity = typed::<Identity>(draft, file, &file.node, "x-identity");
+    let mut found = Annotations {
+        identity: typed::<Identity>(draft, file, &file.node, "x-identity"),
+        ..Annotations::default()
+    };
     if let Some(identity) = &mut found.identity
         && identity.of.is_empty()
     {

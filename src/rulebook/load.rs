@@ -4,6 +4,7 @@ use super::annotations::{self, Annotations};
 use super::asyncapi;
 use super::check::Catalogue;
 use super::draft::{self, Draft, File, Files, SERVICES, read_file};
+use super::laws;
 use super::model::{Kind, OpenPointEntry, Rulebook, Service};
 use super::openapi;
 use super::problems::{Problem, Problems};
@@ -26,6 +27,7 @@ enum Role {
     OpenApi,
     AsyncApi,
     Rules,
+    Laws,
     OpenPoints,
     Scenarios,
     /// Read by others, or by people: locks, matrices, text.
@@ -48,6 +50,7 @@ fn role(path: &str) -> Option<Role> {
         [_] if stem == "kill-matrix" => Some(Role::Other),
         [s, _] if service(s) && stem == "openapi" => Some(Role::OpenApi),
         [s, _] if service(s) && stem == "open-points" => Some(Role::OpenPoints),
+        [s, _] if service(s) && stem == "laws" => Some(Role::Laws),
         ["events", _] if stem == "asyncapi" => Some(Role::AsyncApi),
         [s, "schemas", _] if service(s) => Some(Role::Schema),
         [s, "rules", _] if service(s) => Some(Role::Rules),
@@ -218,6 +221,10 @@ pub(super) fn read(
     for file in by_role(Role::Rules) {
         written::read_rules(&mut draft, &files, file, catalogue);
     }
+    let mut covered = laws::Covered::default();
+    for file in by_role(Role::Laws) {
+        laws::read(&mut draft, file, catalogue, &mut covered);
+    }
     let mut open_points: BTreeMap<String, OpenPointEntry> = BTreeMap::new();
     for file in by_role(Role::OpenPoints) {
         written::read_open_points(&mut draft, file, &mut open_points, &services);
@@ -242,6 +249,7 @@ pub(super) fn read(
             written::check_rules(&mut draft, file, &services, &kinds);
         }
         annotations::check(&mut draft, &files, &kinds);
+        laws::check(&mut draft, &files, catalogue, (&services, &kinds), &covered);
         stories::check_names(&mut draft, &files_of_stories, &services, &kinds);
         stories::check_whole(&mut draft, &files, &services);
     }

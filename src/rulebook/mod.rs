@@ -7,6 +7,7 @@ mod bad_files;
 mod check;
 mod draft;
 pub mod hooks;
+mod laws;
 mod load;
 mod model;
 mod names;

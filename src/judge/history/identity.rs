@@ -92,12 +92,12 @@ impl<'a> Things<'a> {
         let within = self.all[id].parents.last().copied();
         let place = (self.all[id].kind, within, name);
         let other = self.names.get(&place).copied();
-        let named = match other {
-            None => Some(id),
-            Some(None) => None,
-            Some(Some(other)) if other == id || self.all[other].ended.is_some() => Some(id),
-            Some(Some(_)) => None,
+        let is_free = match other {
+            None => true,
+            Some(None) => false,
+            Some(Some(other)) => other == id || self.all[other].ended.is_some(),
         };
+        let named = is_free.then_some(id);
         self.names.insert(place, named);
     }
 

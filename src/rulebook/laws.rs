@@ -1,0 +1,211 @@
+//! `laws.yaml`: which law holds of what, each row with the lines that say so.
+//!
+//! A row is a rule. A law must have a row, or a reason why not, for everything that it fits: a new
+//! operation or kind thereby asks for each law that concerns it. What a law means is known to the
+//! catalogue that reads it.
+
+use super::check::{Catalogue, Model, Parameters, Written};
+use super::draft::{Derived, Draft, File};
+use super::model::{Kind, Origin, Service};
+use super::problems::Problem;
+use super::rules::SourceRef;
+use super::written::{check_id, list};
+use super::yaml::{Content, Member, Node};
+use crate::source::Document;
+use crate::verdict::{Basis, Level};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The parameter that names what a row is about.
+const OF: &str = "of";
+
+/// One law of a service.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Law {
+    law: String,
+    says: String,
+    level: Option<Level>,
+    basis: Option<Basis>,
+    #[serde(default, rename = "with")]
+    _with: Option<IgnoredAny>,
+    #[serde(default)]
+    rows: BTreeMap<String, Row>,
+    #[serde(default)]
+    except: BTreeMap<String, String>,
+}
+
+/// What the law holds of, and where that is said.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    document: Option<Document>,
+    section: String,
+    lines: Vec<u32>,
+    id: Option<String>,
+    says: Option<String>,
+    level: Option<Level>,
+    basis: Option<Basis>,
+    #[serde(default, rename = "with")]
+    _with: Option<IgnoredAny>,
+}
+
+/// What rows and exceptions there are, by law.
+#[derive(Debug, Default)]
+pub(super) struct Covered(BTreeMap<String, BTreeSet<String>>);
+
+/// Reads the laws of one file as rules.
+pub(super) fn read(
+    draft: &mut Draft,
+    file: &File,
+    catalogue: &dyn Catalogue,
+    covered: &mut Covered,
+) {
+    let items: Vec<_> = list(draft, file, "laws").collect();
+    for (at, node) in items {
+        let Some(law) = draft.typed::<Law>(file, node) else {
+            continue;
+        };
+        if !catalogue.names().contains(&law.law.as_str()) {
+            let span = file.node.place(&format!("{at}/law"));
+            let known = catalogue.names().iter().copied();
+            draft.unknown(file, span, "law", &law.law, known);
+            continue;
+        }
+        let subjects = law.rows.keys().chain(law.except.keys());
+        let subjects = subjects.map(|subject| full(file, subject));
+        covered
+            .0
+            .entry(law.law.clone())
+            .or_default()
+            .extend(subjects);
+        for (subject, reason) in &law.except {
+            if reason.trim().is_empty() || law.rows.contains_key(subject) {
+                let at = crate::json::join(&format!("{at}/except"), subject);
+                let message = "an exception gives its reason, and has no row";
+                draft.problems.push(file.problem(&at, message));
+            }
+        }
+        for (subject, row) in &law.rows {
+            let at = crate::json::join(&format!("{at}/rows"), subject);
+            read_row(draft, file, catalogue, &at, node, (&law, subject, row));
+        }
+    }
+}
+
+fn read_row(
+    draft: &mut Draft,
+    file: &File,
+    catalogue: &dyn Catalogue,
+    at: &str,
+    node: &Node,
+    (law, subject, row): (&Law, &str, &Row),
+) {
+    let id = row.id.clone();
+    let id = id.unwrap_or_else(|| format!("{}/{}", full(file, subject), law.law));
+    check_id(draft, file, at, &id);
+    let source = SourceRef {
+        document: row.document,
+        section: row.section.clone(),
+        lines: row.lines.clone(),
+    };
+    let Some(source) = draft.resolve(file, at, &source) else {
+        return;
+    };
+    let of_row = node.get("rows").and_then(|rows| rows.get(subject));
+    let parameters = parameters(&full(file, subject), [Some(node), of_row]);
+    let check = draft.typed_by(file, &parameters, |node| {
+        let read = catalogue.read(&law.law, &Parameters(node));
+        read.map_err(|unread| unread.0)
+    });
+    let Some(check) = check else { return };
+    let written = Written {
+        check,
+        parameters: parameters.to_json(),
+    };
+    let rule = Derived {
+        id,
+        says: row.says.clone().unwrap_or_else(|| law.says.clone()),
+        source,
+        level: row.level.or(law.level).unwrap_or(Level::Must),
+        basis: row.basis.or(law.basis).unwrap_or(Basis::Stated),
+        origin: Origin::Written(written),
+    };
+    let rule = rule.rule(file, at);
+    draft.add(file, at, rule);
+}
+
+/// What `with` says in the law and in the row, and what the row is about.
+fn parameters(subject: &str, withs: [Option<&Node>; 2]) -> Node {
+    let mut members: Vec<Member> = Vec::new();
+    let mut span = super::problems::Span::default();
+    for node in withs.into_iter().flatten() {
+        span = node.span;
+        for member in node.get("with").map(Node::members).unwrap_or_default() {
+            members.retain(|known| known.key != member.key);
+            members.push(member.clone());
+        }
+    }
+    members.push(Member {
+        key: OF.to_owned(),
+        key_span: span,
+        value: Node {
+            content: Content::Text(subject.to_owned()),
+            span,
+        },
+    });
+    Node {
+        content: Content::Map(members),
+        span,
+    }
+}
+
+/// A subject with its service.
+fn full(file: &File, subject: &str) -> String {
+    if subject.contains('/') {
+        subject.to_owned()
+    } else {
+        format!("{}/{subject}", file.service())
+    }
+}
+
+/// Each law has a row or a reason for everything that it fits, and for nothing else.
+pub(super) fn check(
+    draft: &mut Draft,
+    files: &BTreeMap<String, File>,
+    catalogue: &dyn Catalogue,
+    (services, kinds): (&BTreeMap<String, Service>, &BTreeMap<String, Kind>),
+    covered: &Covered,
+) {
+    let model = Model { services, kinds };
+    let nothing = BTreeSet::new();
+    for law in catalogue.names() {
+        let rows = covered.0.get(*law).unwrap_or(&nothing);
+        let Some(fits) = catalogue.fits(law, &model) else {
+            continue;
+        };
+        let fits: BTreeSet<String> = fits.into_iter().collect();
+        for subject in fits.difference(rows) {
+            let (service, name) = subject.split_once('/').unwrap_or((subject, ""));
+            let path = format!("{service}/laws.yaml");
+            let message = format!("`{law}` fits {subject}, and no row says where that is stated");
+            let problem = match files.get(&path) {
+                Some(file) => file.problem("/laws", message),
+                None => Problem::of_file(&path, message),
+            };
+            draft.problems.push(problem.help(format!(
+                "under `law: {law}` add to `rows`: `{name}: {{ section: HEADING, lines: [LINE] }}`, or to `except` a reason"
+            )));
+        }
+        for subject in rows.difference(&fits) {
+            let (service, _) = subject.split_once('/').unwrap_or((subject, ""));
+            let path = format!("{service}/laws.yaml");
+            let message = format!("`{law}` does not fit {subject}");
+            draft.problems.push(match files.get(&path) {
+                Some(file) => file.problem("/laws", message),
+                None => Problem::of_file(&path, message),
+            });
+        }
+    }
+}
