@@ -6,6 +6,7 @@
 use super::One;
 use super::traffic::{History, Observed, Operations};
 use crate::clock::Timestamp;
+use crate::engine::request;
 use crate::http::{Headers, Request, Response};
 use crate::judge::Judgement;
 use crate::judge::evidence::{Exchange, Span};
@@ -138,7 +139,11 @@ impl File<'_> {
             {
                 request.headers.set("Content-Type", media_type.clone());
             }
-            request.body = data.bytes()?;
+            let (media_type, body) = data.body()?;
+            if let Some(media_type) = media_type {
+                request.headers.set("Content-Type", media_type);
+            }
+            request.body = body;
         }
         let Some(found) = self.operations.find(&origin, &request) else {
             return Ok(None);
@@ -218,10 +223,13 @@ struct RecordedRequest {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Field {
     name: String,
     #[serde(default)]
     value: String,
+    file_name: Option<String>,
+    content_type: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -254,19 +262,39 @@ struct Content {
 }
 
 impl PostData {
-    fn bytes(self) -> Result<Vec<u8>, String> {
+    /// The body and, where it was made anew, its media type.
+    fn body(self) -> Result<(Option<String>, Vec<u8>), String> {
         if let Some(text) = self
             .text
             .filter(|text| !text.is_empty() || self.params.is_empty())
         {
-            return decoded(text, self.encoding.as_deref());
+            return Ok((None, decoded(text, self.encoding.as_deref())?));
+        }
+        let media_type = self.mime_type.unwrap_or_default().to_ascii_lowercase();
+        if media_type.starts_with("multipart/form-data") {
+            let (media_type, body) = parts(&self.params)?;
+            return Ok((Some(media_type), body));
         }
         let mut form = form_urlencoded::Serializer::new(String::new());
         for field in &self.params {
             form.append_pair(&field.name, &field.value);
         }
-        Ok(form.finish().into_bytes())
+        Ok((None, form.finish().into_bytes()))
     }
+}
+
+/// The parts of an upload; recordings leave out what files hold.
+fn parts(params: &[Field]) -> Result<(String, Vec<u8>), String> {
+    let fields = params.iter().map(|field| {
+        let media_type = field.content_type.as_deref();
+        let media_type = media_type.unwrap_or("application/octet-stream");
+        request::Field {
+            name: &field.name,
+            value: &field.value,
+            file: field.file_name.as_deref().map(|name| (name, media_type)),
+        }
+    });
+    request::upload(fields).map_err(|e| e.to_string())
 }
 
 impl RecordedResponse {
@@ -696,6 +724,26 @@ mod tests {
             assert!(check(text, &[]).1.is_err(), "{text}");
         }
         assert!(check("{\"log\": {\"entries\": []}}", &[]).1.is_ok());
+    }
+
+    #[test]
+    fn an_upload_is_read_from_its_parameters() {
+        let data = json!({
+            "mimeType": "multipart/form-data; boundary=gone",
+            "params": [{"name": "media", "fileName": "dot.png", "contentType": "image/png"}],
+        });
+        let data: PostData = serde_json::from_value(data).unwrap();
+        let (media_type, body) = data.body().unwrap();
+        assert!(
+            media_type
+                .unwrap()
+                .starts_with("multipart/form-data; boundary=part-")
+        );
+        assert!(
+            String::from_utf8(body)
+                .unwrap()
+                .contains("filename=\"dot.png\"")
+        );
     }
 
     #[test]

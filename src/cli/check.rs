@@ -25,9 +25,13 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     if known.is_reference && matches!(kind, Kind::Token | Kind::Qr) {
         note("no application is configured: judged as one of the reference's application");
     }
+    let values = match kind {
+        Kind::Har => known.of_traffic(),
+        _ => known.values.clone(),
+    };
     let surroundings = Surroundings {
         api_key: known.of_application("api_key"),
-        configured: json!({"auth": Value::Object(known.values)}),
+        configured: json!({"auth": Value::Object(values)}),
         targets: known.targets,
         now: Some(moment(args.at.as_deref())?),
         alone: args.alone,

@@ -1,7 +1,7 @@
 //! The exit code of a finished run, and why it is not 0 where nothing was found.
 
 use super::{Exit, note};
-use crate::engine::ONLY_IN_FILES;
+use crate::engine::{ONLY_IN_FILES, SET_UP_FAILED};
 use crate::verdict::{Level, RuleResult, RunRecord, Verdict};
 use std::collections::BTreeMap;
 
@@ -62,12 +62,32 @@ pub(super) fn conclude(
         note("nothing was judged");
         return Exit::NothingJudged;
     }
+    tell_setups(record);
     let is_enough = is_enough(record, demands.min_judged);
     let is_complete = !demands.require_complete || is_complete(record);
     if is_enough && is_complete {
         Exit::Conformant
     } else {
         Exit::NothingJudged
+    }
+}
+
+/// Names the scenarios whose ground could not be laid, each with its cause.
+fn tell_setups(record: &RunRecord) {
+    const SHOWN_MAX: usize = 10;
+    let failed = || {
+        let scenarios = record.scenarios.iter();
+        scenarios
+            .filter(|s| s.verdict == Verdict::Inconclusive && s.reason.starts_with(SET_UP_FAILED))
+    };
+    for scenario in failed().take(SHOWN_MAX) {
+        note(&format!("{}: {}", scenario.id, scenario.reason));
+    }
+    let more = failed().count().saturating_sub(SHOWN_MAX);
+    if more > 0 {
+        note(&format!(
+            "{SET_UP_FAILED} of {more} more scenarios, which the reports name"
+        ));
     }
 }
 

@@ -47,6 +47,8 @@ pub(super) struct ConfigFile {
 struct TargetEntry {
     /// Base URL; documented paths are appended.
     url: Option<String>,
+    /// The same base as the target's own links show it, where that differs: a gateway in front of it.
+    public_url: Option<String>,
     /// API key, the user name of HTTP Basic credentials.
     username: Option<String>,
     /// API key secret, the password; only as `${NAME}`.
@@ -70,12 +72,23 @@ struct TargetEntry {
     flow_sid: Option<String>,
     /// A flow that may be deleted (flow).
     disposable_flow_sid: Option<String>,
-    /// The person's phone number in E.164 (flow).
-    to: Option<String>,
+    /// Phone numbers in E.164 of persons, one or a list (flow). Each is in one execution of a shared
+    /// flow at a time; with more numbers more executions go on side by side.
+    to: Option<Numbers>,
     /// The flow's phone number in E.164 (flow).
     from: Option<String>,
     /// A messaging service to send from (flow, chat).
     message_service_sid: Option<String>,
+}
+
+/// One number or several.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Numbers {
+    /// One.
+    One(String),
+    /// Several.
+    Several(Vec<String>),
 }
 
 /// How a body is encoded.
@@ -254,6 +267,15 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// What traffic is judged against: of an application that is not configured nothing is known.
+    pub(super) fn of_traffic(&self) -> Map<String, Value> {
+        let mut values = self.values.clone();
+        if self.is_reference {
+            values.remove("application");
+        }
+        values
+    }
+
     /// A text of the application: `name`, `id`, `scheme`, `api_key`.
     pub(super) fn of_application(&self, key: &str) -> Option<String> {
         let value = self.values.get("application")?.get(key)?;
@@ -475,6 +497,9 @@ impl Reader {
         } else {
             Target::foreign(name, &url)
         };
+        target.public_url = entry
+            .public_url
+            .map(|url| self.fill(&at("public_url"), &url));
         let headers: Vec<(String, String)> = entry
             .headers
             .iter()
@@ -511,7 +536,6 @@ impl Reader {
             ("user_status_path", entry.user_status_path),
             ("flow_sid", entry.flow_sid),
             ("disposable_flow_sid", entry.disposable_flow_sid),
-            ("to", entry.to),
             ("from", entry.from),
             ("message_service_sid", entry.message_service_sid),
         ] {
@@ -519,6 +543,15 @@ impl Reader {
                 let value = self.fill(&at(key), &value);
                 target.values.insert(key.to_owned(), json!(value));
             }
+        }
+        let numbers = match entry.to {
+            None => Vec::new(),
+            Some(Numbers::One(number)) => vec![number],
+            Some(Numbers::Several(numbers)) => numbers,
+        };
+        target.persons = numbers.iter().map(|n| self.fill(&at("to"), n)).collect();
+        if let Some(first) = target.persons.first() {
+            target.values.insert("to".to_owned(), json!(first));
         }
         if let Some(format) = entry.format {
             let format = match format {

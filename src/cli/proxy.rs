@@ -38,7 +38,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
     let known = config::known(args.config.as_deref())?;
     let upstreams = upstreams(&args.upstreams)?;
     let surroundings = Surroundings {
-        configured: json!({"auth": Value::Object(known.values)}),
+        configured: json!({"auth": Value::Object(known.of_traffic())}),
         targets: upstreams
             .iter()
             .map(|(service, base)| (service.clone(), base.to_string()))

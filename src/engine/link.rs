@@ -1,5 +1,7 @@
-//! Links that the target hands out: followed only on the origin they came from.
+//! Links that the target hands out: followed only where the configuration says that the target is.
 
+use super::runner::split_url;
+use super::settings::Target;
 use crate::json;
 use crate::judge::evidence::{Exchange, Via};
 use serde_json::Value;
@@ -9,24 +11,48 @@ use url::Url;
 /// The longest link that is followed.
 const LINK_BYTES_MAX: usize = 8 * 1024;
 
-/// Path and query of a link on `origin` (scheme, host and port), to which a relative one is
-/// resolved; else why it must not be followed.
-pub(super) fn target_of(origin: &str, link: &str) -> Result<String, &'static str> {
+/// Why a link is not followed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum LinkError {
+    /// It leads nowhere, or where nobody must go.
+    #[error("{0}")]
+    Broken(&'static str),
+    /// It leads to another origin, which may be the target's own.
+    #[error(
+        "it leads to another origin; is {0} an address of the target, say so as `public_url` of its entry in `targets`"
+    )]
+    Elsewhere(String),
+}
+
+/// Path and query at the target of a link that stands in the answer to a request for `from`.
+pub(super) fn target_of(target: &Target, from: &str, link: &str) -> Result<String, LinkError> {
     if link.len() > LINK_BYTES_MAX {
-        return Err("longer than 8 KiB");
+        return Err(LinkError::Broken("longer than 8 KiB"));
     }
     if link.chars().any(char::is_control) {
-        return Err("it has control characters");
+        return Err(LinkError::Broken("it has control characters"));
     }
-    let home = Url::parse(origin).map_err(|_| "the target has no origin")?;
-    let parsed = home.join(link).map_err(|_| "it is no URL")?;
+    let (origin, prefix) = split_url(&target.url);
+    let home = Url::parse(origin).map_err(|_| LinkError::Broken("the target has no origin"))?;
+    let parsed = home.join(from).unwrap_or_else(|_| home.clone()).join(link);
+    let parsed = parsed.map_err(|_| LinkError::Broken("it is no URL"))?;
     if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err("it carries credentials");
+        return Err(LinkError::Broken("it carries credentials"));
     }
-    if parsed.origin() != home.origin() {
-        return Err("it leads to another origin");
+    let path = &parsed[url::Position::BeforePath..url::Position::AfterQuery];
+    if parsed.origin() == home.origin() {
+        return Ok(path.to_owned());
     }
-    Ok(parsed[url::Position::BeforePath..url::Position::AfterQuery].to_owned())
+    // An address in front of the target: the same paths below another base.
+    let public = target.public_url.as_deref().map(split_url);
+    if let Some((front, below)) = public
+        && Url::parse(front).is_ok_and(|front| front.origin() == parsed.origin())
+        && let Some(rest) = path.strip_prefix(below)
+        && (rest.is_empty() || rest.starts_with(['/', '?']))
+    {
+        return Ok(format!("{prefix}{rest}"));
+    }
+    Err(LinkError::Elsewhere(parsed.origin().ascii_serialization()))
 }
 
 /// The latest answer that showed this address, and where.
@@ -105,7 +131,8 @@ fn collect<'v>(value: &'v Value, at: &mut String, links: &mut Vec<(&'v str, Stri
 
 #[cfg(test)]
 mod tests {
-    use super::{Shown, target_of};
+    use super::{LinkError, Shown, target_of};
+    use crate::engine::Target;
     use serde_json::json;
 
     #[test]
@@ -122,17 +149,49 @@ mod tests {
         assert_eq!(shown.find("no/link"), None);
     }
 
+    fn target(public_url: Option<&str>) -> Target {
+        Target {
+            url: "http://127.0.0.1:8080/flow".to_owned(),
+            public_url: public_url.map(str::to_owned),
+            ..Target::default()
+        }
+    }
+
     #[test]
-    fn only_links_on_the_same_origin_are_followed() {
-        let origin = "http://127.0.0.1:8080";
+    fn links_lead_to_the_target_relative_or_not() {
+        for (link, led_to) in [
+            ("http://127.0.0.1:8080/v1/Flows?Page=1", "/v1/Flows?Page=1"),
+            ("/v1/Flows?Page=1", "/v1/Flows?Page=1"),
+            ("?Page=1", "/flow/v1/Flows?Page=1"),
+            ("Flows?Page=1", "/flow/v1/Flows?Page=1"),
+        ] {
+            let led = target_of(&target(None), "/flow/v1/Flows?PageSize=2", link);
+            assert_eq!(led.as_deref(), Ok(led_to), "{link}");
+        }
+    }
+
+    #[test]
+    fn a_public_address_is_the_target_where_it_is_configured() {
+        let link = "https://api.example/v1/flow/v1/Flows?Page=1";
+        let led = |public: Option<&str>| target_of(&target(public), "/flow/v1/Flows", link);
         assert_eq!(
-            target_of(origin, "http://127.0.0.1:8080/v1/Flows?Page=1").as_deref(),
-            Ok("/v1/Flows?Page=1")
+            led(Some("https://api.example/v1/flow")).as_deref(),
+            Ok("/flow/v1/Flows?Page=1")
         );
-        assert_eq!(
-            target_of(origin, "/v1/Flows?Page=1").as_deref(),
-            Ok("/v1/Flows?Page=1")
-        );
+        for other in [
+            None,
+            Some("https://api.example/v"),
+            Some("https://other.example"),
+        ] {
+            assert!(
+                matches!(led(other), Err(LinkError::Elsewhere(_))),
+                "{other:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_outside_is_ever_asked() {
         for hostile in [
             "//elsewhere.invalid/x",
             "https://127.0.0.1:8080/x",
@@ -142,7 +201,7 @@ mod tests {
             "file:///etc/passwd",
             "http://127.0.0.1:8080/\r\nHost: x",
         ] {
-            assert!(target_of(origin, hostile).is_err(), "{hostile}");
+            assert!(target_of(&target(None), "/", hostile).is_err(), "{hostile}");
         }
     }
 }

@@ -21,8 +21,8 @@ mod tests;
 pub mod token;
 
 pub use plan::{Partition, Planned, Selection};
-pub use runner::Stop;
 pub(crate) use runner::split_url;
+pub use runner::{SET_UP_FAILED, Stop};
 pub use settings::{Hook, HookWay, Options, Settings, Target};
 
 use crate::clock;
@@ -54,6 +54,11 @@ pub trait Sessions: Sync {
     /// Whether no other story of the run may be told meanwhile.
     fn plays_alone(&self, _planned: &Planned<'_>) -> bool {
         false
+    }
+
+    /// How many stories of this kind can be told at a time, where that is fewer than others.
+    fn at_most(&self, _planned: &Planned<'_>) -> Option<usize> {
+        None
     }
 
     /// How far the targets' clock went since the run began, where it is told.
@@ -119,18 +124,25 @@ pub fn run(
             if !alone.into_iter().all(|index| tell(index, &sender)) {
                 return;
             }
-            let (together, next) = (Arc::new(together), Arc::new(AtomicUsize::new(0)));
+            let (queued, free): (Vec<usize>, Vec<usize>) = together
+                .into_iter()
+                .partition(|&index| sessions.at_most(&planned[index]).is_some());
+            let most = queued.first().and_then(|&i| sessions.at_most(&planned[i]));
             let threads = sessions.threads(options.jobs.max(1));
-            for _ in 0..threads.clamp(1, together.len().max(1)) {
-                let (sender, together) = (sender.clone(), Arc::clone(&together));
-                let next = Arc::clone(&next);
-                scope.spawn(move || {
-                    while let Some(&index) = together.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if !tell(index, &sender) {
-                            return;
+            // Those that wait for each other keep no others waiting.
+            for (stories, threads) in [(queued, most.unwrap_or(1)), (free, threads)] {
+                let (stories, next) = (Arc::new(stories), Arc::new(AtomicUsize::new(0)));
+                for _ in 0..threads.min(stories.len()) {
+                    let (sender, stories) = (sender.clone(), Arc::clone(&stories));
+                    let next = Arc::clone(&next);
+                    scope.spawn(move || {
+                        while let Some(&index) = stories.get(next.fetch_add(1, Ordering::Relaxed)) {
+                            if !tell(index, &sender) {
+                                return;
+                            }
                         }
-                    }
-                });
+                    });
+                }
             }
         });
         let mut early: BTreeMap<usize, Concluded> = BTreeMap::new();
@@ -297,7 +309,8 @@ fn void(judgement: &Judgement, why: &str) -> Judgement {
 /// What else the record wants to know of a story.
 fn with_evidence(concluded: Concluded, rulebook: &Rulebook, evidence: &Evidence) -> Concluded {
     let got_in_the_way = |exchange: &Exchange| match &exchange.outcome {
-        Outcome::Fault { .. } => true,
+        // A redirect to where nobody may follow says nothing of the target.
+        Outcome::Fault { cause, .. } => cause != "redirect",
         Outcome::Answered { response, .. } => (300..400).contains(&response.status),
     };
     let mut admission: BTreeMap<String, (usize, usize)> = BTreeMap::new();

@@ -66,7 +66,9 @@ pub(super) fn hook(
     calls: &mut Vec<HookCall>,
 ) -> Result<Value, HookFault> {
     let began = session.now();
-    let result = session.hook(name, &arguments);
+    let result = session
+        .hook(name, &arguments)
+        .and_then(|result| complete(name, result));
     calls.push(HookCall {
         step,
         name: name.to_owned(),
@@ -78,6 +80,17 @@ pub(super) fn hook(
         },
     });
     result
+}
+
+/// A result that lacks what the hook is there for says nothing of the target.
+fn complete(name: &str, result: Value) -> Result<Value, HookFault> {
+    let wanted = crate::rulebook::hooks::find(name).map_or(&[][..], |hook| hook.result);
+    match wanted.iter().find(|part| result.get(part).is_none()) {
+        None => Ok(result),
+        Some(part) => Err(HookFault::Failed(format!(
+            "its result has no {part}; where it stands elsewhere, say so: `result: {{{part}: /POINTER}}`"
+        ))),
+    }
 }
 
 fn made(
@@ -109,14 +122,70 @@ fn made(
     Ok(Some(sid))
 }
 
+/// Ends the executions of somebody who is in a flow; true when there were any. It is legal to refuse
+/// a second one while the first goes on.
+pub(super) fn end_executions_of(
+    session: &dyn Session,
+    flow_sid: &str,
+    to: &str,
+) -> Result<bool, Stop> {
+    let path = format!("/v1/Flows/{flow_sid}/Executions?PageSize=1000");
+    let Some(page) = page(session, &path)? else {
+        return Ok(false);
+    };
+    let listed = page.get("executions").and_then(Value::as_array);
+    let text = |one: &Value, key: &str| one.get(key).and_then(Value::as_str).map(str::to_owned);
+    let busy: Vec<String> = listed
+        .into_iter()
+        .flatten()
+        .filter(|one| text(one, "status").as_deref() == Some("active"))
+        .filter(|one| text(one, "contact_channel_address").as_deref() == Some(to))
+        .filter_map(|one| text(one, "sid"))
+        .collect();
+    if busy.is_empty() {
+        return Ok(false);
+    }
+    if !session.has_hook("end_execution") {
+        return Err(Stop::Inconclusive(
+            "an execution was refused while its person is in the flow already: supply the hook \
+             end_execution, or further numbers in targets.flow.to"
+                .to_owned(),
+        ));
+    }
+    for sid in &busy {
+        let arguments = json!({"flow_sid": flow_sid, "execution_sid": sid});
+        session
+            .hook("end_execution", &arguments)
+            .map_err(|fault| Stop::of_hook("end_execution", &fault))?;
+    }
+    Ok(true)
+}
+
 /// A published flow of the first page, else any.
 fn listed(session: &dyn Session) -> Result<Option<String>, Stop> {
+    let Some(page) = page(session, "/v1/Flows")? else {
+        return Ok(None);
+    };
+    let flows = page.get("flows").and_then(Value::as_array);
+    let flows = flows.map_or(&[][..], Vec::as_slice);
+    let published = flows
+        .iter()
+        .find(|f| f.get("status").and_then(Value::as_str) == Some("published"));
+    let sid = published
+        .or(flows.first())
+        .and_then(|f| f.get("sid"))
+        .and_then(Value::as_str);
+    Ok(sid.map(str::to_owned))
+}
+
+/// A page of the flow service; nothing where the answer is none.
+fn page(session: &dyn Session, path: &str) -> Result<Option<Value>, Stop> {
     let settings = session.settings();
     let Some(target) = settings.targets.get("flow") else {
         return Ok(None);
     };
     let (_, prefix) = super::runner::split_url(&target.url);
-    let mut request = crate::http::Request::new("GET", format!("{prefix}/v1/Flows"));
+    let mut request = crate::http::Request::new("GET", format!("{prefix}{path}"));
     super::request::authorize(
         target,
         crate::rulebook::scenario::Credentials::Default,
@@ -131,17 +200,5 @@ fn listed(session: &dyn Session) -> Result<Option<String>, Stop> {
         }
     })?;
     let page = crate::json::parse(&response.body, crate::json::Limits::default()).ok();
-    let flows = page
-        .as_ref()
-        .and_then(|p| p.value.get("flows"))
-        .and_then(Value::as_array);
-    let flows = flows.map_or(&[][..], Vec::as_slice);
-    let published = flows
-        .iter()
-        .find(|f| f.get("status").and_then(Value::as_str) == Some("published"));
-    let sid = published
-        .or(flows.first())
-        .and_then(|f| f.get("sid"))
-        .and_then(Value::as_str);
-    Ok(sid.map(str::to_owned))
+    Ok(page.map(|page| page.value))
 }

@@ -4,7 +4,7 @@ use super::settings::Target;
 use crate::http::Request;
 use crate::rulebook::scenario::Credentials;
 use crate::rulebook::{Operation, Parameter, Place};
-use crate::transport::{EncodeError, Multipart, encode};
+use crate::transport::{EncodeError, Multipart, Received, encode, received};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -268,6 +268,32 @@ fn nested(body: &[(&str, &Value)]) -> Value {
     root
 }
 
+/// A field of an upload as a recording has it.
+pub struct Field<'f> {
+    /// Its name.
+    pub name: &'f str,
+    /// What it holds.
+    pub value: &'f str,
+    /// The file's name and media type, where it is a file.
+    pub file: Option<(&'f str, &'f str)>,
+}
+
+/// The media type and the body of an upload with these fields.
+pub fn upload<'f>(
+    fields: impl Iterator<Item = Field<'f>>,
+) -> Result<(String, Vec<u8>), EncodeError> {
+    let mut parts = Multipart::new();
+    for field in fields {
+        parts = match field.file {
+            None => parts.text(field.name, field.value),
+            Some((file_name, media_type)) => {
+                parts.file(field.name, file_name, media_type, field.value.as_bytes())?
+            }
+        };
+    }
+    Ok(parts.finish())
+}
+
 fn multipart(body: &[(&str, &Value)], request: &mut Request) -> Result<(), BuildError> {
     let mut parts = Multipart::new();
     for (name, value) in body {
@@ -363,6 +389,12 @@ fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap
         } else {
             Vec::new()
         };
+    let parts = match request.headers.get("Content-Type") {
+        Some(field) if request.headers.media_type().as_deref() == Some("multipart/form-data") => {
+            received(field, &request.body)
+        }
+        Some(_) | None => Vec::new(),
+    };
     let query = request.query_pairs();
     let document: Option<Value> = serde_json::from_slice(&request.body).ok();
     for parameter in &operation.parameters {
@@ -373,6 +405,7 @@ fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap
             Place::Query => repeated(&query, name),
             Place::Body => repeated(&form, name)
                 .or_else(|| bracketed(&form, name))
+                .or_else(|| parts.iter().find(|part| part.name == name).map(part_of))
                 .or_else(|| {
                     let document = document.as_ref()?;
                     match name.strip_suffix(']').and_then(|n| n.split_once('[')) {
@@ -384,6 +417,14 @@ fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap
         if let Some(value) = value.filter(|v| !v.is_null()) {
             sent.insert(name.to_owned(), value);
         }
+    }
+}
+
+/// A part as scenarios write it; what a file holds is not looked at.
+fn part_of(part: &Received<'_>) -> Value {
+    match &part.file_name {
+        Some(file_name) => json!({"$file": file_name, "type": part.media_type}),
+        None => json!(String::from_utf8_lossy(part.content)),
     }
 }
 
@@ -434,6 +475,21 @@ mod tests {
                 "details[k]=1",
                 "logos[0][res]=default"
             ]
+        );
+    }
+
+    #[test]
+    fn the_parts_of_an_upload_are_its_parameters() {
+        let rulebook = crate::rulebook::Rulebook::embedded().unwrap();
+        let operation = rulebook.operation("media", "upload-media").unwrap();
+        let file = json!({"$file": "dot.png", "type": "image/png", "text": "x"});
+        let mut request = Request::new(&operation.method, "");
+        multipart(&[("media", &file)], &mut request).unwrap();
+        let mut sent = BTreeMap::new();
+        read_parameters(operation, &request, &mut sent);
+        assert_eq!(
+            sent["media"],
+            json!({"$file": "dot.png", "type": "image/png"})
         );
     }
 

@@ -2,8 +2,10 @@
 //!
 //! It concludes nothing: what the evidence means is the judge's business.
 
+use super::link::{LinkError, target_of};
 use super::request::{self, BuildError};
 use super::session::{HookFault, SendFault, Session};
+use super::settings::Target;
 use super::template::{Origin, Scope, TemplateError, wait_of};
 use super::{body, callbacks, provision, token};
 use crate::clock::Timestamp;
@@ -22,6 +24,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// How a reason begins where the ground of a scenario could not be laid.
+pub const SET_UP_FAILED: &str = "set-up failed";
 
 /// Pages of one walk, and items over all its pages. A list may be longer, so that a walk that comes so
 /// far accuses nobody.
@@ -83,7 +88,10 @@ pub(crate) fn play(
         0 => format!("{seed}/{}", scenario.id),
         again => format!("{seed}/{}/{again}", scenario.id),
     };
-    let target = provision::values(session.settings());
+    let mut target = provision::values(session.settings());
+    if let Some(person) = session.person() {
+        target["flow"]["to"] = json!(person);
+    }
     let configured = target.clone();
     let mut runner = Runner {
         rulebook,
@@ -384,10 +392,18 @@ impl<'a> Runner<'a> {
             )));
         }
         self.provide(step)?;
-        let called = match &step.until {
+        let mut called = match &step.until {
             Some(until) => self.poll(step, operation, until)?,
             None => self.call(step, operation)?,
         };
+        if matches!(called.acceptance, Acceptance::Rejected(_))
+            && step.rejected.is_none()
+            && self.person_was_busy(operation, called.exchange)?
+        {
+            // Refused with reason: a person may be in a flow once.
+            self.evidence.exchanges[called.exchange].expectation = Expectation::Either;
+            called = self.call(step, operation)?;
+        }
         let mut value = Arc::clone(&called.value);
         let mut origin = called.origin.clone();
         if step.walk {
@@ -395,6 +411,17 @@ impl<'a> Runner<'a> {
             origin = None;
         }
         let expected = self.as_expected(step, &called);
+        let exchange = &self.evidence.exchanges[called.exchange];
+        if matches!(called.acceptance, Acceptance::Rejected(_)) && judge::is_plain_error(exchange) {
+            let why = format!("answered {}", exchange.status().unwrap_or_default());
+            let missed = step.expect.iter();
+            let missed = missed.map(|e| Missed::because(&e.rule, why.clone()));
+            self.evidence.missed.extend(missed);
+            if step.either {
+                self.refused.extend(step.capture.clone());
+            }
+            return expected;
+        }
         if matches!(called.acceptance, Acceptance::Rejected(_)) {
             if let Some(kind) = &step.judge {
                 self.session.mangle_payload(kind, Arc::make_mut(&mut value));
@@ -517,7 +544,37 @@ impl<'a> Runner<'a> {
             request: built.request,
         };
         let called = self.exchange(exchange, operation)?;
+        self.accept_existing(step, &called)?;
         Ok(Called { taint, ..called })
+    }
+
+    /// Whether a refused execution is of somebody who was in the flow already, and is no longer.
+    fn person_was_busy(&self, operation: &Operation, exchange: usize) -> Result<bool, Stop> {
+        let is_execution = operation.service == "flow" && operation.id == "create-execution";
+        let sent = &self.evidence.exchanges[exchange].sent;
+        let text = |name: &str| sent.get(name).and_then(Value::as_str);
+        match (text("FlowSid"), text("To")) {
+            (Some(flow_sid), Some(to)) if is_execution && self.session.is_live() => {
+                provision::end_executions_of(self.session, flow_sid, to)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// An answer that shows what exists already stands for a refusal.
+    fn accept_existing(&mut self, step: &Step, called: &Called) -> Result<(), Stop> {
+        let (Some(rule), Some(existing)) = (&step.rejected, &step.unless) else {
+            return Ok(());
+        };
+        let value = self.scope.fill(&existing.equals)?;
+        let there = called.value.pointer(&existing.at);
+        if called.acceptance == Acceptance::Accepted
+            && there.is_some_and(|v| json::equal(v, &value))
+        {
+            self.evidence.exchanges[called.exchange].expectation =
+                Expectation::Accepted(rule.clone());
+        }
+        Ok(())
     }
 
     /// Keeps an exchange that has just ended.
@@ -667,9 +724,15 @@ impl<'a> Runner<'a> {
             }
             let shown_by = pages[pages.len() - 1];
             let previous = &self.evidence.exchanges[shown_by];
-            let target = match super::link::target_of(&previous.base, &next) {
+            let home = &self.session.settings().targets[&previous.service];
+            let target = match target_of(home, &previous.request.target, &next) {
                 Ok(target) => target,
-                Err(why) => break WalkEnd::Unfollowable(format!("{short}: {why}")),
+                Err(why @ LinkError::Broken(_)) => {
+                    break WalkEnd::Unfollowable(format!("{short}: {why}"));
+                }
+                Err(why @ LinkError::Elsewhere(_)) => {
+                    break WalkEnd::Cut(format!("{short}: {why}"));
+                }
             };
             let mut exchange = unanswered(previous);
             exchange.request.target = target;
@@ -785,7 +848,7 @@ impl<'a> Runner<'a> {
             Acceptance::Rejected(why) if step.rejected.is_none() && !step.either => {
                 if self.setup {
                     Err(Stop::Inconclusive(format!(
-                        "set-up failed: {name} was refused: {why}"
+                        "{SET_UP_FAILED}: {name} was refused: {why}"
                     )))
                 } else {
                     Err(Stop::Unexpected)
@@ -810,7 +873,12 @@ impl<'a> Runner<'a> {
             .get(&name)
             .ok_or_else(|| Stop::NotApplicable(format!("service {name} is not targeted")))?;
         let (origin, _) = split_url(&target.url);
-        let path = super::link::target_of(origin, &url)
+        let via = super::link::shown_in(&self.evidence.exchanges, &url);
+        let shown_by = via
+            .as_ref()
+            .map(|via| &self.evidence.exchanges[via.exchange]);
+        let from = shown_by.map_or("/", |exchange| exchange.request.target.as_str());
+        let path = target_of(target, from, &url)
             .map_err(|why| inconclusive(format!("{}: {why}", crate::text::excerpt(&url, 200))))?;
         let mut request = Request::new("GET", path);
         request::authorize(target, step.credentials, &mut request)?;
@@ -833,12 +901,12 @@ impl<'a> Runner<'a> {
             },
             expectation: Expectation::Either,
             span: Span::at(self.session.now()),
-            via: super::link::shown_in(&self.evidence.exchanges, &url),
+            via,
             is_attempt: false,
             setup: self.setup,
             request,
         };
-        let answer = self.session.send(&name, &exchange.request);
+        let answer = self.follow(&name, target, &exchange.request);
         match answer.and_then(|response| self.within_budget(response)) {
             Ok(response) => {
                 let view = body::view(&response);
@@ -883,6 +951,36 @@ impl<'a> Runner<'a> {
         found
             .max_by_key(|(prefix, _)| *prefix)
             .map(|(_, found)| found)
+    }
+
+    /// Gets what a link leads to, through redirects, and without credentials from the first one on: as a
+    /// browser does.
+    fn follow(
+        &self,
+        service: &str,
+        target: &Target,
+        request: &Request,
+    ) -> Result<Response, SendFault> {
+        const HOPS_MAX: usize = 5;
+        let mut asked = request.clone();
+        for _ in 0..HOPS_MAX {
+            let response = self.session.send(service, &asked)?;
+            let leads = (300..400).contains(&response.status);
+            let Some(location) = response.headers.get("Location").filter(|_| leads) else {
+                return Ok(response);
+            };
+            let path = target_of(target, &asked.target, location).map_err(|why| SendFault {
+                cause: "redirect".to_owned(),
+                detail: format!("{}: {why}", crate::text::excerpt(location, 200)),
+                unreachable: false,
+            })?;
+            asked = Request::new("GET", path);
+        }
+        Err(SendFault {
+            cause: "redirect".to_owned(),
+            detail: format!("{HOPS_MAX} redirects, and no end"),
+            unreachable: false,
+        })
     }
 
     fn hook_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {

@@ -81,6 +81,11 @@ pub trait Session {
         self.now().duration_since(began).as_secs_f64()
     }
 
+    /// The telephone number that this story alone has meanwhile.
+    fn person(&self) -> Option<String> {
+        None
+    }
+
     /// What somebody else did to the target while the story was told that makes it void.
     fn disturbed(&self) -> Option<String> {
         None

@@ -107,6 +107,8 @@ impl People {
 pub struct Target {
     /// Base URL; documented paths are appended.
     pub url: String,
+    /// The same base as the target's own links show it, where that differs.
+    pub public_url: Option<String>,
     /// User name and password of HTTP Basic credentials.
     pub basic: Option<(String, String)>,
     /// Account SID and auth token, the second way in (D2 and D3, Authentication).
@@ -119,6 +121,8 @@ pub struct Target {
     pub json_bodies: bool,
     /// Values for `${target.SERVICE.KEY}`.
     pub values: Map<String, Value>,
+    /// Telephone numbers of the persons that can be brought into a flow; each is in one story at a time.
+    pub persons: Vec<String>,
 }
 
 impl Target {

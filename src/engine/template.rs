@@ -403,6 +403,15 @@ fn made_time(
         .as_str()
         .and_then(|t| t.parse().ok())
         .ok_or_else(|| malformed("not an instant"))?;
+    // A time that was cut to minutes says nothing of the second next to it.
+    let is_cut = |text: &str| {
+        let time = text.split_once(['T', 't']).map_or("", |(_, time)| time);
+        let time = time.split(['Z', 'z', '+', '-']).next().unwrap_or_default();
+        time.chars().filter(char::is_ascii_digit).count() < 6
+    };
+    if what.as_str().is_some_and(is_cut) {
+        return Err(TemplateError::Missing(format!("the second of {what}")));
+    }
     let shift = match plus.and_then(Value::as_str) {
         Some(text) => duration(text).ok_or_else(|| malformed("`plus` is not a duration"))?,
         None => jiff::SignedDuration::ZERO,
@@ -453,6 +462,8 @@ mod tests {
             );
         }
         assert!(made_time(&json!("soon"), None, None).is_err());
+        let cut = made_time(&json!("2026-01-01T00:00Z"), None, None);
+        assert!(matches!(cut, Err(TemplateError::Missing(_))), "{cut:?}");
     }
 
     #[test]

@@ -56,6 +56,12 @@ pub fn acceptance(
     }
 }
 
+/// Whether an answer says that something is wrong with us or with the target as a whole: it is no
+/// documented representation, not even that of an error.
+pub fn is_plain_error(exchange: &Exchange) -> bool {
+    matches!(exchange.status(), Some(401 | 403 | 500..=599))
+}
+
 /// D1 says by `success` whether a request was accepted; some clients see it as text.
 fn denies_success(value: &Value) -> bool {
     matches!(value.get("success"), Some(Value::Bool(false)))

@@ -3,7 +3,7 @@
 //! Payload rules are judged first; a value that breaks its own rule is then hidden from every
 //! other predicate, so that one defect brings one finding.
 
-use super::acceptance::{Acceptance, acceptance};
+use super::acceptance::{Acceptance, acceptance, is_plain_error};
 use super::evidence::{Evidence, Exchange};
 use super::history::History;
 use super::reproduce::curl;
@@ -91,8 +91,10 @@ impl<'a> Case<'a> {
             });
             let kind = match &case.seen[index].acceptance {
                 Acceptance::Accepted => operation.and_then(|o| o.response.as_deref()),
-                Acceptance::Rejected(_) => operation.and_then(|o| o.error.as_deref()),
-                Acceptance::Inconclusive(_) => None,
+                Acceptance::Rejected(_) if !is_plain_error(exchange) => {
+                    operation.and_then(|o| o.error.as_deref())
+                }
+                Acceptance::Rejected(_) | Acceptance::Inconclusive(_) => None,
             };
             if let (Some(kind), Some(value)) = (kind, exchange.document()) {
                 let whole = Site::answer(index, "");

@@ -24,7 +24,7 @@ mod sites;
 mod story;
 mod verdicts;
 
-pub use acceptance::{Acceptance, acceptance};
+pub use acceptance::{Acceptance, acceptance, is_plain_error};
 pub use case::{Case, Representation, Seen};
 pub use catalogue::rules_schema;
 pub use examples::{ComesTo, Example, Scene};
@@ -104,8 +104,8 @@ pub fn kinds_of(rulebook: &Rulebook, evidence: &Evidence) -> BTreeSet<String> {
         };
         let shown = match acceptance(rulebook, exchange, Some(operation)) {
             Acceptance::Accepted => operation.response.as_ref(),
-            Acceptance::Rejected(_) => operation.error.as_ref(),
-            Acceptance::Inconclusive(_) => None,
+            Acceptance::Rejected(_) if !is_plain_error(exchange) => operation.error.as_ref(),
+            Acceptance::Rejected(_) | Acceptance::Inconclusive(_) => None,
         };
         let Some((shown, value)) = shown.zip(exchange.document()) else {
             continue;

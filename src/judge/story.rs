@@ -3,7 +3,7 @@
 use super::compare::{as_text, instant};
 use super::verdicts::Fact;
 use crate::json;
-use crate::rulebook::scenario::Expect;
+use crate::rulebook::scenario::{Among, Expect};
 use serde_json::Value;
 
 /// Whether a result is what a step states of it.
@@ -14,6 +14,11 @@ pub fn holds(expect: &Expect, result: &Value) -> bool {
 
 /// What is wrong with `result`; nothing when the statement holds.
 pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
+    let counted = expect
+        .among
+        .as_ref()
+        .map(|among| of_those(result, &expect.at, among));
+    let result = counted.as_ref().unwrap_or(result);
     let many = expect.at.contains('*');
     let selected: Vec<&Value> = json::expand(result, &expect.at)
         .into_iter()
@@ -129,6 +134,19 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
     })
 }
 
+/// The result with those items alone that count, in the list that a pointer names or goes through.
+fn of_those(result: &Value, at: &str, among: &Among) -> Value {
+    let mut result = result.clone();
+    let list = at.split("/*").next().unwrap_or(at);
+    if let Some(Value::Array(items)) = result.pointer_mut(list) {
+        items.retain(|item| {
+            let there = item.pointer(&among.at);
+            there.is_some_and(|v| among.one_of.iter().any(|one| json::equal(v, one)))
+        });
+    }
+    result
+}
+
 fn place(at: &str) -> &str {
     if at.is_empty() { "the answer" } else { at }
 }
@@ -170,6 +188,23 @@ mod tests {
             "{expect:?}"
         );
         assert!(differs(&expect, wrong).is_some(), "{expect:?}");
+    }
+
+    #[test]
+    fn only_the_items_that_count_are_looked_at() {
+        let items = |status: &str| json!({"items": [{"id": 1, "status": "joined"}, {"id": 2, "status": status}]});
+        let (right, wrong) = (items("not_participating"), items("invited"));
+        let among = json!({"at": "/status", "one-of": ["joined", "invited"]});
+        check(
+            &json!({"at": "/items", "at-most": 1, "among": among}),
+            &right,
+            &wrong,
+        );
+        check(
+            &json!({"at": "/items/*/id", "excludes": 2, "among": among}),
+            &right,
+            &wrong,
+        );
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Hook {
     pub effects: &'static [Effect],
     /// True when anything may be different afterwards.
     pub opens_all: bool,
+    /// What its result must have.
+    pub result: &'static [&'static str],
 }
 
 /// What a hook does to things of one kind; where it names none, it may be any of them.
@@ -49,6 +51,7 @@ const fn hook(
         open: false,
         effects,
         opens_all: false,
+        result: &[],
     }
 }
 
@@ -87,13 +90,20 @@ const fn named(
     }
 }
 
+const fn bringing(result: &'static [&'static str], hook: Hook) -> Hook {
+    Hook { result, ..hook }
+}
+
 /// All hooks, in the order of `specs/README.md`.
 pub const HOOKS: &[Hook] = &[
-    hook(
-        "create_flow",
-        &[],
-        &["friendly_name"],
-        &[by_key(Does::Makes, "flow/flow", "flow_sid")],
+    bringing(
+        &["flow_sid"],
+        hook(
+            "create_flow",
+            &[],
+            &["friendly_name"],
+            &[by_key(Does::Makes, "flow/flow", "flow_sid")],
+        ),
     ),
     hook(
         "publish_flow",
@@ -110,15 +120,18 @@ pub const HOOKS: &[Hook] = &[
             any(Does::Changes, "flow/step"),
         ],
     ),
-    hook(
-        "advance_step",
-        &["flow_sid", "execution_sid"],
-        &[],
-        &[
-            by_key(Does::Changes, "flow/execution", "execution_sid"),
-            any(Does::Changes, "flow/step"),
-            by_key(Does::FindsOrMakes, "flow/step", "step_sid"),
-        ],
+    bringing(
+        &["step_sid"],
+        hook(
+            "advance_step",
+            &["flow_sid", "execution_sid"],
+            &[],
+            &[
+                by_key(Does::Changes, "flow/execution", "execution_sid"),
+                any(Does::Changes, "flow/step"),
+                by_key(Does::FindsOrMakes, "flow/step", "step_sid"),
+            ],
+        ),
     ),
     Hook {
         open: true,
@@ -129,14 +142,17 @@ pub const HOOKS: &[Hook] = &[
             &[by_key(Does::Changes, "chat/service", "service_sid")],
         )
     },
-    hook(
-        "register_binding",
-        &["service_sid", "identity", "binding_type", "endpoint"],
-        &["device", "message_types", "credential_sid"],
-        &[
-            any(Does::FindsOrMakes, "chat/binding"),
-            any(Does::FindsOrMakes, "chat/user"),
-        ],
+    bringing(
+        &["binding_sid"],
+        hook(
+            "register_binding",
+            &["service_sid", "identity", "binding_type", "endpoint"],
+            &["device", "message_types", "credential_sid"],
+            &[
+                any(Does::FindsOrMakes, "chat/binding"),
+                any(Does::FindsOrMakes, "chat/user"),
+            ],
+        ),
     ),
     hook(
         "set_online",
@@ -192,11 +208,14 @@ pub const HOOKS: &[Hook] = &[
         &["qr", "token"],
         &[],
     ),
-    hook(
-        "scan_registration",
-        &["qr"],
-        &["cellphone", "country_code"],
-        &[any(Does::FindsOrMakes, "auth/user-status")],
+    bringing(
+        &["registered"],
+        hook(
+            "scan_registration",
+            &["qr"],
+            &["cellphone", "country_code"],
+            &[any(Does::FindsOrMakes, "auth/user-status")],
+        ),
     ),
     hook(
         "install_app",
@@ -205,13 +224,19 @@ pub const HOOKS: &[Hook] = &[
         &[any(Does::Changes, "auth/user-status")],
     ),
     hook("set_callback", &["kind", "url"], &[], &[]),
-    hook(
-        "send_bulk_message",
-        &["channel", "to"],
-        &["tags", "scheduled", "outcome"],
-        &[],
+    bringing(
+        &["operation_id"],
+        hook(
+            "send_bulk_message",
+            &["channel", "to"],
+            &["tags", "scheduled", "outcome"],
+            &[],
+        ),
     ),
-    hook("collect_events", &[], &["operation_id"], &[]),
+    bringing(
+        &["events"],
+        hook("collect_events", &[], &["operation_id"], &[]),
+    ),
     hook("advance_clock", &["seconds"], &[], &[]),
     hook("lease", &["owner", "seconds"], &[], &[]),
     Hook {

@@ -108,6 +108,9 @@ pub struct Step {
     pub accepted: Option<String>,
     /// The rule that is broken when the call is accepted.
     pub rejected: Option<String>,
+    /// For `rejected`: an accepted answer is as good as a refusal where it shows the thing that exists
+    /// already.
+    pub unless: Option<Existing>,
     /// Neither acceptance nor refusal is expected; the answer is only observed. When it is refused,
     /// its own `expect` and later steps that need its capture are skipped and judge nothing.
     #[serde(default)]
@@ -138,6 +141,26 @@ pub struct Step {
     pub within: Option<String>,
     /// For `await`: how long to listen on for further, unwelcome ones, default none.
     pub quiet: Option<String>,
+}
+
+/// Which items of a list count.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Among {
+    /// JSON Pointer into an item.
+    pub at: String,
+    /// The values there.
+    pub one_of: Vec<Value>,
+}
+
+/// What tells the thing that exists already.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Existing {
+    /// JSON Pointer into the answer.
+    pub at: String,
+    /// The value there.
+    pub equals: Value,
 }
 
 /// Which credentials a call carries.
@@ -195,6 +218,8 @@ pub struct Expect {
     pub unlike: Option<String>,
     /// An instant not before this one.
     pub not_before: Option<String>,
+    /// Only those items of the list count whose value there is one of these.
+    pub among: Option<Among>,
     /// Where nothing is at `at`, nothing is judged.
     #[serde(default)]
     pub or_absent: bool,

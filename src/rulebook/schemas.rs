@@ -94,7 +94,8 @@ const EXTENSIONS: [&str; 15] = [
 /// Definitions that all services share.
 const COMMON: &str = "common.yaml";
 /// Formats that are asserted.
-pub(crate) const FORMATS: [&str; 5] = ["date-time", "date", "uri", "uuid", "email"];
+pub(crate) const FORMATS: [&str; 6] =
+    ["date-time", "date", "uri", "uri-reference", "uuid", "email"];
 
 /// Where in a representation a schema stands.
 #[derive(Clone, Debug, Default)]

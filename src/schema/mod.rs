@@ -182,14 +182,15 @@ pub fn compile(schema: &Value) -> Result<Validator, String> {
         .map_err(|error| error.to_string())
 }
 
-/// ISO 8601 date and time with an offset: `2026-01-01T00:00:00Z`, fractions and `+0000` included.
+/// ISO 8601 date and time with an offset, in any form that names one instant: `2026-01-01T00:00:00Z`,
+/// `20260101T0000+00`, with a fraction or without seconds.
 pub fn is_date_time(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let shape = bytes.len() >= 20
-        && matches!(bytes[10], b'T' | b't')
-        && bytes[..10].iter().all(|b| b.is_ascii_digit() || *b == b'-')
-        && bytes[11..].iter().all(|b| {
-            b.is_ascii_digit() || matches!(b, b':' | b'.' | b',' | b'+' | b'-' | b'Z' | b'z')
-        });
-    shape && text.parse::<jiff::Timestamp>().is_ok()
+    let Some((date, time)) = text.split_once(['T', 't']) else {
+        return false;
+    };
+    let is_date = date.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    let is_time = time
+        .bytes()
+        .all(|b| b.is_ascii_digit() || matches!(b, b':' | b'.' | b',' | b'+' | b'-' | b'Z' | b'z'));
+    is_date && is_time && text.parse::<jiff::Timestamp>().is_ok()
 }

@@ -88,7 +88,11 @@ fn a_clean_target_conforms_and_everything_was_judged() {
     let folder = tempfile::tempdir().expect("there is room");
     let served = Served::start(folder.path(), &[]);
     // Waits are real here, and overlap.
-    let (code, out, record) = judge(&served, folder.path(), &["--jobs", "32"]);
+    let (code, out, record) = judge(
+        &served,
+        folder.path(),
+        &["--jobs", "32", "--require-complete"],
+    );
     assert_eq!(code, 0, "{out}");
     assert!(record.complete && record.findings.is_empty(), "{out}");
     let counts = &record.summary.rules;

@@ -159,3 +159,26 @@ fn four_parts_at_once_are_one_run() {
     };
     assert_eq!(verdicts(&merged), verdicts(&whole));
 }
+
+#[test]
+fn an_error_answer_brings_one_finding_of_its_operation() {
+    for status in ["401 No", "403 No", "500 Oh", "502 Oh"] {
+        let body = r#"{"flows": [], "success": false}"#;
+        let answer = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let target = Target::answering(move |_| vec![Act::Send(answer.clone().into()), Act::Keep]);
+        let folder = tempfile::tempdir().expect("there is room");
+        let flow = format!("flow={}/flow", target.origin());
+        let filter = "flow/read-flows/happy";
+        let report = "json=run.json";
+        let arguments = [
+            "run", "--target", &flow, "--filter", filter, "--report", report,
+        ];
+        let (_, out, err) = run(folder.path(), &arguments);
+        let findings = record(folder.path(), "run.json").findings;
+        let rules: Vec<&str> = findings.iter().map(|f| f.rule.as_str()).collect();
+        assert_eq!(rules, ["flow/read-flows"], "{status}: {out}{err}");
+    }
+}

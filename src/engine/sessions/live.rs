@@ -5,6 +5,7 @@
 
 use super::hooks;
 use super::limited::{Next, Schedule};
+use super::persons::{Person, Persons};
 use super::slots::{Slot, Slots};
 use crate::clock::{self, Timestamp};
 use crate::engine::session::{Callbacks, HookFault, SendFault, Session};
@@ -62,6 +63,8 @@ pub struct Live {
     limits_told: Once,
     schedule: Schedule,
     slots: Slots,
+    /// Who can be brought into a flow; nothing where nobody is configured.
+    persons: Option<Persons>,
     /// How far the target's clock is ahead of ours, by what `advance_clock` answers.
     ahead_ms: AtomicI64,
     time_asked: Once,
@@ -118,6 +121,11 @@ impl Live {
                 BaseUrl::parse(url).map_err(|e| format!("callbacks.public_url {url}: {e}"))?;
             listening.public_url = Some(base);
         }
+        let persons = settings
+            .targets
+            .get("flow")
+            .map(|flow| flow.persons.clone());
+        let persons = persons.filter(|p| !p.is_empty()).map(Persons::new);
         let listener =
             Listener::start(&listening).map_err(|e| format!("failed to receive callbacks: {e}"))?;
         Ok(Self {
@@ -131,6 +139,7 @@ impl Live {
             limits_told: Once::new(),
             schedule: Schedule::new(),
             slots: Slots::new(manner.jobs),
+            persons,
             ahead_ms: AtomicI64::new(0),
             time_asked: Once::new(),
             began: OnceLock::new(),
@@ -156,13 +165,17 @@ impl Live {
         })
     }
 
-    /// Whether it walks a list that other stories of the run add to.
-    fn walks_a_shared_list(&self, planned: &Planned<'_>) -> bool {
-        // With the hook each story has a flow of its own, and what is listed under it.
+    /// With the hook each story has a flow of its own, and what is listed under it.
+    fn has_own_flow(&self) -> bool {
         let flow = self.settings.targets.get("flow");
-        let has_own_flow = self.settings.hooks.contains_key("create_flow")
-            && flow.is_none_or(|flow| !flow.values.contains_key("flow_sid"));
-        planned.walks_a_shared_list(has_own_flow)
+        self.settings.hooks.contains_key("create_flow")
+            && flow.is_none_or(|flow| !flow.values.contains_key("flow_sid"))
+    }
+
+    /// Whether it brings somebody into a flow that other stories use too.
+    fn enters_a_shared_flow(&self, planned: &Planned<'_>) -> bool {
+        let reads = |value: &Value| value.as_str() == Some("${target.flow.to}");
+        !self.has_own_flow() && planned.any_step(&|step| step.with.values().any(reads))
     }
 
     /// Asks how far the target's clock is ahead; nothing where it does not say.
@@ -227,6 +240,9 @@ fn ahead_of(answer: &Value) -> Option<i64> {
 
 impl Sessions for Live {
     fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String> {
+        let person = self.persons.as_ref();
+        let person = person.filter(|_| self.enters_a_shared_flow(planned));
+        let person = person.map(Persons::take);
         let slot = self.slots.take();
         self.time_asked.call_once(|| {
             if let Some(ahead_ms) = self.ask_the_time() {
@@ -252,6 +268,7 @@ impl Sessions for Live {
             slot: RefCell::new(Some(slot)),
             opened: clock::monotonic(),
             address_set: Cell::new(false),
+            person,
             lease,
         }))
     }
@@ -267,7 +284,13 @@ impl Sessions for Live {
     fn plays_alone(&self, planned: &Planned<'_>) -> bool {
         self.moves_the_clock(planned)
             || self.changes_what_all_share(planned)
-            || self.walks_a_shared_list(planned)
+            || planned.walks_a_shared_list(self.has_own_flow())
+    }
+
+    fn at_most(&self, planned: &Planned<'_>) -> Option<usize> {
+        let flow = self.settings.targets.get("flow")?;
+        let is_few = !flow.persons.is_empty() && self.enters_a_shared_flow(planned);
+        is_few.then_some(flow.persons.len())
     }
 
     fn clock_seconds(&self) -> Option<f64> {
@@ -308,6 +331,7 @@ struct LiveSession<'a> {
     opened: Instant,
     /// Callbacks of a whole application were led here.
     address_set: Cell<bool>,
+    person: Option<Person<'a>>,
     lease: Option<Lease<'a>>,
 }
 
@@ -441,6 +465,10 @@ impl Session for LiveSession<'_> {
 
     fn seconds_since(&self, _began: Timestamp) -> f64 {
         self.opened.elapsed().as_secs_f64()
+    }
+
+    fn person(&self) -> Option<String> {
+        self.person.as_ref().map(|person| person.number.clone())
     }
 
     /// Another run may have moved the target's clock under this story's feet.

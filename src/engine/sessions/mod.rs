@@ -5,6 +5,7 @@ mod hooks;
 mod limited;
 mod live;
 mod offline;
+mod persons;
 mod slots;
 
 pub use hooks::hooks_of_reference;
