@@ -118,6 +118,17 @@ pub fn excerpt(text: &str, bytes_max: usize) -> Cow<'_, str> {
     ))
 }
 
+/// The first bytes of what came over a wire, in ASCII; [`CUT`] says that there were more.
+pub fn wire(bytes: &[u8], bytes_max: usize) -> String {
+    let shown = &bytes[..bytes.len().min(bytes_max)];
+    let cut = if shown.len() < bytes.len() {
+        CUT.to_string()
+    } else {
+        String::new()
+    };
+    format!("{}{cut}", shown.escape_ascii())
+}
+
 /// Puts `prefix` before every line, so that text of others never starts one.
 pub fn indent(text: &str, prefix: &str) -> String {
     let mut out = String::with_capacity(text.len() + prefix.len());

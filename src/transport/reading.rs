@@ -8,6 +8,7 @@ use super::connection::{Exchange, More};
 use super::fault::{Cause, Fault, Size};
 use super::room::Share;
 use crate::http::{Headers, Response};
+use crate::text;
 use std::fmt;
 use std::mem::MaybeUninit;
 
@@ -212,16 +213,16 @@ fn not_http(bytes: &[u8]) -> Fault {
     };
     let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
     let hex: Vec<String> = shown.iter().map(|b| format!("{b:02x}")).collect();
-    let detail = format!("{hint}; it begins with {}", hex.join(" "));
+    let cut = if shown.len() < bytes.len() { "…" } else { "" };
+    let detail = format!("{hint}; it begins with {}{cut}", hex.join(" "));
     Fault::new(Cause::NotHttp, detail)
 }
 
 fn malformed(bytes: &[u8]) -> Fault {
     let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
-    let shown = &line[..line.len().min(120)];
     let detail = format!(
         "the head is not HTTP/1.1; it begins with \"{}\"",
-        shown.escape_ascii()
+        text::wire(line, 120)
     );
     Fault::new(Cause::MalformedHead, detail)
 }
@@ -454,7 +455,7 @@ impl<'e, 'c> Body<'e, 'c> {
             let name = line.split(|b| *b == b':').next().unwrap_or_default();
             let is_field = name.len() < line.len() && !name.is_empty();
             if !is_field || !name.iter().all(u8::is_ascii_graphic) {
-                let shown = line[..line.len().min(60)].escape_ascii().to_string();
+                let shown = text::wire(&line, 60);
                 return Err(self.framing_fault(format!("\"{shown}\" as a trailer")));
             }
         }
@@ -657,10 +658,7 @@ fn values<'h>(headers: &'h Headers, name: &'static str) -> impl Iterator<Item = 
 fn chunk_size(line: &[u8]) -> Result<u64, String> {
     let digits = line.split(|b| *b == b';').next().unwrap_or_default();
     let digits = digits.trim_ascii_end();
-    let wrong = || {
-        let shown = line[..line.len().min(60)].escape_ascii();
-        format!("\"{shown}\" as the size of a chunk")
-    };
+    let wrong = || format!("\"{}\" as the size of a chunk", text::wire(line, 60));
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
         return Err(wrong());
     }

@@ -1,0 +1,291 @@
+//! The redactor: every secret it was given goes, in whatever encoding it is echoed.
+//!
+//! Secrets are searched for in the text and in views of it whose encodings are undone, step by
+//! step; what a find stands for in the text is replaced. The views of a text may come to
+//! [`WORK_MAX`] times its size: a text that is built to need more goes as a whole. A text without
+//! anything that could be an encoding is scanned once.
+
+use super::names::{self, Names};
+use super::patterns::{Pattern, patterns};
+use super::view::{Joining, View};
+use crate::http::Headers;
+use crate::text::CUT;
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+
+/// Stands in place of what was taken out.
+pub const REDACTED: &str = "[redacted]";
+
+/// Shorter secrets are not searched for: they would tear holes into unrelated text.
+pub const SECRET_BYTES_MIN: usize = 4;
+
+/// How many encodings one around the other are undone: three, in an excerpt that quotes a body
+/// that is itself JSON in a string.
+const LAYERS_MAX: usize = 7;
+/// How often base64 is undone within base64.
+const BASE64_MAX: usize = 3;
+/// The fewest readable bytes in decoded base64 that are looked into further.
+const STRETCH_MIN: usize = 8;
+/// The views of a text together, by its size.
+const WORK_MAX: usize = 96;
+/// What the views of a small text may come to all the same, in bytes.
+const WORK_FREE: usize = 1 << 20;
+
+/// Takes secrets out of text; made once per run, shared by every output.
+pub struct Redactor {
+    secrets: AhoCorasick,
+    /// What `secrets` searches for, in its order.
+    patterns: Vec<Pattern>,
+    /// How the patterns begin, to find halves of them in front of a cut.
+    beginnings: AhoCorasick,
+    /// The fewest bytes of base64 that may hold a secret.
+    base64_min: usize,
+    names: Names,
+}
+
+impl fmt::Debug for Redactor {
+    /// Says how much it knows, never what.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redactor")
+            .field("patterns", &self.patterns.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Redactor {
+    /// Knows no secret, and still what stands under telling names.
+    fn default() -> Self {
+        Self::new::<&str>([])
+    }
+}
+
+impl Redactor {
+    /// A redactor for these secrets; those under [`SECRET_BYTES_MIN`] are left out.
+    pub fn new<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
+        let mut all = BTreeSet::new();
+        let mut shortest = usize::MAX;
+        for secret in secrets {
+            let secret = secret.as_ref();
+            if secret.len() >= SECRET_BYTES_MIN {
+                shortest = shortest.min(secret.len());
+                patterns(secret, &mut all);
+            }
+        }
+        let all: Vec<Pattern> = all.into_iter().collect();
+        let beginnings = all.iter().map(|p| &p.bytes[..SECRET_BYTES_MIN]);
+        Self {
+            secrets: searcher(all.iter().map(|p| &p.bytes[..]), MatchKind::LeftmostLongest),
+            beginnings: searcher(beginnings, MatchKind::Standard),
+            base64_min: shortest.saturating_mul(4) / 3,
+            patterns: all,
+            names: Names::default(),
+        }
+    }
+
+    /// The text without secrets; borrowed where there was none.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let text = self.without_secrets(text);
+        let named = replaced(&text, &self.names.values(&text));
+        match named {
+            None => text,
+            Some(text) => Cow::Owned(text),
+        }
+    }
+
+    /// Redacts a text where it stands.
+    pub fn redact_in_place(&self, text: &mut String) {
+        if let Cow::Owned(redacted) = self.redact(text) {
+            *text = redacted;
+        }
+    }
+
+    /// Redacts fields: whole values under telling names, secrets anywhere else.
+    #[must_use]
+    pub fn redact_headers(&self, headers: &Headers) -> Headers {
+        headers
+            .iter()
+            .map(|(name, value)| {
+                let value = if names::is_secret_header(name) {
+                    REDACTED.to_owned()
+                } else {
+                    self.redact(value).into_owned()
+                };
+                (self.redact(name).into_owned(), value)
+            })
+            .collect()
+    }
+
+    fn without_secrets<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.patterns.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut search = Search {
+            redactor: self,
+            found: Vec::new(),
+            left: WORK_FREE + text.len().saturating_mul(WORK_MAX),
+        };
+        let joinings = [Joining::Lines, Joining::Forms, Joining::Chunks];
+        let whole = View::of(text);
+        if search
+            .all(&whole, &joinings, LAYERS_MAX, BASE64_MAX)
+            .is_err()
+        {
+            return Cow::Owned(REDACTED.to_owned());
+        }
+        let found = merged(text, search.found);
+        replaced(text, &found).map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+}
+
+/// The views of a text are too many to be looked through.
+struct TooMuch;
+
+/// One text's search.
+struct Search<'a> {
+    redactor: &'a Redactor,
+    /// What is to go, as it was found.
+    found: Vec<Range<usize>>,
+    /// How many bytes of views may still be made.
+    left: usize,
+}
+
+impl Search<'_> {
+    /// Searches a view, and the view as it would read unbroken.
+    fn all(
+        &mut self,
+        view: &View<'_>,
+        joinings: &[Joining],
+        layers: usize,
+        base64: usize,
+    ) -> Result<(), TooMuch> {
+        self.layers(view, Joining::No, layers, base64)?;
+        // Breaks that are escaped come to light further in.
+        let may_be_broken = |b: &u8| matches!(b, b'\n' | b'\r' | b'\\' | b'%' | b'&' | b'=');
+        if view.bytes().iter().any(may_be_broken) {
+            let is_form = [b'%', b'+'].iter().all(|b| view.bytes().contains(b));
+            let joinings = joinings.iter().copied();
+            for joining in joinings.filter(|j| *j != Joining::Forms || is_form) {
+                let joined = view.joined(joining);
+                self.layers(joined.as_ref().unwrap_or(view), joining, layers, base64)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Searches a view, and what comes to light by undoing one encoding after the other.
+    fn layers(
+        &mut self,
+        view: &View<'_>,
+        joining: Joining,
+        layers: usize,
+        base64: usize,
+    ) -> Result<(), TooMuch> {
+        self.look(view)?;
+        if layers == 0 {
+            return Ok(());
+        }
+        if base64 > 0 {
+            self.base64(view, layers - 1, base64 - 1)?;
+        }
+        if let Some(unescaped) = view.unescaped() {
+            let joined = unescaped.joined(joining);
+            self.layers(&joined.unwrap_or(unescaped), joining, layers - 1, base64)?;
+        }
+        Ok(())
+    }
+
+    fn base64(&mut self, view: &View<'_>, layers: usize, base64: usize) -> Result<(), TooMuch> {
+        for run in view.base64_runs(self.redactor.base64_min) {
+            for skipped in 0..4_usize.min(run.len()) {
+                let decoded = view.base64(&run, skipped);
+                self.look(&decoded)?;
+                if view.is_cut(run.end) {
+                    self.half(&decoded, decoded.bytes().len());
+                }
+                for stretch in decoded.readable(self.redactor.base64_min.min(STRETCH_MIN)) {
+                    let joinings = [Joining::Lines, Joining::Forms];
+                    self.all(&stretch, &joinings, layers, base64)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Searches one view as it is.
+    fn look(&mut self, view: &View<'_>) -> Result<(), TooMuch> {
+        let bytes = view.bytes();
+        self.left = self.left.checked_sub(bytes.len()).ok_or(TooMuch)?;
+        for found in self.redactor.secrets.find_iter(bytes) {
+            let pattern = &self.redactor.patterns[found.pattern().as_usize()];
+            let from = found.start().saturating_sub(usize::from(pattern.before));
+            let to = (found.end() + usize::from(pattern.after)).min(bytes.len());
+            self.found.push(view.origin(from..to));
+        }
+        let cut = CUT.to_string();
+        for at in memchr::memmem::find_iter(bytes, cut.as_bytes()) {
+            self.half(view, at);
+        }
+        Ok(())
+    }
+
+    /// An excerpt may end within a secret; what stands of it in front of the cut goes as well.
+    fn half(&mut self, view: &View<'_>, cut: usize) {
+        let longest = self.redactor.patterns.iter().map(|p| p.bytes.len()).max();
+        for end in [cut, view.untorn(cut)] {
+            let from = end.saturating_sub(longest.unwrap_or_default());
+            let window = &view.bytes()[from..end];
+            let first = self
+                .redactor
+                .beginnings
+                .find_overlapping_iter(window)
+                .find(|found| {
+                    let pattern = &self.redactor.patterns[found.pattern().as_usize()];
+                    pattern.bytes.starts_with(&window[found.start()..])
+                });
+            if let Some(found) = first {
+                self.found.push(view.origin(from + found.start()..cut));
+            }
+        }
+    }
+}
+
+fn searcher<P: AsRef<[u8]>>(patterns: impl IntoIterator<Item = P>, kind: MatchKind) -> AhoCorasick {
+    AhoCorasickBuilder::new()
+        .match_kind(kind)
+        .build(patterns)
+        .expect("a few hundred short patterns fit the automaton")
+}
+
+/// Ranges in order, whole characters each; those that overlap are one.
+fn merged(text: &str, mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_by_key(|range| (range.start, range.end));
+    let mut merged: Vec<Range<usize>> = Vec::new();
+    for mut range in ranges {
+        while !text.is_char_boundary(range.start) {
+            range.start -= 1;
+        }
+        while !text.is_char_boundary(range.end) {
+            range.end += 1;
+        }
+        match merged.last_mut() {
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+/// The text with each range replaced; nothing where there is none.
+fn replaced(text: &str, ranges: &[Range<usize>]) -> Option<String> {
+    let mut out = String::new();
+    let mut done = 0;
+    for range in ranges {
+        out.push_str(&text[done..range.start]);
+        out.push_str(REDACTED);
+        done = range.end;
+    }
+    (!ranges.is_empty()).then(|| out + &text[done..])
+}

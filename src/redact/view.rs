@@ -1,0 +1,415 @@
+//! A text with its encodings undone, one step at a time, and where each byte of it came from.
+//!
+//! Undoes percent encoding, HTML entities, JSON's and Rust's escapes, the segments of a JSON
+//! Pointer, quoted-printable, base64 and base64url, line breaks and the frames of chunks. Nothing
+//! here is strict: what looks like an escape is one. Decides nothing.
+
+use crate::text::CUT;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The longest that an HTML entity is, `&` and `;` included.
+const ENTITY_BYTES_MAX: usize = 34;
+/// The longest size of a chunk, in digits.
+const CHUNK_DIGITS_MAX: usize = 8;
+
+/// The fewest characters of base64 in front of a cut that tell of a secret.
+const CUT_RUN_MIN: usize = 6;
+
+/// Bytes, and for each of them what it stands for in the original text.
+#[derive(Clone, Debug)]
+pub(super) struct View<'a> {
+    bytes: Cow<'a, [u8]>,
+    /// Nothing where the bytes are the original text.
+    places: Option<Vec<Place>>,
+}
+
+/// Which bytes of the original text one byte stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    from: usize,
+    to: usize,
+}
+
+/// What is left out where a text was broken up on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Joining {
+    /// Nothing.
+    No,
+    /// Line breaks, and blanks that begin the next line.
+    Lines,
+    /// The same in a form, where blanks are plus signs.
+    Forms,
+    /// Line breaks, and lines between them that hold the size of a chunk.
+    Chunks,
+}
+
+impl<'a> View<'a> {
+    /// The original text.
+    pub(super) fn of(text: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
+        Self {
+            bytes: Cow::Borrowed(text.as_ref()),
+            places: None,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What a range of the bytes stands for in the original text; it is not empty.
+    pub(super) fn origin(&self, range: Range<usize>) -> Range<usize> {
+        match &self.places {
+            None => range,
+            Some(places) => places[range.start].from..places[range.end - 1].to,
+        }
+    }
+
+    /// True where a range of the bytes stands unbroken and as it is in the original text.
+    fn is_verbatim(&self, range: &Range<usize>) -> bool {
+        let origin = self.origin(range.clone());
+        origin.len() == range.len()
+    }
+
+    /// The view with one level of escapes undone; nothing where there is none.
+    pub(super) fn unescaped(&self) -> Option<View<'static>> {
+        self.changed(|bytes, at| {
+            let (length, decoded) = match bytes[at] {
+                b'%' => percent(&bytes[at..]),
+                b'&' => entity(&bytes[at..]),
+                b'\\' => backslash(&bytes[at..]),
+                b'=' => quoted_printable(&bytes[at..]),
+                b'~' => pointer(&bytes[at..]),
+                _ => None,
+            }?;
+            Some((length, decoded))
+        })
+    }
+
+    /// The view without what broke it up; nothing where nothing did.
+    pub(super) fn joined(&self, joining: Joining) -> Option<View<'static>> {
+        if joining == Joining::No {
+            return None;
+        }
+        self.changed(|bytes, at| {
+            // Quoted-printable ends a broken line with an equals sign.
+            let soft = usize::from(bytes[at] == b'=');
+            let length = soft + line_break(&bytes[at + soft..])?;
+            let frame = (joining == Joining::Chunks)
+                .then(|| chunk_frame(&bytes[at + length..]))
+                .flatten();
+            let more = frame.unwrap_or_else(|| {
+                let is_blank = |b: &&u8| match b {
+                    b' ' | b'\t' => true,
+                    b'+' => joining == Joining::Forms,
+                    _ => false,
+                };
+                bytes[at + length..].iter().take_while(is_blank).count()
+            });
+            Some((length + more, Decoded::default()))
+        })
+    }
+
+    fn changed(
+        &self,
+        decode: impl Fn(&[u8], usize) -> Option<(usize, Decoded)>,
+    ) -> Option<View<'static>> {
+        let bytes = self.bytes();
+        let first = (0..bytes.len()).find(|&at| decode(bytes, at).is_some())?;
+        let mut changed = Vec::with_capacity(bytes.len());
+        let mut places = Vec::with_capacity(bytes.len());
+        let mut at = 0;
+        while at < bytes.len() {
+            let found = (at >= first).then(|| decode(bytes, at)).flatten();
+            let (length, decoded) = found.unwrap_or((1, Decoded::byte(bytes[at])));
+            let origin = self.origin(at..at + length);
+            for byte in decoded.as_bytes() {
+                changed.push(*byte);
+                places.push(Place {
+                    from: origin.start,
+                    to: origin.end,
+                });
+            }
+            at += length;
+        }
+        Some(View {
+            bytes: Cow::Owned(changed),
+            places: Some(places),
+        })
+    }
+
+    /// The runs of characters that base64 is written in, of at least that many (fewer where they
+    /// are cut), which the view does not share with the original text; of the original text all.
+    pub(super) fn base64_runs(&self, least: usize) -> Vec<Range<usize>> {
+        let bytes = self.bytes();
+        let mut runs = Vec::new();
+        let mut from = 0;
+        for at in 0..=bytes.len() {
+            if bytes.get(at).is_some_and(|b| sextet(*b).is_some()) {
+                continue;
+            }
+            let run = from..at;
+            let least = if self.is_cut(at) { CUT_RUN_MIN } else { least };
+            if run.len() >= least && (self.places.is_none() || !self.is_verbatim(&run)) {
+                runs.push(run);
+            }
+            from = at + 1;
+        }
+        runs
+    }
+
+    /// True where an excerpt was cut.
+    pub(super) fn is_cut(&self, at: usize) -> bool {
+        self.bytes()[at..].starts_with(CUT.encode_utf8(&mut [0; 4]).as_bytes())
+    }
+
+    /// What a run of base64 says if it begins `skipped` characters after the run does.
+    pub(super) fn base64(&self, run: &Range<usize>, skipped: usize) -> View<'static> {
+        let digits = &self.bytes()[run.start + skipped..run.end];
+        let length = digits.len() * 6 / 8;
+        let mut bytes = Vec::with_capacity(length);
+        let mut places = Vec::with_capacity(length);
+        let (mut bits, mut held) = (0_u32, 0);
+        for digit in digits {
+            bits = bits << 6 | u32::from(sextet(*digit).unwrap_or_default());
+            held += 6;
+            if held >= 8 {
+                held -= 8;
+                bytes.push((bits >> held & 0xff) as u8);
+            }
+        }
+        for at in 0..bytes.len() {
+            let first = run.start + skipped + at * 8 / 6;
+            let last = run.start + skipped + (at * 8 + 7) / 6;
+            let origin = self.origin(first..last + 1);
+            places.push(Place {
+                from: origin.start,
+                to: origin.end,
+            });
+        }
+        View {
+            bytes: Cow::Owned(bytes),
+            places: Some(places),
+        }
+    }
+
+    /// The stretches that people can read, of at least that many bytes.
+    pub(super) fn readable(&self, least: usize) -> Vec<View<'static>> {
+        let Some(places) = &self.places else {
+            return Vec::new();
+        };
+        let is_readable = |b: &u8| *b >= 0x80 || matches!(b, b' '..=b'~' | b'\n' | b'\r' | b'\t');
+        let bytes = self.bytes();
+        let mut stretches = Vec::new();
+        let mut from = 0;
+        for at in 0..=bytes.len() {
+            if bytes.get(at).is_some_and(is_readable) {
+                continue;
+            }
+            if at - from >= least {
+                stretches.push(View {
+                    bytes: Cow::Owned(bytes[from..at].to_vec()),
+                    places: Some(places[from..at].to_vec()),
+                });
+            }
+            from = at + 1;
+        }
+        stretches
+    }
+
+    /// How long the bytes are without an escape that was torn off at their end.
+    pub(super) fn untorn(&self, end: usize) -> usize {
+        let bytes = &self.bytes()[..end];
+        let tail = bytes.len().saturating_sub(ENTITY_BYTES_MAX);
+        let escape = bytes[tail..]
+            .iter()
+            .rposition(|b| matches!(b, b'%' | b'&' | b'\\' | b'=' | b'~'));
+        let Some(at) = escape.map(|at| tail + at) else {
+            return end;
+        };
+        let rest = &bytes[at + 1..];
+        let is_torn = match bytes[at] {
+            b'&' => rest.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'#'),
+            b'\\' => rest.len() < 5 && rest.iter().all(u8::is_ascii_alphanumeric),
+            b'~' => rest.is_empty(),
+            _ => rest.len() < 2 && rest.iter().all(u8::is_ascii_hexdigit),
+        };
+        if is_torn { at } else { end }
+    }
+}
+
+/// What an escape stands for: nothing, or a character or two.
+#[derive(Clone, Copy, Debug, Default)]
+struct Decoded {
+    bytes: [u8; 8],
+    length: usize,
+}
+
+impl Decoded {
+    fn byte(byte: u8) -> Self {
+        let mut bytes = [0; 8];
+        bytes[0] = byte;
+        Self { bytes, length: 1 }
+    }
+
+    fn text(text: &str) -> Option<Self> {
+        let mut bytes = [0; 8];
+        bytes
+            .get_mut(..text.len())?
+            .copy_from_slice(text.as_bytes());
+        let length = text.len();
+        Some(Self { bytes, length })
+    }
+
+    fn code_point(number: u32) -> Option<Self> {
+        Self::text(char::from_u32(number)?.encode_utf8(&mut [0; 4]))
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+type Escape = Option<(usize, Decoded)>;
+
+/// That many hexadecimal digits as a number.
+fn hexadecimal(digits: Option<&[u8]>) -> Option<u32> {
+    let digits = digits?;
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit);
+    is_number.then_some(())?;
+    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+fn byte_of(digits: Option<&[u8]>) -> Option<Decoded> {
+    u8::try_from(hexadecimal(digits)?).ok().map(Decoded::byte)
+}
+
+/// `%41`, and the `%u0041` of old scripts.
+fn percent(text: &[u8]) -> Escape {
+    if text.get(1) == Some(&b'u') {
+        return Some((6, Decoded::code_point(hexadecimal(text.get(2..6))?)?));
+    }
+    Some((3, byte_of(text.get(1..3))?))
+}
+
+/// `=41`, and `=` at the end of a line.
+fn quoted_printable(text: &[u8]) -> Escape {
+    if let Some(length) = text.get(1..).and_then(line_break) {
+        return Some((1 + length, Decoded::default()));
+    }
+    Some((3, byte_of(text.get(1..3))?))
+}
+
+/// `~0`, `~1`.
+fn pointer(text: &[u8]) -> Escape {
+    match text.get(1)? {
+        b'0' => Some((2, Decoded::byte(b'~'))),
+        b'1' => Some((2, Decoded::byte(b'/'))),
+        _ => None,
+    }
+}
+
+/// `&amp;`, `&#65;`, `&#x41;`, and numbers whose semicolon is missing.
+fn entity(text: &[u8]) -> Escape {
+    let end = |is_part: fn(&u8) -> bool, from: usize| {
+        let rest = text[from.min(text.len())..].iter().take(ENTITY_BYTES_MAX);
+        from + rest.take_while(|b| is_part(b)).count()
+    };
+    let closed = |end: usize| end + usize::from(text.get(end) == Some(&b';'));
+    if text.get(1) != Some(&b'#') {
+        let end = end(u8::is_ascii_alphanumeric, 1);
+        let whole = std::str::from_utf8(text.get(..=end)?).ok()?;
+        let decoded = html_escape::decode_html_entities(whole);
+        let is_entity = whole.ends_with(';') && decoded != whole;
+        return is_entity.then(|| Some((end + 1, Decoded::text(&decoded)?)))?;
+    }
+    let (from, to, radix) = if matches!(text.get(2), Some(b'x' | b'X')) {
+        (3, end(u8::is_ascii_hexdigit, 3), 16)
+    } else {
+        (2, end(u8::is_ascii_digit, 2), 10)
+    };
+    // One that a cut or a broken line tore apart stands for something else.
+    let is_torn = matches!(text.get(to), Some(b'=' | b'\\' | b'\r' | b'\n'))
+        || text[to..].starts_with(CUT.encode_utf8(&mut [0; 4]).as_bytes());
+    if is_torn {
+        return None;
+    }
+    let digits = std::str::from_utf8(text.get(from..to)?).ok()?;
+    let number = u32::from_str_radix(digits, radix).ok()?;
+    Some((closed(to), Decoded::code_point(number)?))
+}
+
+/// `\n`, `\/`, `\"`, `\u0041`, `\ud83d\ude00`, `\u{41}`, `\x41`.
+fn backslash(text: &[u8]) -> Escape {
+    let simple = |byte: u8| Some((2, Decoded::byte(byte)));
+    match text.get(1)? {
+        b'n' => simple(b'\n'),
+        b'r' => simple(b'\r'),
+        b't' => simple(b'\t'),
+        b'b' => simple(8),
+        b'f' => simple(12),
+        b'0' => simple(0),
+        b'"' => simple(b'"'),
+        b'\'' => simple(b'\''),
+        b'\\' => simple(b'\\'),
+        b'/' => simple(b'/'),
+        b'x' => Some((4, byte_of(text.get(2..4))?)),
+        b'u' if text.get(2) == Some(&b'{') => {
+            let digits = text[3..].iter().take(7);
+            let to = 3 + digits.take_while(|b| b.is_ascii_hexdigit()).count();
+            let decoded = Decoded::code_point(hexadecimal(text.get(3..to))?)?;
+            (text.get(to) == Some(&b'}')).then_some((to + 1, decoded))
+        }
+        b'u' => {
+            let unit = hexadecimal(text.get(2..6))?;
+            let low = text.get(6..8) == Some(b"\\u");
+            let low = low.then(|| hexadecimal(text.get(8..12))).flatten();
+            match (unit, low) {
+                (0xd800..0xdc00, Some(low @ 0xdc00..0xe000)) => {
+                    let number = 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+                    Some((12, Decoded::code_point(number)?))
+                }
+                _ => Some((6, Decoded::code_point(unit)?)),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The length of a line break that begins here.
+fn line_break(text: &[u8]) -> Option<usize> {
+    match text {
+        [b'\r', b'\n', ..] => Some(2),
+        [b'\n' | b'\r', ..] => Some(1),
+        _ => None,
+    }
+}
+
+/// The length of a line that begins here and holds the size of a chunk, line break included.
+fn chunk_frame(text: &[u8]) -> Option<usize> {
+    let digits = text.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+    if digits == 0 || digits > CHUNK_DIGITS_MAX {
+        return None;
+    }
+    let extension = match text.get(digits) {
+        Some(b';') => text[digits..]
+            .iter()
+            .take_while(|b| !matches!(b, b'\r' | b'\n'))
+            .count(),
+        _ => 0,
+    };
+    let end = digits + extension;
+    Some(end + line_break(&text[end..])?)
+}
+
+/// The six bits that a character of base64 or base64url stands for.
+fn sextet(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    }
+}
