@@ -2,6 +2,8 @@
 //! second-factor authentication (D1), chat with media (D2) and flow (D3).
 
 pub mod clock;
+pub mod failpoint;
+pub mod files;
 pub mod http;
 pub mod ids;
 pub mod json;

@@ -5,14 +5,17 @@
 //! bounds neither bodies nor idle sockets; only clients of this machine are meant to talk to it.
 
 mod courier;
+mod gate;
 mod http_delivery;
 mod relay;
 mod world;
 
+pub use self::gate::TOKEN_HEADER;
 pub use self::http_delivery::HttpDelivery;
 pub use self::world::{Deliver, Outcome, REFERENCE, World, WorldClock};
 
 use self::courier::Courier;
+use self::gate::{Gate, is_control};
 use self::relay::Relay;
 use crate::clock::Timestamp;
 use crate::http::{Headers, Request, Response};
@@ -43,6 +46,8 @@ pub struct Settings {
     /// What links of every world start with, in place of the world's address: a client that knows
     /// the way by itself then sees nothing that differs from one port to the next.
     pub origin: Option<String>,
+    /// Lets callers into the control plane that reach it under another name than this machine's own.
+    pub control_token: Option<String>,
 }
 
 /// Why a server does not start.
@@ -152,6 +157,7 @@ pub fn world_seed(seed: u64, name: &str) -> u64 {
 /// The worlds of a server by name; the default one is nameless.
 struct Worlds {
     settings: Settings,
+    gate: Gate,
     origin: String,
     by_name: Mutex<BTreeMap<String, Arc<World>>>,
     courier: Courier,
@@ -164,8 +170,10 @@ impl Worlds {
     const WORLDS_MAX: usize = 4096;
 
     fn new(settings: Settings, origin: String) -> Self {
+        let token = settings.control_token.clone();
         Self {
             settings,
+            gate: Gate { token },
             origin,
             by_name: Mutex::default(),
             courier: Courier::default(),
@@ -192,6 +200,9 @@ impl Worlds {
             );
         }
         if target.is_empty() && request.method == "DELETE" {
+            if let Some(refusal) = self.gate.refuses(request) {
+                return refusal;
+            }
             return if self.forget(name) {
                 Response::empty(204)
             } else {
@@ -206,6 +217,10 @@ impl Worlds {
     }
 
     fn answer_in(&self, name: &str, request: &Request) -> Response {
+        let refused = is_control(&request.target).then(|| self.gate.refuses(request));
+        if let Some(refusal) = refused.flatten() {
+            return refusal;
+        }
         let Some(world) = self.world(name) else {
             return refusal(503, "too many worlds; drop one with DELETE /_world/NAME");
         };

@@ -161,7 +161,10 @@ impl Client {
         let deadline = clock::monotonic() + within;
         let target = self.target(base.origin());
         let mut resent = false;
-        if let Some(connection) = target.take_idle() {
+        // Whether a kept connection is still good shows only once a request was sent on it. What must
+        // not be sent twice goes on a fresh one, so that no verdict depends on when the target closes.
+        let kept = target.take_idle().filter(|_| is_repeatable(request));
+        if let Some(connection) = kept {
             match self.attempt(&target, connection, base, request, deadline, share) {
                 Err(fault) if may_resend(request, &fault) => resent = true,
                 outcome => return outcome,
@@ -325,9 +328,13 @@ impl Target {
     }
 }
 
-/// A request that changes nothing may be sent once more when its kept connection turned out to be
-/// dead: no byte of an answer came. Anything else may have been carried out.
-fn may_resend(request: &Request, fault: &Fault) -> bool {
+/// True for requests that change nothing, so that sending one twice does no harm.
+fn is_repeatable(request: &Request) -> bool {
     matches!(request.method.as_str(), "GET" | "HEAD")
-        && matches!(fault.cause, Cause::Reset | Cause::EmptyResponse)
+}
+
+/// Such a request may be sent once more when its kept connection turned out to be dead: no byte of an
+/// answer came. Anything else may have been carried out.
+fn may_resend(request: &Request, fault: &Fault) -> bool {
+    is_repeatable(request) && matches!(fault.cause, Cause::Reset | Cause::EmptyResponse)
 }

@@ -9,6 +9,7 @@ use super::origin::Origin;
 use super::room::Share;
 use super::tls;
 use crate::clock;
+use crate::failpoint::{self, Place};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -173,7 +174,9 @@ fn connect(address: SocketAddr, by: Instant, within: Duration) -> Result<TcpStre
     if left.is_zero() {
         return Err(late());
     }
-    let socket = TcpStream::connect_timeout(&address, left).map_err(|e| {
+    let connected =
+        failpoint::at(Place::Connect).and_then(|()| TcpStream::connect_timeout(&address, left));
+    let socket = connected.map_err(|e| {
         if matches!(e.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock) {
             return late();
         }

@@ -112,10 +112,10 @@ impl Front {
     /// Passes a request on, and its answer back.
     fn pass(&self, name: &str, mut request: Request) -> Answered {
         let base = &self.targets[name];
-        request.target = request.target.split_off(name.len() + 1);
-        if !request.target.starts_with('/') {
-            request.target.insert(0, '/');
-        }
+        let Some(target) = within_base(&request.target[name.len() + 1..]) else {
+            return bare(StatusCode::BAD_REQUEST);
+        };
+        request.target = target;
         request.headers = end_to_end(&request.headers);
         // A coding that the caller could read would keep the answer from being judged.
         request.headers.remove("Accept-Encoding");
@@ -124,6 +124,8 @@ impl Front {
         let answer = self.client.send(base, &request, within);
         let ended = clock::now();
         let answered = match &answer {
+            // Nobody asked for another protocol, and none is spoken here.
+            Ok(response) if response.status == 101 => bare(StatusCode::BAD_GATEWAY),
             Ok(response) => passed_back(response),
             Err(fault) => unanswered(fault),
         };
@@ -137,6 +139,44 @@ impl Front {
         });
         answered
     }
+}
+
+/// The target behind a base address, without `.` and `..`, encoded or not; nothing where it would
+/// lead out of it, or where servers differ in what they take for a segment's end.
+fn within_base(target: &str) -> Option<String> {
+    let (path, query) = match target.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (target, None),
+    };
+    let mut segments: Vec<&str> = Vec::new();
+    let mut ends_open = true;
+    for segment in path.split('/').skip(1) {
+        let decoded: Vec<u8> = percent_encoding::percent_decode_str(segment).collect();
+        ends_open = matches!(&decoded[..], b"" | b"." | b"..");
+        match &decoded[..] {
+            b"." => {}
+            b".." => drop(segments.pop()?),
+            decoded => {
+                let parts = || decoded.split(|b| matches!(b, b'/' | b'\\'));
+                let is_plain = parts().all(|part| !matches!(part, b"." | b".."));
+                if !is_plain || decoded.contains(&b'\\') || decoded.contains(&0) {
+                    return None;
+                }
+                segments.push(segment);
+            }
+        }
+    }
+    let mut within = segments
+        .iter()
+        .fold(String::new(), |path, one| path + "/" + one);
+    if within.is_empty() || (ends_open && !within.ends_with('/')) {
+        within.push('/');
+    }
+    if let Some(query) = query {
+        within.push('?');
+        within.push_str(query);
+    }
+    Some(within)
 }
 
 /// The fields that are meant for whoever stands at the other end.
@@ -218,6 +258,86 @@ mod tests {
             kept.iter().collect::<Vec<_>>(),
             [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")]
         );
+    }
+
+    #[test]
+    fn a_path_is_kept_within_its_base_address() {
+        for (target, expected) in [
+            ("", Some("/")),
+            ("/", Some("/")),
+            ("/v1/Flows?a=../b", Some("/v1/Flows?a=../b")),
+            ("/v1/./Flows/", Some("/v1/Flows/")),
+            ("/v1/x/../Flows", Some("/v1/Flows")),
+            ("/v1/x/%2e%2E/Flows", Some("/v1/Flows")),
+            ("/v1/x/..", Some("/v1/")),
+            ("/v1//Flows", Some("/v1//Flows")),
+            ("/a%2Fb", Some("/a%2Fb")),
+            ("?x=1", Some("/?x=1")),
+            ("/..", None),
+            ("/../chat/v1", None),
+            ("/v1/../../chat", None),
+            ("/%2e%2e/chat", None),
+            ("/..%2fchat", None),
+            ("/v1/x%2f..%2f..%2f..%2fchat", None),
+            ("/..%5cchat", None),
+            ("/x%00", None),
+        ] {
+            assert_eq!(within_base(target).as_deref(), expected, "{target}");
+        }
+    }
+
+    /// A target that answers one request with these bytes, or never.
+    fn answering(bytes: &'static [u8]) -> (BaseUrl, std::thread::JoinHandle<()>) {
+        use std::io::{Read as _, Write as _};
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = socket.local_addr().expect("an address");
+        let thread = std::thread::spawn(move || {
+            let (mut stream, _) = socket.accept().expect("a caller");
+            let mut head = [0; 1024];
+            let _ = stream.read(&mut head);
+            let _ = stream.write_all(bytes);
+            // Until the caller has had enough.
+            let _ = stream.read(&mut head);
+        });
+        let base = BaseUrl::parse(&format!("http://{address}/base")).expect("a base");
+        (base, thread)
+    }
+
+    #[test]
+    fn other_protocols_silence_and_ways_out_are_answered_here() {
+        let cases: [(&'static [u8], &str, u16); 3] = [
+            (
+                b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
+                "/flow/x",
+                502,
+            ),
+            (b"", "/flow/x", 502),
+            (
+                b"HTTP/1.1 204 No Content\r\n\r\n",
+                "/flow/x/%2e%2e/%2e%2e/y",
+                400,
+            ),
+        ];
+        for (bytes, path, expected) in cases {
+            let (base, thread) = answering(bytes);
+            let origin = base.origin().to_string();
+            let limits = Limits {
+                timeout: Duration::from_millis(300),
+                ..Limits::default()
+            };
+            let targets = [("flow".to_owned(), base)].into();
+            let gateway =
+                Gateway::start(&Listening::default(), targets, Client::new(limits), |_| {})
+                    .expect("a port");
+            let front = BaseUrl::parse(&format!("http://{}", gateway.address())).expect("a base");
+            let client = Client::new(Limits::default());
+            let answer = client.send(&front, &Request::new("GET", path), AMPLE);
+            assert_eq!(answer.expect("an answer").status, expected, "{path}");
+            drop(gateway);
+            // Where it was not asked it still waits.
+            drop(std::net::TcpStream::connect(&origin["http://".len()..]));
+            thread.join().expect("no panic");
+        }
     }
 
     #[test]

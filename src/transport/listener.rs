@@ -7,6 +7,7 @@
 use super::origin::BaseUrl;
 use super::sink::{Reply, Sink};
 use crate::clock;
+use crate::failpoint::{self, Place};
 use crate::http::{Headers, Request};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Body as _, Bytes, Incoming};
@@ -227,6 +228,7 @@ struct Open {
 
 /// A socket with a queue that takes in a burst; the system's usual one makes senders wait a second.
 fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    failpoint::at(Place::Listen)?;
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
@@ -333,6 +335,12 @@ pub(super) fn bare(status: StatusCode) -> Answered {
 
 impl<D: Door> Site<D> {
     async fn answer(&self, request: hyper::Request<Incoming>) -> Answered {
+        // Neither tunnels nor other protocols are offered, and nobody's request is shown to them.
+        let is_other = request.headers().contains_key(hyper::header::UPGRADE)
+            || matches!(request.method().as_str(), "CONNECT" | "TRACE");
+        if is_other {
+            return bare(StatusCode::NOT_IMPLEMENTED);
+        }
         let Some(place) = self.door.place(request.uri().path()) else {
             return bare(StatusCode::NOT_FOUND);
         };
@@ -448,6 +456,23 @@ mod tests {
             (first.request.body.as_slice(), first.late),
             (&b"{}"[..], false)
         );
+    }
+
+    #[test]
+    fn tunnels_traces_and_other_protocols_are_refused() {
+        let listener = listener();
+        let url = listener.open("a", Vec::new());
+        let path = url.splitn(4, '/').nth(3).expect("a path").to_owned();
+        for head in [
+            format!("CONNECT {} HTTP/1.1\r\n", listener.address()),
+            format!("TRACE /{path} HTTP/1.1\r\n"),
+            format!("POST /{path} HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n"),
+        ] {
+            let head = format!("{head}Host: h\r\n\r\n");
+            let status = raw(listener.address(), head.as_bytes());
+            assert!(status.contains("501"), "{head}: {status}");
+        }
+        assert_eq!(listener.sink().snapshot().len(), 0);
     }
 
     #[test]

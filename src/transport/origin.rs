@@ -206,6 +206,12 @@ fn parse(text: &str) -> Result<Url, UrlError> {
         });
     }
     let url = Url::parse(text).map_err(|e| UrlError::NotAbsolute(e.to_string()))?;
+    // The parser takes `http:///x` and `http:x` for `http://x`.
+    let behind = text.split_once(':').map_or("", |(_, behind)| behind);
+    let is_special = matches!(url.scheme(), "http" | "https");
+    if is_special && (!behind.starts_with("//") || behind.starts_with("///")) {
+        return Err(UrlError::NotAbsolute("no host behind //".to_owned()));
+    }
     if !matches!(url.scheme(), "http" | "https") {
         return Err(UrlError::Scheme(url.scheme().to_owned()));
     }
@@ -241,6 +247,8 @@ mod tests {
                 "it is not an absolute URL (relative URL without a base)",
             ),
             ("http://", "it is not an absolute URL (empty host)"),
+            ("http:///x", "it is not an absolute URL (no host behind //)"),
+            ("http:x", "it is not an absolute URL (no host behind //)"),
             (
                 "http://h:99999/",
                 "it is not an absolute URL (invalid port number)",

@@ -1,0 +1,116 @@
+//! Files of others, read within a size: never what is no regular file, never more than was asked for.
+//!
+//! Knows nothing of what stands in them. What an error shows of a path is escaped.
+
+use crate::text::escape_line;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// The largest file that people write by hand: configuration, waivers, declarations, rulebook files.
+pub const WRITTEN_BYTES_MAX: u64 = 8 << 20;
+/// The largest file that programs write and that is read as a whole: stored runs, manifests.
+pub const STORED_BYTES_MAX: u64 = 64 << 20;
+
+/// Why a file is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The system refuses.
+    #[error("{} could not be read: {reason}", shown(path))]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's word.
+        #[source]
+        reason: io::Error,
+    },
+    /// A folder, a pipe, a device.
+    #[error("{} is no regular file", shown(.0))]
+    Irregular(PathBuf),
+    /// More than is read.
+    #[error("{} is larger than {bytes_max} bytes", shown(path))]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What is read at most.
+        bytes_max: u64,
+    },
+}
+
+impl FileError {
+    /// True where there is no such file.
+    pub fn is_missing(&self) -> bool {
+        match self {
+            Self::Unreadable { reason, .. } => matches!(
+                reason.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ),
+            Self::Irregular(_) | Self::TooLarge { .. } => false,
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    escape_line(&path.display().to_string()).into_owned()
+}
+
+/// Opens a file. What is no regular file is never opened: a pipe would wait for ever.
+pub fn open(path: &Path) -> Result<File, FileError> {
+    let unread = |reason| FileError::Unreadable {
+        path: path.to_owned(),
+        reason,
+    };
+    if !std::fs::metadata(path).map_err(unread)?.is_file() {
+        return Err(FileError::Irregular(path.to_owned()));
+    }
+    File::open(path).map_err(unread)
+}
+
+/// A file's bytes. The size is looked at first, and held while reading: a file may grow.
+pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
+    let unread = |reason| FileError::Unreadable {
+        path: path.to_owned(),
+        reason,
+    };
+    let too_large = || FileError::TooLarge {
+        path: path.to_owned(),
+        bytes_max,
+    };
+    let file = open(path)?;
+    let size = file.metadata().map_err(unread)?.len();
+    if size > bytes_max {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
+    let taken = file.take(bytes_max + 1).read_to_end(&mut bytes);
+    taken.map_err(unread)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(too_large());
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_within_the_size_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a\u{1b}[31m");
+        std::fs::write(&path, "12345").unwrap();
+        assert_eq!(read(&path, 5).unwrap(), b"12345");
+        let told = |path: &Path, most| read(path, most).unwrap_err().to_string();
+        assert!(told(&path, 4).ends_with("a\\x1b[31m is larger than 4 bytes"));
+        assert!(told(folder.path(), 5).ends_with("is no regular file"));
+        let missing = folder.path().join("x");
+        assert!(read(&missing, 5).unwrap_err().is_missing());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_says_it_is_empty_and_is_not_is_read_within_the_size() {
+        let error = read(Path::new("/proc/kallsyms"), 1000).unwrap_err();
+        assert!(error.to_string().contains("larger than"), "{error}");
+    }
+}
