@@ -78,10 +78,13 @@ pub(super) fn judge_file(one: &One<'_>, source: &mut dyn Read) -> io::Result<Jud
     file.close();
     match outcome {
         Ok(()) => Ok(file.judged),
-        Err(error) => Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("entry {}: {error}", file.entry + 1),
-        )),
+        Err(error) => {
+            let kind = error.io_error_kind();
+            Err(io::Error::new(
+                kind.unwrap_or(io::ErrorKind::InvalidData),
+                format!("entry {}: {error}", file.entry + 1),
+            ))
+        }
     }
 }
 
@@ -361,14 +364,12 @@ impl Read for Limited<'_> {
         let read = self.source.read(buffer)?;
         let size = read as u64;
         if size > entry {
-            return Err(io::Error::other(format!(
-                "larger than {ENTRY_BYTES_MAX} bytes"
-            )));
+            let why = format!("larger than {ENTRY_BYTES_MAX} bytes");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
         }
         if size > file {
-            return Err(io::Error::other(format!(
-                "the file is larger than {FILE_BYTES_MAX} bytes"
-            )));
+            let why = format!("the file is larger than {FILE_BYTES_MAX} bytes");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
         }
         self.allowance.set(Allowance {
             file: file - size,

@@ -168,6 +168,20 @@ pub struct Counts {
     pub unlisted: usize,
 }
 
+impl CheckError {
+    /// True where the file is not what it was said to be, false where the machine failed.
+    pub fn is_usage(&self) -> bool {
+        use std::io::ErrorKind;
+        match self {
+            Self::Unreadable { source, .. } => matches!(
+                source.kind(),
+                ErrorKind::InvalidData | ErrorKind::FileTooLarge
+            ),
+            Self::TooLarge { .. } => true,
+        }
+    }
+}
+
 impl<'a> Checker<'a> {
     /// A checker for this kind.
     pub fn new(rulebook: &'a Rulebook, kind: Kind, surroundings: Surroundings) -> Self {

@@ -2,15 +2,15 @@
 
 use super::args::CheckArgs;
 use super::{Done, Exit, Failure, config, load, note, output, reports_of};
-use crate::check::{CheckError, Checker, Kind, Mapping, STANDARD_INPUT, Surroundings};
+use crate::check::{Checker, Kind, Mapping, STANDARD_INPUT, Surroundings};
 use crate::clock::Timestamp;
+use crate::files;
 use crate::redact::Redactor;
 use crate::report::{Consumer, Keep, Settings, Stream};
 use crate::rulebook::Rulebook;
 use crate::verdict::{Level, RunEvent, Verdict};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -41,12 +41,14 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     for path in &args.files {
         let name = path.display().to_string();
         let mut source = open(path)?;
-        checker
-            .file(&name, source.as_mut())
-            .map_err(|error| match &error {
-                CheckError::Unreadable { .. } => Failure::Trouble(error.to_string()),
-                CheckError::TooLarge { .. } => Failure::Usage(error.to_string()),
-            })?;
+        let checked = checker.file(&name, source.as_mut());
+        checked.map_err(|error| {
+            if error.is_usage() {
+                Failure::Usage(error.to_string())
+            } else {
+                Failure::Trouble(error.to_string())
+            }
+        })?;
     }
     for why in checker.notes() {
         note(why);
@@ -61,7 +63,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     let redactor = Redactor::new(&known.secrets);
     let mut keep = Keep::default();
     {
-        let mut out = std::io::stdout();
+        let mut out = output::Out;
         let mut console = output::console(&mut out, settings);
         let mut stream = Stream::new(
             &redactor,
@@ -111,14 +113,22 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         .rules
         .iter()
         .any(|r| r.verdict == Verdict::Fail && failing(r.level));
-    Ok(match (failed, counts.documents) {
-        (true, _) => Exit::Failed,
-        (false, 0) => {
-            note("nothing was judged: no file holds a document");
-            Exit::NothingJudged
-        }
-        (false, _) if record.rules.iter().any(|r| r.verdict == Verdict::Error) => Exit::Trouble,
-        (false, _) => Exit::Conformant,
+    let any = |verdicts: &[Verdict]| record.rules.iter().any(|r| verdicts.contains(&r.verdict));
+    let is_judged = any(&[Verdict::Pass, Verdict::Fail, Verdict::Waived]);
+    Ok(if failed {
+        Exit::Failed
+    } else if any(&[Verdict::Error]) {
+        Exit::Trouble
+    } else if counts.documents == 0 || !is_judged {
+        let why = if counts.documents == 0 {
+            "no file holds a document"
+        } else {
+            "no rule applies to what the files hold"
+        };
+        note(&format!("nothing was judged: {why}"));
+        Exit::NothingJudged
+    } else {
+        Exit::Conformant
     })
 }
 
@@ -213,11 +223,5 @@ fn open(path: &Path) -> Result<Box<dyn Read + Send>, Failure> {
     if path == Path::new(STANDARD_INPUT) {
         return Ok(Box::new(std::io::stdin()));
     }
-    let shown = path.display();
-    let unreadable = |e: std::io::Error| Failure::Usage(format!("{shown} could not be read: {e}"));
-    let meta = std::fs::metadata(path).map_err(unreadable)?;
-    if !meta.is_file() {
-        return Err(Failure::Usage(format!("{shown} is no regular file")));
-    }
-    Ok(Box::new(File::open(path).map_err(unreadable)?))
+    Ok(Box::new(files::open(path)?))
 }

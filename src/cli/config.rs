@@ -226,6 +226,9 @@ pub(super) struct Config {
     pub secrets: Vec<String>,
 }
 
+/// Lets `serve` and `--hooks` agree on a token for the control plane.
+pub(super) const CONTROL_TOKEN: &str = "CONFORMANT_CONTROL_TOKEN";
+
 /// A variable of the environment.
 pub(super) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
@@ -243,6 +246,7 @@ pub(super) fn read(args: &RunArgs) -> Result<Config, Failure> {
         is_reference: false,
     };
     let config = reader.resolve(file, args);
+    super::output::hide(&reader.secrets);
     if reader.problems.is_empty() {
         Ok(Config {
             secrets: reader.secrets,
@@ -262,6 +266,10 @@ pub(super) struct Known {
     pub values: Map<String, Value>,
     /// Nothing about an application is configured.
     pub is_reference: bool,
+    /// The longest that one exchange may take.
+    pub timeout: Duration,
+    /// The largest body that is read.
+    pub body_bytes_max: usize,
     /// What must appear in no output.
     pub secrets: Vec<String>,
 }
@@ -322,11 +330,16 @@ pub(super) fn known(config: Option<&Path>) -> Result<Known, Failure> {
     if let Some(path) = auth.user_status_path {
         values.insert("user_status_path".to_owned(), json!(path));
     }
+    let timeout = reader.duration("limits.timeout", file.limits.timeout.as_deref(), 10);
+    let body_bytes_max = reader.bytes(file.limits.body.as_deref());
+    super::output::hide(&reader.secrets);
     if reader.problems.is_empty() {
         Ok(Known {
             targets,
             values,
             is_reference,
+            timeout,
+            body_bytes_max,
             secrets: reader.secrets,
         })
     } else {
@@ -425,7 +438,18 @@ impl Reader {
             settings.targets.insert(name, target);
         }
         if let Some(base) = &args.hooks {
-            settings.hooks = control_plane(base);
+            self.base_url("--hooks", base);
+            let token = environment(CONTROL_TOKEN).map(|token| self.keep_secret(token));
+            settings.hooks = control_plane(base, token.as_deref());
+        }
+        if let Some(url) = &settings.public_url {
+            self.base_url("callbacks.public_url", url);
+        }
+        if let Some(address) = &settings.listen
+            && let Err(why) = address.parse::<std::net::SocketAddr>()
+        {
+            self.problems
+                .push(format!("callbacks.listen: {address}: {why}"));
         }
         for (name, entry) in file.hooks {
             if let Some(hook) = self.hook(&name, entry) {
@@ -470,10 +494,8 @@ impl Reader {
             .url
             .map(|url| self.fill(&at("url"), &url))
             .unwrap_or_default();
-        if !url.is_empty()
-            && let Err(why) = crate::transport::BaseUrl::parse(&url)
-        {
-            self.problems.push(format!("{}: {url}: {why}", at("url")));
+        if !url.is_empty() {
+            self.base_url(&at("url"), &url);
         }
         let from_environment = |key: &str| environment(&format!("CONFORMANT_{upper}_{key}"));
         let username =
@@ -569,6 +591,12 @@ impl Reader {
             }
         }
         target
+    }
+
+    fn base_url(&mut self, at: &str, url: &str) {
+        if let Err(why) = crate::transport::BaseUrl::parse(url) {
+            self.problems.push(format!("{at}: {url}: {why}"));
+        }
     }
 
     fn application(&mut self, at: &str, entry: ApplicationEntry) -> Map<String, Value> {
@@ -775,8 +803,10 @@ impl Reader {
 }
 
 /// A hook for every name at one base URL.
-fn control_plane(base: &str) -> BTreeMap<String, Hook> {
+fn control_plane(base: &str, token: Option<&str>) -> BTreeMap<String, Hook> {
     let base = base.trim_end_matches('/');
+    let header = |token: &str| (crate::server::TOKEN_HEADER.to_owned(), token.to_owned());
+    let headers: Vec<(String, String)> = token.map(header).into_iter().collect();
     let over_http = |hook: &rulebook::hooks::Hook| {
         let url = format!("{base}/{}", hook.name);
         (
@@ -785,7 +815,7 @@ fn control_plane(base: &str) -> BTreeMap<String, Hook> {
                 way: HookWay::Http {
                     method: "POST".into(),
                     url,
-                    headers: Vec::new(),
+                    headers: headers.clone(),
                     body: None,
                 },
                 result: BTreeMap::new(),

@@ -4,6 +4,7 @@ use super::args::{DiffArgs, Specs};
 use super::{Done, Exit, Failure, load, note, revision, say};
 use crate::compare::{self, CompareError, Comparison, DeclaredFile, Format};
 use crate::engine::plan::{self, Planned};
+use crate::files;
 use crate::json::{self, Limits};
 use crate::report::write_whole;
 use crate::rulebook::scenario::Scenario;
@@ -161,8 +162,7 @@ fn parts<'a>(planned: &'a [Planned<'a>]) -> impl Iterator<Item = (&'a Service, &
 
 fn declared(path: &Path) -> Result<DeclaredFile, Failure> {
     let shown = path.display().to_string();
-    let bytes = std::fs::read(path)
-        .map_err(|e| Failure::Usage(format!("declarations {shown} could not be read: {e}")))?;
+    let bytes = super::read_file(path)?;
     rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
 }
 
@@ -191,8 +191,7 @@ fn fixtures(comparison: &Comparison, folder: &Path) -> Result<Vec<String>, Failu
             .unwrap_or(path)
             .display()
             .to_string();
-        let bytes = std::fs::read(path)
-            .map_err(|e| Failure::Usage(format!("{} could not be read: {e}", path.display())))?;
+        let bytes = files::read(path, files::STORED_BYTES_MAX)?;
         if by_line {
             let lines = bytes.split(|b| *b == b'\n').enumerate();
             let touched = lines.filter(|(_, line)| touches(comparison, &inside, line));

@@ -4,14 +4,20 @@
 //! Deliberately no history: one earlier run is all that is looked at.
 
 use super::Failure;
+use crate::files::{self, FileError};
 use crate::verdict::{RunRecord, Verdict};
+use std::path::Path;
 
 /// Where `--rerun last-failed` looks.
 const LAST_RUN: &str = "reports/run.json";
 
+fn read() -> Result<Vec<u8>, FileError> {
+    files::read(Path::new(LAST_RUN), files::STORED_BYTES_MAX)
+}
+
 /// The last run's record; nothing where there is none that can be read.
 pub(super) fn last() -> Option<RunRecord> {
-    let bytes = std::fs::read(LAST_RUN).ok()?;
+    let bytes = read().ok()?;
     crate::report::read(&bytes).ok()
 }
 
@@ -22,7 +28,7 @@ pub(super) fn last_failed() -> Result<Vec<String>, Failure> {
             "--rerun last-failed reads {LAST_RUN}, which a run writes: {e}"
         ))
     };
-    let bytes = std::fs::read(LAST_RUN).map_err(|e| failed(&e))?;
+    let bytes = read().map_err(|e| failed(&e))?;
     let record = crate::report::read(&bytes).map_err(|e| failed(&e))?;
     let stood = |verdict: Verdict| {
         matches!(

@@ -39,7 +39,7 @@ fn copy(specs: &Path, next: &NextVersion) -> Result<(), Failure> {
             specs.join(path).display()
         ))
     };
-    let bytes = std::fs::read(specs.join(&next.from)).map_err(|e| trouble(&next.from, &e))?;
+    let bytes = super::read_file(&specs.join(&next.from))?;
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)

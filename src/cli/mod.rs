@@ -27,10 +27,13 @@ mod trace;
 
 pub use args::Cli;
 
+use crate::files::{self, FileError};
 use crate::report::{Report, ReportError};
 use crate::rulebook::Rulebook;
+use crate::text;
 use args::Command;
 use clap::Parser;
+use signals::Signals;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -88,20 +91,49 @@ pub(crate) type Done = Result<Exit, Failure>;
 
 /// Reads the arguments and does what they say.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => {
-            let exit = if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Conformant
-            };
-            // A closed pipe is the reader's choice, not an error.
-            let _ = error.print();
-            return exit.into();
+    let done = Signals::begin()
+        .map_err(|e| Failure::Trouble(format!("failed to listen for signals: {e}")))
+        .and_then(|()| done());
+    let exit = match done {
+        Ok(exit) => exit,
+        Err(failure) => {
+            complain(&failure);
+            failure.exit()
         }
     };
-    let done = match cli.command {
+    match (exit, output::Out::failure()) {
+        (Exit::Interrupted | Exit::Terminated, _) | (_, None) => exit.into(),
+        (_, Some(why)) => {
+            note(&format!(
+                "error: standard output could not be written: {why}"
+            ));
+            Exit::Trouble.into()
+        }
+    }
+}
+
+fn done() -> Done {
+    if let Some(script) = config::environment("CONFORMANT_FAILPOINTS") {
+        crate::failpoint::script(&script);
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => {
+            let plain = error.render().to_string();
+            if plain.contains(text::is_deceptive) {
+                note(plain.trim_end());
+            } else {
+                // A closed pipe is the reader's choice, not an error.
+                let _ = error.print();
+            }
+            return Ok(Exit::Usage);
+        }
+        Err(shown) => {
+            say(&help(&shown));
+            return Ok(Exit::Conformant);
+        }
+    };
+    match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Selftest(args) => selftest::selftest(&args),
@@ -120,14 +152,16 @@ pub fn main() -> ExitCode {
         Command::Schema(args) => schema::schema(&args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man => completions::man(),
-    };
-    match done {
-        Ok(exit) => exit.into(),
-        Err(failure) => {
-            let exit = failure.exit();
-            complain(&failure);
-            exit.into()
-        }
+    }
+}
+
+/// Help and version, coloured where a terminal takes it.
+fn help(shown: &clap::Error) -> String {
+    use std::io::IsTerminal;
+    if std::io::stdout().is_terminal() && config::environment("NO_COLOR").is_none() {
+        shown.render().ansi().to_string()
+    } else {
+        shown.render().to_string()
     }
 }
 
@@ -140,28 +174,15 @@ pub(crate) fn load(specs: &args::Specs) -> Result<Rulebook, Failure> {
     .map_err(Failure::Problems)
 }
 
-/// The largest configuration or waiver file.
-const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
-
-/// A file that people write: configuration, waivers.
+/// A file that people write: configuration, waivers, declarations.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
-    read_regular(path, FILE_BYTES_MAX)
+    Ok(files::read(path, files::WRITTEN_BYTES_MAX)?)
 }
 
-/// A file's bytes. What is no regular file is never opened: a pipe would wait for ever.
-pub(crate) fn read_regular(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
-    let shown = path.display();
-    let unread = |e: std::io::Error| Failure::Usage(format!("{shown} could not be read: {e}"));
-    let meta = std::fs::metadata(path).map_err(unread)?;
-    if !meta.is_file() {
-        return Err(Failure::Usage(format!("{shown} is no regular file")));
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        Self::Usage(error.to_string())
     }
-    if meta.len() > bytes_max {
-        return Err(Failure::Usage(format!(
-            "{shown} is larger than {bytes_max} bytes"
-        )));
-    }
-    std::fs::read(path).map_err(unread)
 }
 
 /// The reports that are asked for, or these.
@@ -182,14 +203,14 @@ pub(crate) fn reports_of(
 
 /// Writes to standard output; a closed pipe ends the writing, not the program.
 pub(crate) fn say(text: &str) {
-    let mut out = std::io::stdout().lock();
+    let mut out = output::Out;
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 /// Writes a line to standard error.
 pub(crate) fn note(text: &str) {
     let mut out = std::io::stderr().lock();
-    let _ = writeln!(out, "{text}");
+    let _ = writeln!(out, "{}", output::sayable(text));
 }
 
 fn complain(failure: &Failure) {
@@ -197,24 +218,33 @@ fn complain(failure: &Failure) {
         Failure::Usage(why) | Failure::Trouble(why) => note(&format!("error: {why}")),
         Failure::Problems(problems) => {
             for problem in problems {
-                let mut text = String::new();
-                let handler = miette::GraphicalReportHandler::new_themed(theme());
-                if handler.render_report(&mut text, problem).is_ok() {
-                    note(text.trim_end());
-                } else {
-                    note(&problem.to_string());
-                }
+                tell(problem);
             }
             note(&format!("error: {failure}"));
         }
     }
 }
 
-fn theme() -> miette::GraphicalTheme {
+/// Shows a problem with the lines it is in; coloured where a terminal takes it and nothing of what is
+/// quoted has to be escaped.
+fn tell(problem: &crate::rulebook::Problem) {
     use std::io::IsTerminal;
-    if std::io::stderr().is_terminal() && config::environment("NO_COLOR").is_none() {
-        miette::GraphicalTheme::unicode()
+    let rendered = |theme| {
+        let mut text = String::new();
+        let handler = miette::GraphicalReportHandler::new_themed(theme);
+        match handler.render_report(&mut text, problem) {
+            Ok(()) => text.trim_end().to_owned(),
+            Err(_) => problem.to_string(),
+        }
+    };
+    let plain = rendered(miette::GraphicalTheme::unicode_nocolor());
+    let is_harmless = output::sayable(&plain) == plain;
+    let mut out = std::io::stderr().lock();
+    let colors = out.is_terminal() && config::environment("NO_COLOR").is_none();
+    let text = if is_harmless && colors {
+        rendered(miette::GraphicalTheme::unicode())
     } else {
-        miette::GraphicalTheme::unicode_nocolor()
-    }
+        output::sayable(&plain)
+    };
+    let _ = writeln!(out, "{text}");
 }

@@ -48,7 +48,11 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
     };
     let deadline = args.time.as_deref().map(within).transpose()?;
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
-    let limits = Limits::default();
+    let limits = Limits {
+        timeout: known.timeout,
+        body: known.body_bytes_max,
+        ..Limits::default()
+    };
     let listening = Listening {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)),
         body: limits.body,
@@ -91,7 +95,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
     };
     let mut keep = Keep::default();
     {
-        let mut out = std::io::stdout();
+        let mut out = output::Out;
         let mut console = output::console(&mut out, settings);
         let consumers = vec![&mut console as &mut dyn Consumer, &mut keep];
         Stream::new(&secrets.redactor, consumers).send(RunEvent::Finished {

@@ -78,8 +78,9 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let started = crate::clock::monotonic();
     let mut keep = Keep::default();
     let mut waiver_problems = Vec::new();
+    let mut by_signal = None;
     let ended = {
-        let mut out = std::io::stdout();
+        let mut out = output::Out;
         let mut console = output::console(&mut out, settings);
         let mut stream = Stream::new(
             &redactor,
@@ -89,6 +90,9 @@ pub(super) fn run(args: &RunArgs) -> Done {
         let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
         let accepted = Waivers::on(&waivers, today);
         let finish = |record: &mut RunRecord| {
+            // A later signal finds the run complete: its reports are written and say so.
+            by_signal = signals.exit();
+            record.complete &= by_signal.is_none();
             record.partition = selection.partition.map(PartOf::from);
             if let Some(last) = last.as_ref().filter(|_| args.rerun.is_some()) {
                 earlier::mark_flaky(last, record);
@@ -139,7 +143,8 @@ pub(super) fn run(args: &RunArgs) -> Done {
     if let Some(service) = &ended.denied_by {
         note(&denied(service, &config));
     }
-    Ok(signals.exit().unwrap_or(exit))
+    signals.notice().into_iter().for_each(note);
+    Ok(by_signal.unwrap_or(exit))
 }
 
 fn sessions<'a>(

@@ -60,8 +60,7 @@ fn recorded(args: &SelftestArgs) -> Result<Recorded, Failure> {
         .as_ref()
         .map(|folder| folder.join("kill-matrix.yaml"));
     let bytes = match &file {
-        Some(path) => std::fs::read(path)
-            .map_err(|e| Failure::Usage(format!("{} could not be read: {e}", path.display())))?,
+        Some(path) => super::read_file(path)?,
         None => RECORDED.as_bytes().to_vec(),
     };
     let name = file

@@ -1,6 +1,7 @@
 //! `serve`: the reference for client teams, until a signal ends it.
 
 use super::args::ServeArgs;
+use super::config::{self, CONTROL_TOKEN};
 use super::signals::Signals;
 use super::{Done, Exit, Failure, note, say};
 use crate::clock;
@@ -24,6 +25,7 @@ pub(super) fn serve(args: &ServeArgs) -> Done {
             .iter()
             .map(|id| variant(id))
             .collect::<Result<_, _>>()?,
+        control_token: config::environment(CONTROL_TOKEN),
         ..server::Settings::default()
     };
     let server = Server::start(settings).map_err(|e| Failure::Trouble(format!("failed to {e}")))?;

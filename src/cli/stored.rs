@@ -6,6 +6,7 @@ use super::diff::{destinations, write};
 use super::run::read_waivers;
 use super::{Done, Exit, Failure, load, note, output, reports_of};
 use crate::compare;
+use crate::files;
 use crate::report::{self, Consumer, Settings};
 use crate::verdict::{RunEvent, RunRecord};
 use crate::waivers::Waivers;
@@ -65,7 +66,7 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
 
 fn tell(record: &RunRecord, reports: &[report::Report], strict: bool) -> Result<(), Failure> {
     let settings = Settings { strict };
-    let mut out = std::io::stdout();
+    let mut out = output::Out;
     output::console(&mut out, settings).event(&RunEvent::Finished {
         record: Box::new(record.clone()),
     });
@@ -73,7 +74,6 @@ fn tell(record: &RunRecord, reports: &[report::Report], strict: bool) -> Result<
 }
 
 fn read(path: &Path) -> Result<RunRecord, Failure> {
-    let failed = |e: &dyn std::fmt::Display| Failure::Usage(format!("{}: {e}", path.display()));
-    let bytes = std::fs::read(path).map_err(|e| failed(&e))?;
-    report::read(&bytes).map_err(|e| failed(&e))
+    let bytes = files::read(path, files::STORED_BYTES_MAX)?;
+    report::read(&bytes).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
 }

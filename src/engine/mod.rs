@@ -167,6 +167,8 @@ pub fn run(
         }
     });
     complete &= ended.denied_by.is_none();
+    // A story may have ended by itself although its last wait was cut short.
+    complete &= !interrupted.load(Ordering::Relaxed);
     let services: Vec<&str> = planned.iter().map(|p| p.service.name.as_str()).collect();
     let mut record = recorder.finish(
         |rule: &Rule| services.contains(&rule.service.as_str()),

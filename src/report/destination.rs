@@ -4,6 +4,7 @@
 //! never appended to. Standard output is written by the caller.
 
 use super::{Format, Settings};
+use crate::failpoint::{self, Place};
 use crate::text;
 use crate::verdict::RunRecord;
 use std::fs::{self, File, OpenOptions};
@@ -152,8 +153,11 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let prefix = format!(".{name}.");
     clear_unfinished(folder, &prefix);
     let mut file = unfinished(&prefix).tempfile_in(folder)?;
+    failpoint::at(Place::ReportWrite)?;
     file.write_all(content)?;
+    failpoint::at(Place::ReportSync)?;
     file.as_file().sync_all()?;
+    failpoint::at(Place::ReportRename)?;
     file.persist(path).map_err(|error| error.error)?;
     sync_folder(folder);
     Ok(())

@@ -103,6 +103,17 @@ impl Draft {
         self.rules.insert(rule.id.clone(), rule);
     }
 
+    /// Whether a file holds fields by name. A list would pass for one whose fields are all left out.
+    pub(super) fn is_mapping(&mut self, file: &File) -> bool {
+        let is_list = matches!(file.node.content, Content::List(_));
+        if is_list {
+            let message = "expected fields by name, got a list";
+            let problem = Problem::new(&file.path, &file.text, file.node.span, message);
+            self.problems.push(problem);
+        }
+        !is_list
+    }
+
     /// Reads a type from a part of a file; every unknown key is a problem, other misfits the first.
     pub(super) fn typed<T: DeserializeOwned>(&mut self, file: &File, node: &Node) -> Option<T> {
         self.typed_by(file, node, |node| yaml::from_node(node))

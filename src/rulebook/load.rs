@@ -122,6 +122,7 @@ pub fn companion(specs: Option<&Path>, name: &str) -> std::io::Result<String> {
 pub fn parse_file<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<T, Problems> {
     let mut draft = Draft::default();
     let file = read_file(path, bytes, &mut draft.problems);
+    let file = file.filter(|file| draft.is_mapping(file));
     let value = file.and_then(|file| draft.typed(&file, &file.node));
     match value {
         Some(value) if draft.problems.is_empty() => Ok(value),

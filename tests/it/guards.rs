@@ -245,3 +245,29 @@ fn no_dependency_is_banned_and_all_come_from_one_registry() {
         );
     }
 }
+
+#[test]
+fn every_direct_dependency_is_listed_with_why_it_is_there() {
+    let read =
+        |name: &str| std::fs::read_to_string(root().join(name)).expect("it is in the project");
+    let (manifest, list) = (read("Cargo.toml"), read("docs/dependencies.md"));
+    let mut direct = BTreeSet::new();
+    let mut section = "";
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            section = line;
+        } else if section.ends_with("dependencies]")
+            && let Some((name, _)) = line.split_once(" = ")
+        {
+            direct.insert(name);
+        }
+    }
+    let row =
+        Regex::new("(?m)^\\| `([^`]+)` \\||`([^`]+)` \\(").expect("the pattern is well-formed");
+    let listed: BTreeSet<&str> = row
+        .captures_iter(&list)
+        .filter_map(|c| c.get(1).or(c.get(2)))
+        .map(|name| name.as_str())
+        .collect();
+    assert_eq!(listed, direct, "docs/dependencies.md and Cargo.toml differ");
+}

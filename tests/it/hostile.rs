@@ -7,6 +7,7 @@ mod bodies;
 pub(crate) mod command;
 mod inputs;
 mod large;
+mod naughty;
 pub(crate) mod pages;
 mod paging;
 mod process;

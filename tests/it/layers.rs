@@ -32,6 +32,16 @@ const LAYERS: &[Layer] = &[
         &[],
         "time is asked for here and nowhere else, by whomever",
     ),
+    layer(
+        "failpoint",
+        &[],
+        "what fails by script knows nothing of who fails",
+    ),
+    layer(
+        "files",
+        &["text"],
+        "what may be read, and how much of it, is the same for everyone",
+    ),
     layer("source", &[], "a place in a file is a value"),
     layer(
         "json",
@@ -100,7 +110,7 @@ const LAYERS: &[Layer] = &[
     // 3: the wire.
     layer(
         "transport",
-        &["clock", "http", "text"],
+        &["failpoint", "clock", "http", "text"],
         "bytes go to and fro without anyone judging them",
     ),
     layer(
@@ -112,6 +122,7 @@ const LAYERS: &[Layer] = &[
     layer(
         "engine",
         &[
+            "failpoint",
             "clock",
             "http",
             "json",
@@ -168,9 +179,11 @@ const LAYERS: &[Layer] = &[
     layer(
         "fixtures",
         &[
+            "failpoint",
             "check",
             "clock",
             "engine",
+            "files",
             "http",
             "ids",
             "json",
@@ -195,7 +208,15 @@ const LAYERS: &[Layer] = &[
     ),
     layer(
         "report",
-        &["http", "json", "redact", "source", "text", "verdict"],
+        &[
+            "failpoint",
+            "http",
+            "json",
+            "redact",
+            "source",
+            "text",
+            "verdict",
+        ],
         "a report renders a stored run of last year: it may know the record, never the engine or the rulebook",
     ),
 ];

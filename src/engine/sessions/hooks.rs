@@ -2,6 +2,7 @@
 
 use crate::engine::session::HookFault;
 use crate::engine::settings::{Hook, HookWay};
+use crate::failpoint::{self, Place};
 use crate::http::{Request, Response};
 use crate::json::{self, Limits};
 use crate::server::REFERENCE;
@@ -170,38 +171,48 @@ fn printed(
     let [program, rest @ ..] = filled.as_slice() else {
         return Err("an empty command".to_owned());
     };
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    let command = command
         .args(rest)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
+        .stderr(Stdio::null());
+    let mut child = failpoint::at(Place::HookSpawn)
+        .and_then(|()| command.spawn())
         .map_err(|e| format!("{program} could not be started: {e}"))?;
     let out = child.stdout.take().expect("standard output was piped");
     let (sender, printed) = mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        let read = out.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes);
+        let read = out.take(OUTPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
         // Nobody waits any longer for what a slow command prints.
         let _ = sender.send(read.map(|_| bytes));
     });
     let deadline = crate::clock::monotonic() + timeout;
+    let mut output = None;
     let status = loop {
+        if output.is_none() {
+            output = printed.try_recv().ok();
+        }
+        let babbles = |bytes: &Vec<u8>| bytes.len() as u64 > OUTPUT_BYTES_MAX;
+        let over = matches!(&output, Some(Ok(bytes)) if babbles(bytes));
+        let late = crate::clock::monotonic() > deadline;
         match child.try_wait().map_err(|e| format!("{program}: {e}"))? {
-            Some(status) => break status,
-            None if crate::clock::monotonic() > deadline || interrupted.load(Ordering::Relaxed) => {
+            Some(status) if !over => break status,
+            Some(_) | None if over || late || interrupted.load(Ordering::Relaxed) => {
                 // The child may have ended meanwhile; either way it is gone afterwards.
                 let _ = child.kill();
                 let _ = child.wait();
-                let interrupted = interrupted.load(Ordering::Relaxed);
-                let why = if interrupted {
+                let why = if over {
+                    format!("printed more than {OUTPUT_BYTES_MAX} bytes")
+                } else if interrupted.load(Ordering::Relaxed) {
                     "was interrupted".to_owned()
                 } else {
                     format!("took longer than {timeout:?}")
                 };
                 return Err(format!("{program} {why}"));
             }
-            None => crate::clock::sleep(Duration::from_millis(5)),
+            Some(_) | None => crate::clock::sleep(Duration::from_millis(5)),
         }
     };
     if !status.success() {
@@ -209,10 +220,18 @@ fn printed(
     }
     // What it left running in the background may hold its output open.
     let left = deadline.saturating_duration_since(crate::clock::monotonic());
-    let bytes = printed
-        .recv_timeout(left)
-        .map_err(|_| format!("{program} ended, but its output did not within {timeout:?}"))?
-        .map_err(|e| format!("{program}: its output could not be read: {e}"))?;
+    let output = match output {
+        Some(output) => output,
+        None => printed
+            .recv_timeout(left)
+            .map_err(|_| format!("{program} ended, but its output did not within {timeout:?}"))?,
+    };
+    let bytes = output.map_err(|e| format!("{program}: its output could not be read: {e}"))?;
+    if bytes.len() as u64 > OUTPUT_BYTES_MAX {
+        return Err(format!(
+            "{program} printed more than {OUTPUT_BYTES_MAX} bytes"
+        ));
+    }
     Ok((status, bytes))
 }
 
@@ -277,6 +296,8 @@ mod tests {
         assert!(run("exit 3", 5000).contains("exit status: 3"));
         assert!(run("exec sleep 5", 50).contains("took longer"));
         assert!(run("echo not json", 5000).contains("not JSON"));
+        // It is not waited for a hook that never stops printing, and it is not held either.
+        assert!(run("exec yes", 30_000).contains("printed more than"));
         assert!(run("sleep 2 &", 100).contains("its output did not"));
         interrupted.store(true, Ordering::Relaxed);
         assert!(run("exec sleep 5", 60_000).contains("was interrupted"));

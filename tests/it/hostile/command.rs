@@ -89,6 +89,12 @@ impl Running {
         assert!(status.success(), "{line}");
     }
 
+    /// Sends a signal, unless the process has ended already.
+    pub(crate) fn signal_if_there(&self, name: &str) {
+        let line = format!("kill -{name} {} 2>&-", self.child.id());
+        drop(Command::new("sh").args(["-c", &line]).status());
+    }
+
     /// Waits for the end.
     pub(crate) fn end(mut self) -> Ended {
         let mut peak_kib = 0;

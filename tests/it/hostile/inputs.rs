@@ -68,6 +68,8 @@ fn hostile_yaml() -> Vec<(&'static str, String, &'static str)> {
         ),
         ("not utf-8", "limits: {timeout: \u{1}}\n".to_owned(), ":1:"),
         ("a list", "- 1\n".to_owned(), ":1:"),
+        ("an empty list", "[]\n".to_owned(), ":1:"),
+        ("a text", "limits\n".to_owned(), ":1:"),
         ("half a mapping", "limits: {timeout: \n".to_owned(), ":"),
     ]
 }
@@ -164,7 +166,13 @@ fn irregular(folder: &Path) -> Vec<String> {
 fn what_is_no_regular_file_is_refused_wherever_a_file_is_read() {
     let folder = folder();
     for path in irregular(folder.path()) {
-        let uses: [&[&str]; 4] = [
+        let uses: [&[&str]; 10] = [
+            &["judge", &path],
+            &["merge", &path],
+            &["compare", &path, "run.json"],
+            &["compare", "run.json", &path],
+            &["check", &path, "--as", "har"],
+            &["diff", "--declare", &path, "MessageSent/3", "MessageSent/4"],
             &["run", "--dry-run", "--config", &path],
             &["run", "--dry-run", "--waivers", &path],
             &["run", "--dry-run", "--scenarios", &path],
@@ -172,7 +180,7 @@ fn what_is_no_regular_file_is_refused_wherever_a_file_is_read() {
         ];
         for arguments in uses {
             // A folder without a scenario in it adds none.
-            if arguments[2] == "--scenarios" && path == "." {
+            if arguments.contains(&"--scenarios") && path == "." {
                 continue;
             }
             refused(
@@ -185,6 +193,131 @@ fn what_is_no_regular_file_is_refused_wherever_a_file_is_read() {
             let mut command = conformant(folder.path());
             refused(&path, command.args(["check", &path, "--as", "flow/flow"]));
         }
+    }
+}
+
+#[test]
+fn files_that_are_too_large_are_refused_unread() {
+    let folder = folder();
+    let file = std::fs::File::create(folder.path().join("large")).expect("a file");
+    file.set_len(5 << 30).expect("a file with a hole");
+    let uses: [&[&str]; 6] = [
+        &["judge", "large"],
+        &["merge", "large", "large"],
+        &["compare", "large", "large"],
+        &["run", "--dry-run", "--config", "large"],
+        &["run", "--dry-run", "--waivers", "large"],
+        &["check", "large", "--as", "flow/flow"],
+    ];
+    for arguments in uses {
+        let name = format!("{arguments:?}");
+        let ended = refused(&name, conformant(folder.path()).args(arguments));
+        assert!(ended.stderr.contains("larger than"), "{name}: {ended:?}");
+    }
+}
+
+#[test]
+fn what_is_quoted_of_files_and_arguments_is_escaped() {
+    let folder = folder();
+    let hostile = "\u{1b}]52;c;x\u{7}\n::error::x\u{202e}";
+    write(
+        &folder.path().join("run.json"),
+        format!(
+            "{{\"schema_version\": 1, \"tool\": \"{}\"}}",
+            "\u{202e}\u{9b}31m"
+        ),
+    );
+    write(
+        &folder.path().join("har.json"),
+        "{\"log\": {\"entries\": \"\u{202e}\"}}",
+    );
+    write(
+        &folder.path().join("bad.yaml"),
+        "limits: {\"\u{202e}x\": 1}\n",
+    );
+    let uses: [&[&str]; 9] = [
+        &["judge", "run.json"],
+        &["judge", hostile],
+        &["check", hostile, "--as", "flow/flow"],
+        &["check", "har.json", "--as", "har"],
+        &["run", "--dry-run", "--config", "bad.yaml"],
+        &["run", "--dry-run", "--waivers", "bad.yaml"],
+        &["explain", hostile],
+        &["fixtures", "generate", "--kind", hostile],
+        &["run", hostile],
+    ];
+    for arguments in uses {
+        let ended = run(conformant(folder.path()).args(arguments));
+        assert_ne!(ended.exit, Some(0), "{arguments:?}: {ended:?}");
+        for output in [&ended.stdout, &ended.stderr] {
+            assert!(
+                !output.contains(conformant::text::is_deceptive),
+                "{arguments:?}: {output:?}"
+            );
+            let command = output
+                .lines()
+                .find(|line| line.trim_start().starts_with("::error"));
+            assert_eq!(command, None, "{arguments:?}: {output:?}");
+        }
+    }
+}
+
+#[test]
+fn an_address_without_a_host_is_refused_wherever_one_stands() {
+    let folder = folder();
+    write(
+        &folder.path().join("hooks.yaml"),
+        "callbacks: {public_url: \"http:///x\"}\n",
+    );
+    let uses: [&[&str]; 5] = [
+        &["run", "--dry-run", "--target", "flow=http:///x"],
+        &["run", "--dry-run", "--target", "flow=http:x"],
+        &[
+            "run",
+            "--dry-run",
+            "--target",
+            "flow=http://h/",
+            "--hooks",
+            "http:///x",
+        ],
+        &["run", "--dry-run", "--config", "hooks.yaml"],
+        &["proxy", "--upstream", "flow=http:///x"],
+    ];
+    for arguments in uses {
+        let name = format!("{arguments:?}");
+        let ended = refused(&name, conformant(folder.path()).args(arguments));
+        assert!(ended.stderr.contains("no host"), "{name}: {ended:?}");
+    }
+}
+
+/// Recorded traffic: what is none is refused, and what shows nothing is not green.
+#[test]
+fn a_recording_that_shows_nothing_is_not_green() {
+    let folder = folder();
+    let entry = |url: &str, status: u16| {
+        serde_json::json!({
+            "request": {"method": "GET", "url": url, "headers": []},
+            "response": {"status": status, "headers": [], "content": {"text": "x"}},
+        })
+    };
+    let of = |entries: &[serde_json::Value]| serde_json::json!({"log": {"entries": entries}});
+    for (name, text, exit) in [
+        ("nothing", of(&[]).to_string(), 4),
+        ("foreign", of(&[entry("http://h/else", 200)]).to_string(), 4),
+        (
+            "no exchange",
+            of(&[serde_json::json!({"request": 1})]).to_string(),
+            4,
+        ),
+        ("no recording", "{\"log\": []}".to_owned(), 2),
+        ("no JSON", "<html>".to_owned(), 2),
+        ("cut off", "{\"log\": {\"entries\": [".to_owned(), 2),
+        ("empty", String::new(), 2),
+    ] {
+        write(&folder.path().join("x.har"), text);
+        let mut command = conformant(folder.path());
+        let ended = run(command.args(["check", "x.har", "--as", "har"]));
+        assert_eq!(ended.exit, Some(exit), "{name}: {ended:?}");
     }
 }
 

@@ -74,6 +74,142 @@ fn a_signal_ends_the_run_soon_with_valid_reports() {
 }
 
 #[test]
+fn a_terminal_that_goes_away_ends_the_run_with_reports() {
+    let target = falling_silent_after(4);
+    let folder = folder();
+    let running = Running::start(&mut patient_run(folder.path(), &target));
+    until_asked(&target, 6);
+    running.signal("HUP");
+    let ended = running.end();
+    assert_eq!(ended.exit, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("ended by SIGHUP"), "{ended:?}");
+    let (_, record) = reports(folder.path(), &ended);
+    assert_eq!(record["complete"], false);
+}
+
+#[test]
+fn a_broken_pipe_that_is_signalled_ends_nothing() {
+    let target = falling_silent_after(4);
+    let folder = folder();
+    let running = Running::start(&mut patient_run(folder.path(), &target));
+    until_asked(&target, 6);
+    running.signal("PIPE");
+    running.signal("INT");
+    let ended = running.end();
+    assert_eq!(ended.exit, Some(130), "{ended:?}");
+}
+
+/// Whenever it comes: nothing is half written, and what says it is complete is.
+#[test]
+fn a_signal_at_any_moment_leaves_no_false_word() {
+    let whole = {
+        let folder = folder();
+        let ended = run(short_run(folder.path()).args(["--report", "json=run.json"]));
+        assert_eq!(ended.exit, Some(0), "{ended:?}");
+        reports_of_json(folder.path());
+        ended.took
+    };
+    for moment in 0..12 {
+        let folder = folder();
+        write(&folder.path().join("run.json"), "the old one");
+        let running = Running::start(short_run(folder.path()).args(["--report", "json=run.json"]));
+        clock::sleep(whole * moment / 11);
+        running.signal_if_there("TERM");
+        let ended = running.end();
+        let text = std::fs::read_to_string(folder.path().join("run.json")).expect("a report");
+        let record: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+        let complete = record.as_ref().map(|record| record["complete"] == true);
+        let fits = match ended.exit {
+            Some(0) => complete == Some(true),
+            Some(143) => complete != Some(true) && (record.is_some() || text == "the old one"),
+            // Before its first moment the process has no exit code of ours.
+            None => ended.signal == Some(15) && text == "the old one",
+            Some(_) => false,
+        };
+        assert!(fits, "{moment}: {complete:?} {ended:?}");
+        let mut left: Vec<_> = std::fs::read_dir(folder.path())
+            .expect("the folder")
+            .map(|entry| entry.expect("an entry").file_name())
+            .filter(|name| name != ".git" && name != "conformant.yaml" && name != "run.json")
+            .collect();
+        // Whoever is ended at once cannot take its lock away; the next run does.
+        left.retain(|name| !name.to_string_lossy().ends_with(".conformant-lock"));
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+/// Some scenarios against the reference.
+fn short_run(folder: &Path) -> Command {
+    let mut command = conformant(folder);
+    command.args(["run", "--filter", "flow/read-flow*"]);
+    command
+}
+
+#[test]
+fn a_file_that_may_not_grow_further_is_named() {
+    let folder = folder();
+    let program = env!("CARGO_BIN_EXE_conformant");
+    for (line, told) in [
+        (
+            format!(
+                "ulimit -f 8; {program} run --filter 'flow/read-flows/happy' --report json=run.json"
+            ),
+            "run.json",
+        ),
+        (
+            format!(
+                "ulimit -f 8; {program} fixtures generate --kind flow/flow --count 500 --out set"
+            ),
+            "set",
+        ),
+        (
+            format!("ulimit -f 8; {program} list rules > rules.txt"),
+            "standard output",
+        ),
+        (
+            format!(
+                "{program} run --filter 'flow/read-flows/happy' --report junit=x.xml > /dev/full"
+            ),
+            "standard output",
+        ),
+        (
+            format!("{program} list rules > /dev/full"),
+            "standard output",
+        ),
+        (format!("{program} --help > /dev/full"), "standard output"),
+        (
+            format!("{program} fixtures generate --kind flow/flow > /dev/full"),
+            "standard output",
+        ),
+    ] {
+        let mut command = Command::new("bash");
+        command
+            .args(["-c", &line])
+            .current_dir(folder.path())
+            .stdin(Stdio::null());
+        let ended = run(&mut command);
+        assert_eq!(ended.exit, Some(3), "{line}: {ended:?}");
+        assert!(ended.stderr.contains(told), "{line}: {ended:?}");
+    }
+    let mut left: Vec<String> = std::fs::read_dir(folder.path())
+        .expect("the folder")
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    left.sort();
+    assert_eq!(
+        left,
+        [".git", "conformant.yaml", "rules.txt", "x.xml"],
+        "no strays"
+    );
+}
+
+#[test]
 fn a_second_signal_ends_the_process_at_once() {
     let folder = folder();
     let target = falling_silent_after(0);

@@ -1,0 +1,136 @@
+//! Each write, rename, sync, spawn and connection fails once: the exit code is a documented one, the old
+//! file is there or the new one whole, and nothing is left beside it.
+//!
+//! In a release build there are no failpoints, and nothing here is tried.
+
+use crate::hostile::command::{Ended, conformant, folder, run, write};
+use crate::hostile::pages::{ok, only_page};
+use crate::hostile::target::{Act, Target};
+use conformant::failpoint::Place;
+use std::path::Path;
+
+fn target() -> Target {
+    Target::answering(|_| {
+        vec![
+            Act::Send(ok(only_page("http://127.0.0.1").to_string())),
+            Act::Keep,
+        ]
+    })
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let mut names: Vec<String> = entries
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
+        .filter(|name| name != ".git" && name != "conformant.yaml")
+        .collect();
+    names.sort();
+    names
+}
+
+fn judged(folder: &Path, script: &str) -> Ended {
+    let target = target();
+    write(
+        &folder.join("conformant.yaml"),
+        format!(
+            "targets: {{flow: {{url: {}/flow}}}}\nlimits: {{timeout: 2s}}\n\
+             hooks: {{advance_clock: {{command: [\"true\"]}}}}\n",
+            target.origin()
+        ),
+    );
+    let mut command = conformant(folder);
+    command.args(["run", "--filter", "flow/read-flows/happy", "--jobs", "1"]);
+    command.args(["--report", "json=run.json"]);
+    run(command.env("CONFORMANT_FAILPOINTS", script))
+}
+
+fn generated(folder: &Path, seed: &str, script: &str) -> Ended {
+    let mut command = conformant(folder);
+    command.args([
+        "fixtures",
+        "generate",
+        "--kind",
+        "flow/flow",
+        "--out",
+        "set",
+        "--seed",
+        seed,
+    ]);
+    run(command.env("CONFORMANT_FAILPOINTS", script))
+}
+
+/// What a place's failure must come to: it is a table so that a new place is not forgotten.
+#[test]
+fn whatever_fails_once_is_told_and_nothing_is_lost() {
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    for place in Place::ALL {
+        match place {
+            Place::ReportWrite | Place::ReportSync | Place::ReportRename => report(place),
+            Place::SetWrite | Place::SetExchange => set(place, true),
+            Place::SetRename => set(place, false),
+            Place::Connect | Place::Listen | Place::HookSpawn => world(place),
+        }
+    }
+}
+
+fn report(place: Place) {
+    let folder = folder();
+    write(&folder.path().join("run.json"), "the old one");
+    let ended = judged(folder.path(), place.name());
+    assert_eq!(ended.exit, Some(3), "{place:?}: {ended:?}");
+    assert!(ended.stderr.contains("run.json"), "{place:?}: {ended:?}");
+    assert!(
+        ended.stdout.contains("conformant in what was judged"),
+        "{place:?}: {ended:?}"
+    );
+    let left = std::fs::read_to_string(folder.path().join("run.json")).expect("the report");
+    assert_eq!(left, "the old one", "{place:?}");
+    assert_eq!(names(folder.path()), ["run.json"], "{place:?}");
+}
+
+fn set(place: Place, is_there: bool) {
+    let folder = folder();
+    let manifest = || std::fs::read(folder.path().join("set/manifest.json")).ok();
+    if is_there {
+        assert_eq!(generated(folder.path(), "1", "").exit, Some(0));
+    }
+    let before = manifest();
+    let ended = generated(folder.path(), "2", place.name());
+    assert_eq!(ended.exit, Some(3), "{place:?}: {ended:?}");
+    assert!(
+        ended.stderr.contains("no space left"),
+        "{place:?}: {ended:?}"
+    );
+    assert_eq!(manifest(), before, "{place:?}");
+    let left: &[&str] = if is_there { &["set"] } else { &[] };
+    assert_eq!(names(folder.path()), left, "{place:?}");
+    // And once the disk has room again all is well.
+    assert_eq!(generated(folder.path(), "2", "").exit, Some(0));
+    assert_ne!(manifest(), before);
+    assert_eq!(names(folder.path()), ["set"]);
+}
+
+/// What fails between us and the world accuses nobody, and is never a pass.
+fn world(place: Place) {
+    let folder = folder();
+    let ended = judged(folder.path(), place.name());
+    // A hook that cannot be started is as one that is not there.
+    let codes: &[i32] = if place == Place::HookSpawn {
+        &[0, 3, 4]
+    } else {
+        &[3, 4]
+    };
+    assert!(
+        ended.exit.is_some_and(|exit| codes.contains(&exit)),
+        "{place:?}: {ended:?}"
+    );
+    assert!(!ended.stdout.contains("FAIL"), "{place:?}: {ended:?}");
+}
