@@ -74,6 +74,7 @@ pub(super) fn view(response: &Response) -> Value {
         "size": response.body.len(),
         "sha256": sha256,
         "text": std::str::from_utf8(&response.body).ok(),
+        "json": json::parse(&response.body, Limits::default()).ok().map(|parsed| parsed.value),
     })
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod body;
 mod callbacks;
 mod derive;
 pub(crate) mod link;
+mod near;
 pub mod plan;
 mod provision;
 mod record;

@@ -110,7 +110,7 @@ pub fn all(rulebook: &Rulebook) -> Vec<Planned<'_>> {
             .scenarios
             .values()
             .map(|(scenario, _)| scenario.clone());
-        for scenario in written.chain(derive::derive(service)) {
+        for scenario in written.chain(derive::derive(rulebook, service)) {
             planned.extend(
                 combinations(&scenario)
                     .into_iter()

@@ -1,5 +1,6 @@
 //! From an operation and its parameters to a request, in the encodings that the documents name.
 
+use super::near::{Near, but_last, in_other_case};
 use super::settings::Target;
 use crate::http::Request;
 use crate::rulebook::scenario::Credentials;
@@ -128,20 +129,29 @@ pub fn authorize(
             request.headers.set(name, value.clone());
         }
     }
-    let pair = match credentials {
-        Credentials::None => return Ok(()),
+    let own_header = target.header("Authorization").is_some();
+    match credentials {
         // A configured Authorization field is what the adopter wants sent.
-        Credentials::Default if target.header("Authorization").is_some() => return Ok(()),
-        Credentials::Default => target.basic.clone(),
-        Credentials::Wrong | Credentials::Unknown => return wrongly(target, credentials, request),
-        Credentials::Account => Some(
-            target
-                .account
-                .clone()
-                .ok_or(BuildError::NoCredentials("account_sid and auth_token"))?,
-        ),
-    };
-    pair.map_or(Ok(()), |(user, password)| basic(&user, &password, request))
+        Credentials::Default if own_header => Ok(()),
+        Credentials::None => Ok(()),
+        Credentials::Default => match &target.basic {
+            Some((user, password)) => basic(user, password, request),
+            None => Ok(()),
+        },
+        Credentials::Account => {
+            let (sid, token) = account(target)?;
+            basic(sid, token, request)
+        }
+        Credentials::Wrong | Credentials::Unknown => wrongly(target, credentials, request),
+        Credentials::UserOtherCase
+        | Credentials::PasswordOtherCase
+        | Credentials::PasswordShort
+        | Credentials::PasswordSpace
+        | Credentials::PasswordEmpty
+        | Credentials::MixedUser
+        | Credentials::MixedPassword
+        | Credentials::Bearer => nearly(target, credentials, request),
+    }
 }
 
 /// Credentials of the configured form that nobody was given.
@@ -165,6 +175,53 @@ fn wrongly(
     }
 }
 
+/// The configured pair but for one thing.
+fn nearly(
+    target: &Target,
+    credentials: Credentials,
+    request: &mut Request,
+) -> Result<(), BuildError> {
+    let none = BuildError::NoCredentials("username and password");
+    let (user, password) = target.basic.as_ref().ok_or(none)?;
+    let (user, password): (&str, &str) = (user, password);
+    match credentials {
+        Credentials::UserOtherCase => basic(&in_other_case(user), password, request),
+        Credentials::PasswordOtherCase => basic(user, &in_other_case(password), request),
+        Credentials::PasswordShort => basic(user, but_last(password), request),
+        Credentials::PasswordSpace => basic(user, &Near::SpaceBehind.miss(password), request),
+        Credentials::PasswordEmpty => basic(user, "", request),
+        Credentials::MixedUser | Credentials::MixedPassword => {
+            let (sid, token) = account(target)?;
+            if sid == user || token == password {
+                return Err(BuildError::NoCredentials("second pair of credentials"));
+            }
+            if credentials == Credentials::MixedUser {
+                basic(sid, password, request)
+            } else {
+                basic(user, token, request)
+            }
+        }
+        Credentials::Bearer => {
+            basic(user, password, request)?;
+            let pair = request.headers.get("Authorization").unwrap_or_default();
+            let bearer = pair.replacen("Basic", "Bearer", 1);
+            request.headers.set("Authorization", bearer);
+            Ok(())
+        }
+        Credentials::Default
+        | Credentials::None
+        | Credentials::Wrong
+        | Credentials::Unknown
+        | Credentials::Account => basic(user, password, request),
+    }
+}
+
+fn account(target: &Target) -> Result<(&str, &str), BuildError> {
+    let none = BuildError::NoCredentials("account_sid and auth_token");
+    let (sid, token) = target.account.as_ref().ok_or(none)?;
+    Ok((sid, token))
+}
+
 fn basic(user: &str, password: &str, request: &mut Request) -> Result<(), BuildError> {
     let value = encode::basic(user, password).map_err(|e| unsendable("Authorization", &e))?;
     request.headers.set("Authorization", value);
@@ -173,11 +230,10 @@ fn basic(user: &str, password: &str, request: &mut Request) -> Result<(), BuildE
 
 /// How a person passes the credentials of this exchange to curl.
 pub fn curl_credentials(target: &Target, credentials: Credentials) -> String {
-    match credentials {
-        Credentials::Default => target.curl_credentials.clone(),
-        Credentials::None | Credentials::Wrong | Credentials::Unknown | Credentials::Account => {
-            String::new()
-        }
+    if credentials == Credentials::Default {
+        target.curl_credentials.clone()
+    } else {
+        String::new()
     }
 }
 
@@ -306,15 +362,27 @@ fn multipart(body: &[(&str, &Value)], request: &mut Request) -> Result<(), Build
             return Err(unsendable("it is not a `$file`".to_owned()));
         };
         let media_type = field("type").unwrap_or("application/octet-stream");
-        let content = field("text").unwrap_or_default().as_bytes();
+        let count = value.get("bytes").and_then(Value::as_u64);
+        let content = match count {
+            Some(count) => every_byte(count),
+            None => field("text").unwrap_or_default().as_bytes().to_vec(),
+        };
         parts = parts
-            .file(name, file_name, media_type, content)
+            .file(name, file_name, media_type, &content)
             .map_err(|e| unsendable(e.to_string()))?;
     }
     let (content_type, bytes) = parts.finish();
     request.headers.set("Content-Type", content_type);
     request.body = bytes;
     Ok(())
+}
+
+/// So many bytes of every value, in an order that no buffer size repeats.
+fn every_byte(count: u64) -> Vec<u8> {
+    let low = |n: u64| u8::try_from(n % 256).unwrap_or_default();
+    (0..count)
+        .map(|n| low(n).wrapping_add(low(n / 256)))
+        .collect()
 }
 
 fn texts_of(value: &Value) -> Vec<String> {

@@ -287,7 +287,8 @@ impl<'a> Runner<'a> {
             let names = crate::rulebook::interpolations(&text).unwrap_or_default();
             names.iter().any(|one| self.refused.contains(&one.path[0]))
         };
-        !self.refused.is_empty() && step.with.values().any(reads)
+        let link = step.get.as_deref().map(Value::from);
+        !self.refused.is_empty() && step.with.values().chain(link.as_ref()).any(reads)
     }
 
     fn repeatedly(&mut self, step: &Step, times: usize) -> Result<(), Stop> {
@@ -861,6 +862,10 @@ impl<'a> Runner<'a> {
     fn get_step(&mut self, step: &Step, url: &str) -> Result<(), Stop> {
         let url = self.scope.fill_text(url)?;
         let url = url.as_str().unwrap_or_default().to_owned();
+        if url.is_empty() && step.either {
+            self.refused.extend(step.capture.clone());
+            return Ok(());
+        }
         let masked = self.scope.take_taint();
         let inconclusive = |why: String| match &masked {
             Some(rule) => Stop::Masked(rule.clone()),
@@ -899,7 +904,10 @@ impl<'a> Runner<'a> {
                 cause: String::new(),
                 detail: String::new(),
             },
-            expectation: Expectation::Either,
+            expectation: match &step.rejected {
+                Some(rule) => Expectation::Rejected(rule.clone()),
+                None => Expectation::Either,
+            },
             span: Span::at(self.session.now()),
             via,
             is_attempt: false,

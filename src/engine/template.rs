@@ -1,6 +1,7 @@
 //! Interpolation: `${name.field.0}` and the few values that are made (`$text`, `$json`, `$time`,
-//! `$repeat`, `$file`). Expanded once: captured text is data and never expanded again.
+//! `$repeat`, `$near`, `$file`). Expanded once: captured text is data and never expanded again.
 
+use super::near::Near;
 use crate::clock::{self, Timestamp};
 use crate::judge::payload;
 use crate::rulebook::{Rulebook, kebab};
@@ -236,6 +237,13 @@ impl<'a> Scope<'a> {
                 let plus = option("plus")?;
                 let offset = option("offset")?;
                 made_time(&what, plus.as_ref(), offset.as_ref())
+            }
+            "$near" => {
+                let by = option("by")?;
+                let near = by.as_ref().and_then(Value::as_str).and_then(Near::named);
+                let near =
+                    near.ok_or_else(|| TemplateError::Malformed(format!("$near: {by:?}")))?;
+                Ok(Value::String(near.miss(what.as_str().unwrap_or_default())))
             }
             "$repeat" => {
                 let times = option("times")?

@@ -6,7 +6,6 @@ use super::case::{Case, Seen};
 use super::evidence::Expectation;
 use super::sites::Site;
 use super::verdicts::{Fact, Verdicts};
-use crate::rulebook::scenario::Credentials;
 
 /// Judges every exchange by what its step expects.
 pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
@@ -52,11 +51,8 @@ pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
 
 /// The rule `SERVICE/OPERATION/credentials`, wherever credentials are missing or wrong.
 fn credentials(case: &Case<'_>, index: usize, seen: &Seen<'_>, verdicts: &mut Verdicts<'_>) {
-    let how = match seen.exchange.credentials {
-        Credentials::None => "without credentials",
-        Credentials::Wrong => "with a wrong password",
-        Credentials::Unknown => "with another user name",
-        Credentials::Default | Credentials::Account => return,
+    let Some(how) = seen.exchange.credentials.flaw() else {
+        return;
     };
     let rule = format!(
         "{}/{}/credentials",

@@ -46,6 +46,10 @@ pub struct HappyPath {
     /// Plausible values for the optional parameters, each tried alone and all together.
     #[serde(default)]
     pub optional: Map<String, Value>,
+    /// For a list: how one more item comes to be in it, `${index}` telling them apart. Where it is
+    /// left out, by the operation that makes things at the same path; empty where no more fit in.
+    #[serde(default)]
+    pub more: Option<Vec<Step>>,
     /// Derived cases that must not be made, by name, each with the reason.
     #[serde(default)]
     pub except: BTreeMap<String, String>,
@@ -74,7 +78,7 @@ pub struct Step {
     /// Verb: send a request of this operation; one of another service is written `media/upload-media`.
     pub call: Option<String>,
     /// Verb: GET this absolute URL of the same origin with the service's credentials. The result
-    /// is `{status, content_type, size, sha256, text}`.
+    /// is `{status, content_type, size, sha256, text, json}`.
     pub get: Option<String>,
     /// Verb: have a person or device do something.
     pub hook: Option<String>,
@@ -112,7 +116,8 @@ pub struct Step {
     /// already.
     pub unless: Option<Existing>,
     /// Neither acceptance nor refusal is expected; the answer is only observed. When it is refused,
-    /// its own `expect` and later steps that need its capture are skipped and judge nothing.
+    /// its own `expect` and later steps that need its capture are skipped and judge nothing. For
+    /// `get`: there may be no address, and then nothing is asked.
     #[serde(default)]
     pub either: bool,
     /// Repeat the call until the value is there, or the time is up.
@@ -178,6 +183,42 @@ pub enum Credentials {
     Unknown,
     /// The account SID with its auth token, where the configuration has them.
     Account,
+    /// The right user name in another letter case, with its password.
+    UserOtherCase,
+    /// The right user name with its password in another letter case.
+    PasswordOtherCase,
+    /// The right user name with its password but for the last character.
+    PasswordShort,
+    /// The right user name with its password and a space.
+    PasswordSpace,
+    /// The right user name with an empty password.
+    PasswordEmpty,
+    /// The account SID with the API key's secret: halves of two pairs, where both are configured.
+    MixedUser,
+    /// The API key with the account's auth token: halves of two pairs, where both are configured.
+    MixedPassword,
+    /// The right pair under another scheme.
+    Bearer,
+}
+
+impl Credentials {
+    /// How such a request goes, in words; none for those that must be let in, and for a user name in
+    /// another letter case, for no line says that case counts there.
+    pub const fn flaw(self) -> Option<&'static str> {
+        match self {
+            Self::Default | Self::Account | Self::UserOtherCase => None,
+            Self::None => Some("without credentials"),
+            Self::Wrong => Some("with a wrong password"),
+            Self::Unknown => Some("with another user name"),
+            Self::PasswordOtherCase => Some("with its password in another letter case"),
+            Self::PasswordShort => Some("with its password cut short"),
+            Self::PasswordSpace => Some("with a space behind its password"),
+            Self::PasswordEmpty => Some("with an empty password"),
+            Self::MixedUser => Some("with the account SID and the API key's secret"),
+            Self::MixedPassword => Some("with the API key and the account's auth token"),
+            Self::Bearer => Some("with its credentials as a bearer token"),
+        }
+    }
 }
 
 /// One statement about a result; exactly one of the comparisons is given.

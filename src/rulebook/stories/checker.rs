@@ -161,6 +161,12 @@ impl<'a> Checker<'a> {
                     self.texts(draft, node, &mut scope);
                 }
             }
+            self.steps(
+                draft,
+                &format!("{at}/more"),
+                happy.more.as_deref().unwrap_or_default(),
+                &mut scope,
+            );
             self.unused(draft, &scope);
             self.happy_path(draft, &at, happy, operation);
         }

@@ -398,13 +398,35 @@ pub(super) fn is_case(case: &str, operation: &Operation) -> bool {
         "credentials-wrong",
         "credentials-unknown",
         "credentials-account",
+        "credentials-near",
+        "credentials-mixed",
+        "page-credentials-none",
+        "url-credentials-none",
+        "link-credentials-none",
         "walk",
+        "page-urls",
+        "beyond-a-page",
+        "path-near",
+        "in-turn",
+        "refused-then-listed",
+    ];
+    let of_parameters = [
+        "-foreign",
+        "-at-max",
+        "-over-max",
+        "-at-min",
+        "-under-min",
+        "-near",
+        "-other",
+        "-elsewhere",
+        "-second-wrong",
+        "-rich",
     ];
     general.contains(&case)
         || ["without-", "optional-", "unknown-"]
             .iter()
             .any(|prefix| case.strip_prefix(prefix).is_some_and(parameter))
-        || ["-foreign", "-at-max", "-over-max", "-at-min", "-under-min"]
+        || of_parameters
             .iter()
             .any(|suffix| case.strip_suffix(suffix).is_some_and(parameter))
         || case

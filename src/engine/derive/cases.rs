@@ -1,0 +1,358 @@
+//! What all families share: the operation, its happy path, and how a case becomes a scenario.
+
+use super::{credentials, lists, near, parameters, refusals, rich, scope, second, several};
+use crate::rulebook::scenario::{HappyPath, Scenario, Step};
+use crate::rulebook::{Operation, Parameter, Place, Rulebook, Service, interpolations, kebab};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Every derived scenario of a service, in the order of its operations.
+pub(in crate::engine) fn derive(rulebook: &Rulebook, service: &Service) -> Vec<Scenario> {
+    let mut scenarios = Vec::new();
+    for operation in service.operations.values() {
+        if let Some(happy) = service.happy.get(&operation.id) {
+            scenarios.append(&mut of_operation(rulebook, service, operation, happy));
+        }
+    }
+    scenarios
+}
+
+/// Every derived scenario of an operation.
+fn of_operation(
+    rulebook: &Rulebook,
+    service: &Service,
+    operation: &Operation,
+    happy: &HappyPath,
+) -> Vec<Scenario> {
+    let mut cases = Cases {
+        rulebook,
+        service,
+        operation,
+        happy,
+        scenarios: Vec::new(),
+    };
+    parameters::derive(&mut cases);
+    credentials::derive(&mut cases);
+    lists::derive(&mut cases);
+    near::derive(&mut cases);
+    scope::derive(&mut cases);
+    several::derive(&mut cases);
+    second::derive(&mut cases);
+    rich::derive(&mut cases);
+    refusals::derive(&mut cases);
+    cases.scenarios
+}
+
+/// The cases of one operation as they come to be.
+pub(super) struct Cases<'a> {
+    pub(super) rulebook: &'a Rulebook,
+    pub(super) service: &'a Service,
+    pub(super) operation: &'a Operation,
+    pub(super) happy: &'a HappyPath,
+    scenarios: Vec<Scenario>,
+}
+
+impl Cases<'_> {
+    /// The rule that the documented request is accepted.
+    pub(super) fn own_rule(&self) -> String {
+        format!("{}/{}", self.operation.service, self.operation.id)
+    }
+
+    /// The rule that nobody gets in without credentials.
+    pub(super) fn credentials_rule(&self) -> String {
+        format!("{}/credentials", self.own_rule())
+    }
+
+    /// `OPERATION: what`, which is what a case says.
+    pub(super) fn says(&self, what: &str) -> String {
+        format!("{}: {what}.", self.operation.id)
+    }
+
+    /// Adds a case of one call behind the set-up: the happy one but for `with`.
+    pub(super) fn add(&mut self, case: &str, what: &str, step: Step, with: &Map<String, Value>) {
+        let call = self.call(step, with);
+        self.after_setup(case, what, [call]);
+    }
+
+    /// Adds a case of these steps behind the set-up.
+    pub(super) fn after_setup(
+        &mut self,
+        case: &str,
+        what: &str,
+        steps: impl IntoIterator<Item = Step>,
+    ) {
+        let mut all = self.setup();
+        all.extend(steps);
+        self.push(case, what, all);
+    }
+
+    /// Adds a case, unless the happy path says why not.
+    pub(super) fn push(&mut self, case: &str, what: &str, steps: Vec<Step>) {
+        // The rulebook spells parameters as the documents do, ids are in kebab-case.
+        let mut left_out = self.happy.except.keys();
+        if left_out.any(|name| kebab(name) == kebab(case)) {
+            return;
+        }
+        self.scenarios.push(Scenario {
+            id: format!("{}/{case}", self.own_rule()),
+            says: self.says(what),
+            matrix: BTreeMap::new(),
+            steps,
+        });
+    }
+
+    /// The set-up, whose failure accuses nobody.
+    pub(super) fn setup(&self) -> Vec<Step> {
+        let steps = self.happy.setup.iter().cloned();
+        steps
+            .map(|step| Step {
+                setup: true,
+                ..step
+            })
+            .collect()
+    }
+
+    /// A call of the operation with its happy parameters but for `with`.
+    pub(super) fn call(&self, step: Step, with: &Map<String, Value>) -> Step {
+        let mut all = self.happy.with.clone();
+        all.extend(with.clone());
+        Step {
+            call: Some(self.operation.id.clone()),
+            with: all,
+            ..step
+        }
+    }
+
+    /// A call of any operation of the service whose answer is only looked at.
+    pub(super) fn look(operation: &Operation, with: Map<String, Value>) -> Step {
+        Step {
+            call: Some(operation.id.clone()),
+            with,
+            ..either()
+        }
+    }
+
+    /// Whether the operation takes a parameter of that name.
+    pub(super) fn takes(&self, name: &str) -> bool {
+        self.operation.parameters.iter().any(|p| p.name == name)
+    }
+
+    /// Whether it makes a new thing in the scope that its path names.
+    pub(super) fn makes(&self) -> bool {
+        self.operation.method == "POST" && !self.operation.path.ends_with('}')
+    }
+
+    /// The operation that reads at the same path, where there is one.
+    pub(super) fn reader(&self) -> Option<&Operation> {
+        let mut others = self.service.operations.values();
+        others.find(|o| o.method == "GET" && o.path == self.operation.path)
+    }
+
+    /// The path parameters that name things, outermost first.
+    pub(super) fn path(&self) -> Vec<&Parameter> {
+        let path = self.operation.parameters.iter();
+        let path = path.filter(|p| p.place == Place::Path && p.schema.get("enum").is_none());
+        let mut path: Vec<&Parameter> = path.collect();
+        path.sort_by_key(|p| self.operation.path.find(&format!("{{{}}}", p.name)));
+        path
+    }
+
+    /// The happy value of a parameter, be it required or not.
+    pub(super) fn value_of(&self, name: &str) -> Option<&Value> {
+        let value = self.happy.with.get(name);
+        value.or_else(|| self.happy.optional.get(name))
+    }
+
+    /// What of `with` an operation at the same path takes in it.
+    pub(super) fn path_of(operation: &Operation, with: &Map<String, Value>) -> Map<String, Value> {
+        let path = operation.parameters.iter();
+        let path = path.filter(|p| p.place == Place::Path);
+        path.filter_map(|p| Some((p.name.clone(), with.get(&p.name)?.clone())))
+            .collect()
+    }
+
+    /// How a thing that was just made and kept as `made` is looked at again: fetched, then listed.
+    pub(super) fn seen_again(&self, made: &str, with: &Map<String, Value>) -> Vec<Step> {
+        let mut steps = Vec::new();
+        if let Some((operation, parameter, field)) = self.fetcher() {
+            let mut with = Self::path_of(operation, with);
+            with.insert(parameter, Value::String(format!("${{{made}{field}}}")));
+            steps.push(Self::look(operation, with));
+        }
+        if let Some(list) = self.reader() {
+            steps.push(Self::look(list, Self::path_of(list, with)));
+        }
+        steps
+    }
+
+    /// The operation that fetches what this one makes, its parameter that names the thing, and the
+    /// field of the answer that the name stands in, as `.approval_request.uuid`.
+    fn fetcher(&self) -> Option<(&Operation, String, String)> {
+        let mut fetchers = self
+            .service
+            .operations
+            .values()
+            .filter(|o| o.method == "GET" && o.list_key.is_none() && o.path.ends_with('}'));
+        fetchers.find_map(|o| {
+            let last = o.path.rsplit('{').next()?.trim_end_matches('}');
+            let parameter = o.parameters.iter().find(|p| p.name == last)?;
+            let below = o.path.strip_suffix(&format!("/{{{last}}}"))?;
+            let is_below = below == self.operation.path && o.response == self.operation.response;
+            let at = match &parameter.echo {
+                Some(echo) => echo.at.clone(),
+                None => "/sid".to_owned(),
+            };
+            (is_below || self.answers_with(&at)).then(|| {
+                let field = at.replace('/', ".");
+                (o, last.to_owned(), field)
+            })
+        })
+    }
+
+    /// Whether a nested field, which no other kind has, is one of its answer's.
+    fn answers_with(&self, at: &str) -> bool {
+        let kind = self.operation.response.as_ref();
+        let schema = kind.and_then(|kind| self.rulebook.kinds.get(kind));
+        let place = at.replace('/', "/properties/");
+        at.matches('/').count() > 1 && schema.is_some_and(|k| k.schema.pointer(&place).is_some())
+    }
+
+    /// The happy parameters of the `n`th thing that one case makes: its own names, where `n` is not 0.
+    pub(super) fn again(&self, n: usize) -> Map<String, Value> {
+        let with = &self.happy.with;
+        if n == 0 || !self.makes() {
+            return with.clone();
+        }
+        let renamed = |name: &str| {
+            name.strip_prefix("unique.")
+                .map(|word| format!("unique.{word}-{n}"))
+        };
+        with.iter()
+            .map(|(name, value)| (name.clone(), rename(value, &renamed)))
+            .collect()
+    }
+}
+
+/// A value with other names in its interpolations, where `other` has one.
+pub(super) fn rename(value: &Value, other: &dyn Fn(&str) -> Option<String>) -> Value {
+    match value {
+        Value::String(text) => Value::String(rename_text(text, other)),
+        Value::Array(items) => items.iter().map(|item| rename(item, other)).collect(),
+        Value::Object(members) => Value::Object(rename_all(members, other)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+/// Each member with other names in its interpolations.
+pub(super) fn rename_all(
+    members: &Map<String, Value>,
+    other: &dyn Fn(&str) -> Option<String>,
+) -> Map<String, Value> {
+    let renamed = members.iter();
+    renamed
+        .map(|(name, value)| (name.clone(), rename(value, other)))
+        .collect()
+}
+
+/// A text with other names in its interpolations.
+pub(super) fn rename_text(text: &str, other: &dyn Fn(&str) -> Option<String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for found in interpolations(text).unwrap_or_default() {
+        out.push_str(&text[from..found.start]);
+        let name = found.path.join(".");
+        let name = other(&name).unwrap_or(name);
+        out.push_str(&format!("${{{name}}}"));
+        from = found.end;
+    }
+    out.push_str(&text[from..]);
+    out
+}
+
+/// The names that the interpolations of a value begin with.
+pub(super) fn roots(value: &Value) -> Vec<String> {
+    let text = value.to_string();
+    let found = interpolations(&text).unwrap_or_default();
+    found.into_iter().map(|one| one.path[0].clone()).collect()
+}
+
+/// A step that is expected to be accepted, else that rule is broken.
+pub(super) fn accepted(rule: &str) -> Step {
+    Step {
+        accepted: Some(rule.to_owned()),
+        ..Step::default()
+    }
+}
+
+/// A step that is expected to be refused, else that rule is broken.
+pub(super) fn refused(rule: &str) -> Step {
+    Step {
+        rejected: Some(rule.to_owned()),
+        ..Step::default()
+    }
+}
+
+/// A step that may go either way.
+pub(super) fn either() -> Step {
+    Step {
+        either: true,
+        ..Step::default()
+    }
+}
+
+/// One parameter.
+pub(super) fn only(name: &str, value: impl Into<Value>) -> Map<String, Value> {
+    Map::from_iter([(name.to_owned(), value.into())])
+}
+
+/// A parameter's name in ids.
+pub(super) fn slug(parameter: &Parameter) -> &str {
+    parameter.rule.rsplit('/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// An exception fails when it is no longer needed. That an optional parameter has no value of its own
+    /// to be tried with is one, too.
+    #[test]
+    fn every_exception_leaves_out_a_case_that_would_be_there() {
+        let rulebook = Rulebook::embedded().unwrap();
+        for service in rulebook.services.values() {
+            for operation in service.operations.values() {
+                let Some(happy) = service.happy.get(&operation.id) else {
+                    continue;
+                };
+                let whole = HappyPath {
+                    except: BTreeMap::new(),
+                    ..happy.clone()
+                };
+                let derived = of_operation(&rulebook, service, operation, &whole);
+                let cases: BTreeSet<&str> = derived
+                    .iter()
+                    .filter_map(|s| s.id.rsplit('/').next())
+                    .collect();
+                for case in happy.except.keys() {
+                    let has_no_value = case
+                        .strip_prefix("optional-")
+                        .is_some_and(|name| !happy.optional.contains_key(name));
+                    let is_derived = cases.iter().any(|c| kebab(c) == kebab(case));
+                    assert!(is_derived || has_no_value, "{}: {case}", operation.id);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn names_in_interpolations_change_and_nothing_else() {
+        let other = |name: &str| name.strip_prefix("a.").map(|rest| format!("b.{rest}"));
+        let value = serde_json::json!({"x": ["${a.sid} and ${c.sid}", 1], "y": "a.sid"});
+        assert_eq!(
+            rename(&value, &other),
+            serde_json::json!({"x": ["${b.sid} and ${c.sid}", 1], "y": "a.sid"})
+        );
+        assert_eq!(roots(&value), ["a", "c"]);
+    }
+}

@@ -1,0 +1,122 @@
+//! Credentials that are missing, wrong, or nearly right; on the operation, on the further pages of its
+//! list and on the addresses that its answer shows.
+
+use super::cases::{Cases, accepted, either, refused};
+use crate::rulebook::scenario::{Credentials, Step};
+use serde_json::{Map, Value, json};
+
+/// The pairs that nobody may get in with, each but one thing away from the right one.
+const NEAR: [Credentials; 5] = [
+    Credentials::PasswordOtherCase,
+    Credentials::PasswordShort,
+    Credentials::PasswordSpace,
+    Credentials::PasswordEmpty,
+    Credentials::Bearer,
+];
+
+/// Every case about credentials, where the operation needs them.
+pub(super) fn derive(cases: &mut Cases<'_>) {
+    if !cases.operation.secured {
+        return;
+    }
+    let rule = cases.credentials_rule();
+    for (case, credentials) in [
+        ("credentials-none", Credentials::None),
+        ("credentials-wrong", Credentials::Wrong),
+        ("credentials-unknown", Credentials::Unknown),
+    ] {
+        let step = with(credentials, refused(&rule));
+        let what = credentials.flaw().unwrap_or_default();
+        cases.add(case, what, step, &Map::new());
+    }
+    let what = "with the account SID and its auth token";
+    let step = with(Credentials::Account, accepted(&rule));
+    cases.add("credentials-account", what, step, &Map::new());
+    near(cases, &rule);
+    if cases.operation.list_key.is_some() && cases.takes("PageSize") {
+        page(cases, &rule);
+    }
+    if cases.operation.response.is_some() && cases.operation.list_key.is_none() {
+        addresses(cases, &rule);
+    }
+}
+
+fn near(cases: &mut Cases<'_>, rule: &str) {
+    let call = |credentials, step| cases.call(with(credentials, step), &Map::new());
+    let user_name = format!("{}/credentials/user-name-case", cases.service.name);
+    let other_case = match cases.rulebook.rules.contains_key(&user_name) {
+        true => refused(&user_name),
+        false => either(),
+    };
+    let mut steps: Vec<Step> = NEAR.map(|one| call(one, refused(rule))).to_vec();
+    steps.push(call(Credentials::UserOtherCase, other_case));
+    let mixed = [Credentials::MixedUser, Credentials::MixedPassword];
+    let mixed = mixed.map(|one| call(one, refused(rule)));
+    let what = "with credentials that are nearly right";
+    cases.after_setup("credentials-near", what, steps);
+    let what = "with halves of two pairs of credentials";
+    cases.after_setup("credentials-mixed", what, mixed);
+}
+
+/// The second page as nobody may see it.
+fn page(cases: &mut Cases<'_>, rule: &str) {
+    let first = Step {
+        capture: Some("page".to_owned()),
+        ..accepted(&cases.own_rule())
+    };
+    let mut steps = cases.more(2);
+    steps.push(cases.call(first, &Map::from_iter([("PageSize".to_owned(), json!(1))])));
+    for credentials in [Credentials::None, Credentials::Wrong] {
+        let next = "${page.meta.next_page_url}";
+        steps.push(with(credentials, follow(next, refused(rule))));
+    }
+    let what = "the next page without credentials and with wrong ones";
+    cases.after_setup("page-credentials-none", what, steps);
+}
+
+/// The addresses that the answer shows, without credentials: its own, and those of what belongs to it.
+fn addresses(cases: &mut Cases<'_>, rule: &str) {
+    let kind = cases.operation.response.as_deref().unwrap_or_default();
+    let Some(kind) = cases.rulebook.kinds.get(kind) else {
+        return;
+    };
+    let has_url = kind.schema.pointer("/properties/url").is_some();
+    let links = kind.schema.pointer("/properties/links/properties");
+    let links = links.and_then(Value::as_object).into_iter().flatten();
+    let links: Vec<String> = links
+        .map(|(key, _)| format!("${{shown.links.{key}}}"))
+        .collect();
+    let shown = Step {
+        capture: Some("shown".to_owned()),
+        ..accepted(&cases.own_rule())
+    };
+    let shown = cases.call(shown, &Map::new());
+    let none = |url: &str| with(Credentials::None, follow(url, refused(rule)));
+    if has_url {
+        let what = "the url of what it answers with, without credentials";
+        let steps = [shown.clone(), none("${shown.url}")];
+        cases.after_setup("url-credentials-none", what, steps);
+    }
+    if !links.is_empty() {
+        let what = "the links of what it answers with, without credentials";
+        let links = links.iter().map(|link| none(link));
+        let steps: Vec<Step> = std::iter::once(shown).chain(links).collect();
+        cases.after_setup("link-credentials-none", what, steps);
+    }
+}
+
+/// A step that follows an address, where there is one.
+pub(super) fn follow(url: &str, step: Step) -> Step {
+    Step {
+        get: Some(url.to_owned()),
+        either: true,
+        ..step
+    }
+}
+
+fn with(credentials: Credentials, step: Step) -> Step {
+    Step {
+        credentials,
+        ..step
+    }
+}

@@ -1,0 +1,125 @@
+//! Lists: walked over small pages, over more than one page of the default size, filtered on each of
+//! them, and by every address that a page shows.
+
+use super::cases::{Cases, accepted, either, only, rename_all};
+use super::credentials::follow;
+use crate::rulebook::Place;
+use crate::rulebook::scenario::Step;
+use serde_json::{Map, Value, json};
+
+/// One more than a page of the default size holds (D2, Limits; D3, Limits).
+const BEYOND_A_PAGE: usize = 51;
+/// Parameters of paging; every other one of a list is a filter.
+const PAGING: [&str; 3] = ["PageSize", "Page", "PageToken"];
+
+/// Every case about lists, where the operation is one.
+pub(super) fn derive(cases: &mut Cases<'_>) {
+    if cases.operation.list_key.is_none() || !cases.takes("PageSize") {
+        return;
+    }
+    let walk = Step {
+        walk: true,
+        ..accepted(&cases.own_rule())
+    };
+    let two = only("PageSize", 2);
+    cases.add("walk", "a walk over small pages", walk.clone(), &two);
+    page_urls(cases);
+    beyond_a_page(cases, &walk);
+}
+
+/// From the second of three pages to every page whose address it shows, and on from there.
+fn page_urls(cases: &mut Cases<'_>) {
+    let first = Step {
+        capture: Some("first".to_owned()),
+        ..accepted(&cases.own_rule())
+    };
+    let mut steps = cases.more(3);
+    steps.push(cases.call(first, &only("PageSize", 1)));
+    let keep = |url: &str, name: &str| Step {
+        capture: Some(name.to_owned()),
+        ..follow(url, either())
+    };
+    steps.extend([
+        keep("${first.meta.url}", "itself"),
+        keep("${first.meta.next_page_url}", "second"),
+        keep("${second.json.meta.url}", "second-itself"),
+        keep("${second.json.meta.first_page_url}", "back-at-first"),
+        keep("${second.json.meta.previous_page_url}", "before"),
+        keep("${second.json.meta.next_page_url}", "third"),
+        keep("${third.json.meta.previous_page_url}", "second-again"),
+    ]);
+    cases.after_setup("page-urls", "every address that a page shows", steps);
+}
+
+/// One item more than a page holds; each filter finds its few on pages of one.
+fn beyond_a_page(cases: &mut Cases<'_>, walk: &Step) {
+    let more = cases.more(BEYOND_A_PAGE);
+    if more.is_empty() {
+        return;
+    }
+    let mut steps = more;
+    steps.push(cases.call(walk.clone(), &Map::new()));
+    steps.push(cases.call(walk.clone(), &only("PageSize", 20)));
+    let filters = cases.happy.optional.iter();
+    let filters = filters.filter(|(name, _)| !PAGING.contains(&name.as_str()));
+    for (name, value) in filters {
+        let with = [
+            (name.clone(), value.clone()),
+            ("PageSize".to_owned(), json!(20)),
+        ];
+        steps.push(cases.call(walk.clone(), &Map::from_iter(with)));
+    }
+    let what = format!("a walk over {BEYOND_A_PAGE} more, filtered and not");
+    cases.after_setup("beyond-a-page", &what, steps);
+}
+
+impl Cases<'_> {
+    /// Steps after which the list holds so many more; none where nothing shows how.
+    pub(super) fn more(&self, count: usize) -> Vec<Step> {
+        let repeat = |step: Step| Step {
+            setup: true,
+            repeat: Some(count),
+            ..step
+        };
+        if let Some(more) = &self.happy.more {
+            return more.iter().cloned().map(repeat).collect();
+        }
+        let maker = self.service.operations.values();
+        let maker = maker.filter(|o| o.method == "POST" && o.path == self.operation.path);
+        let Some((maker, happy)) = maker
+            .filter_map(|o| Some((o, self.service.happy.get(&o.id)?)))
+            .next()
+        else {
+            return Vec::new();
+        };
+        let numbered = |name: &str| {
+            let word = name.strip_prefix("unique.")?;
+            Some(format!("unique.more-{word}"))
+        };
+        let mut with = rename_all(&happy.with, &numbered);
+        for (name, value) in &mut with {
+            let is_path = maker
+                .parameters
+                .iter()
+                .any(|p| p.name == *name && p.place == Place::Path);
+            match self.happy.with.get(name) {
+                Some(own) if is_path => *value = own.clone(),
+                _ => number(value),
+            }
+        }
+        vec![repeat(Step {
+            call: Some(maker.id.clone()),
+            with,
+            ..Step::default()
+        })]
+    }
+}
+
+/// A fresh word with the number of its repetition.
+fn number(value: &mut Value) {
+    if let Value::String(text) = value
+        && text.contains("${unique.")
+    {
+        text.push_str("${index}");
+    }
+}

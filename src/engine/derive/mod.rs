@@ -1,0 +1,18 @@
+//! Derived scenarios: from each operation's happy path the cases that OpenAPI implies, one file for
+//! each family of them.
+//!
+//! A case is an ordinary scenario, so that nothing but the plan knows it was not written by hand.
+
+mod cases;
+mod credentials;
+mod lists;
+mod near;
+mod neighbour;
+mod parameters;
+mod refusals;
+mod rich;
+mod scope;
+mod second;
+mod several;
+
+pub(super) use cases::derive;

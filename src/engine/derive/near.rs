@@ -1,0 +1,104 @@
+//! Near misses of values: wherever a wrong one is tried, those nearest to a right one are, too.
+//!
+//! No document says that letter case or a space counts in a value, so that each may be refused or not;
+//! a value that an enumeration or a form does not allow must not be honoured.
+
+use super::cases::{Cases, either, refused, slug};
+use crate::engine::near::Near;
+use crate::rulebook::scenario::Step;
+use crate::rulebook::{Parameter, Place};
+use serde_json::{Map, Value, json};
+
+/// Ways in which a SID is nearly another's.
+const OF_SIDS: [&str; 3] = ["last", "short", "long"];
+
+/// Near misses of each value that the operation's schema names, and of its path.
+pub(super) fn derive(cases: &mut Cases<'_>) {
+    for parameter in &cases.operation.parameters {
+        if !matches!(parameter.place, Place::Body | Place::Query) {
+            continue;
+        }
+        if let Some(words) = parameter.schema.get("enum").and_then(Value::as_array) {
+            let values = words.iter().filter_map(Value::as_str).next();
+            let values = values
+                .into_iter()
+                .flat_map(|word| Near::ALL.map(|(n, _)| n.miss(word)));
+            let values: Vec<Value> = values.map(Value::from).collect();
+            values_near(cases, parameter, &values);
+        } else if is_sid(parameter) {
+            let right = cases.value_of(&parameter.name).cloned();
+            let values = right
+                .into_iter()
+                .flat_map(|right| OF_SIDS.map(|by| near(&right, by)));
+            let values: Vec<Value> = values.collect();
+            values_near(cases, parameter, &values);
+        }
+    }
+    path_near(cases);
+}
+
+fn values_near(cases: &mut Cases<'_>, parameter: &Parameter, values: &[Value]) {
+    if values.is_empty() {
+        return;
+    }
+    let steps: Vec<Step> = values
+        .iter()
+        .enumerate()
+        .map(|(n, value)| {
+            let mut with = cases.again(n);
+            with.insert(parameter.name.clone(), value.clone());
+            cases.call(either(), &with)
+        })
+        .collect();
+    let what = format!("{} that is nearly right", parameter.name);
+    cases.after_setup(&format!("{}-near", slug(parameter)), &what, steps);
+}
+
+/// Paths that are one character off, then once more the right one.
+fn path_near(cases: &mut Cases<'_>) {
+    let mut steps = Vec::new();
+    for parameter in cases.path() {
+        let Some(value) = cases
+            .happy
+            .with
+            .get(&parameter.name)
+            .filter(|v| reads_a_sid(v))
+        else {
+            continue;
+        };
+        let step = match parameter.names_a_thing(cases.operation) {
+            true => refused(&parameter.rule),
+            false => either(),
+        };
+        steps.extend(OF_SIDS.map(|by| {
+            let with = Map::from_iter([(parameter.name.clone(), near(value, by))]);
+            cases.call(step.clone(), &with)
+        }));
+    }
+    if steps.is_empty() {
+        return;
+    }
+    steps.extend(
+        cases
+            .reader()
+            .map(|reader| Cases::look(reader, Cases::path_of(reader, &cases.happy.with))),
+    );
+    let what = "paths that are one character off";
+    cases.after_setup("path-near", what, steps);
+}
+
+fn near(value: &Value, by: &str) -> Value {
+    json!({"$near": value, "by": by})
+}
+
+/// Whether a parameter's value is a SID of that prefix.
+pub(super) fn is_sid(parameter: &Parameter) -> bool {
+    let pattern = parameter.schema.get("pattern").and_then(Value::as_str);
+    pattern.is_some_and(|p| p.contains("{32}"))
+}
+
+/// Whether a value is read from a field that holds a SID.
+fn reads_a_sid(value: &Value) -> bool {
+    let text = value.as_str().unwrap_or_default();
+    text.starts_with("${") && text.ends_with("sid}")
+}

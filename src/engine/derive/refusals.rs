@@ -1,0 +1,33 @@
+//! What a refusal leaves behind: after each refused creation the list of its scope is read.
+
+use super::cases::{Cases, only, refused};
+use crate::rulebook::Place;
+use crate::rulebook::scenario::{Credentials, Step};
+use serde_json::{Map, Value};
+
+/// One case of all refusals, where the operation makes what can be listed.
+pub(super) fn derive(cases: &mut Cases<'_>) {
+    let Some(list) = cases.reader().filter(|_| cases.makes()) else {
+        return;
+    };
+    let look = || Cases::look(list, Cases::path_of(list, &cases.happy.with));
+    let mut steps = vec![look()];
+    let required = cases.operation.parameters.iter();
+    let required = required.filter(|p| p.required && p.place != Place::Path);
+    for parameter in required {
+        let without = only(&parameter.name, Value::Null);
+        steps.push(cases.call(refused(&parameter.rule), &without));
+    }
+    if cases.operation.secured {
+        steps.push(cases.call(
+            Step {
+                credentials: Credentials::Wrong,
+                ..refused(&cases.credentials_rule())
+            },
+            &Map::new(),
+        ));
+    }
+    steps.push(look());
+    let what = "refused, then the list of its scope";
+    cases.after_setup("refused-then-listed", what, steps);
+}

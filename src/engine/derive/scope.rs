@@ -1,0 +1,113 @@
+//! Another scope: each id is also tried where it does not belong, below a parent that exists, and one
+//! of another's below our own.
+//!
+//! What a path names under a parent is found under that parent alone; where nothing is found a list may
+//! be empty and a deletion repeated, so that these go either way.
+
+use super::cases::{Cases, either, only, refused, slug};
+use super::near::is_sid;
+use super::neighbour::Neighbour;
+use crate::rulebook::scenario::Step;
+use crate::rulebook::{Operation, Parameter, Place};
+use serde_json::{Map, Value};
+
+/// Each parent in the path, and each id in the body.
+pub(super) fn derive(cases: &mut Cases<'_>) {
+    let path = cases.path();
+    let names: Vec<String> = path.iter().map(|p| p.name.clone()).collect();
+    for level in 0..names.len().saturating_sub(1) {
+        let parameter = cases.operation.parameters.iter();
+        if let Some(parameter) = parameter.clone().find(|p| p.name == names[level]) {
+            other_parent(cases, parameter, &names, level);
+        }
+    }
+    for parameter in &cases.operation.parameters {
+        if parameter.place == Place::Body && is_sid(parameter) {
+            elsewhere(cases, parameter);
+        }
+    }
+}
+
+/// Ours under their parent, and theirs under ours.
+fn other_parent(cases: &mut Cases<'_>, parameter: &Parameter, path: &[String], level: usize) {
+    let ours = &cases.happy.with;
+    let above = path[..level].iter().filter_map(|name| ours.get(name));
+    let neighbour = Neighbour::sharing(cases, above);
+    let Some(parent) = ours.get(&parameter.name) else {
+        return;
+    };
+    let mut theirs = neighbour.values(ours);
+    let their_parent = only(&parameter.name, neighbour.value(parent));
+    if their_parent.values().eq([parent]) {
+        return;
+    }
+    theirs.insert(parameter.name.clone(), parent.clone());
+    let is_ruled = cases.rulebook.rules.contains_key(&parameter.rule);
+    let may_be_empty = cases.operation.list_key.is_some() || cases.operation.method == "DELETE";
+    let step = match is_ruled && !may_be_empty {
+        true => refused(&parameter.rule),
+        false => either(),
+    };
+    let mut steps = cases.setup();
+    steps.extend(neighbour.steps.iter().cloned());
+    if cases.operation.method == "GET" {
+        steps.push(cases.call(Step::default(), &Map::new()));
+    }
+    steps.push(cases.call(step.clone(), &their_parent));
+    steps.push(cases.call(step, &theirs));
+    if let Some(reader) = cases.reader().filter(|_| cases.operation.method != "GET") {
+        let theirs = neighbour.values(ours);
+        let looks = [ours, &theirs].map(|with| Cases::look(reader, Cases::path_of(reader, with)));
+        steps.extend(looks);
+    }
+    let what = format!("{} names another that exists", parameter.name);
+    cases.push(&format!("{}-other", slug(parameter)), &what, steps);
+}
+
+/// An id that exists, and belongs to another.
+fn elsewhere(cases: &mut Cases<'_>, parameter: &Parameter) {
+    let Some(own) = cases.value_of(&parameter.name).cloned() else {
+        return;
+    };
+    let neighbour = Neighbour::sharing(cases, []);
+    let theirs = neighbour.value(&own);
+    if theirs == own {
+        return;
+    }
+    let mut steps = cases.setup();
+    steps.extend(neighbour.steps.iter().cloned());
+    steps.push(cases.call(either(), &only(&parameter.name, theirs.clone())));
+    steps.extend(fetch(cases, parameter, &theirs));
+    if let Some(reader) = cases.reader() {
+        let with = Cases::path_of(reader, &cases.happy.with);
+        steps.push(Cases::look(reader, with));
+    }
+    let what = format!("{} names another's", parameter.name);
+    cases.push(&format!("{}-elsewhere", slug(parameter)), &what, steps);
+}
+
+/// What comes back for such an id in our own scope.
+fn fetch(cases: &Cases<'_>, parameter: &Parameter, id: &Value) -> Option<Step> {
+    let prefix = parameter.schema.get("pattern")?.as_str()?.get(1..3)?;
+    let shows = |operation: &&Operation| {
+        let kind = operation
+            .response
+            .as_ref()
+            .and_then(|k| cases.rulebook.kinds.get(k));
+        let sid = kind.and_then(|kind| kind.schema.pointer("/properties/sid"));
+        let sid = sid.map(Value::to_string).unwrap_or_default();
+        let is_fetch = operation.method == "GET" && operation.list_key.is_none();
+        is_fetch && (sid.contains(&format!("sid-{prefix}")) || sid.contains(&format!("^{prefix}")))
+    };
+    let fetch = cases.service.operations.values().find(shows)?;
+    let mut with = Map::new();
+    for parameter in fetch.parameters.iter().filter(|p| p.place == Place::Path) {
+        let ours = cases.happy.with.get(&parameter.name);
+        let is_last = fetch.path.ends_with(&format!("{{{}}}", parameter.name));
+        let value = if is_last { Some(id) } else { ours };
+        // A service is named `Sid` where it is updated, `ServiceSid` below it.
+        let value = value.or_else(|| cases.happy.with.get("Sid"));
+        with.insert(parameter.name.clone(), value?.clone());
+    }
+    Some(Cases::look(fetch, with))
+}

@@ -1,0 +1,102 @@
+//! Lists and hashes whose second entry is the wrong one.
+
+use super::cases::{Cases, either, only, refused, slug};
+use super::parameters::FOREIGN;
+use crate::rulebook::scenario::Step;
+use crate::rulebook::{Parameter, Place};
+use serde_json::{Map, Value, json};
+
+/// Each parameter that holds several.
+pub(super) fn derive(cases: &mut Cases<'_>) {
+    for parameter in &cases.operation.parameters {
+        let steps = match parameter.schema.get("type").and_then(Value::as_str) {
+            Some("array") => of_list(cases, parameter),
+            Some("object") => of_hash(cases, parameter),
+            Some(_) | None => Vec::new(),
+        };
+        if !steps.is_empty() {
+            let what = format!("the second of {} is wrong", parameter.name);
+            let case = format!("{}-second-wrong", slug(parameter));
+            cases.after_setup(&case, &what, steps);
+        }
+    }
+}
+
+fn of_list(cases: &Cases<'_>, parameter: &Parameter) -> Vec<Step> {
+    let items = &parameter.schema["items"];
+    let right = cases.value_of(&parameter.name).and_then(|v| v.get(0));
+    let Some(right) = right else {
+        return Vec::new();
+    };
+    let call = |step: Step, values: Value| cases.call(step, &only(&parameter.name, values));
+    if let Some(members) = items.get("properties").and_then(Value::as_object) {
+        // What must be in a list of objects is stated, and nothing of it comes back.
+        let wrong = wrong_objects(members, right);
+        return wrong
+            .into_iter()
+            .map(|wrong| call(refused(&parameter.rule), json!([right, wrong])))
+            .collect();
+    }
+    if parameter.place != Place::Query {
+        return Vec::new();
+    }
+    let nothing = match items.get("enum") {
+        Some(_) => json!(FOREIGN),
+        None => json!("${unique.nobody}"),
+    };
+    vec![
+        call(either(), json!([right, nothing])),
+        call(either(), json!([nothing, right])),
+        call(either(), json!([nothing])),
+    ]
+}
+
+/// The right object with one member wrong, each in turn; its name is another's where there are several.
+fn wrong_objects(members: &Map<String, Value>, right: &Value) -> Vec<Value> {
+    let mut wrong = Vec::new();
+    let mut second = right.clone();
+    for (name, schema) in members {
+        let words = schema.get("enum").and_then(Value::as_array);
+        let another = words
+            .into_iter()
+            .flatten()
+            .find(|w| right.get(name) != Some(w));
+        if let Some(another) = another {
+            second[name] = another.clone();
+        }
+    }
+    for (name, schema) in members {
+        let https = schema.get("pattern").and_then(Value::as_str) == Some("^https:");
+        let mut broken = second.clone();
+        if schema.get("enum").is_some() {
+            broken[name] = json!(FOREIGN);
+        } else if let Some(url) = second[name].as_str().filter(|_| https) {
+            broken[name] = json!(url.replacen("https:", "http:", 1));
+        } else {
+            continue;
+        }
+        wrong.push(broken);
+    }
+    wrong
+}
+
+/// A hash whose second key is one character too long.
+fn of_hash(cases: &Cases<'_>, parameter: &Parameter) -> Vec<Step> {
+    let Some(max) = parameter
+        .schema
+        .pointer("/propertyNames/maxLength")
+        .and_then(Value::as_u64)
+    else {
+        return Vec::new();
+    };
+    let length = usize::try_from(max).unwrap_or_default() + 1;
+    let long: String = "abcdefghij".chars().cycle().take(length).collect();
+    let wrong = json!({"first": "one", long: "two"});
+    let step = Step {
+        capture: Some("made".to_owned()),
+        ..either()
+    };
+    let call = cases.call(step, &only(&parameter.name, wrong));
+    let again = cases.seen_again("made", &call.with);
+    std::iter::once(call).chain(again).collect()
+}
