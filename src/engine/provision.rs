@@ -35,10 +35,7 @@ pub(super) fn provide(
 ) -> Result<(), Stop> {
     for key in ["flow_sid", "disposable_flow_sid"] {
         let name = format!("${{target.flow.{key}}}");
-        let reads = step
-            .with
-            .values()
-            .any(|v| v.as_str() == Some(name.as_str()));
+        let reads = step.with.values().any(|v| v.to_string().contains(&name));
         if !reads || !matches!(scope.fill_text(&name), Err(TemplateError::Missing(_))) {
             continue;
         }

@@ -1,6 +1,7 @@
 //! Registration tokens and QR strings, as an application builds them (D1, Registration without
 //! personal data), and the broken ones that a service must refuse.
 
+use super::near::Near;
 use super::runner::Stop;
 use super::settings::Target;
 use super::template::{Scope, duration};
@@ -52,8 +53,14 @@ pub(super) fn build(
         "alg": algorithm,
         "typ": filled(&spec.typ)?.unwrap_or_else(|| "JWT".to_owned()),
     });
-    let claims = json!({
-        "iss": or_configured(filled(&spec.issuer)?, "name")?,
+    let mut issuer = or_configured(filled(&spec.issuer)?, "name")?;
+    if let Some(by) = filled(&spec.issuer_near)? {
+        let near = Near::named(&by);
+        let near = near.ok_or_else(|| Stop::Error(format!("no near miss is named {by}")))?;
+        issuer = near.miss(&issuer);
+    }
+    let mut claims = json!({
+        "iss": issuer,
         "iat": at(spec.issued.as_deref().unwrap_or("0s"))?,
         "exp": at(spec.expires.as_deref().unwrap_or(LIFETIME_DEFAULT))?,
         "context": {
@@ -61,6 +68,9 @@ pub(super) fn build(
             "auth_app_id": or_configured(filled(&spec.auth_app_id)?, "id")?,
         },
     });
+    if let (Some(claim), Some(claims)) = (filled(&spec.without)?, claims.as_object_mut()) {
+        claims.remove(&claim);
+    }
     let key = if spec.wrong_key {
         "not-the-application-key".to_owned()
     } else {

@@ -321,6 +321,10 @@ pub struct TokenSpec {
     pub wrong_key: bool,
     /// `context.auth_app_id`, default the application's.
     pub auth_app_id: Option<String>,
+    /// Leave this claim out: `iss`, `exp`.
+    pub without: Option<String>,
+    /// Change the issuer a little: `other-case`, `short`, `long`, `space-behind`.
+    pub issuer_near: Option<String>,
 }
 
 impl Step {

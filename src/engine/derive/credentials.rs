@@ -43,13 +43,10 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
 
 fn near(cases: &mut Cases<'_>, rule: &str) {
     let call = |credentials, step| cases.call(with(credentials, step), &Map::new());
-    let user_name = format!("{}/credentials/user-name-case", cases.service.name);
-    let other_case = match cases.rulebook.rules.contains_key(&user_name) {
-        true => refused(&user_name),
-        false => either(),
-    };
     let mut steps: Vec<Step> = NEAR.map(|one| call(one, refused(rule))).to_vec();
-    steps.push(call(Credentials::UserOtherCase, other_case));
+    // That letter case counts is stated of passwords no more than of names, but another text is
+    // another password; a name may be a SID, whose digits have either case.
+    steps.push(call(Credentials::UserOtherCase, either()));
     let mixed = [Credentials::MixedUser, Credentials::MixedPassword];
     let mixed = mixed.map(|one| call(one, refused(rule)));
     let what = "with credentials that are nearly right";

@@ -2,8 +2,8 @@
 //! two share. What belongs to it exists, and is another's.
 
 use super::cases::{Cases, rename, rename_text, roots};
-use crate::rulebook::Service;
 use crate::rulebook::scenario::Step;
+use crate::rulebook::{Service, interpolations};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ impl Neighbour {
     ) -> Self {
         let mut shared = BTreeSet::new();
         for value in values {
-            shared.extend(roots(value));
+            shared.extend(roots(value).into_iter().filter(|root| root != "unique"));
             shared.extend(whole_names(value));
         }
         let mut neighbour = Self {
@@ -144,9 +144,8 @@ fn a_flow() -> Vec<Step> {
 /// The names of a value's interpolations, whole: `target.flow.flow_sid`.
 fn whole_names(value: &Value) -> Vec<String> {
     let text = value.to_string();
-    let found = crate::rulebook::interpolations(&text).unwrap_or_default();
-    let whole = found.into_iter().filter(|one| one.path[0] == "target");
-    whole.map(|one| one.path.join(".")).collect()
+    let found = interpolations(&text).unwrap_or_default();
+    found.into_iter().map(|one| one.path.join(".")).collect()
 }
 
 /// The steps with those of groups in place of their names, so that each can be renamed or left out.
