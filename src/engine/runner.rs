@@ -862,11 +862,11 @@ impl<'a> Runner<'a> {
     fn get_step(&mut self, step: &Step, url: &str) -> Result<(), Stop> {
         let url = self.scope.fill_text(url)?;
         let url = url.as_str().unwrap_or_default().to_owned();
+        let masked = self.scope.take_taint();
         if url.is_empty() && step.either {
             self.refused.extend(step.capture.clone());
             return Ok(());
         }
-        let masked = self.scope.take_taint();
         let inconclusive = |why: String| match &masked {
             Some(rule) => Stop::Masked(rule.clone()),
             None => Stop::Inconclusive(why),

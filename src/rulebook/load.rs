@@ -1,5 +1,6 @@
 //! Loading: all files of the rulebook, everything or nothing, with all problems at once.
 
+use super::alike;
 use super::annotations::{self, Annotations};
 use super::asyncapi;
 use super::check::Catalogue;
@@ -286,6 +287,7 @@ fn read_files(sources: &Sources, draft: &mut Draft) -> Files {
             ),
         }
     }
+    alike::write_out(&mut files, draft);
     files
 }
 

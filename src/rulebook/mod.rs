@@ -1,5 +1,6 @@
 //! The rulebook: `specs/` as a validated model.
 
+mod alike;
 pub mod annotations;
 mod asyncapi;
 #[cfg(test)]
@@ -26,6 +27,7 @@ mod words;
 mod written;
 mod yaml;
 
+pub use alike::{like, written_out_json};
 pub use check::{Catalogue, Check, Model, Parameters, PayloadRule, Subject, Unread, Written};
 pub use load::{companion, parse_file};
 pub use model::{

@@ -345,6 +345,54 @@ mod tests {
         }
     }
 
+    /// The name of a case as specs/README.md has it: `PARAM-near`, `without-PARAM`, `walk`.
+    fn documented(case: &str, operation: &Operation) -> String {
+        let slugs = || operation.parameters.iter().map(slug);
+        if case.contains('=') {
+            return "PARAM=VALUE".to_owned();
+        }
+        for prefix in ["without-", "optional-", "unknown-"] {
+            let named = case.strip_prefix(prefix);
+            if named.is_some_and(|name| slugs().any(|s| s == name)) {
+                return format!("{prefix}PARAM");
+            }
+        }
+        let longest = slugs()
+            .filter(|s| {
+                case.strip_prefix(s)
+                    .is_some_and(|rest| rest.starts_with('-'))
+            })
+            .max_by_key(|s| s.len());
+        longest.map_or_else(|| case.to_owned(), |s| format!("PARAM{}", &case[s.len()..]))
+    }
+
+    #[test]
+    fn every_case_has_its_own_id_and_is_documented() {
+        let rulebook = Rulebook::embedded().unwrap();
+        let readme = include_str!("../../../specs/README.md");
+        let (_, table) = readme.split_once("### Derived cases").unwrap();
+        let (table, _) = table.split_once("\n## ").unwrap();
+        let first = table
+            .lines()
+            .filter_map(|l| l.strip_prefix("| ")?.split(" | ").next());
+        let told: BTreeSet<&str> = first
+            .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+            .collect();
+        let (mut ids, mut derived) = (BTreeSet::new(), BTreeSet::new());
+        for service in rulebook.services.values() {
+            for scenario in derive(&rulebook, service) {
+                let (operation, case) = scenario.id.rsplit_once('/').unwrap();
+                let operation = rulebook.operation_by_id(operation).unwrap();
+                derived.insert(documented(case, operation));
+                assert!(ids.insert(scenario.id.clone()), "{} twice", scenario.id);
+            }
+        }
+        assert_eq!(
+            derived.iter().map(String::as_str).collect::<BTreeSet<_>>(),
+            told
+        );
+    }
+
     #[test]
     fn names_in_interpolations_change_and_nothing_else() {
         let other = |name: &str| name.strip_prefix("a.").map(|rest| format!("b.{rest}"));

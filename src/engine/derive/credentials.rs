@@ -63,11 +63,12 @@ fn page(cases: &mut Cases<'_>, rule: &str) {
     };
     let mut steps = cases.more(2);
     steps.push(cases.call(first, &Map::from_iter([("PageSize".to_owned(), json!(1))])));
-    for credentials in [Credentials::None, Credentials::Wrong] {
+    let blunt = [Credentials::None, Credentials::Wrong, Credentials::Unknown];
+    for credentials in blunt.into_iter().chain(NEAR) {
         let next = "${page.meta.next_page_url}";
         steps.push(with(credentials, follow(next, refused(rule))));
     }
-    let what = "the next page without credentials and with wrong ones";
+    let what = "the next page without credentials, with wrong ones and with nearly right ones";
     cases.after_setup("page-credentials-none", what, steps);
 }
 

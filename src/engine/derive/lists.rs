@@ -63,11 +63,11 @@ fn beyond_a_page(cases: &mut Cases<'_>, walk: &Step) {
     let filters = cases.happy.optional.iter();
     let filters = filters.filter(|(name, _)| !PAGING.contains(&name.as_str()));
     for (name, value) in filters {
-        let with = [
-            (name.clone(), value.clone()),
-            ("PageSize".to_owned(), json!(20)),
-        ];
-        steps.push(cases.call(walk.clone(), &Map::from_iter(with)));
+        // A list of values finds few, a range of time may find all.
+        let size = if value.is_array() { 1 } else { 20 };
+        let mut with = only(name, value.clone());
+        with.insert("PageSize".to_owned(), json!(size));
+        steps.push(cases.call(walk.clone(), &with));
     }
     let what = format!("a walk over {BEYOND_A_PAGE} more, filtered and not");
     cases.after_setup("beyond-a-page", &what, steps);
@@ -85,10 +85,8 @@ impl Cases<'_> {
             return more.iter().cloned().map(repeat).collect();
         }
         let maker = self.service.operations.values();
-        let maker = maker.filter(|o| o.method == "POST" && o.path == self.operation.path);
-        let Some((maker, happy)) = maker
-            .filter_map(|o| Some((o, self.service.happy.get(&o.id)?)))
-            .next()
+        let mut maker = maker.filter(|o| o.method == "POST" && o.path == self.operation.path);
+        let Some((maker, happy)) = maker.find_map(|o| Some((o, self.service.happy.get(&o.id)?)))
         else {
             return Vec::new();
         };

@@ -19,8 +19,8 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
             continue;
         }
         if let Some(words) = parameter.schema.get("enum").and_then(Value::as_array) {
-            let values = words.iter().filter_map(Value::as_str).next();
-            let values = values
+            let word = words.iter().find_map(Value::as_str);
+            let values = word
                 .into_iter()
                 .flat_map(|word| Near::ALL.map(|(n, _)| n.miss(word)));
             let values: Vec<Value> = values.map(Value::from).collect();

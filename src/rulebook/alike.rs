@@ -1,0 +1,114 @@
+//! `x-like: channel.yaml`: a schema file that says only in what it differs from another beside it.
+//!
+//! Its own members take the place of the other's: each property by itself, every other member as a
+//! whole. What is taken over stands where `x-like` does.
+
+use super::draft::{Draft, File, Files};
+use super::problems::Span;
+use super::yaml::{Content, Member, Node};
+use serde_json::Value;
+
+/// The keyword.
+pub(super) const LIKE: &str = "x-like";
+/// The one member whose own members are taken over one by one.
+const PROPERTIES: &str = "properties";
+
+/// Writes out every schema file that is like another.
+pub(super) fn write_out(files: &mut Files, draft: &mut Draft) {
+    let alike: Vec<(String, Node)> = files
+        .values()
+        .filter_map(|file| Some((file.path.clone(), written_out(files, file, draft)?)))
+        .collect();
+    for (path, node) in alike {
+        if let Some(file) = files.get_mut(&path) {
+            file.node = node;
+        }
+    }
+}
+
+fn written_out(files: &Files, file: &File, draft: &mut Draft) -> Option<Node> {
+    let name = file.node.get(LIKE)?;
+    let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let named = name.text().unwrap_or_default();
+    let base = files.get(&format!("{folder}/{named}"));
+    let Some(base) = base.filter(|base| base.node.get(LIKE).is_none() && !named.contains('/'))
+    else {
+        let message = format!("`{named}` is no schema file beside this one that is written out");
+        draft.problems.push(file.problem_at(name.span, message));
+        return None;
+    };
+    Some(merged(&file.node, &base.node, name.span))
+}
+
+/// The same of a file that was read as JSON: whether it is like another, by its name.
+pub fn like(own: &Value) -> Option<&str> {
+    own.get(LIKE)?.as_str()
+}
+
+/// What a file that is like another says when it is written out.
+pub fn written_out_json(own: &Value, base: &Value) -> Value {
+    let nodes = [own, base].map(Node::of_json);
+    merged(&nodes[0], &nodes[1], Span::default()).to_json()
+}
+
+fn merged(own: &Node, base: &Node, place: Span) -> Node {
+    let mut members: Vec<Member> = base.members().to_vec();
+    for member in &mut members {
+        member.key_span = place;
+        stand_at(&mut member.value, place);
+    }
+    for mut member in own.members().iter().filter(|m| m.key != LIKE).cloned() {
+        match members.iter_mut().find(|m| m.key == member.key) {
+            Some(taken) if member.key == PROPERTIES => {
+                member.value = merged(&member.value, &taken.value, place);
+                *taken = member;
+            }
+            Some(taken) => *taken = member,
+            None => members.push(member),
+        }
+    }
+    Node {
+        content: Content::Map(members),
+        span: own.span,
+    }
+}
+
+fn stand_at(node: &mut Node, place: Span) {
+    node.span = place;
+    match &mut node.content {
+        Content::List(items) => items.iter_mut().for_each(|item| stand_at(item, place)),
+        Content::Map(members) => {
+            for member in members {
+                member.key_span = place;
+                stand_at(&mut member.value, place);
+            }
+        }
+        Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_differs_is_said_and_the_rest_taken_over() {
+        let base = json!({
+            "title": "a", "required": ["x", "y"],
+            "properties": {"x": {"type": "string"}, "y": {"type": "integer"}},
+        });
+        let own = json!({
+            "x-like": "a.yaml", "title": "b", "required": ["x"],
+            "properties": {"y": {"not": {}}, "z": {"type": "null"}},
+        });
+        assert_eq!(like(&own), Some("a.yaml"));
+        assert_eq!(
+            written_out_json(&own, &base),
+            json!({
+                "title": "b", "required": ["x"],
+                "properties": {"x": {"type": "string"}, "y": {"not": {}}, "z": {"type": "null"}},
+            })
+        );
+    }
+}
