@@ -346,8 +346,12 @@ mod tests {
     }
 
     /// The name of a case as specs/README.md has it: `PARAM-near`, `without-PARAM`, `walk`.
-    fn documented(case: &str, operation: &Operation) -> String {
+    fn documented(case: &str, operation: &Operation, told: &BTreeSet<&str>) -> String {
         let slugs = || operation.parameters.iter().map(slug);
+        // A parameter is named Page, and pages have cases of their own.
+        if told.contains(case) {
+            return case.to_owned();
+        }
         if case.contains('=') {
             return "PARAM=VALUE".to_owned();
         }
@@ -383,7 +387,7 @@ mod tests {
             for scenario in derive(&rulebook, service) {
                 let (operation, case) = scenario.id.rsplit_once('/').unwrap();
                 let operation = rulebook.operation_by_id(operation).unwrap();
-                derived.insert(documented(case, operation));
+                derived.insert(documented(case, operation, &told));
                 assert!(ids.insert(scenario.id.clone()), "{} twice", scenario.id);
             }
         }
