@@ -6,9 +6,11 @@
 mod mangle;
 mod matrix;
 mod mutate;
+mod not_yet;
 mod written;
 
-pub use matrix::{Matrix, Recorded, Row, State};
+pub use matrix::{CaughtBy, Matrix, Recorded, Row, State};
+pub use not_yet::NotYet;
 
 use crate::engine::plan::{self, Planned};
 use crate::engine::sessions::{Consulted, Mangle, Offline};
