@@ -32,6 +32,16 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         jobs: args.jobs.unwrap_or_else(cores),
         filters: args.filters.clone(),
     };
+    if let Some(count) = args.pairs {
+        let pairs = selftest.pairs(count, args.seed, &recorded);
+        say(&pairs.render());
+        note(&format!("in {:.1} s", started.elapsed().as_secs_f64()));
+        return Ok(if pairs.holds() {
+            Exit::Conformant
+        } else {
+            Exit::Failed
+        });
+    }
     let matrix = selftest.run(&|done, all| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);

@@ -52,6 +52,16 @@ impl NotYet {
         }
     }
 
+    /// Whether that fault may be silent.
+    pub(super) fn names_fault(&self, id: &str) -> bool {
+        self.silent.contains(id)
+    }
+
+    /// Whether that variant is accused.
+    pub(super) fn names_variant(&self, id: &str) -> bool {
+        self.accused.contains_key(id)
+    }
+
     /// How many faults and how many variants are listed.
     pub fn counts(&self) -> (usize, usize) {
         (self.silent.len(), self.accused.len())
@@ -143,7 +153,10 @@ mod tests {
             ("variant v".to_owned(), row(true, &["r2", "r3"])),
         ]);
         let left = list.shrunk(&rows);
-        assert!(left.text().ends_with("silent:\n  - flow/b\naccused:\n  v: [r2]\n"));
+        assert!(
+            left.text()
+                .ends_with("silent:\n  - flow/b\naccused:\n  v: [r2]\n")
+        );
         assert_eq!(left.counts(), (1, 1));
         assert_eq!(left.unknown(), ["flow/b", "v"]);
     }
