@@ -155,7 +155,11 @@ impl Run<'_> {
             RunEvent::ScenarioEnded {
                 exchanges: more, ..
             } => exchanges += more,
-            RunEvent::Started { .. } | RunEvent::Finished { .. } => {}
+            RunEvent::Started { .. }
+            | RunEvent::ScenarioBegan { .. }
+            | RunEvent::Waiting { .. }
+            | RunEvent::Alive { .. }
+            | RunEvent::Finished { .. } => {}
         };
         let started = clock::monotonic();
         engine::run(

@@ -1,31 +1,35 @@
 //! Findings, verdicts and the run record: what a run concluded, as data.
 //!
-//! These are the types of the frozen JSON report (`schema_version` 1) and of the one stream of run
-//! events that every report consumes. Deliberately not errors, and never printed from here.
+//! These are the types of the frozen JSON report (`schema_version` 2; 1 is still read) and of the one
+//! stream of run events that every report consumes. Deliberately not errors, and never printed from
+//! here.
+
+mod defects;
+mod shown;
+
+pub use defects::{KnownDefect, defects, recognise, without_names};
+pub use shown::{
+    Defect, Delivery, EarlierRun, History, Sharpness, ShownExchange, StepResult, WaiverResult,
+    WallClock,
+};
 
 use crate::source::Source;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The services that can be targeted.
 pub const SERVICES: [&str; 4] = ["auth", "chat", "media", "flow"];
 
-/// Version of the JSON report's shape.
-pub const SCHEMA_VERSION: u32 = 1;
+/// Version of the JSON report's shape. Version 1 lacks what later fields hold, and is still read.
+pub const SCHEMA_VERSION: u32 = 2;
+
+/// The oldest version that is still read.
+pub const SCHEMA_VERSION_MIN: u32 = 1;
 
 /// How binding a rule is.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
@@ -41,17 +45,7 @@ pub enum Level {
 
 /// What a rule rests on.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
@@ -66,7 +60,9 @@ pub enum Basis {
 }
 
 /// What was concluded of a rule or a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Judged, and nothing found.
@@ -87,6 +83,18 @@ pub enum Verdict {
     NotJudged,
 }
 
+impl Basis {
+    /// The word in reports.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Stated => "stated",
+            Self::Inferred => "inferred",
+            Self::NotShown => "not shown",
+            Self::Contradiction => "said twice, differently",
+        }
+    }
+}
+
 impl Verdict {
     /// The word in reports.
     pub const fn word(self) -> &'static str {
@@ -104,7 +112,7 @@ impl Verdict {
 }
 
 /// One violated rule at one place.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Id of the rule.
     pub rule: String,
@@ -141,7 +149,7 @@ pub struct Finding {
 }
 
 /// What was concluded of one rule over the whole run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleResult {
     /// Id of the rule.
     pub id: String,
@@ -161,10 +169,20 @@ pub struct RuleResult {
     /// The broken rule that kept this one from being judged, where nothing else did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub masked_by: Option<String>,
+    /// What it asks for, in one sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub says: String,
+    /// What it rests on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<Basis>,
+    /// What would let it be judged, where it was not: `hook NAME`, `service NAME`, `key NAME`,
+    /// `callbacks`, `check`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
 }
 
 /// What was concluded of one scenario.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScenarioResult {
     /// Scenario id.
     pub id: String,
@@ -178,10 +196,13 @@ pub struct ScenarioResult {
     /// What was found when the same run failed before, where it passes now: no plain pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_before: Vec<String>,
+    /// What happened in it, where it did not pass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepResult>,
 }
 
 /// One part of a run that is shared out over several machines.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PartOf {
     /// How it is shared out: `hash` or `slice`.
     pub kind: String,
@@ -192,16 +213,22 @@ pub struct PartOf {
 }
 
 /// What was observed of one open point.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenPointResult {
     /// Id of the open point.
     pub id: String,
     /// Distinct value-free observations, sorted.
     pub observed: Vec<String>,
+    /// The question, in one sentence.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub says: String,
+    /// How it is treated.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub treatment: String,
 }
 
 /// How many rules came to each verdict.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the fields are the verdicts")]
 pub struct RuleCounts {
     pub pass: usize,
@@ -235,7 +262,7 @@ impl RuleCounts {
 }
 
 /// The counts that a person reads first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Rules by verdict.
     pub rules: RuleCounts,
@@ -251,7 +278,7 @@ pub struct Summary {
 }
 
 /// The program that wrote a record.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
     /// `conformant`.
     pub name: String,
@@ -260,14 +287,14 @@ pub struct Tool {
 }
 
 /// The rulebook that was judged by.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RulebookStamp {
     /// SHA-256 over all files, in hexadecimal.
     pub digest: String,
 }
 
 /// A whole run: what `--report json=` writes and `judge`, `merge` and `compare` read.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -294,6 +321,36 @@ pub struct RunRecord {
     pub open_points: Vec<OpenPointResult>,
     /// Every selected scenario, by id.
     pub scenarios: Vec<ScenarioResult>,
+    /// The broken rules by what looks like one mistake, the worst first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defects: Vec<Defect>,
+    /// Exchanges that the first finding of each rule is about, by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exchanges: Vec<ShownExchange>,
+    /// Callbacks and events that the first finding of a rule is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deliveries: Vec<Delivery>,
+    /// The waivers that were given, in their file's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waivers: Vec<WaiverResult>,
+    /// How many known defects this run would have noticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharpness: Option<Sharpness>,
+    /// The command that was given, without what says only where its output goes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub invocation: String,
+    /// The exit code that the run ended with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<u8>,
+    /// Where the adopter wrote a service's target or a scenario of their own, as `FILE:LINE`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub places: BTreeMap<String, String>,
+    /// What earlier runs of the same targets say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<History>,
+    /// Real time; not for runs against the reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall: Option<WallClock>,
 }
 
 /// What stands for our own implementation in place of a target's base URL.
@@ -315,6 +372,23 @@ pub enum RunEvent {
         scenarios: usize,
         /// Base URL by service.
         targets: BTreeMap<String, String>,
+    },
+    /// A scenario begins; such events come in no particular order.
+    ScenarioBegan {
+        /// Its id.
+        id: String,
+    },
+    /// Something waits on purpose: a rate limit, a target that asked for patience.
+    Waiting {
+        /// The service that asked for it.
+        service: String,
+        /// Why, for a person: `429, waiting 1 s`.
+        why: String,
+    },
+    /// The run goes on; comes about once a second.
+    Alive {
+        /// Seconds since it began.
+        seconds: u64,
     },
     /// A scenario ended.
     ScenarioEnded {

@@ -4,7 +4,9 @@
 //! must not outlive its reason.
 
 use crate::text::glob;
-use crate::verdict::{Finding, RuleCounts, RuleResult, RunRecord, ScenarioResult, Verdict};
+use crate::verdict::{
+    Finding, RuleCounts, RuleResult, RunRecord, ScenarioResult, Verdict, WaiverResult,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -67,10 +69,27 @@ impl<'a> Waivers<'a> {
             self.settle(scenario, findings.filter(|f| f.scenario == id));
         }
         record.summary.rules = RuleCounts::of(&record.rules);
+        record.waivers = self.results(&record.findings);
         self.problems(
             record,
             is_whole && record.complete && record.partition.is_none(),
         )
+    }
+
+    /// What each of them accepts.
+    fn results(&self, findings: &[Finding]) -> Vec<WaiverResult> {
+        let is_valid = |waiver: &Waiver| waiver.expires >= self.today;
+        let waivers = self.waivers.iter().map(|waiver| WaiverResult {
+            rule: waiver.rule.clone(),
+            pointer: waiver.pointer.clone().unwrap_or_default(),
+            reason: waiver.reason.clone(),
+            expires: waiver.expires.to_string(),
+            findings: findings
+                .iter()
+                .filter(|finding| is_valid(waiver) && waiver.accepts(finding))
+                .count(),
+        });
+        waivers.collect()
     }
 
     fn problems(&self, record: &RunRecord, is_whole: bool) -> Vec<String> {
@@ -170,6 +189,9 @@ mod tests {
             findings,
             reason: String::new(),
             masked_by: None,
+            says: String::new(),
+            basis: None,
+            needs: Vec::new(),
         };
         RunRecord {
             schema_version: crate::verdict::SCHEMA_VERSION,
@@ -191,6 +213,7 @@ mod tests {
             }],
             open_points: Vec::new(),
             scenarios: Vec::new(),
+            ..RunRecord::default()
         }
     }
 

@@ -92,7 +92,10 @@ impl Judged {
 /// standard input has none, by its first lines.
 pub(super) fn begin(name: &str, source: &mut dyn Read) -> io::Result<(Vec<u8>, bool)> {
     let mut start = Vec::new();
-    let extension = std::path::Path::new(name).extension();
+    let plain = name
+        .strip_suffix(".gz")
+        .or_else(|| name.strip_suffix(".zst"));
+    let extension = std::path::Path::new(plain.unwrap_or(name)).extension();
     if extension.is_some_and(|e| e == "ndjson" || e == "jsonl") {
         return Ok((start, true));
     }

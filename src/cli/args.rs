@@ -1,6 +1,8 @@
 //! The arguments of every command (the public surface: change it only with a note in CHANGELOG).
 
+use super::completing;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
 
 /// Offline conformance harness and fixture generator.
@@ -33,10 +35,13 @@ pub enum Command {
     Fixtures(FixturesCommand),
     /// Build a registration token or QR code as the application would.
     Token(TokenArgs),
-    /// Explain a rule, open point, fault, variant, operation or scenario.
+    /// Explain a rule, open point, fault, variant, operation, scenario, hook, kind, event, configuration
+    /// key or cause.
     Explain(ExplainArgs),
     /// List what there is.
     List(ListArgs),
+    /// Serve the book to this machine, from the program itself.
+    Docs(DocsArgs),
     /// Check that every sentence of the documents is ruled, open, a definition or narrative.
     Trace(TraceArgs),
     /// Compare two rulebooks, two representations or two revisions of the documents: each change,
@@ -48,14 +53,16 @@ pub enum Command {
     Judge(JudgeArgs),
     /// Merge the records of a run's partitions into one.
     Merge(MergeArgs),
+    /// Show the runs that `run --history DIR` kept: the trend, when a rule broke first, what is flaky.
+    History(HistoryArgs),
     /// Begin the next version of an event.
     Events(EventsArgs),
     /// Print the JSON Schema of a file format, for editors.
     Schema(SchemaArgs),
     /// Print a completion script for a shell.
     Completions(CompletionsArgs),
-    /// Print the manual page.
-    Man,
+    /// Print the manual page, or write one for each command.
+    Man(ManArgs),
 }
 
 /// Where the rulebook comes from.
@@ -69,10 +76,36 @@ pub struct Specs {
 /// Reports to write.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Reports {
-    /// Write a report: json, junit, html, markdown, sarif, tap, ctrf or github, and where (`-` is
-    /// standard output).
+    /// Write a report: json, junit, html, markdown, sarif, tap, ctrf, github, badge or statement, and
+    /// where (`-` is standard output).
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<String>,
+}
+
+/// When output is coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal, as `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb` have it.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What is said on the console.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct ConsoleArgs {
+    /// Coloured output.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: When,
+    /// Say what is wrong in a line each, and the conclusion.
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say everything, however long; otherwise at most 400 lines.
+    #[arg(long, short)]
+    pub verbose: bool,
 }
 
 /// `conformant run`.
@@ -92,7 +125,7 @@ pub struct RunArgs {
     #[arg(long = "service", value_name = "SERVICE")]
     pub services: Vec<String>,
     /// Only scenarios whose id matches; `*` stands for any text.
-    #[arg(long = "filter", value_name = "GLOB")]
+    #[arg(long = "filter", value_name = "GLOB", add = ArgValueCompleter::new(completing::scenarios))]
     pub filters: Vec<String>,
     /// Further scenario files: DIR/SERVICE/TOPIC.yaml.
     #[arg(long, value_name = "DIR")]
@@ -103,6 +136,9 @@ pub struct RunArgs {
     /// Reports.
     #[command(flatten)]
     pub reports: Reports,
+    /// Console.
+    #[command(flatten)]
+    pub console: ConsoleArgs,
     /// Accepted failures, each with reason and expiry.
     #[arg(long, value_name = "FILE")]
     pub waivers: Option<PathBuf>,
@@ -127,6 +163,9 @@ pub struct RunArgs {
     /// Exit 4 unless so many percent of the must-rules that were tried could be judged.
     #[arg(long, value_name = "PERCENT", default_value_t = 90, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub min_judged: u8,
+    /// Keep the record of each run in this folder, and tell what changed since the last ones.
+    #[arg(long, value_name = "DIR")]
+    pub history: Option<PathBuf>,
     /// Only what failed the last time.
     #[arg(long, value_name = "WHICH")]
     pub rerun: Option<Rerun>,
@@ -155,10 +194,10 @@ pub struct ServeArgs {
     #[arg(long, default_value_t = 0)]
     pub port: u16,
     /// Switch a fault on.
-    #[arg(long = "fault", value_name = "ID")]
+    #[arg(long = "fault", value_name = "ID", add = ArgValueCompleter::new(completing::faults))]
     pub faults: Vec<String>,
     /// Switch a variant on.
-    #[arg(long = "variant", value_name = "ID")]
+    #[arg(long = "variant", value_name = "ID", add = ArgValueCompleter::new(completing::variants))]
     pub variants: Vec<String>,
     /// Seed of identifiers.
     #[arg(long, default_value_t = 0)]
@@ -194,6 +233,9 @@ pub struct ProxyArgs {
     /// Reports.
     #[command(flatten)]
     pub reports: Reports,
+    /// Console.
+    #[command(flatten)]
+    pub console: ConsoleArgs,
     /// Findings of level `should` fail too.
     #[arg(long)]
     pub strict: bool,
@@ -208,12 +250,6 @@ pub struct SelftestArgs {
     /// Only faults and variants whose id matches; `*` stands for any text.
     #[arg(long = "filter", value_name = "GLOB")]
     pub filters: Vec<String>,
-    /// Try N pairs of variants and N pairs of defects instead, drawn at random.
-    #[arg(long, value_name = "N")]
-    pub pairs: Option<usize>,
-    /// What the pairs are drawn by.
-    #[arg(long, value_name = "SEED", default_value_t = 0, requires = "pairs")]
-    pub seed: u64,
     /// Write the kill matrix: `json=PATH` or `markdown=PATH`.
     #[command(flatten)]
     pub reports: Reports,
@@ -225,12 +261,13 @@ pub struct SelftestArgs {
 /// `conformant check`.
 #[derive(Args, Debug)]
 pub struct CheckArgs {
-    /// Files to judge; `-` is standard input.
-    #[arg(required = true, value_name = "FILE")]
+    /// Files to judge, plain or packed by gzip or zstd; folders and patterns (`*`) stand for their
+    /// files, `-` for standard input.
+    #[arg(required = true, value_name = "FILE|DIR|GLOB")]
     pub files: Vec<PathBuf>,
     /// What they are: SERVICE/RESOURCE (`[]` for a list page), events/NAME/VERSION, an event type,
     /// events (each with its type and schema address beside it), har, token or qr.
-    #[arg(long = "as", value_name = "KIND")]
+    #[arg(long = "as", value_name = "KIND", add = ArgValueCompleter::new(completing::kinds))]
     pub kind: String,
     /// With `--as events`: JSON Pointer to an event's type [default: /type, as in CloudEvents].
     #[arg(long, value_name = "POINTER")]
@@ -260,6 +297,9 @@ pub struct CheckArgs {
     /// Reports.
     #[command(flatten)]
     pub reports: Reports,
+    /// Console.
+    #[command(flatten)]
+    pub console: ConsoleArgs,
     /// Findings of level `should` fail too.
     #[arg(long)]
     pub strict: bool,
@@ -290,7 +330,7 @@ pub enum FixtureFormat {
 pub struct GenerateArgs {
     /// What to make: SERVICE/RESOURCE (`[]` for a list page), SERVICE/OPERATION for a request body,
     /// events/NAME/VERSION or an event type; `*` stands for any text [default: everything].
-    #[arg(long = "kind", value_name = "KIND")]
+    #[arg(long = "kind", value_name = "KIND", add = ArgValueCompleter::new(completing::kinds))]
     pub kinds: Vec<String>,
     /// How many of each kind; with --invalid and json, how many flawless twins at least.
     #[arg(long, value_name = "N")]
@@ -397,7 +437,9 @@ pub struct TokenArgs {
 /// `conformant explain`.
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
-    /// Id of a rule, open point, fault, variant, operation or scenario.
+    /// Id of a rule, open point, fault, variant, operation, scenario, hook, kind, event, key of the
+    /// configuration or cause of a transport fault.
+    #[arg(add = ArgValueCompleter::new(completing::explainable))]
     pub id: String,
     /// The rulebook.
     #[command(flatten)]
@@ -466,6 +508,8 @@ pub enum SchemaName {
     Config,
     Waivers,
     Declared,
+    /// The record of a run: `--report json=FILE`.
+    Record,
 }
 
 /// `conformant schema`.
@@ -480,6 +524,22 @@ pub struct SchemaArgs {
 pub struct CompletionsArgs {
     /// For which shell.
     pub shell: clap_complete::Shell,
+}
+
+/// `conformant docs`.
+#[derive(Args, Debug)]
+pub struct DocsArgs {
+    /// Port to listen on, on 127.0.0.1; 0 takes a free one.
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
+}
+
+/// `conformant man`.
+#[derive(Args, Debug)]
+pub struct ManArgs {
+    /// Write a page for each command into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 /// `conformant diff`.
@@ -516,6 +576,10 @@ pub struct CompareArgs {
     /// Write the difference: text, json or markdown, and where (`-` is standard output).
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<String>,
+    /// Exit 1 on any failing finding that the first run does not have, also of a rule that it broke
+    /// elsewhere.
+    #[arg(long)]
+    pub fail_on_new: bool,
 }
 
 /// `conformant judge`.
@@ -536,6 +600,20 @@ pub struct JudgeArgs {
     /// Reports.
     #[command(flatten)]
     pub reports: Reports,
+    /// Console.
+    #[command(flatten)]
+    pub console: ConsoleArgs,
+}
+
+/// `conformant history`.
+#[derive(Args, Debug)]
+pub struct HistoryArgs {
+    /// The folder that `run --history` keeps records in.
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// How to print it.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ListFormat,
 }
 
 /// `conformant merge`.
@@ -550,6 +628,9 @@ pub struct MergeArgs {
     /// Reports of the whole run.
     #[command(flatten)]
     pub reports: Reports,
+    /// Console.
+    #[command(flatten)]
+    pub console: ConsoleArgs,
 }
 
 /// `conformant events`.

@@ -1,18 +1,15 @@
 //! `check`: files judged offline, without any exchange.
 
 use super::args::CheckArgs;
-use super::{Done, Exit, Failure, config, load, note, output, reports_of};
+use super::{Done, Exit, Failure, archives, config, invocation, load, note, output, reports_of};
 use crate::check::{Checker, Kind, Mapping, STANDARD_INPUT, Surroundings};
 use crate::clock::Timestamp;
-use crate::files;
 use crate::redact::Redactor;
 use crate::report::{Consumer, Keep, Settings, Stream};
 use crate::rulebook::Rulebook;
-use crate::verdict::{Level, RunEvent, Verdict};
+use crate::verdict::{Level, RunEvent, RunRecord, Verdict};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::path::Path;
 
 pub(super) fn check(args: &CheckArgs) -> Done {
     let reports = reports_of(&args.reports, &[])?;
@@ -38,9 +35,14 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         jobs: args.jobs.unwrap_or_else(processors),
     };
     let mut checker = Checker::new(&rulebook, kind.clone(), surroundings);
-    for path in &args.files {
+    let mut piped = None;
+    for path in &archives::named(&args.files)? {
         let name = path.display().to_string();
-        let mut source = open(path)?;
+        let mut source = archives::open(path)?;
+        if name == STANDARD_INPUT {
+            let (digested, digest) = archives::Digested::new(source);
+            (source, piped) = (Box::new(digested), Some(digest));
+        }
         let checked = checker.file(&name, source.as_mut());
         checked.map_err(|error| {
             if error.is_usage() {
@@ -56,15 +58,19 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     for line in events(&rulebook, checker.types()) {
         note(&line);
     }
-    let (record, counts) = checker.finish();
+    let (mut record, counts) = checker.finish();
+    if let Some(digest) = piped {
+        rename(&mut record, STANDARD_INPUT, &archives::name_of(&digest));
+    }
+    record.invocation = invocation::invocation();
     let settings = Settings {
         strict: args.strict,
     };
     let redactor = Redactor::new(&known.secrets);
     let mut keep = Keep::default();
     {
-        let mut out = output::Out;
-        let mut console = output::console(&mut out, settings);
+        let mut out = output::stream(&reports);
+        let mut console = output::console(out.as_mut(), args.console, &reports, settings);
         let mut stream = Stream::new(
             &redactor,
             vec![&mut console as &mut dyn Consumer, &mut keep],
@@ -182,6 +188,18 @@ fn events(rulebook: &Rulebook, seen: &BTreeMap<String, usize>) -> Vec<String> {
     lines
 }
 
+/// Gives a file another name in the record.
+fn rename(record: &mut RunRecord, from: &str, to: &str) {
+    let scenarios = record.scenarios.iter_mut().map(|scenario| &mut scenario.id);
+    let findings = record
+        .findings
+        .iter_mut()
+        .map(|finding| &mut finding.scenario);
+    for name in scenarios.chain(findings).filter(|name| *name == from) {
+        to.clone_into(name);
+    }
+}
+
 /// The moment of judgement.
 fn moment(at: Option<&str>) -> Result<Timestamp, Failure> {
     let Some(text) = at else {
@@ -217,11 +235,4 @@ fn rulebook_for(args: &CheckArgs) -> Result<Rulebook, Failure> {
 
 fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
-}
-
-fn open(path: &Path) -> Result<Box<dyn Read + Send>, Failure> {
-    if path == Path::new(STANDARD_INPUT) {
-        return Ok(Box::new(std::io::stdin()));
-    }
-    Ok(Box::new(files::open(path)?))
 }

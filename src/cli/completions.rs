@@ -1,18 +1,39 @@
 //! `completions` and `man`: made from the arguments themselves.
 
-use super::args::{Cli, CompletionsArgs};
+use super::args::{Cli, CompletionsArgs, ManArgs};
+use super::completing::VARIABLE;
 use super::{Done, Exit, Failure, say};
 use clap::CommandFactory;
 
-#[expect(clippy::unnecessary_wraps, reason = "commands all have one shape")]
 pub(super) fn completions(args: &CompletionsArgs) -> Done {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "conformant", &mut script);
+    let shells = clap_complete::env::Shells::builtins();
+    let name = args.shell.to_string();
+    let shell = shells
+        .completer(&name)
+        .ok_or_else(|| Failure::Usage(format!("{name}: no such shell is known")))?;
+    shell
+        .write_registration(
+            VARIABLE,
+            "conformant",
+            "conformant",
+            "conformant",
+            &mut script,
+        )
+        .map_err(|e| Failure::Trouble(format!("the script could not be written: {e}")))?;
     say(&String::from_utf8_lossy(&script));
     Ok(Exit::Conformant)
 }
 
-pub(super) fn man() -> Done {
+pub(super) fn man(args: &ManArgs) -> Done {
+    if let Some(folder) = &args.out {
+        let failed = |e: std::io::Error| {
+            Failure::Trouble(format!("{} could not be written: {e}", folder.display()))
+        };
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        clap_mangen::generate_to(Cli::command(), folder).map_err(failed)?;
+        return Ok(Exit::Conformant);
+    }
     let mut page = Vec::new();
     clap_mangen::Man::new(Cli::command())
         .render(&mut page)

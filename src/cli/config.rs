@@ -368,6 +368,41 @@ pub(super) fn by_service(flag: &str, value: &str) -> Result<Vec<(String, String)
     ))
 }
 
+/// Where each target is written: `FILE:LINE` by service; nothing for what flags alone say.
+pub(super) fn places(config: Option<&Path>) -> BTreeMap<String, String> {
+    let Some(path) = config.map(Path::to_owned).or_else(find) else {
+        return BTreeMap::new();
+    };
+    let text = std::fs::read_to_string(&path).unwrap_or_default();
+    let here = std::env::current_dir().unwrap_or_default();
+    let shown = path
+        .strip_prefix(here)
+        .unwrap_or(&path)
+        .display()
+        .to_string();
+    let mut lines = text
+        .lines()
+        .enumerate()
+        .skip_while(|(_, line)| !line.starts_with("targets:"));
+    let first = lines.next().map(|(at, _)| at);
+    let own = lines.take_while(|(_, line)| line.starts_with([' ', '#']) || line.trim().is_empty());
+    let named = own.filter_map(|(at, line)| {
+        let name = line.trim_start().split(':').next()?;
+        SERVICES
+            .contains(&name)
+            .then(|| (name.to_owned(), format!("{shown}:{}", at + 1)))
+    });
+    let named: BTreeMap<String, String> = named.collect();
+    match first {
+        // All in one line: `targets: {flow: {…}}`.
+        Some(at) if named.is_empty() => SERVICES
+            .iter()
+            .map(|name| ((*name).to_owned(), format!("{shown}:{}", at + 1)))
+            .collect(),
+        _ => named,
+    }
+}
+
 /// The JSON Schema of the file.
 pub(super) fn schema() -> Value {
     schemars::schema_for!(ConfigFile).to_value()

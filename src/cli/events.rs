@@ -9,6 +9,10 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
+/// What the file is, for editors.
+const MODELINE: &str =
+    "# yaml-language-server: $schema=https://json-schema.org/draft/2020-12/schema\n";
+
 pub(super) fn events(args: &EventsArgs) -> Done {
     match &args.command {
         EventsCommand::New { name, specs } => begin(name, specs),
@@ -44,8 +48,14 @@ fn copy(specs: &Path, next: &NextVersion) -> Result<(), Failure> {
         .write(true)
         .create_new(true)
         .open(specs.join(&next.to));
-    file.and_then(|mut file| file.write_all(&bytes))
-        .map_err(|e| trouble(&next.to, &e))
+    file.and_then(|mut file| {
+        // Editors check what they are told the schema of.
+        if !bytes.starts_with(MODELINE.as_bytes()) {
+            file.write_all(MODELINE.as_bytes())?;
+        }
+        file.write_all(&bytes)
+    })
+    .map_err(|e| trouble(&next.to, &e))
 }
 
 fn unknown(rulebook: &Rulebook, name: &str) -> Failure {

@@ -1,7 +1,7 @@
 //! `explain`: everything the rulebook says of one id.
 
 use super::args::ExplainArgs;
-use super::{Done, Exit, Failure, load, say};
+use super::{Done, Exit, Failure, glossary, load, say};
 use crate::engine::plan;
 use crate::judge::Loaded;
 use crate::reference::{Fault, Variant};
@@ -45,6 +45,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Done {
             variant.says()
         );
     }
+    text += &glossary::told(&rulebook, id);
     if text.is_empty() {
         return Err(unknown(&rulebook, id));
     }
@@ -151,12 +152,14 @@ fn unknown(rulebook: &Rulebook, id: &str) -> Failure {
     known.extend(rulebook.open_points.keys().map(String::as_str));
     known.extend(Fault::ALL.iter().map(|f| f.id()));
     known.extend(Variant::ALL.iter().map(|v| v.id()));
+    let names = glossary::names(rulebook);
+    known.extend(names.iter().map(String::as_str));
     let near = crate::text::did_you_mean(id, &known);
     let help = near.map_or_else(
         || "see `conformant list rules`".to_owned(),
         |near| format!("did you mean `{near}`?"),
     );
     Failure::Usage(format!(
-        "no rule, operation, open point, scenario, fault or variant is named `{id}`; {help}"
+        "no rule, operation, open point, scenario, fault, variant, hook, kind, event, key or cause is named `{id}`; {help}"
     ))
 }

@@ -1,16 +1,23 @@
 //! The command line: arguments, environment, terminal, exit codes. Alone prints and exits.
 
+mod archives;
 mod args;
 mod check;
+mod completing;
 mod completions;
 mod conclude;
 mod config;
 mod diff;
+mod docs;
 mod earlier;
 mod events;
 mod explain;
 mod fixtures;
 mod generate;
+mod glossary;
+mod history;
+mod invocation;
+mod known;
 mod list;
 mod memory;
 mod output;
@@ -32,7 +39,7 @@ use crate::report::{Report, ReportError};
 use crate::rulebook::Rulebook;
 use crate::text;
 use args::Command;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use signals::Signals;
 use std::io::Write;
 use std::path::Path;
@@ -91,6 +98,10 @@ pub(crate) type Done = Result<Exit, Failure>;
 
 /// Reads the arguments and does what they say.
 pub fn main() -> ExitCode {
+    // A shell that completes a word asks the program itself, and nothing else is done then.
+    clap_complete::CompleteEnv::with_factory(Cli::command)
+        .var(completing::VARIABLE)
+        .complete();
     let done = Signals::begin()
         .map_err(|e| Failure::Trouble(format!("failed to listen for signals: {e}")))
         .and_then(|()| done());
@@ -143,15 +154,17 @@ fn done() -> Done {
         Command::Token(args) => token::token(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::List(args) => list::list(&args),
+        Command::Docs(args) => docs::docs(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Diff(args) => diff::diff(&args),
         Command::Compare(args) => stored::compare(&args),
         Command::Judge(args) => stored::judge(&args),
         Command::Merge(args) => stored::merge(&args),
+        Command::History(args) => history::history(&args),
         Command::Events(args) => events::events(&args),
         Command::Schema(args) => schema::schema(&args),
         Command::Completions(args) => completions::completions(&args),
-        Command::Man => completions::man(),
+        Command::Man(args) => completions::man(&args),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Where the output of a run goes: the console as this terminal takes it, reports as files.
 
+use super::args::{ConsoleArgs, When};
 use super::{Failure, config};
 use crate::redact::Redactor;
-use crate::report::console::Look;
-use crate::report::{Console, Report, Settings};
+use crate::report::console::{Look, Verbosity};
+use crate::report::{Console, Destination, Format, Report, Settings};
 use crate::verdict::RunRecord;
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
@@ -11,14 +12,53 @@ use std::sync::OnceLock;
 /// Columns when nobody says how many there are.
 const WIDTH_DEFAULT: usize = 100;
 
-/// The console as the terminal takes it.
-pub(super) fn console(out: &mut dyn Write, settings: Settings) -> Console<'_> {
+/// Where the console goes: standard output, unless a report is to stand there alone.
+pub(super) fn stream(reports: &[Report]) -> Box<dyn Write> {
+    let is_taken = reports
+        .iter()
+        .any(|report| report.destination == Destination::Stdout);
+    if is_taken {
+        Box::new(std::io::stderr())
+    } else {
+        Box::new(Out)
+    }
+}
+
+/// The console as the terminal takes it; rules lead to the page that is written, where there is one.
+pub(super) fn console<'a>(
+    out: &'a mut dyn Write,
+    how: ConsoleArgs,
+    reports: &[Report],
+    settings: Settings,
+) -> Console<'a> {
     let terminal = std::io::stdout().is_terminal();
-    let columns = config::environment("COLUMNS").and_then(|c| c.parse().ok());
+    let said = |name: &str| config::environment(name).filter(|value| !value.is_empty());
+    let is_dumb = said("TERM").is_some_and(|term| term == "dumb");
+    let wished = match how.color {
+        When::Always => Some(true),
+        When::Never => Some(false),
+        When::Auto if said("NO_COLOR").is_some() || is_dumb => Some(false),
+        When::Auto if said("CLICOLOR_FORCE").is_some_and(|value| value != "0") => Some(true),
+        When::Auto if said("CLICOLOR").is_some_and(|value| value == "0") => Some(false),
+        When::Auto => None,
+    };
+    let color = wished.unwrap_or(terminal);
+    let columns = said("COLUMNS").and_then(|c| c.parse().ok());
+    let size = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    let progress = std::io::stderr().is_terminal() && !is_dumb && !how.quiet;
     let look = Look {
-        width: columns.unwrap_or(WIDTH_DEFAULT),
-        color: terminal && config::environment("NO_COLOR").is_none(),
-        progress: std::io::stderr().is_terminal(),
+        width: columns
+            .or_else(|| size().filter(|_| terminal))
+            .unwrap_or(WIDTH_DEFAULT),
+        color,
+        progress,
+        alive: !progress && !how.quiet,
+        verbosity: match (how.quiet, how.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, true) => Verbosity::Verbose,
+            (false, false) => Verbosity::Normal,
+        },
+        page: page(reports).filter(|_| takes_links(terminal && !is_dumb)),
         settings,
     };
     Console::new(out, look)
@@ -76,6 +116,40 @@ pub(super) fn sayable(text: &str) -> String {
         None => text.into(),
     };
     crate::text::escape(&text).into_owned()
+}
+
+/// Where the report page will stand, as an address.
+fn page(reports: &[Report]) -> Option<String> {
+    reports
+        .iter()
+        .find_map(|report| match (&report.format, &report.destination) {
+            (Format::Html, Destination::File(path)) => {
+                let path = std::path::absolute(path).ok()?;
+                url::Url::from_file_path(path).ok().map(String::from)
+            }
+            _ => None,
+        })
+}
+
+/// Terminals that are known to show links; others would print the sequence or swallow the text.
+fn takes_links(terminal: bool) -> bool {
+    let said = |name: &str| config::environment(name).filter(|value| !value.is_empty());
+    if let Some(forced) = said("FORCE_HYPERLINK") {
+        return forced != "0";
+    }
+    let known = [
+        "WT_SESSION",
+        "KONSOLE_VERSION",
+        "KITTY_WINDOW_ID",
+        "WEZTERM_PANE",
+    ];
+    let vte = said("VTE_VERSION").and_then(|version| version.parse::<u32>().ok());
+    let program = said("TERM_PROGRAM").unwrap_or_default();
+    terminal
+        && said("CI").is_none()
+        && (known.iter().any(|name| said(name).is_some())
+            || vte.is_some_and(|version| version >= 5_000)
+            || ["iTerm.app", "vscode", "ghostty", "Hyper"].contains(&program.as_str()))
 }
 
 /// Writes every report; all are tried, the first failure is told.

@@ -95,8 +95,8 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
     };
     let mut keep = Keep::default();
     {
-        let mut out = output::Out;
-        let mut console = output::console(&mut out, settings);
+        let mut out = output::stream(&reports);
+        let mut console = output::console(out.as_mut(), args.console, &reports, settings);
         let consumers = vec![&mut console as &mut dyn Consumer, &mut keep];
         Stream::new(&secrets.redactor, consumers).send(RunEvent::Finished {
             record: Box::new(record),

@@ -4,17 +4,20 @@ use super::args::RunArgs;
 use super::conclude::{Demands, conclude};
 use super::config::{self, Config};
 use super::signals::Signals;
-use super::{Done, Exit, Failure, earlier, memory, note, output, reports_of, say};
+use super::{
+    Done, Exit, Failure, earlier, history, invocation, known, memory, note, output, reports_of, say,
+};
+use crate::compare;
 use crate::engine::sessions::{Live, Manner, Offline};
-use crate::engine::{self, Options, Partition, Selection, Sessions, Target, plan};
+use crate::engine::{self, Options, Partition, Planned, Selection, Sessions, Target, plan};
 use crate::redact::Redactor;
 use crate::report::{Claim, Consumer, Keep, Settings as ReportSettings, Stream};
 use crate::rulebook::{self, Rulebook};
 use crate::schema::Schemas;
 use crate::transport::Limits;
-use crate::verdict::{PartOf, RunEvent, RunRecord, SERVICES};
+use crate::verdict::{self, PartOf, RunEvent, RunRecord, SERVICES, WallClock};
 use crate::waivers::{WaiverFile, Waivers};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Where reports go unless told otherwise.
@@ -75,13 +78,14 @@ pub(super) fn run(args: &RunArgs) -> Done {
     };
     let redactor = Redactor::new(&config.secrets);
     let last = earlier::last();
-    let started = crate::clock::monotonic();
+    let kept = args.history.as_deref().map(history::read).transpose()?;
+    let (began, started) = (crate::clock::now(), crate::clock::monotonic());
     let mut keep = Keep::default();
     let mut waiver_problems = Vec::new();
     let mut by_signal = None;
     let ended = {
-        let mut out = output::Out;
-        let mut console = output::console(&mut out, settings);
+        let mut out = output::stream(&reports);
+        let mut console = output::console(out.as_mut(), args.console, &reports, settings);
         let mut stream = Stream::new(
             &redactor,
             vec![&mut console as &mut dyn Consumer, &mut keep],
@@ -98,6 +102,15 @@ pub(super) fn run(args: &RunArgs) -> Done {
                 earlier::mark_flaky(last, record);
             }
             waiver_problems = accepted.apply(record, is_whole(args));
+            verdict::recognise(record, &known::defects(&args.specs));
+            record.invocation = invocation::invocation();
+            record.places = places(args.config.as_deref(), &planned);
+            record.history = kept.as_ref().map(|kept| compare::history(kept, record));
+            // Against the reference the same seed gives the same bytes: no real time then.
+            record.wall = (!config.settings.targets.is_empty()).then(|| WallClock {
+                started: crate::clock::iso_seconds(began),
+                seconds: (started.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+            });
         };
         let schemas = Schemas::default();
         let mut emit = |mut event| {
@@ -120,9 +133,20 @@ pub(super) fn run(args: &RunArgs) -> Done {
             finish,
         )
     };
-    let record = keep
+    let mut record = keep
         .record
         .ok_or_else(|| Failure::Trouble("the run left no record".to_owned()))?;
+    let demands = Demands {
+        strict: args.strict,
+        require_complete: args.require_complete,
+        min_judged: args.min_judged,
+    };
+    let exit = conclude(demands, &record, &waiver_problems, ended.trouble);
+    let exit = by_signal.unwrap_or(exit);
+    record.exit = Some(exit as u8);
+    if let Some(folder) = &args.history {
+        history::keep(folder, &record, began)?;
+    }
     output::write_reports(&reports, &record, settings)?;
     note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
     for notice in last
@@ -134,17 +158,30 @@ pub(super) fn run(args: &RunArgs) -> Done {
     for problem in &waiver_problems {
         note(&format!("waiver: {problem}"));
     }
-    let demands = Demands {
-        strict: args.strict,
-        require_complete: args.require_complete,
-        min_judged: args.min_judged,
-    };
-    let exit = conclude(demands, &record, &waiver_problems, ended.trouble);
     if let Some(service) = &ended.denied_by {
         note(&denied(service, &config));
     }
     signals.notice().into_iter().for_each(note);
-    Ok(by_signal.unwrap_or(exit))
+    Ok(exit)
+}
+
+/// Where the adopter wrote targets and scenarios: what stands in the rulebook of others is no place
+/// of theirs.
+fn places(config: Option<&Path>, planned: &[Planned<'_>]) -> BTreeMap<String, String> {
+    let mut places = config::places(config);
+    for planned in planned {
+        let id = &planned.scenario.id;
+        let written = planned.service.scenarios.get(id).map(|(_, place)| place);
+        let is_there = |place: &&String| {
+            place
+                .rsplit_once(':')
+                .is_some_and(|(file, _)| Path::new(file).is_file())
+        };
+        if let Some(place) = written.filter(is_there) {
+            places.insert(id.clone(), place.clone());
+        }
+    }
+    places
 }
 
 fn sessions<'a>(

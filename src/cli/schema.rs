@@ -5,6 +5,7 @@ use super::{Done, Exit, Failure, config, say};
 use crate::compare::DeclaredFile;
 use crate::judge;
 use crate::rulebook::{open_points::OpenPointFile, scenario::ScenarioFile};
+use crate::verdict::RunRecord;
 use crate::waivers::WaiverFile;
 
 pub(super) fn schema(args: &SchemaArgs) -> Done {
@@ -14,6 +15,7 @@ pub(super) fn schema(args: &SchemaArgs) -> Done {
         SchemaName::OpenPoints => schemars::schema_for!(OpenPointFile).to_value(),
         SchemaName::Waivers => schemars::schema_for!(WaiverFile).to_value(),
         SchemaName::Declared => schemars::schema_for!(DeclaredFile).to_value(),
+        SchemaName::Record => schemars::schema_for!(RunRecord).to_value(),
         SchemaName::Config => config::schema(),
     };
     let text = serde_json::to_string_pretty(&schema)

@@ -1,14 +1,14 @@
 //! `compare`, `judge`, `merge`: what can be done with the records of earlier runs.
 
-use super::args::{CompareArgs, JudgeArgs, MergeArgs};
+use super::args::{CompareArgs, ConsoleArgs, JudgeArgs, MergeArgs, Specs};
 use super::conclude::{Demands, conclude};
 use super::diff::{destinations, write};
 use super::run::read_waivers;
-use super::{Done, Exit, Failure, load, note, output, reports_of};
+use super::{Done, Exit, Failure, known, load, note, output, reports_of};
 use crate::compare;
 use crate::files;
 use crate::report::{self, Consumer, Settings};
-use crate::verdict::{RunEvent, RunRecord};
+use crate::verdict::{self, RunEvent, RunRecord};
 use crate::waivers::Waivers;
 use std::path::Path;
 
@@ -18,7 +18,8 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
     let names = (args.a.display().to_string(), args.b.display().to_string());
     let difference = compare::runs((&names.0, &a), (&names.1, &b));
     write(&reports, |format| difference.render(format))?;
-    let regressed = difference.regressions().next().is_some();
+    let is_new = args.fail_on_new && difference.new.iter().any(|finding| finding.level == "must");
+    let regressed = is_new || difference.regressions().next().is_some();
     Ok(if regressed {
         Exit::Failed
     } else {
@@ -37,7 +38,8 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     let mut again = compare::judge_again(&stored, &rulebook);
     let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
     let problems = Waivers::on(&waivers, today).apply(&mut again.record, true);
-    tell(&again.record, &reports, args.strict)?;
+    verdict::recognise(&mut again.record, &known::defects(&args.specs));
+    tell(&again.record, &reports, args.console, args.strict)?;
     for line in again.notes.iter().chain(&problems) {
         note(line);
     }
@@ -55,8 +57,9 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         .iter()
         .map(|path| read(path))
         .collect::<Result<Vec<_>, _>>()?;
-    let whole = compare::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
-    tell(&whole, &reports, args.strict)?;
+    let mut whole = compare::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
+    verdict::recognise(&mut whole, &known::defects(&Specs::default()));
+    tell(&whole, &reports, args.console, args.strict)?;
     let demands = Demands {
         strict: args.strict,
         ..Demands::default()
@@ -64,10 +67,15 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
     Ok(conclude(demands, &whole, &[], false))
 }
 
-fn tell(record: &RunRecord, reports: &[report::Report], strict: bool) -> Result<(), Failure> {
+fn tell(
+    record: &RunRecord,
+    reports: &[report::Report],
+    how: ConsoleArgs,
+    strict: bool,
+) -> Result<(), Failure> {
     let settings = Settings { strict };
-    let mut out = output::Out;
-    output::console(&mut out, settings).event(&RunEvent::Finished {
+    let mut out = output::stream(reports);
+    output::console(out.as_mut(), how, reports, settings).event(&RunEvent::Finished {
         record: Box::new(record.clone()),
     });
     output::write_reports(reports, record, settings)

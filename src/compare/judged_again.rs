@@ -4,7 +4,7 @@
 //! counts are concluded again; a rule that is new, or one that asks for something else, cannot be:
 //! it is not judged, and says so. Waivers are applied behind this, by `waivers`.
 
-use crate::rulebook::Rulebook;
+use crate::rulebook::{Rule, Rulebook};
 use crate::source::Source;
 use crate::verdict::{Level, RuleCounts, RuleResult, RunRecord, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,13 +37,11 @@ pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
             None => notes.push(format!("{} is no rule any more", known.id)),
             Some(rule) => {
                 let findings = per_rule.get(known.id.as_str()).copied().unwrap_or_default();
-                rules.push(conclude(
-                    known,
-                    rule.level,
-                    &rule.source,
-                    findings,
-                    &mut notes,
-                ));
+                rules.push(RuleResult {
+                    says: rule.says.clone(),
+                    basis: Some(rule.basis),
+                    ..conclude(known, rule.level, &rule.source, findings, &mut notes)
+                });
             }
         }
     }
@@ -56,7 +54,7 @@ pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
         for rule in rulebook.rules.values() {
             let selected = services.contains(rule.service.as_str());
             if selected && !stored.rules.iter().any(|known| known.id == rule.id) {
-                rules.push(unseen(&rule.id, rule.level, &rule.source));
+                rules.push(unseen(rule));
             }
         }
         notes.push(
@@ -147,16 +145,19 @@ fn observed(known: &RuleResult) -> Verdict {
     }
 }
 
-fn unseen(id: &str, level: Level, source: &Source) -> RuleResult {
+fn unseen(rule: &Rule) -> RuleResult {
     RuleResult {
         masked_by: None,
-        id: id.to_owned(),
-        level,
-        source: source.clone(),
+        id: rule.id.clone(),
+        level: rule.level,
+        source: rule.source.clone(),
         verdict: Verdict::NotJudged,
         judged: 0,
         findings: 0,
         reason: "the stored run was made before this rule".to_owned(),
+        says: rule.says.clone(),
+        basis: Some(rule.basis),
+        needs: Vec::new(),
     }
 }
 

@@ -6,7 +6,8 @@
 //! own part.
 
 use crate::verdict::{
-    Finding, OpenPointResult, RuleCounts, RuleResult, RunRecord, ScenarioResult, Summary, Verdict,
+    Delivery, Finding, OpenPointResult, RuleCounts, RuleResult, RunRecord, ScenarioResult,
+    ShownExchange, Summary, Verdict, WaiverResult,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,6 +79,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
     all_there(parts)?;
     let mut rules: BTreeMap<String, RuleResult> = BTreeMap::new();
     let mut findings: Vec<Finding> = Vec::new();
+    let mut shown = Shown::default();
     let mut exchanges = 0;
     for part in parts {
         for rule in &part.rules {
@@ -95,6 +97,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
             }
             findings.push(finding);
         }
+        shown.add(part, exchanges);
         exchanges += part.summary.exchanges;
     }
     findings.sort_by(|a, b| (&a.scenario, a.step).cmp(&(&b.scenario, b.step)));
@@ -108,6 +111,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
         .iter()
         .flat_map(|part| part.scenarios.clone())
         .collect();
+    number_steps(&mut scenarios, parts);
     scenarios.sort_by(|a, b| a.id.cmp(&b.id));
     let rules: Vec<RuleResult> = rules.into_values().collect();
     Ok(RunRecord {
@@ -124,6 +128,12 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
         findings,
         open_points,
         scenarios,
+        exchanges: shown.exchanges.into_values().collect(),
+        deliveries: shown.deliveries,
+        // Concluded again from the whole by who knows the defects.
+        defects: Vec::new(),
+        sharpness: None,
+        waivers: waivers(parts),
         ..first.clone()
     })
 }
@@ -136,6 +146,61 @@ fn seconds(parts: &[RunRecord]) -> f64 {
     } else {
         each.sum()
     }
+}
+
+/// What the parts show of exchanges and callbacks, counted on through all of them.
+#[derive(Default)]
+struct Shown {
+    exchanges: BTreeMap<(usize, String), ShownExchange>,
+    deliveries: Vec<Delivery>,
+}
+
+impl Shown {
+    fn add(&mut self, part: &RunRecord, before: usize) {
+        for exchange in &part.exchanges {
+            let mut exchange = exchange.clone();
+            exchange.exchange += before;
+            let key = (exchange.exchange, exchange.pointer.clone());
+            self.exchanges.insert(key, exchange);
+        }
+        for delivery in &part.deliveries {
+            let mut delivery = delivery.clone();
+            if delivery.cause > 0 {
+                delivery.cause += before;
+            }
+            self.deliveries.push(delivery);
+        }
+    }
+}
+
+/// Steps name exchanges by number: counted on through the parts, as the findings are.
+fn number_steps(scenarios: &mut [ScenarioResult], parts: &[RunRecord]) {
+    let mut before = 0;
+    let mut at = 0;
+    for part in parts {
+        for scenario in &mut scenarios[at..at + part.scenarios.len()] {
+            for step in scenario.steps.iter_mut().filter(|step| step.exchange > 0) {
+                step.exchange += before;
+            }
+        }
+        at += part.scenarios.len();
+        before += part.summary.exchanges;
+    }
+}
+
+/// Every part was given the same waivers; what they accepted adds up.
+fn waivers(parts: &[RunRecord]) -> Vec<WaiverResult> {
+    let mut whole: Vec<WaiverResult> = Vec::new();
+    for waiver in parts.iter().flat_map(|part| &part.waivers) {
+        let same = |known: &&mut WaiverResult| {
+            known.rule == waiver.rule && known.pointer == waiver.pointer
+        };
+        match whole.iter_mut().find(same) {
+            Some(known) => known.findings += waiver.findings,
+            None => whole.push(waiver.clone()),
+        }
+    }
+    whole
 }
 
 fn belong_together(first: &RunRecord, parts: &[RunRecord]) -> Result<(), MergeError> {
@@ -218,6 +283,7 @@ fn join(known: &mut RuleResult, other: &RuleResult) {
         known.verdict = other.verdict;
         known.reason.clone_from(&other.reason);
         known.masked_by.clone_from(&other.masked_by);
+        known.needs.clone_from(&other.needs);
     }
 }
 
@@ -243,9 +309,17 @@ fn answers(parts: &[RunRecord]) -> Vec<OpenPointResult> {
     }
     observed
         .into_iter()
-        .map(|(id, words)| OpenPointResult {
-            id: id.to_owned(),
-            observed: words.into_iter().map(str::to_owned).collect(),
+        .map(|(id, words)| {
+            let known = parts
+                .iter()
+                .flat_map(|p| &p.open_points)
+                .find(|p| p.id == id);
+            OpenPointResult {
+                id: id.to_owned(),
+                observed: words.into_iter().map(str::to_owned).collect(),
+                says: known.map(|p| p.says.clone()).unwrap_or_default(),
+                treatment: known.map(|p| p.treatment.clone()).unwrap_or_default(),
+            }
         })
         .collect()
 }

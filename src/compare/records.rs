@@ -56,7 +56,9 @@ pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
             seconds: 0.5,
             reason: String::new(),
             failed_before: Vec::new(),
+            steps: Vec::new(),
         }],
+        ..RunRecord::default()
     }
 }
 
@@ -66,6 +68,8 @@ pub(super) fn answering(mut run: RunRecord, id: &str, words: &[&str]) -> RunReco
     run.open_points.push(OpenPointResult {
         id: id.into(),
         observed,
+        says: String::new(),
+        treatment: String::new(),
     });
     run
 }
@@ -88,5 +92,8 @@ fn rule(id: &str, verdict: Verdict) -> RuleResult {
         judged,
         findings: usize::from(verdict == Verdict::Fail),
         reason: String::new(),
+        says: String::new(),
+        basis: None,
+        needs: Vec::new(),
     }
 }

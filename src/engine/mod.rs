@@ -8,6 +8,7 @@ mod callbacks;
 mod derive;
 pub(crate) mod link;
 mod near;
+mod needs;
 pub mod plan;
 mod provision;
 mod record;
@@ -16,6 +17,7 @@ mod runner;
 pub mod session;
 pub mod sessions;
 pub mod settings;
+mod shown;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -29,7 +31,7 @@ pub use settings::{Hook, HookWay, Options, Settings, Target};
 use crate::clock;
 use crate::judge::evidence::{Evidence, Exchange, Outcome};
 use crate::judge::{self, Judgement};
-use crate::rulebook::scenario::Credentials;
+use crate::rulebook::scenario::{Credentials, Scenario};
 use crate::rulebook::{Rule, Rulebook};
 use crate::schema::Schemas;
 use crate::verdict::{RunEvent, RunRecord, ScenarioResult, Verdict};
@@ -42,7 +44,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Opens a session for each scenario.
 pub trait Sessions: Sync {
@@ -111,10 +113,15 @@ pub fn run(
     let mut complete = true;
     let mut ended = Ended::default();
     let mut admission = Admission::default();
-    let tell = |index: usize, sender: &Sender<(usize, Concluded)>| {
+    let tell = |index: usize, sender: &Sender<Progress>| {
         let (planned, seed) = (&planned[index], options.seed);
+        if sender.send(Progress::Began(index)).is_err() {
+            return false;
+        }
         let concluded = conclude(rulebook, schemas, planned, sessions, seed, interrupted);
-        sender.send((index, concluded)).is_ok()
+        sender
+            .send(Progress::Ended(index, Box::new(concluded)))
+            .is_ok()
     };
     std::thread::scope(|scope| {
         let tell = &tell;
@@ -148,12 +155,26 @@ pub fn run(
         });
         let mut early: BTreeMap<usize, Concluded> = BTreeMap::new();
         let mut due = 0;
-        while let Some((index, concluded)) = next_of(&receiver, deadline, interrupted) {
-            if let Some(service) = admission.denied_by(&concluded) {
-                ended.denied_by.get_or_insert(service);
-                interrupted.store(true, Ordering::Relaxed);
+        let (began, mut said) = (clock::monotonic(), 0);
+        while let Some(progress) = next_of(&receiver, deadline, interrupted) {
+            let seconds = clock::monotonic().duration_since(began).as_secs();
+            if seconds > said {
+                said = seconds;
+                emit(RunEvent::Alive { seconds });
             }
-            early.insert(index, concluded);
+            match progress {
+                Progress::Alive => {}
+                Progress::Began(index) => emit(RunEvent::ScenarioBegan {
+                    id: planned[index].scenario.id.clone(),
+                }),
+                Progress::Ended(index, concluded) => {
+                    if let Some(service) = admission.denied_by(&concluded) {
+                        ended.denied_by.get_or_insert(service);
+                        interrupted.store(true, Ordering::Relaxed);
+                    }
+                    early.insert(index, *concluded);
+                }
+            }
             while let Some(concluded) = early.remove(&due) {
                 due += 1;
                 ended.trouble |= concluded.trouble;
@@ -211,19 +232,34 @@ impl Admission {
     }
 }
 
-/// The next scenario that ended; when the run has taken too long, everything else is interrupted.
-fn next_of<T>(
-    receiver: &mpsc::Receiver<T>,
+/// What the jobs tell while they work.
+enum Progress {
+    /// Nothing for a while.
+    Alive,
+    /// A scenario of the plan begins.
+    Began(usize),
+    /// It ended.
+    Ended(usize, Box<Concluded>),
+}
+
+/// How often a run says that it goes on.
+const ALIVE_EVERY: Duration = Duration::from_secs(1);
+
+/// What happens next; when the run has taken too long, everything else is interrupted.
+fn next_of(
+    receiver: &mpsc::Receiver<Progress>,
     deadline: Instant,
     interrupted: &AtomicBool,
-) -> Option<T> {
+) -> Option<Progress> {
     let left = deadline.saturating_duration_since(clock::monotonic());
-    match receiver.recv_timeout(left) {
+    match receiver.recv_timeout(left.min(ALIVE_EVERY)) {
         Ok(next) => Some(next),
         Err(RecvTimeoutError::Disconnected) => None,
         Err(RecvTimeoutError::Timeout) => {
-            interrupted.store(true, Ordering::Relaxed);
-            receiver.recv().ok()
+            if left <= ALIVE_EVERY {
+                interrupted.store(true, Ordering::Relaxed);
+            }
+            Some(Progress::Alive)
         }
     }
 }
@@ -296,7 +332,7 @@ fn conclude_unguarded(
             None => (judgement, stop),
         };
         let ended = ended(id, judgement, stop, evidence.exchanges.len(), seconds);
-        return with_evidence(ended, rulebook, &evidence);
+        return with_evidence(ended, rulebook, &planned.scenario, &evidence);
     }
 }
 
@@ -310,7 +346,12 @@ fn void(judgement: &Judgement, why: &str) -> Judgement {
 }
 
 /// What else the record wants to know of a story.
-fn with_evidence(concluded: Concluded, rulebook: &Rulebook, evidence: &Evidence) -> Concluded {
+fn with_evidence(
+    concluded: Concluded,
+    rulebook: &Rulebook,
+    scenario: &Scenario,
+    evidence: &Evidence,
+) -> Concluded {
     let got_in_the_way = |exchange: &Exchange| match &exchange.outcome {
         // A redirect to where nobody may follow says nothing of the target.
         Outcome::Fault { cause, .. } => cause != "redirect",
@@ -334,14 +375,20 @@ fn with_evidence(concluded: Concluded, rulebook: &Rulebook, evidence: &Evidence)
         .iter()
         .map(|e| format!("{}/{}", e.service, e.operation))
         .collect();
-    Concluded {
+    let shown = shown::Shown::of(evidence, &concluded.judgement);
+    let mut concluded = Concluded {
         trouble: evidence.exchanges.iter().any(got_in_the_way)
             || matches!(concluded.stopped, Some(Stop::HookFailed(_))),
         operations,
         admission,
         kinds: judge::kinds_of(rulebook, evidence),
+        shown,
         ..concluded
+    };
+    if shown::is_told(concluded.result.verdict) {
+        concluded.result.steps = shown::steps(scenario, evidence, &concluded.judgement);
     }
+    concluded
 }
 
 fn ended(
@@ -373,6 +420,7 @@ fn ended(
         seconds,
         reason,
         failed_before: Vec::new(),
+        steps: Vec::new(),
     };
     let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
     Concluded {
@@ -384,5 +432,6 @@ fn ended(
         operations,
         admission: BTreeMap::new(),
         kinds,
+        shown: shown::Shown::default(),
     }
 }

@@ -1,6 +1,8 @@
 //! Putting together what the scenarios of a run concluded.
 
+use super::needs::needs_of;
 use super::runner::Stop;
+use super::shown::Shown;
 use crate::judge::Judgement;
 use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::verdict::{
@@ -31,6 +33,8 @@ pub struct Concluded {
     pub admission: BTreeMap<String, (usize, usize)>,
     /// Kinds of the representations that came back.
     pub kinds: BTreeSet<String>,
+    /// What a person is shown of it.
+    pub shown: Shown,
 }
 
 /// Collects conclusions into a record.
@@ -40,6 +44,8 @@ pub struct Recorder<'a> {
     targets: BTreeMap<String, String>,
     seed: u64,
     scenarios: Vec<Concluded>,
+    /// Rules that have been shown, each with the scenario: the first one by id.
+    first_shown: BTreeMap<String, String>,
 }
 
 impl<'a> Recorder<'a> {
@@ -50,11 +56,27 @@ impl<'a> Recorder<'a> {
             targets,
             seed,
             scenarios: Vec::new(),
+            first_shown: BTreeMap::new(),
         }
     }
 
-    /// Takes what a scenario concluded.
-    pub fn add(&mut self, concluded: Concluded) {
+    /// Takes what a scenario concluded. Of each rule one exchange is kept: that of the first
+    /// scenario by id, whatever order they end in.
+    pub fn add(&mut self, mut concluded: Concluded) {
+        let id = &concluded.result.id;
+        for rule in concluded.shown.rules() {
+            let first = self
+                .first_shown
+                .entry(rule.to_owned())
+                .or_insert_with(|| id.clone());
+            if *id < *first {
+                first.clone_from(id);
+            }
+        }
+        let first_shown = &self.first_shown;
+        concluded
+            .shown
+            .keep(|rule| first_shown.get(rule) == Some(id));
         self.scenarios.push(concluded);
     }
 
@@ -68,6 +90,7 @@ impl<'a> Recorder<'a> {
             seconds: 0.0,
             reason: String::new(),
             failed_before: Vec::new(),
+            steps: Vec::new(),
         };
         let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
         self.add(Concluded {
@@ -79,6 +102,7 @@ impl<'a> Recorder<'a> {
             operations,
             admission: BTreeMap::new(),
             kinds,
+            shown: Shown::default(),
         });
     }
 
@@ -101,7 +125,20 @@ impl<'a> Recorder<'a> {
         // The scenarios' own time added up: the same on any number of threads.
         let seconds = self.scenarios.iter().map(|c| c.result.seconds).sum();
         let mut scenarios = Vec::new();
+        let mut shown = Shown::default();
         for mut concluded in self.scenarios {
+            let id = &concluded.result.id;
+            let first_shown = &self.first_shown;
+            concluded
+                .shown
+                .keep(|rule| first_shown.get(rule) == Some(id));
+            concluded.shown.count_from(exchanges);
+            for step in &mut concluded.result.steps {
+                if step.exchange > 0 {
+                    step.exchange += exchanges;
+                }
+            }
+            shown.append(concluded.shown);
             for finding in &mut concluded.judgement.findings {
                 if finding.exchange > 0 {
                     finding.exchange += exchanges;
@@ -121,6 +158,7 @@ impl<'a> Recorder<'a> {
             scenarios.push(concluded.result);
         }
         let carried = carried_kinds(self.rulebook);
+        let needs = needs_of(self.rulebook, &scenarios);
         let mut rules = Vec::new();
         for rule in self.rulebook.rules.values().filter(|r| selects(r)) {
             let mut result = conclude(rule, &mut whole, reasons.get(&rule.id));
@@ -128,6 +166,9 @@ impl<'a> Recorder<'a> {
             if result.verdict == Verdict::NotJudged && kind.is_some_and(|k| !carried.contains(k)) {
                 result.verdict = Verdict::NotApplicable;
                 result.reason = ONLY_IN_FILES.to_owned();
+                result.needs = vec!["check".to_owned()];
+            } else if result.judged == 0 {
+                result.needs = needs.of(rule, &result.reason);
             }
             rules.push(result);
         }
@@ -157,12 +198,20 @@ impl<'a> Recorder<'a> {
             open_points: whole
                 .observed
                 .into_iter()
-                .map(|(id, observed)| OpenPointResult {
-                    id,
-                    observed: observed.into_iter().collect(),
+                .map(|(id, observed)| {
+                    let point = self.rulebook.open_points.get(&id).map(|entry| &entry.point);
+                    OpenPointResult {
+                        observed: observed.into_iter().collect(),
+                        says: point.map(|p| p.says.clone()).unwrap_or_default(),
+                        treatment: point.map(|p| p.treatment.clone()).unwrap_or_default(),
+                        id,
+                    }
                 })
                 .collect(),
             scenarios,
+            exchanges: shown.exchanges.into_values().map(|shown| shown.1).collect(),
+            deliveries: shown.deliveries.into_values().collect(),
+            ..RunRecord::default()
         }
     }
 }
@@ -260,6 +309,9 @@ fn conclude(
         findings: tally.findings(),
         masked_by: masked_by.filter(|_| verdict == Verdict::NotApplicable),
         reason,
+        says: rule.says.clone(),
+        basis: Some(rule.basis),
+        needs: Vec::new(),
     }
 }
 

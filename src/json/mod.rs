@@ -6,6 +6,7 @@ mod equal;
 mod excerpt;
 mod parse;
 mod pointer;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -14,3 +15,4 @@ pub use equal::equal;
 pub use excerpt::{excerpt, short, type_name};
 pub use parse::{Limits, Note, ParseFault, Parsed, Position, parse, parse_text};
 pub use pointer::{escape, expand, get, join, overlap, push, segments, within};
+pub use window::window;

@@ -11,24 +11,37 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let mut out = String::new();
     for broken in view::broken(record, settings) {
         let command = if broken.fails { "error" } else { "warning" };
-        annotate(&mut out, command, broken.id, &message(&broken));
+        let place = broken
+            .findings
+            .first()
+            .and_then(|first| view::written_at(record, first));
+        annotate(&mut out, command, broken.id, place, &message(&broken));
     }
     let errors = view::not_judged(record);
     for (reason, ids) in errors
         .iter()
         .filter(|(reason, _)| reason.starts_with("error"))
     {
-        annotate(&mut out, "error", reason, &ids.join("\n"));
+        annotate(&mut out, "error", reason, None, &ids.join("\n"));
     }
     let headline = view::headline(record, settings);
-    annotate(&mut out, "notice", "conformant", &headline);
+    annotate(&mut out, "notice", "conformant", None, &headline);
     out
 }
 
-fn annotate(out: &mut String, command: &str, title: &str, message: &str) {
+/// At the line where the scenario or the target is written, where the record says so.
+fn annotate(
+    out: &mut String,
+    command: &str,
+    title: &str,
+    place: Option<(&str, usize)>,
+    message: &str,
+) {
+    let place = place.map(|(file, line)| format!("file={},line={line},", property(file)));
     writeln!(
         out,
-        "::{command} title={}::{}",
+        "::{command} {}title={}::{}",
+        place.unwrap_or_default(),
         property(title),
         data(message)
     )
@@ -91,15 +104,39 @@ mod tests {
     }
 
     #[test]
+    fn annotations_stand_where_the_adopter_wrote_the_target_or_scenario() {
+        let mut record = sample();
+        record.places = [("flow".to_owned(), "conformant.yaml:7".to_owned())].into();
+        let text = Format::Github.render(&record, Settings::default());
+        assert!(
+            text.starts_with("::error file=conformant.yaml,line=7,title=flow/execution/status::")
+        );
+        let own = (
+            "flow/create-execution/happy".to_owned(),
+            "own/flow/a.yaml:3".to_owned(),
+        );
+        record.places.extend([own]);
+        let text = Format::Github.render(&record, Settings::default());
+        assert!(
+            text.starts_with("::error file=own/flow/a.yaml,line=3,title="),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn hostile_texts_make_no_command_of_their_own() {
         for text in HOSTILE {
             let rendered = Format::Github.render(&every_text_is(text), Settings::default());
             for line in rendered.lines() {
                 let rest = line.strip_prefix("::").expect("only commands of ours");
                 let (head, _) = rest.split_once("::").expect("a head and a message");
-                let (command, title) = head.split_once(" title=").expect("a title");
+                let (command, properties) = head.split_once(' ').expect("properties");
+                for property in properties.split(',') {
+                    let name = property.split('=').next().unwrap_or_default();
+                    assert!(["file", "line", "title"].contains(&name), "{line}");
+                }
                 assert!(["error", "warning", "notice"].contains(&command), "{line}");
-                assert!(!title.contains([':', ',']), "{line}");
+                assert!(!properties.contains(':'), "{line}");
                 assert!(!line.contains("##[") && !line.contains("##vso["), "{line}");
             }
         }

@@ -4,7 +4,7 @@
 //! compared and rendered by a later version.
 
 use crate::text;
-use crate::verdict::{RunRecord, SCHEMA_VERSION};
+use crate::verdict::{RunRecord, SCHEMA_VERSION, SCHEMA_VERSION_MIN};
 use serde::Deserialize;
 
 /// Why a stored run cannot be read.
@@ -16,7 +16,7 @@ pub enum ReadError {
     /// Written by a version whose shape is not known here.
     #[error(
         "failed to read the stored run: its schema_version is {found}, this version reads \
-         {SCHEMA_VERSION}; use the version of conformant that wrote it"
+         {SCHEMA_VERSION_MIN} to {SCHEMA_VERSION}; use the version of conformant that wrote it"
     )]
     Version {
         /// What stood there.
@@ -38,7 +38,7 @@ pub(super) fn render(record: &RunRecord) -> String {
 pub fn read(json: &[u8]) -> Result<RunRecord, ReadError> {
     // The version first: another shape should be called so and not "missing field".
     let Versioned { schema_version } = serde_json::from_slice(json)?;
-    if schema_version != u64::from(SCHEMA_VERSION) {
+    if !(u64::from(SCHEMA_VERSION_MIN)..=u64::from(SCHEMA_VERSION)).contains(&schema_version) {
         return Err(ReadError::Version {
             found: schema_version,
         });
@@ -55,7 +55,7 @@ mod tests {
     fn the_shape_is_frozen_and_the_version_comes_first() {
         let json = render(&sample());
         assert!(
-            json.starts_with("{\n  \"schema_version\": 1,\n  \"tool\": {"),
+            json.starts_with("{\n  \"schema_version\": 2,\n  \"tool\": {"),
             "{json}"
         );
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(
             keys(&value),
             "schema_version tool rulebook targets seed complete summary rules findings \
-             open_points scenarios"
+             open_points scenarios defects exchanges deliveries waivers sharpness invocation exit"
         );
         assert_eq!(keys(&value["summary"]), "rules scenarios exchanges seconds");
         assert_eq!(
@@ -79,7 +79,7 @@ mod tests {
         );
         assert_eq!(
             keys(&value["rules"][2]),
-            "id level source verdict judged findings"
+            "id level source verdict judged findings says basis"
         );
         assert_eq!(
             keys(&value["findings"][1]),
@@ -87,6 +87,14 @@ mod tests {
              message reproduce"
         );
         assert_eq!(keys(&value["scenarios"][2]), "id verdict seconds");
+        assert_eq!(
+            keys(&value["scenarios"][0]["steps"][1]),
+            "step verb what at outcome exchange broken"
+        );
+        assert_eq!(
+            keys(&value["defects"][0]),
+            "title known service level rules findings scenarios"
+        );
     }
 
     #[test]
@@ -102,9 +110,35 @@ mod tests {
     }
 
     #[test]
+    fn records_of_the_first_version_are_read() {
+        let mut old = serde_json::to_value(sample()).unwrap();
+        old["schema_version"] = 1.into();
+        let members = old.as_object_mut().unwrap();
+        for later in [
+            "defects",
+            "exchanges",
+            "deliveries",
+            "waivers",
+            "sharpness",
+            "invocation",
+            "exit",
+        ] {
+            assert!(members.remove(later).is_some(), "{later}");
+        }
+        for rule in old["rules"].as_array_mut().unwrap() {
+            rule.as_object_mut()
+                .unwrap()
+                .retain(|name, _| !["says", "basis", "needs"].contains(&name.as_str()));
+        }
+        let read = read(old.to_string().as_bytes()).unwrap();
+        assert_eq!((read.schema_version, read.defects.len()), (1, 0));
+        assert_eq!(read.findings, sample().findings);
+    }
+
+    #[test]
     fn other_versions_and_other_files_are_refused_by_name() {
         let error = |json: &str| read(json.as_bytes()).unwrap_err().to_string();
-        assert!(error(r#"{"schema_version": 2}"#).contains("is 2, this version reads 1"));
+        assert!(error(r#"{"schema_version": 3}"#).contains("is 3, this version reads 1 to 2"));
         assert!(error(r#"{"log": {}}"#).contains("schema_version"));
         assert!(error("<html>").contains("line 1 column 1"));
     }

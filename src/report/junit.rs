@@ -8,7 +8,7 @@
 
 use super::Settings;
 use super::view::{self, Outcome};
-use crate::verdict::{Finding, RunRecord};
+use crate::verdict::{Finding, RunRecord, Verdict};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -34,7 +34,25 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, TestSuite> {
         let findings = rules.get(rule.id.as_str()).map_or(&[][..], Vec::as_slice);
         let outcome = view::of_rule(rule, settings);
         let summary = findings.first().map_or("", |finding| &finding.message);
+        let accepted = view::waiver_of(record, &rule.id);
+        let outcome = match (outcome, accepted) {
+            // Accepted is neither passed nor failed, and says until when.
+            (Outcome::Skipped(_), Some(waiver)) if rule.verdict == Verdict::Waived => {
+                Outcome::Skipped(format!(
+                    "waived until {}: {}",
+                    waiver.expires, waiver.reason
+                ))
+            }
+            (outcome, _) => outcome,
+        };
         let mut case = case(&rule.id, "rules", &outcome, summary, &details(findings));
+        if let Some(waiver) = accepted {
+            case.add_property(property("waived", &waiver.findings.to_string()));
+            case.add_property(property("waived-until", &waiver.expires));
+        }
+        if !rule.says.is_empty() {
+            case.add_property(property("says", &rule.says));
+        }
         case.set_assertions(rule.judged);
         case.add_property(property("level", view::level(rule.level)));
         case.add_property(property("source", &rule.source.to_string()));
@@ -185,7 +203,8 @@ mod tests {
             r#"<failure message="/status is &quot;running&quot;, expected one of active, ended" type="broken">"#,
             r#"<failure message="breaks flow/execution/no-other-fields, flow/execution/status" type="broken"/>"#,
             r#"<skipped message="not-applicable: hook missing: end_execution"/>"#,
-            r#"<skipped message="waived: known until 2.4"/>"#,
+            r#"<skipped message="waived until 2027-01-31: known until 2.4"/>"#,
+            r#"<property name="waived" value="3"/>"#,
             r#"<error message="error: predicate panicked" type="error"/>"#,
             r"<system-out>warning: /shape is not a documented field",
             r#"<testcase name="flow/fetch-execution/happy" classname="flow.scenarios" time="0.250"/>"#,

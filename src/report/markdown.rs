@@ -1,78 +1,136 @@
-//! Markdown, for a job summary: the conclusion, what is broken, what was not judged.
+//! Markdown, for a job summary or a comment: a table on top, what is broken folded below it.
 //!
-//! Text of others stands only in code spans and fenced blocks whose fence is longer than any run of
-//! backticks inside, so that it is neither markup nor a mention nor a link.
+//! Text of others stands only in code spans, fenced blocks whose fence is longer than any run of
+//! backticks inside, and `<code>`, so that it is neither markup nor a mention nor a link.
 
 use super::Settings;
+use super::cards::{self, Card};
 use super::view::{self, Broken};
 use crate::text;
 use crate::verdict::RunRecord;
 use std::fmt::Write as _;
 
 /// How many findings of one rule are shown.
-const FINDINGS_MAX: usize = 3;
-/// A job summary is refused beyond 1 MiB.
-const BYTES_MAX: usize = 900 * 1024;
+const FINDINGS_MAX: usize = 2;
+/// Rules of one defect told in full.
+const RULES_MAX: usize = 3;
+/// Rows of one table.
+const ROWS_MAX: usize = 60;
+/// A comment is refused beyond 65,536 characters, a job summary beyond 1 MiB.
+const BYTES_MAX: usize = 60_000;
+/// What tables below the defects may take.
+const TAIL_BYTES_MAX: usize = 15_000;
 const MEMORY: &str = "writing to a String succeeds";
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let mut out = format!("## {}\n\n", view::headline(record, settings));
-    summary(record, &mut out);
-    let broken = view::broken(record, settings);
-    if !broken.is_empty() {
-        out += "\n### Broken rules\n";
-    }
-    for (at, rule) in broken.iter().enumerate() {
-        let block = block(rule);
-        if out.len() + block.len() > BYTES_MAX {
-            let more = view::count(broken.len() - at, "more broken rule");
+    services(record, settings, &mut out);
+    let cards = cards::cards(record, settings);
+    defects(&cards, &mut out);
+    let mut tail = String::new();
+    not_judged(record, &mut tail);
+    waivers(record, &mut tail);
+    open_points(record, &mut tail);
+    about(record, &mut tail);
+    let room = BYTES_MAX.saturating_sub(tail.len());
+    for (at, card) in cards.iter().enumerate() {
+        let block = block(card);
+        if out.len() + block.len() > room {
+            let more = view::count(cards.len() - at, "more defect");
             writeln!(out, "\n{more} in the other reports").expect(MEMORY);
             break;
         }
         out += &block;
     }
-    not_judged(record, &mut out);
-    open_points(record, &mut out);
-    out
+    out + &tail
 }
 
-fn summary(record: &RunRecord, out: &mut String) {
-    let rules: Vec<_> = view::rule_counts(record)
-        .into_iter()
-        .map(|(verdict, n)| format!("{verdict} {n}"))
-        .collect();
-    let scenarios = record.summary.scenarios.iter();
-    let scenarios: Vec<_> = scenarios
-        .map(|(verdict, n)| cell(&format!("{verdict} {n}")))
-        .collect();
-    out.push_str("| | |\n|---|---|\n");
-    for (service, url) in &record.targets {
-        writeln!(out, "| {} | {} |", cell(service), cell(url)).expect(MEMORY);
-    }
-    for (label, text) in [
-        ("rules", rules.join(" · ")),
-        ("scenarios", scenarios.join(" · ")),
-        (
-            "exchanges",
-            format!(
-                "{} in {:.2} s",
-                record.summary.exchanges, record.summary.seconds
-            ),
-        ),
-        ("seed", record.seed.to_string()),
-        ("rulebook", cell(&record.rulebook.digest)),
-    ] {
-        writeln!(out, "| {label} | {text} |").expect(MEMORY);
-    }
-}
-
-fn block(broken: &Broken) -> String {
-    let word = if broken.fails { "FAIL" } else { "WARN" };
-    let mut out = format!(
-        "\n**{word}** {} ({})\n",
-        code(broken.id),
-        code(&broken.origin())
+fn services(record: &RunRecord, settings: Settings, out: &mut String) {
+    out.push_str(
+        "| | hold | broken | warnings | not judged | scenarios |\n|---|---|---|---|---|---|\n",
     );
+    for tally in cards::services(record, settings) {
+        let target = tally
+            .target
+            .as_deref()
+            .map(|url| format!(" {}", cell(url)))
+            .unwrap_or_default();
+        writeln!(
+            out,
+            "| {}{target} | {} | {} | {} | {} | {} of {} pass |",
+            cell(&tally.name),
+            tally.hold,
+            tally.broken,
+            tally.warned,
+            tally.unjudged(),
+            tally.scenarios_passed,
+            tally.scenarios,
+        )
+        .expect(MEMORY);
+    }
+}
+
+fn defects(cards: &[Card], out: &mut String) {
+    if cards.is_empty() {
+        return;
+    }
+    out.push_str("\n### Fix this first\n\n| | what | rules | findings | scenarios |\n|---|---|---|---|---|\n");
+    for card in cards.iter().take(ROWS_MAX) {
+        let word = if card.fails { "**FAIL**" } else { "WARN" };
+        let title = cell(&text::excerpt(&card.defect.title, 200));
+        let defect = &card.defect;
+        writeln!(
+            out,
+            "| {word} | {title} | {} | {} | {} |",
+            card.rules.len(),
+            defect.findings,
+            defect.scenarios
+        )
+        .expect(MEMORY);
+    }
+    if cards.len() > ROWS_MAX {
+        writeln!(
+            out,
+            "\n{} in the other reports",
+            view::count(cards.len() - ROWS_MAX, "more defect")
+        )
+        .expect(MEMORY);
+    }
+}
+
+/// One defect, folded: its rules and what was seen of them.
+fn block(card: &Card) -> String {
+    let word = if card.fails { "FAIL" } else { "WARN" };
+    let title = html(&text::excerpt(&card.defect.title, 300));
+    let mut out = format!("\n<details><summary>{word} <code>{title}</code></summary>\n");
+    if let Some(guess) = card.guess() {
+        writeln!(out, "\n{}", code(&guess)).expect(MEMORY);
+    }
+    for broken in card.rules.iter().take(RULES_MAX) {
+        out += &rule(broken);
+    }
+    let more: Vec<String> = card
+        .rules
+        .iter()
+        .skip(RULES_MAX)
+        .take(ROWS_MAX)
+        .map(|rule| code(rule.id))
+        .collect();
+    if !more.is_empty() {
+        writeln!(out, "\nalso {}", more.join(", ")).expect(MEMORY);
+    }
+    out + "\n</details>\n"
+}
+
+fn rule(broken: &Broken) -> String {
+    let mut out = format!("\n{} ({})\n", code(broken.id), code(&broken.origin()));
+    if let Some(says) = broken
+        .rule
+        .map(|rule| &rule.says)
+        .filter(|says| !says.is_empty())
+    {
+        writeln!(out, "\n{}", code(says)).expect(MEMORY);
+    }
     for finding in broken.findings.iter().take(FINDINGS_MAX) {
         write!(out, "\n- {}\n\n", code(&finding.message)).expect(MEMORY);
         let mut without_diff = (*finding).clone();
@@ -89,19 +147,50 @@ fn block(broken: &Broken) -> String {
 }
 
 fn not_judged(record: &RunRecord, out: &mut String) {
-    let groups = view::not_judged(record);
+    let groups = cards::needs(record);
     if groups.is_empty() {
         return;
     }
-    out.push_str("\n### Not judged\n\n| why | rules | such as |\n|---|---|---|\n");
-    for (reason, ids) in groups {
+    out.push_str(
+        "\n### Not judged\n\n| what would change that | rules | such as |\n|---|---|---|\n",
+    );
+    for (need, ids) in groups.iter().take(ROWS_MAX) {
         let first = ids.first().copied().unwrap_or_default();
+        let advice = cards::advice(need);
         writeln!(
             out,
             "| {} | {} | {} |",
-            cell(&reason),
+            cell(&text::excerpt(&advice, 200)),
             ids.len(),
             cell(first)
+        )
+        .expect(MEMORY);
+    }
+    if groups.len() > ROWS_MAX {
+        writeln!(
+            out,
+            "\n{} in the other reports",
+            view::count(groups.len() - ROWS_MAX, "more reason")
+        )
+        .expect(MEMORY);
+    }
+}
+
+fn waivers(record: &RunRecord, out: &mut String) {
+    if record.waivers.is_empty() {
+        return;
+    }
+    out.push_str(
+        "\n### Accepted for now\n\n| rule | why | findings | until |\n|---|---|---|---|\n",
+    );
+    for waiver in record.waivers.iter().take(ROWS_MAX) {
+        writeln!(
+            out,
+            "| {} | {} | {} | {} |",
+            cell(&waiver.rule),
+            cell(&waiver.reason),
+            waiver.findings,
+            cell(&waiver.expires)
         )
         .expect(MEMORY);
     }
@@ -111,11 +200,73 @@ fn open_points(record: &RunRecord, out: &mut String) {
     if record.open_points.is_empty() {
         return;
     }
-    out.push_str("\n### Open points\n\n| left open | observed |\n|---|---|\n");
-    for point in &record.open_points {
-        let observed: Vec<_> = point.observed.iter().map(|text| cell(text)).collect();
-        writeln!(out, "| {} | {} |", cell(&point.id), observed.join(", ")).expect(MEMORY);
+    let count = view::count(record.open_points.len(), "open point");
+    writeln!(
+        out,
+        "\n<details><summary>{count}: what was seen where the documents are silent</summary>\n"
+    )
+    .expect(MEMORY);
+    out.push_str("| left open | observed |\n|---|---|\n");
+    for (at, point) in record.open_points.iter().enumerate() {
+        let observed: Vec<_> = point
+            .observed
+            .iter()
+            .take(4)
+            .map(|one| cell(&text::excerpt(one, 80)))
+            .collect();
+        if out.len() > TAIL_BYTES_MAX {
+            let more = view::count(record.open_points.len() - at, "more open point");
+            writeln!(out, "\n{more} in the other reports").expect(MEMORY);
+            break;
+        }
+        let more = if point.observed.len() > 4 {
+            format!(", {} more", point.observed.len() - 4)
+        } else {
+            String::new()
+        };
+        writeln!(
+            out,
+            "| {} | {}{more} |",
+            cell(&point.id),
+            observed.join(", ")
+        )
+        .expect(MEMORY);
     }
+    out.push_str("\n</details>\n");
+}
+
+/// What the run was, last: nobody reads it first.
+fn about(record: &RunRecord, out: &mut String) {
+    let rules: Vec<_> = view::rule_counts(record)
+        .into_iter()
+        .map(|(verdict, n)| format!("{verdict} {n}"))
+        .collect();
+    let facts = [
+        ("rules", rules.join(" · ")),
+        ("exchanges", record.summary.exchanges.to_string()),
+        ("seed", record.seed.to_string()),
+        ("rulebook", cell(&record.rulebook.digest)),
+        (
+            "command",
+            if record.invocation.is_empty() {
+                "–".to_owned()
+            } else {
+                cell(&record.invocation)
+            },
+        ),
+    ];
+    out.push_str("\n| | |\n|---|---|\n");
+    for (label, value) in facts {
+        writeln!(out, "| {label} | {value} |").expect(MEMORY);
+    }
+}
+
+/// A line as it may stand between tags.
+fn html(line: &str) -> String {
+    let line = text::escape_line(line);
+    line.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 /// A code span; one line.
@@ -169,11 +320,14 @@ mod tests {
     fn a_run_reads_like_this() {
         let markdown = rendered(&sample());
         for part in [
-            "## not conformant: 1 rule broken, 1 warning\n\n| | |\n|---|---|\n",
-            "| `flow` | `http://127.0.0.1:4010/flow` |\n| rules | pass 1 · fail 2 · open 1",
-            "\n**FAIL** `flow/execution/status` (`must, D3 \"Execution (FN)\", line 37`)\n",
+            "## not conformant: 1 rule broken, 1 warning\n\n| | hold | broken | warnings | not judged | scenarios |\n",
+            "| `flow` `http://127.0.0.1:4010/flow` | 1 | 1 | 1 | 5 | 1 of 4 pass |\n",
+            "| **FAIL** | `An execution has a third state` | 1 | 2 | 1 |\n",
+            "\n<details><summary>FAIL <code>An execution has a third state</code></summary>\n",
+            "\n`flow/execution/status` (`must, D3 \"Execution (FN)\", line 37`)\n\n`What flow/execution/status asks for.`\n",
+            "| rules | pass 1 · fail 2 · open 1",
             "\n  ```diff\n  --- expected\n  +++ actual\n",
-            "\n| `not-applicable: hook missing: end_execution` | 2 | `flow/executions/ends` |\n",
+            "\n| `give the hook end_execution` | 2 | `flow/executions/ends` |\n",
             "\n| `flow/unset-attributes` | `null`, `{}` |\n",
         ] {
             assert!(markdown.contains(part), "{part}\nis missing in\n{markdown}");
@@ -215,10 +369,20 @@ mod tests {
                     }
                 } else if ticks.len() >= 3 && line.starts_with("  `") {
                     fence = ticks;
+                } else if let Some(inner) = line.strip_prefix("<details><summary>") {
+                    let (word, rest) = inner.split_once("<code>").unwrap_or((inner, ""));
+                    let (text, end) = rest.split_once("</code>").unwrap_or_default();
+                    assert!(!text.contains(['<', '>']), "{line}");
+                    lines.push((format!("{word}{end}"), None));
                 } else {
                     // A bar separates only in a table.
                     let bars = line.starts_with('|').then(|| line.matches('|').count());
-                    lines.push((outside_code(line), bars));
+                    // A target stands behind a service only where its name fits.
+                    let words: Vec<_> = outside_code(line)
+                        .split_whitespace()
+                        .map(str::to_owned)
+                        .collect();
+                    lines.push((words.join(" "), bars));
                 }
             }
             assert!(fence.is_empty(), "an open block in {markdown}");
@@ -242,7 +406,7 @@ mod tests {
             })
             .collect();
         let markdown = rendered(&record);
-        assert!(markdown.len() < 1024 * 1024, "{}", markdown.len());
-        assert!(markdown.contains("more broken rules in the other reports"));
+        assert!(markdown.len() < 65_536, "{}", markdown.len());
+        assert!(markdown.contains("more defects in the other reports"));
     }
 }

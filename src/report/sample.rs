@@ -3,8 +3,9 @@
 use crate::source::{Document, Source};
 use crate::text;
 use crate::verdict::{
-    Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
-    SCHEMA_VERSION, ScenarioResult, Summary, Tool, Verdict,
+    Basis, Defect, Delivery, EarlierRun, Finding, History, Level, OpenPointResult, RuleCounts,
+    RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION, ScenarioResult, Sharpness, ShownExchange,
+    StepResult, Summary, Tool, Verdict, WaiverResult, WallClock,
 };
 
 /// A finished run with something of everything.
@@ -50,8 +51,76 @@ pub(super) fn sample() -> RunRecord {
         open_points: vec![OpenPointResult {
             id: "flow/unset-attributes".into(),
             observed: vec!["null".into(), "{}".into()],
+            says: "What does a member look like that was never set?".into(),
+            treatment: "Any value passes.".into(),
         }],
         scenarios: scenarios(),
+        defects: vec![
+            Defect {
+                title: "An execution has a third state".into(),
+                known: vec!["flow/execution-status-wrong".into()],
+                service: "flow".into(),
+                level: Level::Must,
+                rules: vec!["flow/execution/status".into()],
+                findings: 2,
+                scenarios: 1,
+            },
+            Defect {
+                title: "/shape is not a documented field".into(),
+                known: Vec::new(),
+                service: "flow".into(),
+                level: Level::Should,
+                rules: vec!["flow/execution/no-other-fields".into()],
+                findings: 1,
+                scenarios: 1,
+            },
+        ],
+        exchanges: vec![exchange()],
+        deliveries: vec![Delivery {
+            scenario: "flow/create-execution/happy".into(),
+            step: 3,
+            pointer: "/requests/0".into(),
+            what: "callback".into(),
+            body: "{\n  \"count\": 0\n}".into(),
+            marked: 2,
+            cause: 4,
+        }],
+        waivers: vec![WaiverResult {
+            rule: "flow/execution/context".into(),
+            pointer: "/context".into(),
+            reason: "known until 2.4".into(),
+            expires: "2027-01-31".into(),
+            findings: 3,
+        }],
+        sharpness: Some(Sharpness {
+            known: 3,
+            noticed: 2,
+            unnoticed: vec!["Pages skip an item.".into()],
+        }),
+        invocation: "conformant run --seed 7".into(),
+        exit: Some(1),
+        places: std::collections::BTreeMap::new(),
+        history: None,
+        wall: None,
+    }
+}
+
+fn exchange() -> ShownExchange {
+    ShownExchange {
+        exchange: 4,
+        pointer: "/status".into(),
+        operation: "flow/create-execution".into(),
+        method: "POST".into(),
+        url: "http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions".into(),
+        request_headers: vec!["Authorization: [redacted]".into()],
+        request_body: "To=%2B12025550123\n&From=%2B12025550100".into(),
+        status: 201,
+        fault: String::new(),
+        milliseconds: 0,
+        response_headers: vec!["Content-Type: application/json".into()],
+        response_body: "{\n  \"sid\": \"FN00\",\n  \"status\": \"running\"\n}".into(),
+        response_bytes: 41,
+        marked: 3,
     }
 }
 
@@ -69,12 +138,58 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
     record.open_points = vec![OpenPointResult {
         id: all(),
         observed: vec![all()],
+        says: all(),
+        treatment: all(),
     }];
+    record.invocation = all();
+    record.places = [(all(), format!("{text}:1"))].into();
+    record.history = Some(History {
+        earlier: vec![EarlierRun {
+            name: all(),
+            broken: 3,
+            judged: 9,
+        }],
+        new: vec![all()],
+        fixed: vec![all()],
+        flaky: vec![all()],
+        first_seen: [(all(), all())].into(),
+        changed: vec![all()],
+    });
+    record.wall = Some(WallClock {
+        started: all(),
+        seconds: 1.0,
+    });
+    record.sharpness = Some(Sharpness {
+        known: 2,
+        noticed: 1,
+        unnoticed: vec![all()],
+    });
+    for waiver in &mut record.waivers {
+        (waiver.rule, waiver.pointer) = (all(), all());
+        (waiver.reason, waiver.expires) = (all(), all());
+    }
+    for defect in &mut record.defects {
+        (defect.title, defect.service) = (all(), all());
+        (defect.known, defect.rules) = (vec![all()], vec![all()]);
+    }
+    every_shown_text_is(&mut record, text);
     for rule in &mut record.rules {
         (rule.id, rule.source.section, rule.reason) = (all(), all(), all());
+        (rule.says, rule.needs) = (all(), vec![all()]);
     }
     for scenario in &mut record.scenarios {
         (scenario.id, scenario.reason) = (all(), all());
+        scenario.failed_before = vec![all()];
+        scenario.steps = vec![StepResult {
+            step: 1,
+            verb: all(),
+            what: all(),
+            at: Some(0.5),
+            outcome: all(),
+            exchange: 2,
+            setup: false,
+            broken: vec![all()],
+        }];
     }
     record.findings = vec![Finding {
         rule: all(),
@@ -94,6 +209,35 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
         diff: all(),
     }];
     record
+}
+
+fn every_shown_text_is(record: &mut RunRecord, text: &str) {
+    let all = || text.to_owned();
+    record.exchanges = vec![ShownExchange {
+        exchange: 2,
+        pointer: all(),
+        operation: all(),
+        method: all(),
+        url: all(),
+        request_headers: vec![all()],
+        request_body: all(),
+        status: 200,
+        fault: all(),
+        milliseconds: 7,
+        response_headers: vec![all()],
+        response_body: all(),
+        response_bytes: 1,
+        marked: 1,
+    }];
+    record.deliveries = vec![Delivery {
+        scenario: all(),
+        step: 1,
+        pointer: all(),
+        what: all(),
+        body: all(),
+        marked: 1,
+        cause: 2,
+    }];
 }
 
 /// Texts that attack what reads a report; each format is tested with all of them.
@@ -128,6 +272,13 @@ fn rules() -> Vec<RuleResult> {
         judged,
         findings,
         reason: reason.into(),
+        says: format!("What {id} asks for."),
+        basis: Some(Basis::Stated),
+        needs: if reason == MISSING {
+            vec!["hook end_execution".into()]
+        } else {
+            Vec::new()
+        },
     };
     vec![
         rule(
@@ -222,6 +373,11 @@ fn scenarios() -> Vec<ScenarioResult> {
         seconds,
         reason: reason.into(),
         failed_before: Vec::new(),
+        steps: if verdict == Verdict::Fail {
+            steps()
+        } else {
+            Vec::new()
+        },
     };
     vec![
         scenario("flow/create-execution/happy", Verdict::Fail, 0.5, ""),
@@ -238,6 +394,37 @@ fn scenarios() -> Vec<ScenarioResult> {
             0.5,
             "timeout(first-byte)",
         ),
+    ]
+}
+
+fn steps() -> Vec<StepResult> {
+    let call = |step, what: &str, at, outcome: &str, exchange, broken: &[&str]| StepResult {
+        step,
+        verb: "call".into(),
+        what: what.into(),
+        at: Some(at),
+        outcome: outcome.into(),
+        exchange,
+        setup: false,
+        broken: broken.iter().map(|rule| (*rule).to_owned()).collect(),
+    };
+    vec![
+        call(1, "flow/read-flows", 0.0, "200", 3, &[]),
+        call(
+            1,
+            "flow/create-execution",
+            0.25,
+            "201",
+            4,
+            &["flow/execution/status"],
+        ),
+        StepResult {
+            step: 3,
+            verb: "await".into(),
+            what: "ended".into(),
+            outcome: "no call came".into(),
+            ..StepResult::default()
+        },
     ]
 }
 

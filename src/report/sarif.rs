@@ -1,13 +1,14 @@
-//! SARIF 2.1.0, for code scanning: one result per finding.
+//! SARIF 2.1.0, for code scanning: one result per defect, and one per waiver, suppressed.
 //!
 //! Own types for the few parts that are used. A result has no place in anybody's source: its
 //! logical location is the operation and scenario, and because scanners refuse results without a
 //! file, its physical one is the configuration that named the target.
 
 use super::Settings;
+use super::cards::{self, Card};
 use super::view;
 use crate::text;
-use crate::verdict::{Finding, Level, RuleResult, RunRecord};
+use crate::verdict::{Finding, Level, RuleResult, RunRecord, WaiverResult};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -56,10 +57,13 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         .enumerate()
         .map(|(at, rule)| (rule.id.as_str(), (at, rule)))
         .collect();
-    let results = record.findings.iter().map(|finding| {
-        let rule = rules.get(finding.rule.as_str()).copied();
-        result(finding, rule, settings)
-    });
+    let of_rule = |id: &str| rules.get(id).map(|(at, _)| *at);
+    let cards = cards::cards(record, settings);
+    let defects = cards
+        .iter()
+        .filter_map(|card| result(record, card, &of_rule));
+    let waived = record.waivers.iter().filter(|waiver| waiver.findings > 0);
+    let results = defects.chain(waived.map(|waiver| accepted(waiver, &of_rule)));
     let log = Log {
         schema: SCHEMA,
         version: "2.1.0",
@@ -84,59 +88,118 @@ fn rule(rule: &RuleResult, settings: Settings) -> Value {
         Level::Should => "warning",
         Level::May | Level::Open => "none",
     };
+    let says = if rule.says.is_empty() {
+        &rule.id
+    } else {
+        &rule.says
+    };
+    let basis = rule
+        .basis
+        .map(|basis| format!(" ({})", basis.word()))
+        .unwrap_or_default();
+    let help = format!(
+        "{says}\n\n{}{basis}. `conformant explain {}` tells more, offline.",
+        rule.source, rule.id
+    );
     json!({
         "id": rule.id,
-        "shortDescription": {"text": rule.id},
-        "help": {"text": format!("{}; `conformant explain {}`", rule.source, rule.id)},
+        "name": rule.id,
+        "shortDescription": {"text": says},
+        "fullDescription": {"text": format!("{says} {}", rule.source)},
+        "help": {"text": help},
         "defaultConfiguration": {"level": level},
         "properties": {"source": rule.source.to_string(), "verdict": view::name(rule.verdict)},
     })
 }
 
+/// One defect, under the rule that is broken most.
 fn result(
-    finding: &Finding,
-    rule: Option<(usize, &RuleResult)>,
-    settings: Settings,
-) -> SarifResult {
-    let waived = rule.filter(|(_, rule)| rule.verdict == crate::verdict::Verdict::Waived);
+    record: &RunRecord,
+    card: &Card,
+    index: &dyn Fn(&str) -> Option<usize>,
+) -> Option<SarifResult> {
+    let broken = card.rules.first()?;
+    let finding = *broken.findings.first()?;
+    let ids: Vec<&str> = card.rules.iter().map(|rule| rule.id).collect();
+    let guess = card
+        .guess()
+        .map(|guess| format!("\n{guess}"))
+        .unwrap_or_default();
+    let text = format!(
+        "{}\n{}{guess}\nbroken: {}\n\n{}\n{}",
+        card.defect.title,
+        card.extent(),
+        ids.join(", "),
+        finding.message,
+        view::describe(finding)
+    );
+    let (file, line) = view::written_at(record, finding).unwrap_or((ANCHOR, 1));
+    Some(SarifResult {
+        rule_id: broken.id.to_owned(),
+        rule_index: index(broken.id),
+        level: if card.fails { "error" } else { "warning" },
+        message: json!({"text": text}),
+        locations: [location(
+            file,
+            line,
+            &finding.operation,
+            &view::place(finding),
+        )],
+        partial_fingerprints: json!({"defect/v2": fingerprint(card, finding)}),
+        properties: json!({
+            "rules": ids, "known": card.defect.known, "findings": card.defect.findings,
+            "scenarios": card.defect.scenarios, "pointer": finding.pointer, "kind": finding.kind,
+        }),
+        suppressions: Vec::new(),
+    })
+}
+
+/// What a waiver accepts, suppressed with its reason.
+fn accepted(waiver: &WaiverResult, index: &dyn Fn(&str) -> Option<usize>) -> SarifResult {
+    let text = format!(
+        "{} accepted until {}",
+        view::count(waiver.findings, "finding"),
+        waiver.expires
+    );
     SarifResult {
-        rule_id: finding.rule.clone(),
-        rule_index: rule.map(|(at, _)| at),
-        level: if view::fails(finding, settings) {
-            "error"
-        } else {
-            "warning"
-        },
-        message: json!({"text": format!("{}\n{}", finding.message, view::describe(finding))}),
-        locations: [json!({
-            "physicalLocation": {
-                "artifactLocation": {"uri": ANCHOR},
-                "region": {"startLine": 1},
-            },
-            "logicalLocations": [{
-                "name": finding.operation,
-                "fullyQualifiedName": view::place(finding),
-            }],
-        })],
-        partial_fingerprints: json!({"defect/v1": fingerprint(finding)}),
-        properties: json!({"pointer": finding.pointer, "kind": finding.kind}),
-        suppressions: waived
-            .map(|(_, rule)| json!({"kind": "external", "justification": rule.reason}))
-            .into_iter()
-            .collect(),
+        rule_id: waiver.rule.clone(),
+        rule_index: index(&waiver.rule),
+        level: "warning",
+        message: json!({"text": text}),
+        locations: [location(ANCHOR, 1, &waiver.rule, &waiver.pointer)],
+        partial_fingerprints: json!({"waiver/v1": hash_of(&[&waiver.rule, &waiver.pointer])}),
+        properties: json!({"expires": waiver.expires}),
+        suppressions: vec![json!({"kind": "external", "justification": waiver.reason})],
     }
 }
 
-/// The same for the same defect in any run: what is broken, and where in which operation.
-fn fingerprint(finding: &Finding) -> String {
+fn location(file: &str, line: usize, name: &str, whole: &str) -> Value {
+    json!({
+        "physicalLocation": {
+            "artifactLocation": {"uri": file},
+            "region": {"startLine": line},
+        },
+        "logicalLocations": [{"name": name, "fullyQualifiedName": whole}],
+    })
+}
+
+/// The same for the same defect in any run: a known one by its name, another by what is broken where.
+fn fingerprint(card: &Card, finding: &Finding) -> String {
+    match card.defect.known.as_slice() {
+        [known] => hash_of(&[known]),
+        _ => hash_of(&[
+            &finding.rule,
+            &finding.service,
+            &finding.operation,
+            &finding.pointer,
+            &finding.kind,
+        ]),
+    }
+}
+
+fn hash_of(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
-    let parts = [
-        &finding.rule,
-        &finding.service,
-        &finding.operation,
-        &finding.scenario,
-    ];
-    for part in parts.into_iter().chain([&finding.pointer, &finding.kind]) {
+    for part in parts {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
@@ -167,7 +230,11 @@ mod tests {
             .iter()
             .map(|r| &r["level"])
             .collect();
-        assert_eq!(levels, ["error", "warning", "error"]);
+        assert_eq!(levels, ["error", "warning", "warning"]);
+        assert_eq!(
+            run["tool"]["driver"]["rules"][3]["shortDescription"]["text"],
+            "What flow/execution/status asks for."
+        );
         let result = &run["results"][0];
         let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
         assert_eq!(
@@ -184,22 +251,27 @@ mod tests {
 
     #[test]
     fn fingerprints_tell_defects_apart_and_runs_alike() {
-        let record = sample();
-        let mut again = record.findings[0].clone();
-        (again.exchange, again.actual) = (99, "other".into());
-        assert_eq!(fingerprint(&record.findings[0]), fingerprint(&again));
-        assert_ne!(
-            fingerprint(&record.findings[0]),
-            fingerprint(&record.findings[2])
-        );
+        let prints = |record: &RunRecord| -> Vec<Value> {
+            let log = rendered(record);
+            let results = log["runs"][0]["results"].as_array().unwrap().clone();
+            results
+                .iter()
+                .map(|r| r["partialFingerprints"].clone())
+                .collect()
+        };
+        let mut again = sample();
+        for finding in &mut again.findings {
+            (finding.exchange, finding.actual, finding.scenario) =
+                (99, "other".into(), "other".into());
+        }
+        assert_eq!(prints(&sample()), prints(&again));
+        assert_ne!(prints(&sample())[0], prints(&sample())[1]);
     }
 
     #[test]
     fn waived_findings_are_suppressed_with_their_reason() {
-        let mut record = sample();
-        record.findings[0].rule = "flow/execution/context".into();
-        let log = rendered(&record);
-        let suppression = &log["runs"][0]["results"][0]["suppressions"][0];
+        let log = rendered(&sample());
+        let suppression = &log["runs"][0]["results"][2]["suppressions"][0];
         assert_eq!(suppression["justification"], "known until 2.4");
     }
 

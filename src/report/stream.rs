@@ -46,7 +46,11 @@ pub struct Keep {
 impl Consumer for Keep {
     fn event(&mut self, event: &RunEvent) {
         match event {
-            RunEvent::Started { .. } | RunEvent::ScenarioEnded { .. } => {}
+            RunEvent::Started { .. }
+            | RunEvent::ScenarioBegan { .. }
+            | RunEvent::Waiting { .. }
+            | RunEvent::Alive { .. }
+            | RunEvent::ScenarioEnded { .. } => {}
             RunEvent::Finished { record } => self.record = Some((**record).clone()),
         }
     }

@@ -6,8 +6,9 @@ use crate::redact::Redactor;
 use crate::source::Source;
 use crate::text;
 use crate::verdict::{
-    Finding, OpenPointResult, PartOf, RuleResult, RulebookStamp, RunEvent, RunRecord,
-    ScenarioResult, Summary, Tool,
+    Defect, Delivery, EarlierRun, Finding, History, OpenPointResult, PartOf, RuleResult,
+    RulebookStamp, RunEvent, RunRecord, ScenarioResult, Sharpness, ShownExchange, StepResult,
+    Summary, Tool, WaiverResult, WallClock,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -34,6 +35,12 @@ pub fn redact_event(event: &mut RunEvent, redactor: &Redactor) {
             scenarios: _,
             targets,
         } => visit_map(targets, visit),
+        RunEvent::ScenarioBegan { id } => visit(id, Shape::Line),
+        RunEvent::Waiting { service, why } => {
+            visit(service, Shape::Line);
+            visit(why, Shape::Line);
+        }
+        RunEvent::Alive { seconds: _ } => {}
         RunEvent::ScenarioEnded {
             result,
             findings,
@@ -94,6 +101,16 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
         findings,
         open_points,
         scenarios,
+        defects,
+        exchanges,
+        deliveries,
+        waivers,
+        sharpness,
+        invocation,
+        exit: _,
+        places,
+        history,
+        wall,
     } = record;
     for text in [name, version, digest] {
         visit(text, Shape::Line);
@@ -114,15 +131,171 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
     for finding in findings {
         visit_finding(finding, visit);
     }
-    for OpenPointResult { id, observed } in open_points {
-        visit(id, Shape::Line);
-        for text in observed {
+    for point in open_points {
+        let OpenPointResult {
+            id,
+            observed,
+            says,
+            treatment,
+        } = point;
+        for text in [id, says, treatment] {
             visit(text, Shape::Line);
         }
+        visit_lines(observed, visit);
     }
     for result in scenarios {
         visit_scenario(result, visit);
     }
+    for defect in defects {
+        visit_defect(defect, visit);
+    }
+    for exchange in exchanges {
+        visit_exchange(exchange, visit);
+    }
+    for delivery in deliveries {
+        visit_delivery(delivery, visit);
+    }
+    for waiver in waivers {
+        visit_waiver(waiver, visit);
+    }
+    if let Some(Sharpness {
+        known: _,
+        noticed: _,
+        unnoticed,
+    }) = sharpness
+    {
+        visit_lines(unnoticed, visit);
+    }
+    visit(invocation, Shape::Line);
+    visit_map(places, visit);
+    if let Some(history) = history {
+        visit_history(history, visit);
+    }
+    if let Some(WallClock {
+        started,
+        seconds: _,
+    }) = wall
+    {
+        visit(started, Shape::Line);
+    }
+}
+
+fn visit_history(history: &mut History, visit: Visit) {
+    let History {
+        earlier,
+        new,
+        fixed,
+        flaky,
+        first_seen,
+        changed,
+    } = history;
+    for EarlierRun {
+        name,
+        broken: _,
+        judged: _,
+    } in earlier
+    {
+        visit(name, Shape::Line);
+    }
+    for lines in [new, fixed, flaky, changed] {
+        visit_lines(lines, visit);
+    }
+    visit_map(first_seen, visit);
+}
+
+fn visit_lines(lines: &mut [String], visit: Visit) {
+    for text in lines {
+        visit(text, Shape::Line);
+    }
+}
+
+fn visit_defect(defect: &mut Defect, visit: Visit) {
+    let Defect {
+        title,
+        known,
+        service,
+        level: _,
+        rules,
+        findings: _,
+        scenarios: _,
+    } = defect;
+    visit(title, Shape::Line);
+    visit(service, Shape::Line);
+    visit_lines(known, visit);
+    visit_lines(rules, visit);
+}
+
+fn visit_exchange(exchange: &mut ShownExchange, visit: Visit) {
+    let ShownExchange {
+        exchange: _,
+        pointer,
+        operation,
+        method,
+        url,
+        request_headers,
+        request_body,
+        status: _,
+        fault,
+        milliseconds: _,
+        response_headers,
+        response_body,
+        response_bytes: _,
+        marked: _,
+    } = exchange;
+    for text in [pointer, operation, method, url, fault] {
+        visit(text, Shape::Line);
+    }
+    visit_lines(request_headers, visit);
+    visit_lines(response_headers, visit);
+    for text in [request_body, response_body] {
+        visit(text, Shape::Block);
+    }
+}
+
+fn visit_delivery(delivery: &mut Delivery, visit: Visit) {
+    let Delivery {
+        scenario,
+        step: _,
+        pointer,
+        what,
+        body,
+        marked: _,
+        cause: _,
+    } = delivery;
+    for text in [scenario, pointer, what] {
+        visit(text, Shape::Line);
+    }
+    visit(body, Shape::Block);
+}
+
+fn visit_waiver(waiver: &mut WaiverResult, visit: Visit) {
+    let WaiverResult {
+        rule,
+        pointer,
+        reason,
+        expires,
+        findings: _,
+    } = waiver;
+    for text in [rule, pointer, reason, expires] {
+        visit(text, Shape::Line);
+    }
+}
+
+fn visit_step(step: &mut StepResult, visit: Visit) {
+    let StepResult {
+        step: _,
+        verb,
+        what,
+        at: _,
+        outcome,
+        exchange: _,
+        setup: _,
+        broken,
+    } = step;
+    for text in [verb, what, outcome] {
+        visit(text, Shape::Line);
+    }
+    visit_lines(broken, visit);
 }
 
 fn visit_rule(rule: &mut RuleResult, visit: Visit) {
@@ -140,10 +313,14 @@ fn visit_rule(rule: &mut RuleResult, visit: Visit) {
         findings: _,
         reason,
         masked_by,
+        says,
+        basis: _,
+        needs,
     } = rule;
-    for text in [id, section, reason].into_iter().chain(masked_by) {
+    for text in [id, section, reason, says].into_iter().chain(masked_by) {
         visit(text, Shape::Line);
     }
+    visit_lines(needs, visit);
 }
 
 fn visit_finding(finding: &mut Finding, visit: Visit) {
@@ -181,11 +358,13 @@ fn visit_scenario(result: &mut ScenarioResult, visit: Visit) {
         seconds: _,
         reason,
         failed_before,
+        steps,
     } = result;
     visit(id, Shape::Line);
     visit(reason, Shape::Line);
-    for text in failed_before {
-        visit(text, Shape::Line);
+    visit_lines(failed_before, visit);
+    for step in steps {
+        visit_step(step, visit);
     }
 }
 

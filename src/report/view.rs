@@ -5,7 +5,9 @@
 
 use super::Settings;
 use crate::text;
-use crate::verdict::{Finding, Level, RuleResult, RunRecord, ScenarioResult, Verdict};
+use crate::verdict::{
+    Finding, Level, RuleResult, RunRecord, ScenarioResult, Verdict, WaiverResult,
+};
 use std::collections::BTreeMap;
 
 /// What a dashboard shows of one rule or scenario.
@@ -278,6 +280,24 @@ pub(super) fn place(finding: &Finding) -> String {
         parts.push(format!("at {}", finding.pointer));
     }
     parts.join(", ")
+}
+
+/// File and line where the adopter wrote the finding's scenario, or else its target.
+pub(super) fn written_at<'a>(record: &'a RunRecord, finding: &Finding) -> Option<(&'a str, usize)> {
+    let place = record.places.get(&finding.scenario);
+    let place = place.or_else(|| record.places.get(&finding.service))?;
+    let (file, line) = place.rsplit_once(':')?;
+    Some((file, line.parse().ok()?))
+}
+
+/// The waiver that accepted findings of a rule.
+pub(super) fn waiver_of<'a>(record: &'a RunRecord, rule: &str) -> Option<&'a WaiverResult> {
+    let mut waivers = record.waivers.iter();
+    waivers.find(|waiver| {
+        let names =
+            waiver.rule == rule || (waiver.rule.contains('*') && text::glob(&waiver.rule, rule));
+        waiver.findings > 0 && names
+    })
 }
 
 /// A finding in full, over several lines, each behind two blanks.

@@ -243,9 +243,36 @@ fn defects_of(error: &ValidationError<'_>) -> Vec<Defect> {
         | ValidationErrorKind::Custom { .. }
         | ValidationErrorKind::BacktrackLimitExceeded { .. }
         | ValidationErrorKind::RegexEngineFailure { .. }
-        | ValidationErrorKind::Referencing(_) => {
-            one("shape", format!("what `{}` says", error.kind().keyword()))
-        }
+        | ValidationErrorKind::Referencing(_) => one("shape", in_words(error.kind())),
+    }
+}
+
+/// What the rarer keywords ask for, as a person would say it.
+fn in_words(kind: &ValidationErrorKind) -> String {
+    let ValidationErrorKind::Not { schema } = kind else {
+        let words = match kind.keyword() {
+            "contains" => "a list with an item of the shape that is shown",
+            "propertyNames" => "field names of the form that is shown",
+            "unevaluatedItems" => "no further items",
+            "contentEncoding" => "a text in the encoding that is stated",
+            _ => "the shape that is shown",
+        };
+        return words.to_owned();
+    };
+    let ruled_out = |name: &str| schema.get(name);
+    if let Some(pattern) = ruled_out("pattern").and_then(Value::as_str) {
+        format!("a text that does not match {pattern}")
+    } else if let Some(options) = ruled_out("enum") {
+        format!("none of {}", choices(options))
+    } else if let Some(value) = ruled_out("const") {
+        format!("another value than {}", json::excerpt(value, SHOWN))
+    } else if let Some(Value::Array(names)) = ruled_out("required") {
+        let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+        format!("no field {}", names.join(" and "))
+    } else if let Some(name) = ruled_out("type").and_then(Value::as_str) {
+        format!("no {name}")
+    } else {
+        "another shape than this one".to_owned()
     }
 }
 

@@ -109,6 +109,79 @@ pub enum Cause {
     Interrupted,
 }
 
+impl Cause {
+    /// One of each, with numbers where one has any.
+    pub fn examples() -> Vec<Self> {
+        vec![
+            Self::Unsendable,
+            Self::Unresolved,
+            Self::Refused,
+            Self::ConnectTimeout,
+            Self::Unreachable,
+            Self::Tls,
+            Self::WriteTimeout { sent: 1, total: 2 },
+            Self::FirstByteTimeout,
+            Self::HeadersTimeout,
+            Self::BodyTimeout {
+                got: 1,
+                expected: Some(2),
+            },
+            Self::Reset,
+            Self::EmptyResponse,
+            Self::NotHttp,
+            Self::MalformedHead,
+            Self::HeadOverLimit,
+            Self::InterimOverLimit,
+            Self::Framing,
+            Self::BodyOverLimit(8 << 20),
+            Self::Truncated,
+            Self::Interrupted,
+        ]
+    }
+
+    /// What it means, and what to look at.
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::Unsendable => {
+                "The request cannot be put on a wire; nothing was sent. Look at what the scenario fills in."
+            }
+            Self::Unresolved => "The host's name has no address. Look at the target's url.",
+            Self::Refused => {
+                "Nothing listens at the address. Is the service up, and the port right?"
+            }
+            Self::ConnectTimeout => "No connection in time. Is there a firewall between?",
+            Self::Unreachable => "The network could not take us there.",
+            Self::Tls => {
+                "The TLS handshake or stream failed. Look at the certificate, and at the target's tls keys."
+            }
+            Self::WriteTimeout { .. } => {
+                "The target did not take the whole request in time (limits.timeout)."
+            }
+            Self::FirstByteTimeout => "Not one byte of an answer in time (limits.timeout).",
+            Self::HeadersTimeout => {
+                "The head of the answer was not complete in time (limits.timeout)."
+            }
+            Self::BodyTimeout { .. } => {
+                "The body of the answer was not complete in time (limits.timeout)."
+            }
+            Self::Reset => "The connection was reset before a byte of the answer.",
+            Self::EmptyResponse => "The connection was closed without an answer.",
+            Self::NotHttp => {
+                "What came is another protocol. Is it https in place of http, or the other way round?"
+            }
+            Self::MalformedHead => "The head of the answer breaks HTTP's grammar.",
+            Self::HeadOverLimit => "The head of the answer is longer than is read.",
+            Self::InterimOverLimit => "More interim (1xx) answers came than are read.",
+            Self::Framing => {
+                "Where the body ends cannot be told for certain: its length is said twice, or not at all."
+            }
+            Self::BodyOverLimit(_) => "The body is longer than is read (limits.body).",
+            Self::Truncated => "The connection ended within the answer.",
+            Self::Interrupted => "The run was ended while this exchange was under way.",
+        }
+    }
+}
+
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

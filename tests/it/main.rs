@@ -3,6 +3,7 @@
 //! Unit tests stand beside the code, scenarios are trials of `tests/conformance`.
 
 mod cli;
+mod docs;
 mod failpoints;
 mod fixtures;
 mod folders;

@@ -60,7 +60,11 @@ fn record(sessions: &dyn Sessions, jobs: usize, shuffle: Option<u64>) -> String 
     let mut record: Option<RunRecord> = None;
     let mut emit = |event: RunEvent| match event {
         RunEvent::Finished { record: finished } => record = Some(*finished),
-        RunEvent::Started { .. } | RunEvent::ScenarioEnded { .. } => {}
+        RunEvent::Started { .. }
+        | RunEvent::ScenarioBegan { .. }
+        | RunEvent::Waiting { .. }
+        | RunEvent::Alive { .. }
+        | RunEvent::ScenarioEnded { .. } => {}
     };
     let schemas = Schemas::default();
     engine::run(

@@ -88,12 +88,9 @@ impl Phone {
 
 impl User {
     /// D1, Resources: the phone number in the user-status response is masked.
-    fn masked_phone(&self, core: &Core) -> String {
+    fn masked_phone(&self) -> String {
         let digits = &self.phone.digits;
         let shown = digits.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
-        if core.varies(Variant::AuthOtherMask) {
-            return format!("(***) ***-**{}", &digits[digits.len() - 2..]);
-        }
         format!("XXX-XXX-{}", &digits[shown..])
     }
 }
@@ -110,11 +107,7 @@ impl Users {
         let phone = read_phone(core, user)?;
         let auth_id = self.enrol(core, phone, Some(email), call.now);
         let mut answer = json!({
-            "message": if core.varies(Variant::AuthOtherMessages) {
-                "Created"
-            } else {
-                "User created successfully."
-            },
+            "message": "User created successfully.",
             "user": {"id": auth_id},
             "success": true,
         });
@@ -197,27 +190,6 @@ impl Users {
         self.installed.insert(phone);
     }
 
-    /// The person moves to another number: still exactly one phone per `auth_id`.
-    pub(super) fn change_phone(&mut self, auth_id: u64, phone: Phone) -> Result<(), String> {
-        if self.by_phone.get(&phone).is_some_and(|id| *id != auth_id) {
-            return Err("the number is another user's".to_owned());
-        }
-        let user = self
-            .find_mut(auth_id)
-            .ok_or_else(|| format!("no user has the id {auth_id}"))?;
-        let (has_app, old) = (
-            user.has_app,
-            std::mem::replace(&mut user.phone, phone.clone()),
-        );
-        self.by_phone.remove(&old);
-        self.by_phone.insert(phone.clone(), auth_id);
-        if has_app {
-            self.installed.remove(&old);
-            self.installed.insert(phone);
-        }
-        Ok(())
-    }
-
     pub(super) fn find(&self, auth_id: u64) -> Option<&User> {
         self.list.get(position(auth_id)?)
     }
@@ -233,22 +205,17 @@ impl Users {
             .ok()
             .and_then(|auth_id| self.find(auth_id))
             .ok_or_else(Failure::not_found)?;
-        let shown = self
-            .list
-            .first()
-            .filter(|first| first.auth_id != user.auth_id && core.fails(Fault::AuthStatusOfFirst));
-        let shown = shown.unwrap_or(user);
         let phone_number = if core.fails(Fault::AuthPhoneUnmasked) {
-            shown.phone.digits.clone()
+            user.phone.digits.clone()
         } else {
-            shown.masked_phone(core)
+            user.masked_phone()
         };
         let country_code = if core.fails(Fault::AuthStatusCountryCodeLost) {
             0
         } else if format == "xml" && core.fails(Fault::AuthXmlStatusDiffers) {
-            shown.phone.country_code + 1
+            user.phone.country_code + 1
         } else {
-            shown.phone.country_code
+            user.phone.country_code
         };
         let email = user.emails.first().map_or("", String::as_str);
         let shown_id = user.auth_id + u64::from(core.fails(Fault::AuthStatusOtherAuthId));

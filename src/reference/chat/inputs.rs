@@ -4,7 +4,6 @@
 
 use crate::clock::Timestamp;
 use crate::ids;
-use crate::reference::garble::{Garble, garbled};
 use crate::reference::{Call, Core, Fault, Params, Refusal, Variant};
 use std::borrow::Cow;
 
@@ -16,8 +15,6 @@ pub(super) const NAME_CHARS_MAX: usize = 64;
 pub(super) struct Bound {
     /// Values beyond the bound are honoured.
     pub(super) unbounded: Fault,
-    /// One character beyond the bound is honoured.
-    pub(super) one_more: Fault,
     /// The bound itself is refused.
     pub(super) tight: Fault,
 }
@@ -59,9 +56,7 @@ pub(super) fn name(
     } else {
         NAME_CHARS_MAX
     };
-    let length = value.chars().count();
-    let one_more = length == NAME_CHARS_MAX + 1 && core.fails(bound.one_more);
-    if length <= chars_max || one_more || core.fails(bound.unbounded) {
+    if value.chars().count() <= chars_max || core.fails(bound.unbounded) {
         return Ok(value.to_owned());
     }
     if core.varies(Variant::ChatLongNamesCut) {
@@ -146,12 +141,6 @@ pub(super) struct AttributeFaults {
     pub(super) unset: Fault,
 }
 
-/// What `Attributes` of any resource can lose.
-const TEXTS: &[(Fault, Garble)] = &[
-    (Fault::ChatAttributesEmojiDropped, Garble::EmojiDropped),
-    (Fault::ChatAttributesPlusIsSpace, Garble::PlusIsSpace),
-];
-
 /// `Attributes`, when the parameter is there: JSON in a string.
 pub(super) fn attributes(
     core: &Core,
@@ -164,7 +153,7 @@ pub(super) fn attributes(
             if core.fails(faults.unchecked)
                 || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() =>
         {
-            Ok(Some(garbled(core, text, TEXTS)))
+            Ok(Some(text.to_owned()))
         }
         Some(_) => Err(Refusal::bad_parameter("Attributes", "JSON")),
     }

@@ -203,7 +203,7 @@ pub(crate) fn reports(folder: &Path, ended: &Ended) -> (String, Value) {
     };
     let json = read("run.json");
     let record: Value = serde_json::from_str(&json).expect("the JSON report is JSON");
-    assert_eq!(record["schema_version"], 1);
+    assert_eq!(record["schema_version"], 2);
     assert!(
         record["rules"]
             .as_array()

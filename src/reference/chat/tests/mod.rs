@@ -3,7 +3,6 @@
 mod lists;
 mod media;
 mod members;
-mod near_misses;
 mod resources;
 mod switches;
 mod webhooks;

@@ -1,0 +1,248 @@
+//! Which files `check` reads, and what they hold: folders and patterns are looked through, gzip and
+//! zstd are unpacked on the way.
+
+use super::Failure;
+use crate::check::STANDARD_INPUT;
+use crate::files;
+use crate::text;
+use ruzstd::decoding::StreamingDecoder;
+use sha2::{Digest as _, Sha256};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Endings of files that are read where a folder is given.
+const ENDINGS: [&str; 5] = ["ndjson", "jsonl", "json", "xml", "har"];
+
+/// The files that arguments stand for, each folder's by name.
+pub(super) fn named(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for argument in arguments {
+        let shown = argument.to_string_lossy();
+        let found = if argument.is_dir() {
+            below(argument, &|path| is_read(path))
+        } else if shown.contains('*') && !argument.exists() {
+            below(&folder_of(&shown), &|path| {
+                text::glob(&shown, &path.to_string_lossy())
+            })
+        } else {
+            files.push(argument.clone());
+            continue;
+        };
+        if found.is_empty() {
+            return Err(Failure::Usage(format!(
+                "{shown}: no file to judge is there"
+            )));
+        }
+        files.extend(found);
+    }
+    Ok(files)
+}
+
+/// The folder in front of a pattern's first star.
+fn folder_of(pattern: &str) -> PathBuf {
+    let plain = pattern.split('*').next().unwrap_or_default();
+    match plain.rsplit_once('/') {
+        Some(("", _)) => PathBuf::from("/"),
+        Some((folder, _)) => PathBuf::from(folder),
+        None => PathBuf::from("."),
+    }
+}
+
+fn below(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let entries = walkdir::WalkDir::new(folder)
+        .sort_by_file_name()
+        .into_iter();
+    entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_file())
+        .map(|entry| match entry.path().strip_prefix("./") {
+            // As the pattern spells it.
+            Ok(plain) if folder == Path::new(".") => plain.to_owned(),
+            _ => entry.path().to_owned(),
+        })
+        .filter(|path| is_wanted(path))
+        .collect()
+}
+
+/// Whether a file in a folder is one that is judged, packed or not.
+fn is_read(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    let plain = name
+        .strip_suffix(".gz")
+        .or_else(|| name.strip_suffix(".zst"))
+        .unwrap_or(&name);
+    let ending = plain.rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some_and(|ending| ENDINGS.contains(&ending))
+}
+
+/// A file's bytes as they were before they were packed; `-` is standard input.
+pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>, Failure> {
+    if path == Path::new(STANDARD_INPUT) {
+        return Ok(Box::new(io::stdin()));
+    }
+    let file = files::open(path)?;
+    let ending = path.extension().unwrap_or_default();
+    Ok(if ending == "gz" {
+        Box::new(flate2::read::MultiGzDecoder::new(file))
+    } else if ending == "zst" {
+        Box::new(Frames::new(BufReader::new(file)))
+    } else {
+        Box::new(file)
+    })
+}
+
+/// The frames of a zstd file one after the other, as `zstd` itself and `cat` make them.
+struct Frames<R: BufRead> {
+    state: State<R>,
+}
+
+enum State<R: BufRead> {
+    Between(R),
+    Within(Box<StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>),
+    Done,
+}
+
+impl<R: BufRead> Frames<R> {
+    fn new(source: R) -> Self {
+        Self {
+            state: State::Between(source),
+        }
+    }
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match std::mem::replace(&mut self.state, State::Done) {
+                State::Done => return Ok(0),
+                State::Between(mut source) => {
+                    if source.fill_buf()?.is_empty() {
+                        return Ok(0);
+                    }
+                    let decoder = StreamingDecoder::new(source).map_err(io::Error::other)?;
+                    self.state = State::Within(Box::new(decoder));
+                }
+                State::Within(mut decoder) => {
+                    let count = decoder.read(buffer)?;
+                    if count > 0 || buffer.is_empty() {
+                        self.state = State::Within(decoder);
+                        return Ok(count);
+                    }
+                    self.state = State::Between(decoder.into_inner());
+                }
+            }
+        }
+    }
+}
+
+/// Reads on, and remembers a digest of all that was read: what standard input is called by, so that
+/// the records of several such parts can be told apart.
+pub(super) struct Digested<R> {
+    source: R,
+    digest: Arc<Mutex<Sha256>>,
+}
+
+impl<R: Read> Digested<R> {
+    /// The reader, and where its digest can be asked for once it has been read.
+    pub(super) fn new(source: R) -> (Self, Arc<Mutex<Sha256>>) {
+        let digest = Arc::new(Mutex::new(Sha256::new()));
+        (
+            Self {
+                source,
+                digest: Arc::clone(&digest),
+            },
+            digest,
+        )
+    }
+}
+
+impl<R: Read> Read for Digested<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        let mut digest = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
+        digest.update(&buffer[..count]);
+        Ok(count)
+    }
+}
+
+/// `stdin-0123456789ab`.
+pub(super) fn name_of(digest: &Mutex<Sha256>) -> String {
+    let digest = digest
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    format!("stdin-{}", text::hex(digest.finalize().into_iter().take(6)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(bytes).unwrap();
+        packed.finish().unwrap()
+    }
+
+    fn zstd(bytes: &[u8]) -> Vec<u8> {
+        ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+    }
+
+    #[test]
+    fn folders_and_patterns_stand_for_their_files_packed_or_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("deep")).unwrap();
+        for (name, bytes) in [
+            ("a.ndjson", b"{}\n".to_vec()),
+            ("b.ndjson.gz", [gzip(b"1\n"), gzip(b"2\n")].concat()),
+            ("deep/c.ndjson.zst", [zstd(b"3\n"), zstd(b"4\n")].concat()),
+            ("read.me", b"no".to_vec()),
+        ] {
+            std::fs::write(at(name), bytes).unwrap();
+        }
+        let found = named(&[folder.path().to_owned()]).unwrap();
+        assert_eq!(
+            found,
+            [at("a.ndjson"), at("b.ndjson.gz"), at("deep/c.ndjson.zst")]
+        );
+        let found = named(&[at("*.gz")]).unwrap();
+        assert_eq!(found, [at("b.ndjson.gz")]);
+        assert!(named(&[at("*.none")]).is_err());
+        let read = |name: &str| {
+            let mut text = String::new();
+            open(&at(name)).unwrap().read_to_string(&mut text).unwrap();
+            text
+        };
+        assert_eq!(read("b.ndjson.gz"), "1\n2\n");
+        assert_eq!(read("deep/c.ndjson.zst"), "3\n4\n");
+    }
+
+    #[test]
+    fn what_is_no_archive_is_an_error_and_no_end() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["x.gz", "x.zst"] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, b"neither").unwrap();
+            let mut bytes = Vec::new();
+            assert!(
+                open(&path).unwrap().read_to_end(&mut bytes).is_err(),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn standard_input_is_called_by_what_it_holds() {
+        let name = |text: &'static str| {
+            let (mut reader, digest) = Digested::new(text.as_bytes());
+            io::copy(&mut reader, &mut io::sink()).unwrap();
+            name_of(&digest)
+        };
+        assert_eq!(name("a"), name("a"));
+        assert_ne!(name("a"), name("b"));
+        assert!(name("").starts_with("stdin-") && name("").len() == 18);
+    }
+}

@@ -1,0 +1,98 @@
+//! Ids that a shell completes: those of rules, scenarios, faults, variants, kinds and all that `explain`
+//! knows, as the embedded rulebook has them.
+
+use super::glossary;
+use crate::engine::plan;
+use crate::reference::{Fault, Variant};
+use crate::rulebook::Rulebook;
+use clap_complete::engine::CompletionCandidate;
+use std::ffi::OsStr;
+
+/// Named by their variable the shells ask the program itself.
+pub(super) const VARIABLE: &str = "CONFORMANT_COMPLETE";
+/// A shell shows no more.
+const CANDIDATES_MAX: usize = 400;
+
+fn beginning(current: &OsStr, all: impl Iterator<Item = String>) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy();
+    let fitting = all.filter(|id| id.starts_with(&*current));
+    fitting
+        .take(CANDIDATES_MAX)
+        .map(CompletionCandidate::new)
+        .collect()
+}
+
+/// The embedded rulebook; without one nothing is completed.
+fn rulebook() -> Option<Rulebook> {
+    Rulebook::embedded().ok()
+}
+
+/// What `explain` takes.
+pub(super) fn explainable(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(rulebook) = rulebook() else {
+        return Vec::new();
+    };
+    let scenarios = plan::all(&rulebook)
+        .into_iter()
+        .map(|planned| planned.scenario.id);
+    let ids = rulebook
+        .rules
+        .keys()
+        .chain(rulebook.open_points.keys())
+        .cloned();
+    let switches = Fault::ALL
+        .iter()
+        .map(|f| f.id())
+        .chain(Variant::ALL.iter().map(|v| v.id()));
+    let names = glossary::names(&rulebook).into_iter();
+    let all = ids
+        .chain(scenarios)
+        .chain(switches.map(str::to_owned))
+        .chain(names);
+    beginning(current, all)
+}
+
+/// Scenarios, for `run --filter`.
+pub(super) fn scenarios(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(rulebook) = rulebook() else {
+        return Vec::new();
+    };
+    beginning(
+        current,
+        plan::all(&rulebook)
+            .into_iter()
+            .map(|planned| planned.scenario.id),
+    )
+}
+
+/// Kinds and event types, for `check --as` and `fixtures generate --kind`.
+pub(super) fn kinds(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(rulebook) = rulebook() else {
+        return Vec::new();
+    };
+    let plain = ["events", "har", "qr", "token"]
+        .map(str::to_owned)
+        .into_iter();
+    beginning(
+        current,
+        plain
+            .chain(rulebook.kinds.into_keys())
+            .chain(rulebook.event_types.into_keys()),
+    )
+}
+
+/// Faults.
+pub(super) fn faults(current: &OsStr) -> Vec<CompletionCandidate> {
+    beginning(
+        current,
+        Fault::ALL.iter().map(|fault| fault.id().to_owned()),
+    )
+}
+
+/// Variants.
+pub(super) fn variants(current: &OsStr) -> Vec<CompletionCandidate> {
+    beginning(
+        current,
+        Variant::ALL.iter().map(|variant| variant.id().to_owned()),
+    )
+}

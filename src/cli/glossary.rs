@@ -1,0 +1,304 @@
+//! What `explain` says of names that are no rules: hooks, kinds, event types and versions, keys of the
+//! configuration, causes of transport faults.
+
+use super::config;
+use crate::engine::plan;
+use crate::rulebook::{Rulebook, hooks};
+use crate::transport::Cause;
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// The guide whose table says what each hook does.
+const GUIDE: &str = include_str!("../../specs/README.md");
+/// Scenarios named behind a hook.
+const SCENARIOS_MAX: usize = 8;
+/// Fields of a kind that are named.
+const FIELDS_MAX: usize = 60;
+
+/// Everything that goes by this name; empty where nothing does.
+pub(super) fn told(rulebook: &Rulebook, name: &str) -> String {
+    let mut text = String::new();
+    hook(rulebook, name, &mut text);
+    kind(rulebook, name, &mut text);
+    key(name, &mut text);
+    cause(name, &mut text);
+    text
+}
+
+/// Every name that is told of.
+pub(super) fn names(rulebook: &Rulebook) -> Vec<String> {
+    let mut names: Vec<String> = hooks::HOOKS
+        .iter()
+        .map(|hook| hook.name.to_owned())
+        .collect();
+    names.extend(rulebook.kinds.keys().cloned());
+    names.extend(rulebook.event_types.keys().cloned());
+    names.extend(keys().into_iter().map(|(key, _)| key));
+    names.extend(
+        Cause::examples()
+            .iter()
+            .map(|cause| word(&cause.to_string())),
+    );
+    names
+}
+
+fn hook(rulebook: &Rulebook, name: &str, text: &mut String) {
+    let Some(hook) = hooks::find(name) else {
+        return;
+    };
+    let mut arguments: Vec<String> = hook.required.iter().map(|a| (*a).to_owned()).collect();
+    arguments.extend(hook.optional.iter().map(|a| format!("{a}?")));
+    if hook.open {
+        arguments.push("any further one".to_owned());
+    }
+    let arguments = if arguments.is_empty() {
+        "none".to_owned()
+    } else {
+        arguments.join(", ")
+    };
+    let _ = writeln!(text, "hook {name}\n  arguments  {arguments}");
+    // The guide's table: names, arguments, result.
+    let row = GUIDE
+        .lines()
+        .find(|line| line.starts_with("| `") && line.contains(&format!("`{name}`")));
+    let cells: Vec<&str> = row
+        .into_iter()
+        .flat_map(|row| row.split('|').map(str::trim))
+        .collect();
+    if let Some(result) = cells.get(3).filter(|cell| !cell.is_empty()) {
+        let _ = writeln!(text, "  result     {}", result.replace('`', ""));
+    }
+    let _ = writeln!(
+        text,
+        "  configure  hooks: {{ {name}: {{ command: [./{}.sh] }} }}, or --hooks URL for POST URL/{name}",
+        name.replace('_', "-")
+    );
+    let all = plan::all(rulebook);
+    let uses: Vec<&str> = all
+        .iter()
+        .filter(|planned| planned.any_step(&|step| step.hook.as_deref() == Some(name)))
+        .map(|planned| planned.scenario.id.as_str())
+        .collect();
+    listed("scenarios", &uses, text);
+}
+
+fn listed(label: &str, ids: &[&str], text: &mut String) {
+    for (at, id) in ids.iter().take(SCENARIOS_MAX).enumerate() {
+        let label = if at == 0 { label } else { "" };
+        let _ = writeln!(text, "  {label:<10} {id}");
+    }
+    if ids.len() > SCENARIOS_MAX {
+        let _ = writeln!(text, "  {:<10} and {} more", "", ids.len() - SCENARIOS_MAX);
+    }
+}
+
+/// A kind of representation, an event type, or an event's version.
+fn kind(rulebook: &Rulebook, name: &str, text: &mut String) {
+    match rulebook.event_types.get(name) {
+        Some(Some(current)) => {
+            let _ = writeln!(
+                text,
+                "event type {name}\n  schema     {current}\n  check      conformant check FILE --as {name}"
+            );
+        }
+        Some(None) => {
+            let _ = writeln!(
+                text,
+                "event type {name}\n  no document shows its payload: nothing of it is judged"
+            );
+        }
+        None => {}
+    }
+    let event = format!("events/{name}");
+    let versions: Vec<&str> = rulebook
+        .kinds
+        .keys()
+        .filter(|kind| {
+            kind.strip_prefix(&event)
+                .is_some_and(|rest| rest.starts_with('/'))
+        })
+        .map(String::as_str)
+        .collect();
+    if !versions.is_empty() {
+        let _ = writeln!(text, "event {name}");
+        listed("versions", &versions, text);
+    }
+    let known = rulebook
+        .kinds
+        .get_key_value(name)
+        .or_else(|| rulebook.kinds.get_key_value(&event));
+    let Some((id, kind)) = known else {
+        return;
+    };
+    let says = kind
+        .schema
+        .get("description")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let _ = writeln!(
+        text,
+        "kind {id}\n  {says}\n  check      conformant check FILE --as {id}"
+    );
+    let members = kind.schema.get("properties").and_then(Value::as_object);
+    let names: Vec<&str> = members
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.as_str())
+        .take(FIELDS_MAX)
+        .collect();
+    if !names.is_empty() {
+        let _ = writeln!(text, "  fields     {}", names.join(", "));
+    }
+    let rules = rulebook
+        .rules
+        .values()
+        .filter(|rule| rule.kind() == Some(id));
+    let rules: Vec<&str> = rules.map(|rule| rule.id.as_str()).collect();
+    listed("rules", &rules, text);
+}
+
+/// A key of `conformant.yaml`, as `limits.rate` or `targets.flow.url`.
+fn key(name: &str, text: &mut String) {
+    let wanted: Vec<&str> = name.split('.').collect();
+    let fits = |key: &str| {
+        let parts: Vec<&str> = key.split('.').collect();
+        parts.len() == wanted.len()
+            && parts
+                .iter()
+                .zip(&wanted)
+                .all(|(part, name)| *part == "NAME" || part == name)
+    };
+    if let Some((key, says)) = keys().into_iter().find(|(key, _)| key == name || fits(key)) {
+        let _ = writeln!(text, "key {key} of conformant.yaml\n  {says}");
+        if let ["targets", service, "url"] = wanted.as_slice() {
+            let _ = writeln!(
+                text,
+                "  also       CONFORMANT_{}_URL, --target {service}=URL",
+                service.to_uppercase()
+            );
+        }
+    }
+}
+
+/// Keys of the configuration with what they say; `NAME` stands for a name of the adopter's.
+fn keys() -> Vec<(String, String)> {
+    let schema = config::schema();
+    let mut keys = Vec::new();
+    collect(&schema, &schema, "", 0, &mut keys);
+    keys
+}
+
+fn collect(
+    root: &Value,
+    part: &Value,
+    above: &str,
+    depth: usize,
+    keys: &mut Vec<(String, String)>,
+) {
+    const DEPTH_MAX: usize = 8;
+    let reference = part["$ref"]
+        .as_str()
+        .map(|path| path.trim_start_matches('#'));
+    let part = reference
+        .and_then(|path| root.pointer(path))
+        .unwrap_or(part);
+    if depth > DEPTH_MAX {
+        return;
+    }
+    for option in ["anyOf", "oneOf"]
+        .iter()
+        .filter_map(|name| part[*name].as_array())
+        .flatten()
+    {
+        collect(root, option, above, depth + 1, keys);
+    }
+    for (name, member) in part["properties"].as_object().into_iter().flatten() {
+        let key = if above.is_empty() {
+            name.clone()
+        } else {
+            format!("{above}.{name}")
+        };
+        let says = member["description"]
+            .as_str()
+            .unwrap_or_default()
+            .replace('\n', " ");
+        keys.push((key.clone(), says));
+        collect(root, member, &key, depth + 1, keys);
+    }
+    if part["additionalProperties"].is_object() {
+        collect(
+            root,
+            &part["additionalProperties"],
+            &format!("{above}.NAME"),
+            depth + 1,
+            keys,
+        );
+    }
+}
+
+fn cause(name: &str, text: &mut String) {
+    let fits = |cause: &&Cause| word(&cause.to_string()) == word(name);
+    let causes = Cause::examples();
+    if let Some(cause) = causes.iter().find(fits) {
+        let _ = writeln!(
+            text,
+            "cause {name}\n  {}\n  verdict    inconclusive: nobody is accused",
+            cause.says()
+        );
+    }
+}
+
+/// `body-over-limit(4 MiB)` is `body-over-limit`, `timeout(body, 3/10)` is `timeout(body)`.
+fn word(cause: &str) -> String {
+    match cause.split_once('(') {
+        Some((word, rest)) if rest.starts_with(|c: char| c.is_ascii_lowercase()) => {
+            let what = rest.split([',', ')']).next().unwrap_or_default();
+            format!("{word}({what})")
+        }
+        Some((word, _)) => word.to_owned(),
+        None => cause.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_sort_of_name_is_told_of() {
+        let rulebook = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        for (name, begin) in [
+            (
+                "end_execution",
+                "hook end_execution\n  arguments  flow_sid, execution_sid\n",
+            ),
+            ("flow/execution", "kind flow/execution\n"),
+            ("MessageSent/4", "kind events/MessageSent/4\n"),
+            (
+                "MessageSent",
+                "event MessageSent\n  versions   events/MessageSent/4\n",
+            ),
+            ("limits.rate", "key limits.rate of conformant.yaml\n"),
+            (
+                "targets.flow.url",
+                "key targets.NAME.url of conformant.yaml\n",
+            ),
+            (
+                "refused",
+                "cause refused\n  Nothing listens at the address.",
+            ),
+        ] {
+            let text = told(&rulebook, name);
+            assert!(text.starts_with(begin), "{name}: {text}");
+        }
+        assert_eq!(told(&rulebook, "no-such-thing"), "");
+    }
+
+    #[test]
+    fn every_name_that_is_offered_is_told_of() {
+        let rulebook = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        for name in names(&rulebook) {
+            assert_ne!(told(&rulebook, &name), "", "{name}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! `--history DIR` and `history`: the records of earlier runs, kept in a folder.
+
+use super::args::{HistoryArgs, ListFormat};
+use super::{Done, Exit, Failure, note, say};
+use crate::compare;
+use crate::files;
+use crate::report::{self, Settings};
+use crate::text;
+use crate::verdict::RunRecord;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// So many runs are looked at, the latest ones.
+const RUNS_MAX: usize = 50;
+
+/// The records in a folder, oldest first by name; files that are none are told of and left alone.
+pub(super) fn read(folder: &Path) -> Result<Vec<(String, RunRecord)>, Failure> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            let shown = folder.display();
+            return Err(Failure::Usage(format!(
+                "{shown} could not be read: {error}"
+            )));
+        }
+    };
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+        .collect();
+    files.sort();
+    let mut runs = Vec::new();
+    for path in &files[files.len().saturating_sub(RUNS_MAX)..] {
+        let bytes = files::read(path, files::STORED_BYTES_MAX)?;
+        match report::read(&bytes) {
+            Ok(run) => {
+                let name = path
+                    .file_stem()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned();
+                runs.push((name, run));
+            }
+            Err(error) => note(&format!("{} is passed over: {error}", path.display())),
+        }
+    }
+    Ok(runs)
+}
+
+/// Keeps a finished run, under the moment at which it began and never in place of another one.
+pub(super) fn keep(
+    folder: &Path,
+    record: &RunRecord,
+    began: crate::clock::Timestamp,
+) -> Result<(), Failure> {
+    let stamp = crate::clock::iso_seconds(began).replace(':', "-");
+    let mut path = folder.join(format!("{stamp}.json"));
+    let mut n = 1;
+    while path.exists() {
+        n += 1;
+        path = folder.join(format!("{stamp}-{n}.json"));
+    }
+    let mut kept = record.clone();
+    // Told anew from the folder each time.
+    kept.history = None;
+    let json = report::Format::Json.render(&kept, Settings::default());
+    report::write_whole(&path, json.as_bytes())
+        .map_err(|e| Failure::Trouble(format!("{} could not be written: {e}", path.display())))
+}
+
+pub(super) fn history(args: &HistoryArgs) -> Done {
+    let runs = read(&args.folder)?;
+    if runs.is_empty() {
+        let shown = args.folder.display();
+        return Err(Failure::Usage(format!(
+            "{shown} holds no record: `conformant run --history {shown}` keeps them"
+        )));
+    }
+    let trend = compare::trend(&runs);
+    match args.format {
+        ListFormat::Json => {
+            let text = text::safe_json(&trend)
+                .map_err(|e| Failure::Trouble(format!("the history could not be written: {e}")))?;
+            say(&format!("{}\n", text.trim_end()));
+        }
+        ListFormat::Text => say(&table(&trend)),
+    }
+    Ok(Exit::Conformant)
+}
+
+fn table(trend: &compare::Trend) -> String {
+    const MEMORY: &str = "writing to a String succeeds";
+    let width = trend
+        .runs
+        .iter()
+        .map(|run| run.name.chars().count())
+        .max()
+        .unwrap_or(0);
+    let mut out = format!(
+        "{:<width$}  {:>6}  {:>6}  rules\n",
+        "run", "broken", "judged"
+    );
+    for run in &trend.runs {
+        let cut = if run.complete { "" } else { "  cut short" };
+        let name = text::escape_line(&run.name);
+        writeln!(
+            out,
+            "{name:<width$}  {:>6}  {:>6}  {:>5}{cut}",
+            run.broken, run.judged, run.rules
+        )
+        .expect(MEMORY);
+    }
+    if trend.rules.is_empty() {
+        return out + "\nno rule was broken in any of them\n";
+    }
+    let width = trend
+        .rules
+        .iter()
+        .map(|rule| rule.id.chars().count())
+        .max()
+        .unwrap_or(0);
+    writeln!(
+        out,
+        "\n{:<width$}  x broken, . held, ? not judged",
+        "broken in some of them"
+    )
+    .expect(MEMORY);
+    for rule in &trend.rules {
+        let id = text::escape_line(&rule.id);
+        let flaky = if rule.flaky { "  comes and goes" } else { "" };
+        let since = text::escape_line(&rule.first_seen);
+        writeln!(
+            out,
+            "{id:<width$}  {}  first in {since}{flaky}",
+            rule.verdicts
+        )
+        .expect(MEMORY);
+    }
+    out
+}

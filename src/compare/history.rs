@@ -1,0 +1,296 @@
+//! Earlier runs of the same targets: what is new, what is fixed, what comes and goes.
+//!
+//! Compares conclusions, never judges again. Runs by other rulebooks count in the trend and nowhere
+//! else: what a rule asked for then may be something else now.
+
+use crate::verdict::{EarlierRun, History, Level, RunRecord, Verdict};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What earlier runs, oldest first and each with its name, say about this one.
+pub fn history(earlier: &[(String, RunRecord)], now: &RunRecord) -> History {
+    let alike: Vec<&(String, RunRecord)> = earlier
+        .iter()
+        .filter(|(_, run)| is_alike(run, now))
+        .collect();
+    let broken = broken(now);
+    let last = alike.last().map(|(_, run)| run);
+    let before = last.map(self::broken).unwrap_or_default();
+    let judged: BTreeSet<&str> = judged(now);
+    let known: BTreeSet<&str> = last.map(self::judged).unwrap_or_default();
+    History {
+        earlier: earlier
+            .iter()
+            .map(|(name, run)| EarlierRun {
+                name: name.clone(),
+                broken: self::broken(run).len(),
+                judged: self::judged(run).len(),
+            })
+            .collect(),
+        new: owned(
+            broken
+                .iter()
+                .filter(|id| known.contains(*id) && !before.contains(*id)),
+        ),
+        fixed: owned(
+            before
+                .iter()
+                .filter(|id| judged.contains(*id) && !broken.contains(*id)),
+        ),
+        flaky: flaky(&alike, now),
+        first_seen: first_seen(&alike, &broken),
+        changed: last.map(|last| changed(last, now)).unwrap_or_default(),
+    }
+}
+
+fn owned<'a>(ids: impl Iterator<Item = &'a &'a str>) -> Vec<String> {
+    ids.map(|id| (*id).to_owned()).collect()
+}
+
+/// Whether verdicts of the two can be set side by side.
+fn is_alike(run: &RunRecord, now: &RunRecord) -> bool {
+    run.targets == now.targets && run.rulebook == now.rulebook
+}
+
+/// Must-rules that are broken.
+fn broken(run: &RunRecord) -> BTreeSet<&str> {
+    let rules = run.rules.iter();
+    rules
+        .filter(|rule| rule.verdict == Verdict::Fail && rule.level == Level::Must)
+        .map(|rule| rule.id.as_str())
+        .collect()
+}
+
+fn judged(run: &RunRecord) -> BTreeSet<&str> {
+    let is_judged = |verdict| matches!(verdict, Verdict::Pass | Verdict::Fail | Verdict::Waived);
+    let rules = run.rules.iter().filter(|rule| is_judged(rule.verdict));
+    rules.map(|rule| rule.id.as_str()).collect()
+}
+
+/// Since when each rule that is broken now has been, without a run in between in which it held.
+fn first_seen(alike: &[&(String, RunRecord)], now: &BTreeSet<&str>) -> BTreeMap<String, String> {
+    let mut since: BTreeMap<String, String> = BTreeMap::new();
+    let mut open = now.clone();
+    for (name, run) in alike.iter().rev() {
+        let then = broken(run);
+        open.retain(|id| then.contains(id));
+        for id in &open {
+            since.insert((*id).to_owned(), name.clone());
+        }
+    }
+    since
+}
+
+/// Rules that turned from broken to whole and back, or the other way round.
+fn flaky(alike: &[&(String, RunRecord)], now: &RunRecord) -> Vec<String> {
+    let runs: Vec<&RunRecord> = alike.iter().map(|(_, run)| run).chain([now]).collect();
+    let mut turns: BTreeMap<&str, (Verdict, usize)> = BTreeMap::new();
+    for rule in runs.iter().flat_map(|run| &run.rules) {
+        if !matches!(rule.verdict, Verdict::Pass | Verdict::Fail) {
+            continue;
+        }
+        let (last, turned) = turns.entry(&rule.id).or_insert((rule.verdict, 0));
+        if *last != rule.verdict {
+            (*last, *turned) = (rule.verdict, *turned + 1);
+        }
+    }
+    let flaky = turns.into_iter().filter(|(_, (_, turned))| *turned >= 2);
+    flaky.map(|(id, _)| id.to_owned()).collect()
+}
+
+/// Open points that are answered otherwise than before, in two whole runs of the same stories.
+fn changed(last: &RunRecord, now: &RunRecord) -> Vec<String> {
+    let stories = |run: &RunRecord| {
+        run.scenarios
+            .iter()
+            .map(|s| s.id.clone())
+            .collect::<Vec<_>>()
+    };
+    if !last.complete || !now.complete || stories(last) != stories(now) {
+        return Vec::new();
+    }
+    let before = |id: &str| last.open_points.iter().find(|point| point.id == id);
+    let points = now.open_points.iter();
+    points
+        .filter(|point| before(&point.id).is_some_and(|before| before.observed != point.observed))
+        .map(|point| point.id.clone())
+        .collect()
+}
+
+/// All runs of a folder in a row, as `conformant history` tells them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Trend {
+    /// Runs of the same targets as the last one, oldest first.
+    pub runs: Vec<TrendRun>,
+    /// Rules that were broken in any of them.
+    pub rules: Vec<TrendRule>,
+}
+
+/// One run in numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrendRun {
+    /// The name of its file.
+    pub name: String,
+    /// False where it was cut short.
+    pub complete: bool,
+    /// Must-rules that are broken.
+    pub broken: usize,
+    /// Rules that were judged.
+    pub judged: usize,
+    /// All rules.
+    pub rules: usize,
+}
+
+/// One rule through the runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TrendRule {
+    /// Its id.
+    pub id: String,
+    /// A letter a run: `x` broken, `.` held, `?` not judged.
+    pub verdicts: String,
+    /// The first run in which it was broken.
+    pub first_seen: String,
+    /// It turned more than once.
+    pub flaky: bool,
+    /// It is broken in the last run.
+    pub broken: bool,
+}
+
+/// The trend over these runs, oldest first; those of other targets than the last one's are left out.
+pub fn trend(runs: &[(String, RunRecord)]) -> Trend {
+    let Some((_, now)) = runs.last() else {
+        return Trend {
+            runs: Vec::new(),
+            rules: Vec::new(),
+        };
+    };
+    let own: Vec<&(String, RunRecord)> = runs
+        .iter()
+        .filter(|(_, run)| run.targets == now.targets)
+        .collect();
+    let ids: BTreeSet<&str> = own.iter().flat_map(|(_, run)| broken(run)).collect();
+    let letter = |run: &RunRecord, id: &str| {
+        let rule = run.rules.iter().find(|rule| rule.id == id);
+        match rule.map(|rule| rule.verdict) {
+            Some(Verdict::Fail) => 'x',
+            Some(Verdict::Pass | Verdict::Waived) => '.',
+            _ => '?',
+        }
+    };
+    let rules = ids.into_iter().map(|id| {
+        let verdicts: String = own.iter().map(|(_, run)| letter(run, id)).collect();
+        let known: Vec<char> = verdicts.chars().filter(|c| *c != '?').collect();
+        let turns = known.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        let first = verdicts.chars().position(|c| c == 'x').unwrap_or(0);
+        TrendRule {
+            id: id.to_owned(),
+            first_seen: own[first].0.clone(),
+            flaky: turns >= 2,
+            broken: verdicts.ends_with('x'),
+            verdicts,
+        }
+    });
+    Trend {
+        runs: own
+            .iter()
+            .map(|(name, run)| TrendRun {
+                name: name.clone(),
+                complete: run.complete,
+                broken: broken(run).len(),
+                judged: judged(run).len(),
+                rules: run.rules.len(),
+            })
+            .collect(),
+        rules: rules.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::{answering, run};
+    use super::*;
+
+    fn runs(verdicts: &[&[(&str, Verdict)]]) -> Vec<(String, RunRecord)> {
+        let named = verdicts.iter().enumerate();
+        named
+            .map(|(n, rules)| (format!("run-{n}"), run("flow/a", rules)))
+            .collect()
+    }
+
+    use Verdict::{Fail, Pass};
+
+    #[test]
+    fn what_is_new_fixed_and_since_when_is_told() {
+        let earlier = runs(&[
+            &[("f/a", Pass), ("f/b", Fail), ("f/c", Fail)],
+            &[("f/a", Pass), ("f/b", Fail), ("f/c", Fail)],
+        ]);
+        let now = run(
+            "flow/a",
+            &[("f/a", Fail), ("f/b", Fail), ("f/c", Pass), ("f/new", Fail)],
+        );
+        let told = history(&earlier, &now);
+        assert_eq!(
+            (told.new, told.fixed),
+            (vec!["f/a".to_owned()], vec!["f/c".to_owned()])
+        );
+        assert_eq!(
+            told.first_seen,
+            [("f/b".to_owned(), "run-0".to_owned())].into()
+        );
+        assert_eq!(told.earlier[0].broken, 2);
+        assert_eq!(told.flaky, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_turns_twice_comes_and_goes() {
+        let earlier = runs(&[&[("f/a", Pass)], &[("f/a", Fail)]]);
+        assert_eq!(
+            history(&earlier, &run("flow/a", &[("f/a", Pass)])).flaky,
+            ["f/a"]
+        );
+        assert_eq!(
+            history(&earlier[1..], &run("flow/a", &[("f/a", Pass)])).flaky,
+            Vec::<String>::new()
+        );
+    }
+
+    #[test]
+    fn other_targets_and_rulebooks_are_not_set_side_by_side() {
+        let mut earlier = runs(&[&[("f/a", Pass)]]);
+        earlier[0].1.rulebook.digest = "other".into();
+        let told = history(&earlier, &run("flow/a", &[("f/a", Fail)]));
+        assert_eq!((told.new.len(), told.earlier.len()), (0, 1));
+    }
+
+    #[test]
+    fn an_open_point_that_is_answered_otherwise_is_told() {
+        let before = answering(run("flow/a", &[]), "flow/open/x", &["null"]);
+        let now = answering(run("flow/a", &[]), "flow/open/x", &["absent"]);
+        assert_eq!(
+            history(&[("r".into(), before)], &now).changed,
+            ["flow/open/x"]
+        );
+    }
+
+    #[test]
+    fn a_trend_has_a_letter_for_each_run() {
+        let runs = runs(&[
+            &[("f/a", Fail)],
+            &[("f/a", Pass)],
+            &[("f/a", Fail), ("f/b", Fail)],
+        ]);
+        let told = trend(&runs);
+        let rules: Vec<_> = told
+            .rules
+            .iter()
+            .map(|r| (r.id.as_str(), r.verdicts.as_str(), r.flaky))
+            .collect();
+        assert_eq!(rules, [("f/a", "x.x", true), ("f/b", "??x", false)]);
+        assert_eq!(
+            told.runs.iter().map(|r| r.broken).collect::<Vec<_>>(),
+            [1, 0, 2]
+        );
+        assert_eq!(trend(&[]).runs, []);
+    }
+}

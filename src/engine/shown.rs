@@ -1,0 +1,413 @@
+//! What a record keeps of a story's evidence for a person to see: exchanges in brief, deliveries,
+//! steps. Cut to a bounded size here; redacted with the rest of the record on its way out.
+
+use crate::clock::Timestamp;
+use crate::json;
+use crate::judge::Judgement;
+use crate::judge::evidence::{Body, Event, Evidence, Exchange, Outcome};
+use crate::rulebook::scenario::{Scenario, Step};
+use crate::text;
+use crate::verdict::{Delivery, Finding, ShownExchange, StepResult, Verdict};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes of a body that is no document.
+const TEXT_BYTES_MAX: usize = 1_000;
+/// Bytes of one header line.
+const HEADER_BYTES_MAX: usize = 300;
+/// Header lines of one request.
+const HEADERS_MAX: usize = 20;
+/// Steps of one story.
+const STEPS_MAX: usize = 60;
+/// Header fields of an answer that say more than how it was sent.
+const RESPONSE_HEADERS: [&str; 5] = [
+    "content-type",
+    "link",
+    "location",
+    "retry-after",
+    "www-authenticate",
+];
+
+/// Exchanges and deliveries of the first finding of each rule.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// By number and place, with the rules that are shown by it.
+    pub(super) exchanges: BTreeMap<(usize, String), (BTreeSet<String>, ShownExchange)>,
+    /// By rule.
+    pub(super) deliveries: BTreeMap<String, Delivery>,
+}
+
+impl Shown {
+    /// What the first finding of each rule is about.
+    pub(super) fn of(evidence: &Evidence, judgement: &Judgement) -> Self {
+        let mut shown = Self::default();
+        let mut rules = BTreeSet::new();
+        for finding in &judgement.findings {
+            if !rules.insert(&finding.rule) {
+                continue;
+            }
+            let mut number = finding.exchange;
+            let mut pointer = finding.pointer.as_str();
+            if number == 0 {
+                let delivery = delivery(evidence, finding);
+                number = delivery.as_ref().map_or(0, |d| d.cause);
+                pointer = "";
+                shown
+                    .deliveries
+                    .extend(delivery.map(|d| (finding.rule.clone(), d)));
+            }
+            if let Some(exchange) = number
+                .checked_sub(1)
+                .and_then(|n| evidence.exchanges.get(n))
+            {
+                let entry = shown.exchanges.entry((number, pointer.to_owned()));
+                let entry =
+                    entry.or_insert_with(|| (BTreeSet::new(), brief(exchange, number, pointer)));
+                entry.0.insert(finding.rule.clone());
+            }
+        }
+        shown
+    }
+
+    /// Rules of which something is shown.
+    pub(super) fn rules(&self) -> BTreeSet<&str> {
+        let of_exchanges = self.exchanges.values().flat_map(|(rules, _)| rules);
+        of_exchanges
+            .chain(self.deliveries.keys())
+            .map(String::as_str)
+            .collect()
+    }
+
+    /// Keeps what shows one of these rules.
+    pub(super) fn keep(&mut self, is_kept: impl Fn(&str) -> bool) {
+        self.exchanges
+            .retain(|_, (rules, _)| rules.iter().any(|rule| is_kept(rule)));
+        self.deliveries.retain(|rule, _| is_kept(rule));
+    }
+
+    /// Counts its exchanges on from so many.
+    pub(super) fn count_from(&mut self, before: usize) {
+        let counted = std::mem::take(&mut self.exchanges).into_iter();
+        self.exchanges = counted
+            .map(|((number, pointer), (rules, mut exchange))| {
+                exchange.exchange += before;
+                ((number + before, pointer), (rules, exchange))
+            })
+            .collect();
+        for delivery in self.deliveries.values_mut() {
+            if delivery.cause > 0 {
+                delivery.cause += before;
+            }
+        }
+    }
+
+    /// Takes up what another story showed.
+    pub(super) fn append(&mut self, other: Self) {
+        self.exchanges.extend(other.exchanges);
+        self.deliveries.extend(other.deliveries);
+    }
+}
+
+/// Whether the steps of such a scenario are told.
+pub(super) fn is_told(verdict: Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::Fail | Verdict::Inconclusive | Verdict::Error
+    )
+}
+
+fn brief(exchange: &Exchange, number: usize, pointer: &str) -> ShownExchange {
+    let request = &exchange.request;
+    let line = |(name, value): (&str, &str)| {
+        text::excerpt(&format!("{name}: {value}"), HEADER_BYTES_MAX).into_owned()
+    };
+    let mut shown = ShownExchange {
+        exchange: number,
+        pointer: pointer.to_owned(),
+        operation: name_of(exchange),
+        method: request.method.clone(),
+        url: text::excerpt(
+            &format!("{}{}", exchange.base, request.target),
+            TEXT_BYTES_MAX,
+        )
+        .into_owned(),
+        request_headers: request.headers.iter().take(HEADERS_MAX).map(line).collect(),
+        request_body: body_text(&request.body),
+        milliseconds: usize::try_from(
+            exchange
+                .span
+                .ended
+                .duration_since(exchange.span.began)
+                .as_millis(),
+        )
+        .unwrap_or_default(),
+        ..ShownExchange::default()
+    };
+    match &exchange.outcome {
+        Outcome::Fault { cause, detail } => shown.fault = format!("{cause}: {detail}"),
+        Outcome::Answered { response, body } => {
+            shown.status = response.status;
+            let headers = response.headers.iter();
+            // In one spelling: what is on the wire depends on who wrote it there.
+            shown.response_headers = headers
+                .map(|(name, value)| (name.to_ascii_lowercase(), value))
+                .filter(|(name, _)| RESPONSE_HEADERS.contains(&name.as_str()))
+                .map(|(name, value)| line((&name, value)))
+                .collect();
+            shown.response_bytes = response.body.len();
+            if let Body::Document { value, .. } = body {
+                (shown.response_body, shown.marked) = json::window(value, pointer);
+            } else {
+                shown.response_body = body_text(&response.body);
+            }
+        }
+    }
+    shown
+}
+
+fn name_of(exchange: &Exchange) -> String {
+    if exchange.operation.is_empty() {
+        "get".to_owned()
+    } else {
+        format!("{}/{}", exchange.service, exchange.operation)
+    }
+}
+
+/// A body as text: a form parameter a line, JSON in lines, anything else as far as it is text.
+fn body_text(bytes: &[u8]) -> String {
+    let Ok(body) = std::str::from_utf8(bytes) else {
+        return format!("{} bytes that are no text", bytes.len());
+    };
+    if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str::<Value>(body) {
+        return json::window(&value, "").0;
+    }
+    let is_form = body.contains('=') && !body.contains(['\n', ' ', '<', '{']);
+    let body = text::excerpt(body, TEXT_BYTES_MAX);
+    if is_form {
+        body.replace('&', "\n&")
+    } else {
+        body.into_owned()
+    }
+}
+
+/// What a finding without an exchange of its own is about.
+fn delivery(evidence: &Evidence, finding: &Finding) -> Option<Delivery> {
+    let cause = cause_of(evidence, finding.step);
+    let of_step = |step: usize| step == finding.step;
+    let statement = evidence
+        .statements
+        .iter()
+        .filter(|s| of_step(s.step) && s.exchange.is_none());
+    let payload = evidence.payloads.iter().filter(|p| of_step(p.step));
+    let mut values = statement
+        .map(|s| ("callback", callbacks_of(&s.result)))
+        .chain(payload.map(|p| (p.kind.as_str(), Value::clone(&p.value))));
+    let fitting = |value: &Value| value.pointer(&finding.pointer).is_some();
+    let first = values.next()?;
+    let (what, value) = if fitting(&first.1) {
+        first
+    } else {
+        values.find(|(_, value)| fitting(value)).unwrap_or(first)
+    };
+    let (body, marked) = json::window(&value, &finding.pointer);
+    Some(Delivery {
+        scenario: finding.scenario.clone(),
+        step: finding.step,
+        pointer: finding.pointer.clone(),
+        what: what.to_owned(),
+        body,
+        marked,
+        cause,
+    })
+}
+
+/// The result of an `await` without what every request carries.
+fn callbacks_of(result: &Value) -> Value {
+    let Some(requests) = result.get("requests").and_then(Value::as_array) else {
+        return result.clone();
+    };
+    let requests: Vec<Value> = requests
+        .iter()
+        .map(|request| {
+            let mut request = request.clone();
+            if let Value::Object(members) = &mut request {
+                members.retain(|name, value| name != "headers" && *value != json!({}));
+            }
+            request
+        })
+        .collect();
+    json!({"count": requests.len(), "requests": requests})
+}
+
+/// The number of the last request before a step, rather one that did more than prepare the ground.
+fn cause_of(evidence: &Evidence, step: usize) -> usize {
+    let before = || {
+        evidence
+            .exchanges
+            .iter()
+            .enumerate()
+            .filter(|(_, e)| e.step <= step)
+    };
+    before()
+        .rfind(|(_, e)| !e.setup && e.request.method != "GET")
+        .or_else(|| before().rfind(|(_, e)| e.request.method != "GET"))
+        .or_else(|| before().next_back())
+        .map_or(0, |(index, _)| index + 1)
+}
+
+/// What happened in a story, in its order; groups of steps are unfolded into what they did.
+pub(super) fn steps(
+    scenario: &Scenario,
+    evidence: &Evidence,
+    judgement: &Judgement,
+) -> Vec<StepResult> {
+    let events = evidence
+        .events
+        .iter()
+        .filter_map(|event| step_of(evidence, event));
+    let reached = events
+        .chain(evidence.statements.iter().map(|s| s.step))
+        .chain(evidence.payloads.iter().map(|p| p.step))
+        .max()
+        .unwrap_or(0);
+    let mut steps = Vec::new();
+    for (index, step) in scenario.steps.iter().enumerate().take(reached) {
+        let number = index + 1;
+        let before = steps.len();
+        let own = evidence
+            .events
+            .iter()
+            .filter(|e| step_of(evidence, e) == Some(number));
+        steps.extend(own.filter_map(|event| told(evidence, event, number, judgement)));
+        // What came says more than that somebody waited for it, and both are told.
+        if steps.len() == before || step.r#await.is_some() {
+            steps.push(other(step, number, evidence, judgement));
+        }
+        if steps.len() >= STEPS_MAX {
+            break;
+        }
+    }
+    steps.truncate(STEPS_MAX);
+    steps
+}
+
+fn step_of(evidence: &Evidence, event: &Event) -> Option<usize> {
+    match event {
+        Event::Exchange(index) => Some(evidence.exchanges.get(*index)?.step),
+        Event::Hook(hook) => Some(hook.step),
+        Event::Delivery(delivery) => Some(delivery.step),
+        Event::Passed(_) => None,
+    }
+}
+
+/// One thing that happened, as a step of the story.
+fn told(
+    evidence: &Evidence,
+    event: &Event,
+    number: usize,
+    judgement: &Judgement,
+) -> Option<StepResult> {
+    match event {
+        Event::Exchange(index) => {
+            let exchange = evidence.exchanges.get(*index)?;
+            Some(call(evidence, exchange, *index, judgement))
+        }
+        Event::Hook(hook) => Some(StepResult {
+            step: number,
+            verb: "hook".to_owned(),
+            what: hook.name.clone(),
+            at: since_begin(evidence, hook.span.began),
+            outcome: match &hook.result {
+                Ok(_) => "done".to_owned(),
+                Err(why) => format!("failed: {}", text::excerpt(why, TEXT_BYTES_MAX)),
+            },
+            ..StepResult::default()
+        }),
+        Event::Delivery(delivery) => Some(StepResult {
+            step: number,
+            verb: "callback".to_owned(),
+            what: format!("{} {}", delivery.request.method, delivery.listener),
+            at: since_begin(evidence, delivery.span.ended),
+            outcome: format!("answered {}", delivery.answered),
+            ..StepResult::default()
+        }),
+        Event::Passed(_) => None,
+    }
+}
+
+/// Seconds from the story's first request.
+fn since_begin(evidence: &Evidence, at: Timestamp) -> Option<f64> {
+    let first = evidence.exchanges.first()?;
+    Some(at.duration_since(first.span.began).as_secs_f64().max(0.0))
+}
+
+fn call(evidence: &Evidence, exchange: &Exchange, at: usize, judgement: &Judgement) -> StepResult {
+    let outcome = match &exchange.outcome {
+        Outcome::Answered { response, .. } => response.status.to_string(),
+        Outcome::Fault { cause, .. } => cause.clone(),
+    };
+    StepResult {
+        step: exchange.step,
+        verb: if exchange.operation.is_empty() {
+            "get"
+        } else {
+            "call"
+        }
+        .to_owned(),
+        what: name_of(exchange),
+        at: since_begin(evidence, exchange.span.began),
+        outcome,
+        exchange: at + 1,
+        setup: exchange.setup,
+        broken: broken(judgement, |f| f.exchange == at + 1),
+    }
+}
+
+/// A step that made no request.
+fn other(step: &Step, number: usize, evidence: &Evidence, judgement: &Judgement) -> StepResult {
+    let verbs = [
+        ("call", &step.call),
+        ("hook", &step.hook),
+        ("listen", &step.listen),
+        ("await", &step.r#await),
+        ("wait", &step.wait),
+        ("use", &step.r#use),
+    ];
+    let found = verbs
+        .iter()
+        .find_map(|(verb, what)| Some((*verb, what.as_ref()?.clone())));
+    let (verb, what) = found.unwrap_or(("token", String::new()));
+    let result = evidence
+        .statements
+        .iter()
+        .find(|s| s.step == number)
+        .map(|s| &s.result);
+    let count = result
+        .and_then(|result| result.get("count"))
+        .and_then(Value::as_u64);
+    let outcome = match (verb, count) {
+        ("await", Some(0)) => "no call came".to_owned(),
+        ("await", Some(1)) => "1 call came".to_owned(),
+        ("await", Some(n)) => format!("{n} calls came"),
+        _ => String::new(),
+    };
+    StepResult {
+        step: number,
+        verb: verb.to_owned(),
+        what,
+        outcome,
+        setup: step.setup,
+        broken: broken(judgement, |f| f.step == number && f.exchange == 0),
+        ..StepResult::default()
+    }
+}
+
+fn broken(judgement: &Judgement, is_here: impl Fn(&Finding) -> bool) -> Vec<String> {
+    let rules: BTreeSet<&String> = judgement
+        .findings
+        .iter()
+        .filter(|finding| is_here(finding))
+        .map(|finding| &finding.rule)
+        .collect();
+    rules.into_iter().cloned().collect()
+}

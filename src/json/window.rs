@@ -1,0 +1,179 @@
+//! A document cut to a few lines around one place, as a person is shown it.
+
+use super::excerpt::excerpt;
+use serde_json::Value;
+
+/// Members or items shown before and behind the place, on each level of the way to it.
+const BESIDE: usize = 4;
+/// Members shown where there is no place.
+const MEMBERS_MAX: usize = 24;
+/// Characters of a value that is not on the way.
+const VALUE_CHARACTERS_MAX: usize = 100;
+/// Lines in all.
+const LINES_MAX: usize = 40;
+/// Levels that are followed.
+const DEPTH_MAX: usize = 12;
+
+/// The text, and the line of it that the place is on: counted from 1, 0 where there is none.
+pub fn window(value: &Value, pointer: &str) -> (String, usize) {
+    let way: Vec<String> = pointer
+        .split('/')
+        .skip(1)
+        .map(|name| name.replace("~1", "/").replace("~0", "~"))
+        .collect();
+    let mut lines = Lines {
+        text: Vec::new(),
+        marked: 0,
+    };
+    lines.value(value, &way, 0, "", "");
+    lines.text.truncate(LINES_MAX);
+    (lines.text.join("\n"), lines.marked.min(LINES_MAX))
+}
+
+struct Lines {
+    text: Vec<String>,
+    marked: usize,
+}
+
+impl Lines {
+    fn value(&mut self, value: &Value, way: &[String], depth: usize, before: &str, behind: &str) {
+        let margin = "  ".repeat(depth);
+        let is_followed = !way.is_empty() || depth == 0;
+        match value {
+            Value::Object(members) if is_followed && !members.is_empty() && depth < DEPTH_MAX => {
+                self.text.push(format!("{margin}{before}{{"));
+                let names: Vec<&String> = members.keys().collect();
+                let at = way
+                    .first()
+                    .and_then(|name| names.iter().position(|n| *n == name));
+                let (from, to) = around(at, names.len());
+                self.left_out(from, "field", depth + 1);
+                for (n, name) in names.iter().enumerate().take(to).skip(from) {
+                    let rest = if at == Some(n) { &way[1..] } else { &[] };
+                    if at == Some(n) && rest.is_empty() {
+                        self.marked = self.text.len() + 1;
+                    }
+                    let comma = if n + 1 < names.len() { "," } else { "" };
+                    let quoted = Value::String((*name).clone());
+                    self.value(
+                        &members[name.as_str()],
+                        rest,
+                        depth + 1,
+                        &format!("{quoted}: "),
+                        comma,
+                    );
+                }
+                self.left_out(names.len() - to, "field", depth + 1);
+                self.missing(way, at.is_none(), depth + 1);
+                self.text.push(format!("{margin}}}{behind}"));
+            }
+            Value::Array(items) if is_followed && !items.is_empty() && depth < DEPTH_MAX => {
+                self.text.push(format!("{margin}{before}["));
+                let at = way
+                    .first()
+                    .and_then(|n| n.parse().ok())
+                    .filter(|n| *n < items.len());
+                let (from, to) = around(at, items.len());
+                self.left_out(from, "item", depth + 1);
+                for (n, item) in items.iter().enumerate().take(to).skip(from) {
+                    let rest = if at == Some(n) { &way[1..] } else { &[] };
+                    if at == Some(n) && rest.is_empty() {
+                        self.marked = self.text.len() + 1;
+                    }
+                    self.value(
+                        item,
+                        rest,
+                        depth + 1,
+                        "",
+                        if n + 1 < items.len() { "," } else { "" },
+                    );
+                }
+                self.left_out(items.len() - to, "item", depth + 1);
+                self.text.push(format!("{margin}]{behind}"));
+            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_) => {
+                let shown = excerpt(value, VALUE_CHARACTERS_MAX);
+                self.text.push(format!("{margin}{before}{shown}{behind}"));
+            }
+        }
+    }
+
+    fn left_out(&mut self, count: usize, noun: &str, depth: usize) {
+        if count > 0 {
+            let plural = if count == 1 { "" } else { "s" };
+            self.text.push(format!(
+                "{}… {count} more {noun}{plural}",
+                "  ".repeat(depth)
+            ));
+        }
+    }
+
+    /// A member that is not there: its place is marked where it would stand.
+    fn missing(&mut self, way: &[String], is_missing: bool, depth: usize) {
+        if let (true, [name]) = (is_missing, way) {
+            let shown = excerpt(&Value::String(name.clone()), VALUE_CHARACTERS_MAX);
+            self.text
+                .push(format!("{}… no {shown}", "  ".repeat(depth)));
+            self.marked = self.text.len();
+        }
+    }
+}
+
+/// What is shown of so many: some around the place, or the first ones.
+fn around(at: Option<usize>, of: usize) -> (usize, usize) {
+    match at {
+        Some(at) => (at.saturating_sub(BESIDE), (at + BESIDE + 1).min(of)),
+        None => (0, MEMBERS_MAX.min(of)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_stands_around_the_place_is_shown_and_the_rest_is_counted() {
+        let flows: Vec<Value> = (0..100).map(|n| json!({"sid": n, "name": "x"})).collect();
+        let page = json!({"flows": flows, "meta": {"key": "flows", "page_size": 101}});
+        let (text, marked) = window(&page, "/meta/page_size");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[marked - 1], "    \"page_size\": 101");
+        assert!(
+            lines[1].starts_with("  \"flows\": [{\"sid\":0,") && lines[1].ends_with("(100 items),")
+        );
+        let (text, marked) = window(&page, "/flows/50/sid");
+        assert_eq!(text.lines().nth(marked - 1), Some("      \"sid\": 50,"));
+        assert!(text.contains("    … 46 more items\n") && text.contains("    … 45 more items\n"));
+    }
+
+    #[test]
+    fn a_missing_member_is_marked_where_it_would_stand() {
+        let (text, marked) = window(&json!({"a": 1}), "/b");
+        assert_eq!(
+            (text.as_str(), marked),
+            ("{\n  \"a\": 1\n  … no \"b\"\n}", 3)
+        );
+    }
+
+    #[test]
+    fn no_document_makes_many_or_long_lines() {
+        let mut deep = json!("x".repeat(10_000));
+        for _ in 0..100 {
+            deep = json!({"a": deep, "b": vec!["y".repeat(500); 500]});
+        }
+        for pointer in ["", "/a/a/a/a", "/a/b/499", "/nowhere/at/all"] {
+            let (text, marked) = window(&deep, pointer);
+            assert!(
+                text.lines().count() <= LINES_MAX && marked <= LINES_MAX,
+                "{pointer}"
+            );
+            assert!(text.len() < 8_000, "{pointer}: {}", text.len());
+        }
+    }
+}

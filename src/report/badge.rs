@@ -1,0 +1,73 @@
+//! A badge's data, as shields' endpoint reads it: what holds and what is broken, in four words.
+
+use super::Settings;
+use super::cards;
+use super::view;
+use crate::text;
+use crate::verdict::RunRecord;
+use serde_json::json;
+
+pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
+    let whole = cards::whole(record, settings);
+    let judged = whole.hold + whole.broken + whole.warned + whole.waived;
+    let unjudged = whole.unjudged();
+    let (message, color) = if !record.complete {
+        ("cut short".to_owned(), "lightgrey")
+    } else if whole.broken > 0 {
+        (
+            format!("{} broken", view::count(whole.broken, "rule")),
+            "red",
+        )
+    } else if whole.error > 0 {
+        (view::count(whole.error, "error"), "lightgrey")
+    } else if judged == 0 {
+        ("nothing judged".to_owned(), "lightgrey")
+    } else if whole.warned > 0 {
+        (view::count(whole.warned, "warning"), "yellow")
+    } else if unjudged > 0 {
+        (
+            format!("{} hold, {unjudged} not judged", whole.hold),
+            "green",
+        )
+    } else {
+        (format!("{} hold", whole.hold), "brightgreen")
+    };
+    let badge = json!({
+        "schemaVersion": 1,
+        "label": "conformant",
+        "message": message,
+        "color": color,
+        "isError": whole.broken > 0 || whole.error > 0 || !record.complete,
+    });
+    text::safe_json(&badge).expect("a badge's map keys are texts")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::sample::sample;
+    use crate::report::{Format, Settings};
+    use serde_json::Value;
+
+    #[test]
+    fn a_badge_says_the_worst_first() {
+        let mut record = sample();
+        let badge = |record: &_| -> Value {
+            serde_json::from_str(&Format::Badge.render(record, Settings::default())).unwrap()
+        };
+        let broken = badge(&record);
+        assert_eq!(
+            (&broken["schemaVersion"], &broken["message"]),
+            (&1.into(), &"1 rule broken".into())
+        );
+        assert_eq!(
+            (&broken["color"], &broken["isError"]),
+            (&"red".into(), &true.into())
+        );
+        record
+            .rules
+            .retain(|rule| rule.id == "flow/execution/sid" || rule.id == "flow/executions/walk");
+        assert_eq!(badge(&record)["message"], "1 hold, 1 not judged");
+        record.complete = false;
+        assert_eq!(badge(&record)["color"], "lightgrey");
+    }
+}

@@ -1,0 +1,408 @@
+//! Defects with their rules and findings, and what a finding is about: what every format that tells
+//! people what is wrong starts from. Writes no format's syntax.
+
+use super::Settings;
+use super::view::{self, Broken};
+use crate::verdict::{
+    self, Defect, Delivery, Finding, Level, RuleResult, RunRecord, ScenarioResult, ShownExchange,
+    Verdict,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One defect as it is told.
+pub(super) struct Card<'a> {
+    pub(super) defect: Defect,
+    /// Failing rules first, then those with the most findings.
+    pub(super) rules: Vec<Broken<'a>>,
+    /// False where all of it is a warning.
+    pub(super) fails: bool,
+}
+
+impl Card<'_> {
+    /// `flow · 4 rules · 200 findings in 55 scenarios`.
+    pub(super) fn extent(&self) -> String {
+        let defect = &self.defect;
+        let mut text = format!(
+            "{} · {} · {}",
+            defect.service,
+            view::count(self.rules.len(), "rule"),
+            view::count(defect.findings, "finding"),
+        );
+        if defect.scenarios > 0
+            && self
+                .rules
+                .iter()
+                .any(|rule| rule.findings.iter().any(|f| !f.scenario.is_empty()))
+        {
+            text += &format!(" in {}", view::count(defect.scenarios, "scenario"));
+        }
+        text
+    }
+
+    /// How it was recognised, where it was: always a guess.
+    pub(super) fn guess(&self) -> Option<String> {
+        match self.defect.known.as_slice() {
+            [] => None,
+            [one] => Some(format!("fits the known defect {one} (a guess)")),
+            several => Some(format!("fits {} known defects (a guess)", several.len())),
+        }
+    }
+}
+
+/// The defects of a record, each broken rule in one of them.
+pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
+    let broken = view::broken(record, settings).into_iter();
+    let mut broken: BTreeMap<&str, Broken> = broken.map(|rule| (rule.id, rule)).collect();
+    let mut cards: Vec<Card> = defects_of(record)
+        .into_iter()
+        .map(|defect| {
+            let rules = defect
+                .rules
+                .iter()
+                .filter_map(|id| broken.remove(id.as_str()));
+            let rules = rules.collect();
+            card(defect, rules)
+        })
+        .filter(|card| !card.rules.is_empty())
+        .collect();
+    // Findings whose rule the record does not list, or lists as no failure.
+    for (id, rule) in broken {
+        let scenarios: BTreeSet<&str> = rule.findings.iter().map(|f| f.scenario.as_str()).collect();
+        let defect = Defect {
+            title: rule
+                .findings
+                .first()
+                .map(|f| f.message.clone())
+                .unwrap_or_default(),
+            known: Vec::new(),
+            service: view::service(id).to_owned(),
+            level: if rule.fails {
+                Level::Must
+            } else {
+                Level::Should
+            },
+            rules: vec![id.to_owned()],
+            findings: rule.findings.len(),
+            scenarios: scenarios.len(),
+        };
+        cards.push(card(defect, vec![rule]));
+    }
+    cards.sort_by_key(|card| !card.fails);
+    cards
+}
+
+fn card(defect: Defect, mut rules: Vec<Broken<'_>>) -> Card<'_> {
+    rules.sort_by_key(|rule| (!rule.fails, usize::MAX - rule.findings.len()));
+    let fails = rules.iter().any(|rule| rule.fails);
+    Card {
+        defect,
+        rules,
+        fails,
+    }
+}
+
+/// Records of earlier versions, and those of files, hold none: their rules are grouped by what was seen.
+fn defects_of(record: &RunRecord) -> Vec<Defect> {
+    if record.defects.is_empty() {
+        return verdict::defects(&record.rules, &record.findings, &[]);
+    }
+    record.defects.clone()
+}
+
+/// The exchange that a finding is about, or that most likely caused what it is about.
+pub(super) fn exchange_of<'a>(
+    record: &'a RunRecord,
+    finding: &Finding,
+) -> Option<&'a ShownExchange> {
+    let (number, pointer) = match delivery_of(record, finding) {
+        Some(delivery) => (delivery.cause, ""),
+        None => (finding.exchange, finding.pointer.as_str()),
+    };
+    let mut all = record
+        .exchanges
+        .iter()
+        .filter(|e| e.exchange == number && number > 0);
+    let first = all.next()?;
+    if first.pointer == pointer {
+        return Some(first);
+    }
+    Some(all.find(|e| e.pointer == pointer).unwrap_or(first))
+}
+
+/// The callback or event that a finding without an exchange is about.
+pub(super) fn delivery_of<'a>(record: &'a RunRecord, finding: &Finding) -> Option<&'a Delivery> {
+    if finding.exchange > 0 {
+        return None;
+    }
+    record.deliveries.iter().find(|d| {
+        d.scenario == finding.scenario && d.step == finding.step && d.pointer == finding.pointer
+    })
+}
+
+/// The story that a finding was made in, where its steps are told.
+pub(super) fn story_of<'a>(record: &'a RunRecord, finding: &Finding) -> Option<&'a ScenarioResult> {
+    let at = record
+        .scenarios
+        .binary_search_by(|s| s.id.cmp(&finding.scenario))
+        .ok()?;
+    let story = &record.scenarios[at];
+    (!story.steps.is_empty()).then_some(story)
+}
+
+/// How the rules and scenarios of one service came out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ServiceTally {
+    pub(super) name: String,
+    pub(super) target: Option<String>,
+    pub(super) hold: usize,
+    pub(super) broken: usize,
+    pub(super) warned: usize,
+    pub(super) waived: usize,
+    pub(super) open: usize,
+    pub(super) inconclusive: usize,
+    pub(super) error: usize,
+    pub(super) not_judged: usize,
+    pub(super) not_applicable: usize,
+    pub(super) scenarios: usize,
+    pub(super) scenarios_passed: usize,
+}
+
+impl ServiceTally {
+    /// Counts a rule.
+    fn take(&mut self, rule: &RuleResult, settings: Settings) {
+        *match rule.verdict {
+            Verdict::Pass => &mut self.hold,
+            Verdict::Fail if rule.level == Level::Must || settings.strict => &mut self.broken,
+            Verdict::Fail => &mut self.warned,
+            Verdict::Open => &mut self.open,
+            Verdict::Inconclusive => &mut self.inconclusive,
+            Verdict::NotApplicable => &mut self.not_applicable,
+            Verdict::Waived => &mut self.waived,
+            Verdict::Error => &mut self.error,
+            Verdict::NotJudged => &mut self.not_judged,
+        } += 1;
+    }
+
+    /// Rules of which nothing was concluded, whatever the reason.
+    pub(super) fn unjudged(&self) -> usize {
+        self.inconclusive + self.error + self.not_judged + self.not_applicable
+    }
+
+    /// All rules.
+    pub(super) fn rules(&self) -> usize {
+        self.hold + self.broken + self.warned + self.waived + self.open + self.unjudged()
+    }
+
+    /// Word and count of each verdict that occurs, in the order of a bar.
+    pub(super) fn parts(&self) -> Vec<(&'static str, &'static str, usize)> {
+        [
+            ("pass", "hold", self.hold),
+            ("fail", "broken", self.broken),
+            (
+                "warn",
+                if self.warned == 1 {
+                    "warning"
+                } else {
+                    "warnings"
+                },
+                self.warned,
+            ),
+            ("waived", "waived", self.waived),
+            ("inconclusive", "inconclusive", self.inconclusive),
+            (
+                "error",
+                if self.error == 1 {
+                    "error of ours"
+                } else {
+                    "errors of ours"
+                },
+                self.error,
+            ),
+            ("not-judged", "not judged", self.not_judged),
+            ("not-applicable", "not applicable", self.not_applicable),
+            ("open", "open", self.open),
+        ]
+        .into_iter()
+        .filter(|(_, _, count)| *count > 0)
+        .collect()
+    }
+}
+
+/// All rules of a record together.
+pub(super) fn whole(record: &RunRecord, settings: Settings) -> ServiceTally {
+    let mut whole = ServiceTally::default();
+    for rule in &record.rules {
+        whole.take(rule, settings);
+    }
+    let passed = record
+        .scenarios
+        .iter()
+        .filter(|s| s.verdict == Verdict::Pass);
+    (whole.scenarios, whole.scenarios_passed) = (record.scenarios.len(), passed.count());
+    whole
+}
+
+/// Services in a fixed order, those that nobody knows last.
+const ORDER: [&str; 5] = ["auth", "chat", "media", "flow", "events"];
+
+/// The services of a record, by the ids of rules and scenarios.
+pub(super) fn services(record: &RunRecord, settings: Settings) -> Vec<ServiceTally> {
+    fn key(id: &str) -> (usize, &str) {
+        let name = view::service(id);
+        (
+            ORDER.iter().position(|n| *n == name).unwrap_or(ORDER.len()),
+            name,
+        )
+    }
+    let mut tallies: BTreeMap<(usize, &str), ServiceTally> = BTreeMap::new();
+    for rule in &record.rules {
+        tallies
+            .entry(key(&rule.id))
+            .or_default()
+            .take(rule, settings);
+    }
+    for scenario in &record.scenarios {
+        let tally = tallies.entry(key(&scenario.id)).or_default();
+        tally.scenarios += 1;
+        tally.scenarios_passed += usize::from(scenario.verdict == Verdict::Pass);
+    }
+    let filled = tallies.into_iter().map(|((_, name), tally)| ServiceTally {
+        name: name.to_owned(),
+        target: record.targets.get(name).cloned(),
+        ..tally
+    });
+    filled.collect()
+}
+
+/// What would let rules be judged that were not: the need, how many rules, and their ids; most first.
+pub(super) fn needs(record: &RunRecord) -> Vec<(String, Vec<&str>)> {
+    let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for rule in &record.rules {
+        let is_silent = matches!(
+            rule.verdict,
+            Verdict::Inconclusive | Verdict::NotApplicable | Verdict::NotJudged | Verdict::Error
+        );
+        if !is_silent {
+            continue;
+        }
+        let what = match rule.needs.first() {
+            Some(need) => need.clone(),
+            None if rule.reason.is_empty() => view::name(rule.verdict).to_owned(),
+            None => rule.reason.clone(),
+        };
+        groups.entry(what).or_default().push(&rule.id);
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, ids)| usize::MAX - ids.len());
+    groups
+}
+
+/// A need as an advice: `Give the hook end_execution`.
+pub(super) fn advice(need: &str) -> String {
+    match need.split_once(' ') {
+        Some(("hook", name)) => format!("give the hook {name}"),
+        Some(("service", name)) => format!("target the service {name}"),
+        Some(("key", name)) => format!("configure {name}"),
+        _ if need == "callbacks" => "let callbacks come in: callbacks.listen".to_owned(),
+        _ if need == "check" => {
+            "judge files with conformant check: no exchange carries one".to_owned()
+        }
+        _ => need.to_owned(),
+    }
+}
+
+/// Ids below one folder drawn together: `flow/{a, b, …}`.
+pub(super) fn together(ids: &[&str], names_max: usize) -> Vec<String> {
+    let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for id in ids {
+        let (folder, name) = id.rsplit_once('/').unwrap_or(("", id));
+        folders.entry(folder).or_default().push(name);
+    }
+    let told = folders
+        .into_iter()
+        .map(|(folder, names)| match names.as_slice() {
+            [one] if folder.is_empty() => (*one).to_owned(),
+            [one] => format!("{folder}/{one}"),
+            several => {
+                let more = if several.len() > names_max {
+                    ", …"
+                } else {
+                    ""
+                };
+                let shown = several[..several.len().min(names_max)].join(", ");
+                format!("{folder}/{{{shown}{more}}}")
+            }
+        });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::sample::sample;
+
+    #[test]
+    fn every_broken_rule_is_in_one_card_with_and_without_defects() {
+        let mut record = sample();
+        for _ in 0..2 {
+            let told: Vec<_> = cards(&record, Settings::default())
+                .iter()
+                .map(|card| {
+                    (
+                        card.fails,
+                        card.rules
+                            .iter()
+                            .map(|r| r.id.to_owned())
+                            .collect::<Vec<_>>(),
+                    )
+                })
+                .collect();
+            assert_eq!(
+                told,
+                [
+                    (true, vec!["flow/execution/status".to_owned()]),
+                    (false, vec!["flow/execution/no-other-fields".to_owned()]),
+                ]
+            );
+            record.defects.clear();
+        }
+    }
+
+    #[test]
+    fn services_and_verdicts_add_up() {
+        let record = sample();
+        let whole = whole(&record, Settings::default());
+        assert_eq!(whole.rules(), record.rules.len());
+        assert_eq!((whole.broken, whole.warned, whole.waived), (1, 1, 1));
+        assert_eq!(
+            services(&record, Settings::default())[0].rules(),
+            whole.rules()
+        );
+        assert_eq!(
+            whole.parts().iter().map(|p| p.2).sum::<usize>(),
+            whole.rules()
+        );
+    }
+
+    #[test]
+    fn a_finding_leads_to_its_exchange_story_and_callback() {
+        let record = sample();
+        let first = &record.findings[0];
+        assert_eq!(exchange_of(&record, first).map(|e| e.exchange), Some(4));
+        assert_eq!(story_of(&record, first).map(|s| s.steps.len()), Some(3));
+        let late = Finding {
+            exchange: 0,
+            step: 3,
+            pointer: "/requests/0".into(),
+            ..first.clone()
+        };
+        assert_eq!(delivery_of(&record, &late).map(|d| d.cause), Some(4));
+        assert_eq!(exchange_of(&record, &late).map(|e| e.exchange), Some(4));
+    }
+
+    #[test]
+    fn ids_of_one_folder_are_drawn_together() {
+        assert_eq!(together(&["a/b/c", "a/b/d", "x"], 9), ["x", "a/b/{c, d}"]);
+        assert_eq!(together(&["a/b", "a/c", "a/d"], 2), ["a/{b, c, …}"]);
+    }
+}

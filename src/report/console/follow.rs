@@ -1,0 +1,360 @@
+//! What the console says while a run goes on.
+//!
+//! Failing scenarios as they end, a bar on a terminal, a line now and then elsewhere. A writer that
+//! fails is noticed once and then left alone; it never ends a run.
+
+use super::look::{Look, Paint, Verbosity, WIDTH_MIN};
+use super::summary::render;
+use crate::report::Consumer;
+use crate::report::destination::unless_closed;
+use crate::report::texts::escaped_scenario;
+use crate::report::view::{self, Outcome};
+use crate::text;
+use crate::verdict::{Finding, RunEvent, ScenarioResult};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::BTreeMap;
+use std::io;
+
+/// Failing scenarios told as they end; the summary tells of all.
+const LINES_MAX: usize = 20;
+/// How often a pipe is told that the run goes on.
+const ALIVE_SECONDS: u64 = 10;
+
+/// Follows a run on a terminal or in a log.
+pub struct Console<'a> {
+    out: &'a mut dyn io::Write,
+    look: Look,
+    bar: ProgressBar,
+    written: io::Result<()>,
+    state: State,
+}
+
+/// What has happened so far.
+#[derive(Debug, Default)]
+struct State {
+    scenarios: usize,
+    done: usize,
+    failing: usize,
+    inconclusive: usize,
+    /// Lines about failing scenarios so far.
+    told: usize,
+    seconds: u64,
+    /// When the last line said that the run goes on.
+    said: u64,
+    /// Scenarios under way, with the second they began in.
+    running: BTreeMap<String, u64>,
+    /// Why something waits, and since when.
+    waiting: Option<(String, u64)>,
+}
+
+impl State {
+    /// `3 failing · 1 inconclusive · 48/s · chat/callbacks/filters 33 s · chat: 429, waiting 1 s`.
+    fn words(&self) -> String {
+        let mut parts = Vec::new();
+        if self.failing > 0 {
+            parts.push(format!("{} failing", self.failing));
+        }
+        if self.inconclusive > 0 {
+            parts.push(format!("{} inconclusive", self.inconclusive));
+        }
+        if let Some(rate) = (self.done as u64)
+            .checked_div(self.seconds)
+            .filter(|rate| *rate > 0)
+        {
+            parts.push(format!("{rate}/s"));
+        }
+        // The first of those that began first.
+        let longest = self.running.iter().min_by_key(|(_, began)| **began);
+        if let Some((id, began)) = longest {
+            let seconds = self.seconds.saturating_sub(*began);
+            let time = if seconds > 1 {
+                format!(" {seconds} s")
+            } else {
+                String::new()
+            };
+            parts.push(format!("{id}{time}"));
+        }
+        if let Some((why, _)) = &self.waiting {
+            parts.push(why.clone());
+        }
+        parts.join(" · ")
+    }
+}
+
+impl<'a> Console<'a> {
+    /// A console that writes there.
+    pub fn new(out: &'a mut dyn io::Write, look: Look) -> Self {
+        let look = Look {
+            width: look.width.max(WIDTH_MIN),
+            ..look
+        };
+        Self {
+            out,
+            look,
+            bar: ProgressBar::hidden(),
+            written: Ok(()),
+            state: State::default(),
+        }
+    }
+
+    /// Whether everything could be written; a reader that went away does not count.
+    pub fn finish(self) -> io::Result<()> {
+        self.bar.finish_and_clear();
+        unless_closed(self.written)
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.written.is_ok() && !text.is_empty() {
+            let out = &mut *self.out;
+            self.written = self
+                .bar
+                .suspend(|| out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+        }
+    }
+
+    fn start(&mut self, scenarios: usize) {
+        self.state.scenarios = scenarios;
+        if self.look.progress {
+            self.bar = ProgressBar::new(scenarios as u64).with_style(
+                ProgressStyle::with_template("{bar:20} {pos}/{len} {wide_msg}")
+                    .expect("the template is well-formed"),
+            );
+        }
+    }
+
+    fn alive(&mut self, seconds: u64) {
+        /// What waited so long ago waits no more.
+        const WAIT_SHOWN_SECONDS: u64 = 5;
+        self.state.seconds = seconds;
+        if self
+            .state
+            .waiting
+            .as_ref()
+            .is_some_and(|(_, since)| since + WAIT_SHOWN_SECONDS < seconds)
+        {
+            self.state.waiting = None;
+        }
+        self.bar.set_message(self.state.words());
+        if self.look.alive && seconds >= self.state.said + ALIVE_SECONDS {
+            self.state.said = seconds;
+            let (done, all) = (self.state.done, self.state.scenarios);
+            self.write(&format!(
+                "… {seconds} s: {done} of {all} scenarios · {}\n",
+                self.state.words()
+            ));
+        }
+    }
+
+    fn scenario(&mut self, result: &ScenarioResult, findings: &[Finding]) {
+        let result = escaped_scenario(result);
+        let findings: Vec<&Finding> = findings.iter().collect();
+        let outcome = view::of_scenario(&result, &findings, self.look.settings);
+        self.state.running.remove(&result.id);
+        self.state.done += 1;
+        match &outcome {
+            Outcome::Failed | Outcome::Errored(_) => self.state.failing += 1,
+            Outcome::Skipped(why) if why.starts_with("inconclusive") => {
+                self.state.inconclusive += 1;
+            }
+            Outcome::Passed | Outcome::Warned | Outcome::Skipped(_) => {}
+        }
+        self.bar.set_message(self.state.words());
+        self.bar.inc(1);
+        let line = scenario_line(&result.id, &outcome, findings.len(), &self.look);
+        if line.is_empty() || self.look.verbosity == Verbosity::Quiet {
+            return;
+        }
+        self.state.told += 1;
+        if self.look.is_verbose() || self.state.told <= LINES_MAX {
+            self.write(&line);
+        } else if self.state.told == LINES_MAX + 1 {
+            self.write("… further failing scenarios stand in the summary\n");
+        }
+    }
+}
+
+impl Consumer for Console<'_> {
+    fn event(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Started {
+                scenarios,
+                targets: _,
+            } => self.start(*scenarios),
+            RunEvent::ScenarioBegan { id } => {
+                let began = self.state.seconds;
+                self.state
+                    .running
+                    .insert(text::escape_line(id).into_owned(), began);
+            }
+            RunEvent::Waiting { service, why } => {
+                let line = format!("{service}: {why}");
+                let since = self.state.seconds;
+                self.state.waiting = Some((text::escape_line(&line).into_owned(), since));
+                self.bar.set_message(self.state.words());
+            }
+            RunEvent::Alive { seconds } => self.alive(*seconds),
+            RunEvent::ScenarioEnded {
+                result,
+                findings,
+                exchanges: _,
+            } => self.scenario(result, findings),
+            RunEvent::Finished { record } => {
+                self.bar.finish_and_clear();
+                self.write(&render(record, &self.look));
+            }
+        }
+    }
+}
+
+/// Nothing for a scenario that passed or was skipped: the summary counts them.
+fn scenario_line(id: &str, outcome: &Outcome, findings: usize, look: &Look) -> String {
+    let (word, paint, why) = match outcome {
+        Outcome::Passed | Outcome::Skipped(_) => return String::new(),
+        Outcome::Failed => ("FAIL", Paint::Red, view::count(findings, "finding")),
+        Outcome::Warned => ("WARN", Paint::Yellow, view::count(findings, "finding")),
+        Outcome::Errored(reason) => ("ERROR", Paint::Red, reason.clone()),
+    };
+    format!("{} {id}: {why}\n", paint.on(word, look))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redact::Redactor;
+    use crate::report::Stream;
+    use crate::report::sample::{HOSTILE, every_text_is, sample};
+    use crate::text::is_deceptive;
+    use crate::verdict::RunRecord;
+
+    fn events(record: &RunRecord) -> Vec<RunEvent> {
+        let result = record.scenarios[0].clone();
+        vec![
+            RunEvent::Started {
+                scenarios: 1,
+                targets: record.targets.clone(),
+            },
+            RunEvent::ScenarioBegan {
+                id: result.id.clone(),
+            },
+            RunEvent::Alive { seconds: 9 },
+            RunEvent::Waiting {
+                service: "flow".into(),
+                why: "429, waiting 1 s".into(),
+            },
+            RunEvent::Alive { seconds: 12 },
+            RunEvent::ScenarioEnded {
+                result,
+                findings: record.findings[..1.max(record.findings.len() - 1)].to_vec(),
+                exchanges: 2,
+            },
+            RunEvent::Finished {
+                record: Box::new(record.clone()),
+            },
+        ]
+    }
+
+    fn shown(record: &RunRecord, look: Look) -> String {
+        let mut out = Vec::new();
+        let redactor = Redactor::default();
+        let mut console = Console::new(&mut out, look);
+        let mut stream = Stream::new(&redactor, vec![&mut console]);
+        for event in events(record) {
+            stream.send(event);
+        }
+        console.finish().unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_pipe_is_told_that_the_run_goes_on_and_why_it_waits() {
+        let look = Look {
+            alive: true,
+            ..Look::default()
+        };
+        let text = shown(&sample(), look);
+        assert!(
+            text.starts_with(
+                "… 12 s: 0 of 1 scenarios · flow/create-execution/happy 12 s · flow: 429, waiting 1 s\n\
+                 FAIL flow/create-execution/happy: 2 findings\n"
+            ),
+            "{text}"
+        );
+        assert!(!shown(&sample(), Look::default()).contains("… 12 s"));
+    }
+
+    #[test]
+    fn failing_scenarios_are_told_as_they_end_up_to_a_number() {
+        let record = sample();
+        let mut out = Vec::new();
+        let mut console = Console::new(&mut out, Look::default());
+        for n in 0..100 {
+            let mut result = record.scenarios[0].clone();
+            result.id = format!("flow/x/{n}");
+            let findings = vec![record.findings[0].clone()];
+            console.event(&RunEvent::ScenarioEnded {
+                result,
+                findings,
+                exchanges: 1,
+            });
+        }
+        assert_eq!(
+            String::from_utf8(out).unwrap().lines().count(),
+            LINES_MAX + 1
+        );
+    }
+
+    #[test]
+    fn narrow_terminals_and_progress_do_not_matter() {
+        let look = Look {
+            width: 0,
+            progress: true,
+            ..Look::default()
+        };
+        assert!(shown(&sample(), look).ends_with("not conformant: 1 rule broken, 1 warning\n"));
+    }
+
+    #[test]
+    fn hostile_texts_neither_steer_the_terminal_nor_command_a_ci_service() {
+        for text in HOSTILE {
+            for width in [20, 80] {
+                let look = Look {
+                    width,
+                    alive: true,
+                    ..Look::default()
+                };
+                let shown = shown(&every_text_is(text), look);
+                assert!(!shown.contains(is_deceptive), "{shown}");
+                for line in shown.lines() {
+                    assert!(!line.trim_start().starts_with("::"), "{line}");
+                    assert!(!line.contains("##vso[") && !line.contains("##["), "{line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_ends_the_output_and_nothing_else() {
+        struct Closed(usize, io::ErrorKind);
+        impl io::Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                self.0 += 1;
+                Err(self.1.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        for (kind, fine) in [
+            (io::ErrorKind::BrokenPipe, true),
+            (io::ErrorKind::StorageFull, false),
+        ] {
+            let mut out = Closed(0, kind);
+            let mut console = Console::new(&mut out, Look::default());
+            for event in events(&sample()) {
+                console.event(&event);
+            }
+            assert_eq!(console.finish().is_ok(), fine);
+            assert_eq!(out.0, 1, "written to once, then left alone");
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! A defect's card: its rules, and of each what was asked, what came, the exchange, the story and how
+//! to see it again.
+
+use super::page::TEXT_CHARACTERS_MAX;
+use crate::report::cards::{self, Card};
+use crate::report::view::{self, Broken};
+use crate::text;
+use crate::verdict::{
+    self, Delivery, Finding, RunRecord, ScenarioResult, ShownExchange, StepResult,
+};
+use minijinja::{Value, context};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lines of one side of a diff.
+const DIFF_LINES_MAX: usize = 14;
+/// Unchanged lines kept around a change.
+const AROUND: usize = 3;
+/// Kinds of finding of one rule that have a row.
+const ROWS_MAX: usize = 5;
+/// Scenarios named in a row, by folder.
+const NAMES_MAX: usize = 4;
+/// Steps of a story.
+const STEPS_MAX: usize = 24;
+/// Lines of a body.
+const LINES_MAX: usize = 40;
+
+/// How much is told of rules that have no full anatomy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Sentence, expected, got and the command.
+    Full,
+    /// The titles alone.
+    Titles,
+}
+
+/// The card at a place counted from 0; the first `anatomies` rules are told in full.
+pub(super) fn card(
+    record: &RunRecord,
+    card: &Card,
+    at: usize,
+    open: bool,
+    anatomies: usize,
+    depth: Depth,
+) -> Value {
+    let defect = &card.defect;
+    let rules = card.rules.iter().enumerate().map(|(n, broken)| {
+        let is_open = at == 0 && n == 0;
+        rule(record, broken, is_open, n < anatomies, depth)
+    });
+    context! {
+        rank => at + 1, open,
+        state => state(card.fails),
+        title => cut(&defect.title),
+        extent => card.extent(),
+        known => match defect.known.as_slice() { [one] => one.as_str(), _ => "" },
+        known_count => defect.known.len(),
+        rules => rules.collect::<Vec<_>>(),
+    }
+}
+
+fn state(fails: bool) -> &'static str {
+    if fails { "fail" } else { "warn" }
+}
+
+fn rule(record: &RunRecord, broken: &Broken, open: bool, in_full: bool, depth: Depth) -> Value {
+    let known = broken.rule;
+    let says = known.map_or("", |rule| rule.says.as_str());
+    let first = broken.findings.first().copied();
+    let history = record.history.as_ref();
+    let is_new = history.is_some_and(|history| history.new.iter().any(|id| id == broken.id));
+    let mut counts = view::count(broken.findings.len(), "finding");
+    if let Some(rule) = known.filter(|rule| rule.judged > 0) {
+        counts += &format!(", judged {}×", rule.judged);
+    }
+    let head = context! {
+        id => broken.id, open, counts, new => is_new,
+        state => state(broken.fails),
+        says => if says.is_empty() { broken.id } else { says },
+        level => broken.findings.first().map_or("", |f| f.level.as_str()),
+        body => depth == Depth::Full && first.is_some(),
+    };
+    match first {
+        Some(first) if depth == Depth::Full => {
+            context! { ..body(record, broken, first, in_full), ..head }
+        }
+        Some(_) | None => head,
+    }
+}
+
+fn body(record: &RunRecord, broken: &Broken, first: &Finding, in_full: bool) -> Value {
+    let known = broken.rule;
+    let source = known
+        .map(|rule| rule.source.to_string())
+        .unwrap_or_default();
+    let seen = record
+        .history
+        .as_ref()
+        .and_then(|history| history.first_seen.get(broken.id));
+    let mut place = String::new();
+    if !first.scenario.is_empty() {
+        place = format!("first seen in {}", view::place(first));
+    }
+    if let Some(seen) = seen {
+        place += &format!(", broken since {seen}");
+    }
+    let (left, right) = if in_full {
+        columns(&first.diff)
+    } else {
+        (Vec::new(), Vec::new())
+    };
+    let exchange = cards::exchange_of(record, first).filter(|_| in_full);
+    let delivery = cards::delivery_of(record, first).filter(|_| in_full);
+    // Where a callback or event is at fault, what happened before says more than one exchange.
+    let story = cards::story_of(record, first).filter(|_| in_full && first.exchange == 0);
+    let (rows, rows_head) = if in_full {
+        rows(&broken.findings)
+    } else {
+        (Vec::new(), String::new())
+    };
+    context! {
+        origin => source, place,
+        basis => known.and_then(|rule| rule.basis).map(|basis| basis.word()),
+        message => cut(&first.message),
+        expected => cut(&first.expected), actual => cut(&first.actual),
+        left, right,
+        exchange => exchange.map(|exchange| self::exchange(exchange, delivery)),
+        delivery => delivery.map(self::delivery),
+        story => story.map(|story| self::story(story, first)),
+        commands => commands(first),
+        rows, rows_head,
+    }
+}
+
+fn commands(finding: &Finding) -> Vec<String> {
+    let mut commands = Vec::new();
+    if !finding.reproduce.is_empty() {
+        commands.push(cut(&finding.reproduce));
+    }
+    if !finding.scenario.is_empty() {
+        commands.push(format!("conformant run --filter '{}'", finding.scenario));
+    }
+    commands
+}
+
+/// A text as far as it is shown.
+fn cut(text: &str) -> String {
+    text::excerpt(text, TEXT_CHARACTERS_MAX).into_owned()
+}
+
+type Lines = Vec<(&'static str, String)>;
+
+/// A unified diff in two columns of the same height; a line that is missing on one side is blank there.
+fn columns(diff: &str) -> (Lines, Lines) {
+    let (mut left, mut right): (Lines, Lines) = (Vec::new(), Vec::new());
+    let level = |left: &mut Lines, right: &mut Lines| {
+        let height = left.len().max(right.len());
+        left.resize(height, ("", " ".to_owned()));
+        right.resize(height, ("", " ".to_owned()));
+    };
+    let lines = diff
+        .lines()
+        .filter(|l| !l.starts_with("--- ") && !l.starts_with("+++ ") && !l.starts_with("@@"));
+    for line in lines {
+        let mut letters = line.chars();
+        let first = letters.next();
+        let rest = text::excerpt(letters.as_str(), 300).into_owned();
+        match first {
+            Some('-') => left.push(("d", rest)),
+            Some('+') => right.push(("a", rest)),
+            _ => {
+                level(&mut left, &mut right);
+                left.push(("", rest.clone()));
+                right.push(("", rest));
+            }
+        }
+    }
+    level(&mut left, &mut right);
+    if left.len() > DIFF_LINES_MAX {
+        let change = left
+            .iter()
+            .zip(&right)
+            .position(|(l, r)| !l.0.is_empty() || !r.0.is_empty());
+        let from = change.unwrap_or(0).saturating_sub(AROUND);
+        for side in [&mut left, &mut right] {
+            side.drain(..from);
+            side.truncate(DIFF_LINES_MAX);
+        }
+    }
+    (left, right)
+}
+
+fn body_lines(body: &str, marked: usize) -> Lines {
+    let lines = body.lines().take(LINES_MAX).enumerate().map(|(at, line)| {
+        let class = if at + 1 == marked {
+            "a"
+        } else if line.trim_start().starts_with('…') {
+            "cut"
+        } else {
+            ""
+        };
+        (class, text::excerpt(line, 400).into_owned())
+    });
+    lines.collect()
+}
+
+fn exchange(exchange: &ShownExchange, delivery: Option<&Delivery>) -> Value {
+    let kind = exchange.response_headers.join(" · ");
+    let status = if exchange.status > 0 {
+        exchange.status.to_string()
+    } else {
+        "no answer".to_owned()
+    };
+    let mut sent: Lines = exchange
+        .request_headers
+        .iter()
+        .map(|line| ("", line.clone()))
+        .collect();
+    if !exchange.request_body.is_empty() {
+        sent.push(("", " ".to_owned()));
+        sent.extend(body_lines(&exchange.request_body, 0));
+    }
+    let cause = if delivery.is_some() {
+        "Caused by exchange"
+    } else {
+        "Exchange"
+    };
+    context! {
+        head => format!("{cause} {}", exchange.exchange),
+        brief => format!("{} {} → {status}{}", exchange.method, exchange.operation, took(exchange)),
+        method => exchange.method.as_str(),
+        url => exchange.url.as_str(),
+        status,
+        kind => if exchange.status > 0 {
+            format!("{kind} · {} bytes", exchange.response_bytes)
+        } else {
+            exchange.fault.clone()
+        },
+        sent,
+        came => body_lines(&exchange.response_body, exchange.marked),
+    }
+}
+
+fn took(exchange: &ShownExchange) -> String {
+    match exchange.milliseconds {
+        0 => String::new(),
+        n => format!(", {n} ms"),
+    }
+}
+
+fn delivery(delivery: &Delivery) -> Value {
+    let head = match delivery.what.as_str() {
+        "callback" => "What came back".to_owned(),
+        kind => format!("What came: {kind}"),
+    };
+    context! { head, lines => body_lines(&delivery.body, delivery.marked) }
+}
+
+/// The steps of a story, the broken one last, or what came after it where there is room.
+fn story(story: &ScenarioResult, finding: &Finding) -> Value {
+    let own = |step: &StepResult| step.step == finding.step;
+    let broken = story
+        .steps
+        .iter()
+        .position(|step| own(step) && !step.broken.is_empty());
+    let broken = broken
+        .or_else(|| story.steps.iter().rposition(own))
+        .unwrap_or(story.steps.len());
+    let to = (broken + 3).min(story.steps.len());
+    let from = to.saturating_sub(STEPS_MAX);
+    let steps = story.steps[from..to].iter().map(|step| {
+        let is_bad = step.broken.contains(&finding.rule);
+        let class = match (is_bad, step.setup, step.exchange > 0) {
+            (true, _, _) => "bad",
+            (false, true, _) => "pass setup",
+            (false, false, true) => "pass",
+            (false, false, false) => "",
+        };
+        let mut notes = Vec::new();
+        if step.setup {
+            notes.push("preparation".to_owned());
+        }
+        if step.exchange > 0 {
+            notes.push(format!("exchange {}", step.exchange));
+        }
+        if is_bad {
+            notes.push(format!(
+                "expected {}",
+                text::excerpt(&finding.expected, 200)
+            ));
+        }
+        context! {
+            class, verb => step.verb.as_str(), what => step.what.as_str(),
+            outcome => step.outcome.as_str(),
+            time => step.at.map(|at| format!("+{at:.3}")),
+            note => notes.join(" · "),
+        }
+    });
+    context! { id => story.id.as_str(), steps => steps.collect::<Vec<_>>() }
+}
+
+/// All findings of a rule by what was seen, long identifiers left out.
+fn rows(findings: &[&Finding]) -> (Vec<Value>, String) {
+    if findings.len() < 2 {
+        return (Vec::new(), String::new());
+    }
+    let mut groups: BTreeMap<String, (usize, BTreeSet<&str>)> = BTreeMap::new();
+    for finding in findings {
+        let operation = if finding.operation.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", finding.operation)
+        };
+        let seen = format!("{operation}{}", verdict::without_names(&finding.message));
+        let group = groups.entry(cut(&seen)).or_default();
+        group.0 += 1;
+        group.1.insert(finding.scenario.as_str());
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, (count, _))| usize::MAX - count);
+    let mut rows: Vec<Value> = groups
+        .iter()
+        .take(ROWS_MAX)
+        .map(|(message, (count, scenarios))| {
+            let ids: Vec<&str> = scenarios
+                .iter()
+                .copied()
+                .filter(|id| !id.is_empty())
+                .collect();
+            let mut places = cards::together(&ids, NAMES_MAX);
+            if places.len() > NAMES_MAX {
+                places.truncate(NAMES_MAX);
+                places.push("…".to_owned());
+            }
+            context! { count, message, where => places.join(" · ") }
+        })
+        .collect();
+    let rest = groups.get(ROWS_MAX..).unwrap_or_default();
+    if !rest.is_empty() {
+        let count: usize = rest.iter().map(|(_, (count, _))| count).sum();
+        let forms = view::count(rest.len(), "further form");
+        rows.push(
+            context! { count, message => format!("in {forms}: see the JSON record"), where => "" },
+        );
+    }
+    (
+        rows,
+        format!("All {} findings, by what was seen", findings.len()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_has_two_columns_of_one_height() {
+        let (left, right) = columns(
+            "--- expected\n+++ actual\n@@ -1 +1 @@\n {\n-  \"a\": 1\n+  \"a\": 2\n+  \"b\": 3\n }\n",
+        );
+        assert_eq!(left.len(), right.len());
+        assert_eq!(left[1], ("d", "  \"a\": 1".to_owned()));
+        assert_eq!((left[2].0, right[2].0), ("", "a"));
+        assert_eq!(left[3].1, right[3].1);
+    }
+
+    #[test]
+    fn a_long_diff_is_cut_around_its_first_change() {
+        let same: String = (0..50).map(|n| format!(" line {n}\n")).collect();
+        let (left, right) = columns(&format!("{same}-old\n+new\n{same}"));
+        assert_eq!((left.len(), right.len()), (DIFF_LINES_MAX, DIFF_LINES_MAX));
+        assert_eq!((left[AROUND].0, right[AROUND].0), ("d", "a"));
+    }
+}

@@ -1,0 +1,197 @@
+//! The documents as a map of rules, and the list of all rules as text: a line is sign, name, how
+//! often judged, sentence. The script makes tables of it; without one it reads as it stands.
+
+use super::page::thousands;
+use crate::report::Settings;
+use crate::source::Document;
+use crate::text;
+use crate::verdict::{Level, RuleResult, RunRecord, Verdict};
+use minijinja::{Value, context};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes of all sentences; beyond it only names are written.
+const SENTENCES_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of one sentence.
+const SENTENCE_BYTES_MAX: usize = 160;
+/// Stands for the sentence above.
+const DITTO: &str = "″";
+
+/// One section of a document with its rules, by their place in it.
+struct Section<'a> {
+    title: &'a str,
+    id: String,
+    rules: Vec<&'a RuleResult>,
+}
+
+/// The documents in their order, each with its sections in its own order.
+pub(super) fn documents(record: &RunRecord, settings: Settings) -> Vec<Value> {
+    let mut index = 0;
+    let mut room = SENTENCES_BYTES_MAX;
+    let mut ids = BTreeSet::new();
+    let documents = [
+        (
+            Document::D1,
+            "message events and second-factor authentication",
+        ),
+        (Document::D2, "chat with media"),
+        (Document::D3, "flow"),
+    ];
+    let told = documents.into_iter().filter_map(|(document, says)| {
+        let rules: Vec<&RuleResult> = record
+            .rules
+            .iter()
+            .filter(|rule| rule.source.document == document)
+            .collect();
+        let parts = parts(&rules, settings);
+        let sections: Vec<Value> = sections(document, &rules, &mut ids)
+            .iter()
+            .map(|section| {
+                index += 1;
+                self::section(section, index - 1, settings, &mut room)
+            })
+            .collect();
+        (!rules.is_empty())
+            .then(|| context! { name => document.to_string(), says, parts, sections })
+    });
+    told.collect()
+}
+
+/// Sections by the first line that a rule of them cites.
+fn sections<'a>(
+    document: Document,
+    rules: &[&'a RuleResult],
+    ids: &mut BTreeSet<String>,
+) -> Vec<Section<'a>> {
+    let mut by_title: BTreeMap<&str, Vec<&RuleResult>> = BTreeMap::new();
+    for rule in rules {
+        by_title.entry(&rule.source.section).or_default().push(rule);
+    }
+    let line = |rule: &RuleResult| rule.source.lines.iter().min().copied().unwrap_or(u32::MAX);
+    let mut sections: Vec<Section> = by_title
+        .into_iter()
+        .map(|(title, mut rules)| {
+            rules.sort_by(|a, b| (line(a), &a.id).cmp(&(line(b), &b.id)));
+            let mut id = format!("{document}-{}", slug(title));
+            while !ids.insert(id.clone()) {
+                id.push('+');
+            }
+            Section { title, id, rules }
+        })
+        .collect();
+    sections.sort_by_key(|section| section.rules.first().map_or(u32::MAX, |rule| line(rule)));
+    sections
+}
+
+fn section(section: &Section, index: usize, settings: Settings, room: &mut usize) -> Value {
+    let label: Vec<String> = words(&section.rules, settings)
+        .into_iter()
+        .map(|(_, word, n)| format!("{n} {word}"))
+        .collect();
+    let cells: Vec<&str> = section
+        .rules
+        .iter()
+        .map(|rule| sign(rule, settings).2)
+        .collect();
+    context! {
+        title => section.title, id => section.id.as_str(), index, cells,
+        label => label.join(", "),
+        count => section.rules.len(),
+        lines => lines(&section.rules, settings, room),
+    }
+}
+
+/// The rules of a section as text; a folder stands above its rules, a sentence above its like.
+fn lines(rules: &[&RuleResult], settings: Settings, room: &mut usize) -> String {
+    let mut out = String::new();
+    let mut folder = "";
+    let mut said = "";
+    for rule in rules {
+        let (above, name) = match rule.id.rfind('/') {
+            Some(at) => rule.id.split_at(at + 1),
+            None => ("", rule.id.as_str()),
+        };
+        if above != folder {
+            folder = above;
+            out += above;
+            out.push('\n');
+        }
+        let should = if rule.level == Level::Must { "" } else { "s" };
+        let sentence = if rule.says == said && !said.is_empty() {
+            DITTO.into()
+        } else {
+            said = &rule.says;
+            text::excerpt(&rule.says, SENTENCE_BYTES_MAX.min(*room))
+        };
+        *room = room.saturating_sub(sentence.len());
+        out += &format!(
+            "{}{name} {}{should} {sentence}\n",
+            sign(rule, settings).0,
+            rule.judged
+        );
+    }
+    out
+}
+
+/// Sign in the list, word, and class of the cell.
+fn sign(rule: &RuleResult, settings: Settings) -> (char, &'static str, &'static str) {
+    match rule.verdict {
+        Verdict::Pass => ('+', "hold", ""),
+        Verdict::Fail if rule.level == Level::Must || settings.strict => ('x', "broken", "f"),
+        Verdict::Fail => ('!', "warning", "w"),
+        Verdict::Waived => ('w', "waived", "v"),
+        Verdict::NotJudged => ('?', "not judged", "j"),
+        Verdict::NotApplicable => ('n', "not applicable", "a"),
+        Verdict::Open => ('o', "open", "o"),
+        Verdict::Inconclusive => ('i', "inconclusive", "c"),
+        Verdict::Error => ('e', "our error", "e"),
+    }
+}
+
+fn words(rules: &[&RuleResult], settings: Settings) -> Vec<(char, &'static str, usize)> {
+    const ORDER: &str = "+x!wie?no";
+    let mut counts: Vec<(char, &'static str, usize)> = Vec::new();
+    for rule in rules {
+        let (sign, word, _) = sign(rule, settings);
+        match counts.iter_mut().find(|(known, _, _)| *known == sign) {
+            Some((_, _, count)) => *count += 1,
+            None => counts.push((sign, word, 1)),
+        }
+    }
+    counts.sort_by_key(|(sign, _, _)| ORDER.find(*sign));
+    counts
+}
+
+fn parts(rules: &[&RuleResult], settings: Settings) -> Vec<Value> {
+    let class = |sign| match sign {
+        '+' => "pass",
+        'x' => "fail",
+        '!' => "warn",
+        'w' => "waived",
+        'n' => "not-applicable",
+        'o' => "open",
+        'i' => "inconclusive",
+        'e' => "error",
+        _ => "not-judged",
+    };
+    words(rules, settings)
+        .into_iter()
+        .map(|(sign, word, n)| context! { class => class(sign), word, said => thousands(n) })
+        .collect()
+}
+
+/// What can stand in an address: letters and digits with dashes between.
+fn slug(title: &str) -> String {
+    const CHARACTERS_MAX: usize = 60;
+    let mut out = String::new();
+    for c in title.chars() {
+        if c.is_ascii_alphanumeric() {
+            out.push(c.to_ascii_lowercase());
+        } else if !out.ends_with('-') && !out.is_empty() {
+            out.push('-');
+        }
+        if out.len() >= CHARACTERS_MAX {
+            break;
+        }
+    }
+    out.trim_end_matches('-').to_owned()
+}

@@ -1,0 +1,186 @@
+//! What must hold of the page whatever a record holds; how it behaves in a browser is tested by
+//! `tests/browser/page.mjs`.
+
+use super::page::{ANATOMIES_MAX, BYTES_MAX, SCRIPT, STYLE, hash};
+use super::render;
+use crate::report::sample::{HOSTILE, every_text_is, sample};
+use crate::report::texts::escaped;
+use crate::report::{Format, Settings};
+use crate::verdict::{Finding, RuleCounts, RuleResult, RunRecord, Verdict};
+
+fn rendered(record: &RunRecord) -> String {
+    Format::Html.render(record, Settings::default())
+}
+
+/// Tags with their attributes' names, read as a browser would.
+fn tags(html: &str) -> Vec<String> {
+    let body = html.replace(STYLE, "").replace(SCRIPT, "");
+    let tags = body.split('<').skip(1).map(|rest| {
+        let (tag, _) = rest.split_once('>').expect("every `<` opens a tag");
+        let mut names = String::new();
+        for (at, part) in tag.split('"').enumerate() {
+            if at % 2 == 0 {
+                names.push_str(part);
+            }
+        }
+        names
+    });
+    tags.collect()
+}
+
+#[test]
+fn a_run_reads_like_this() {
+    let html = rendered(&sample());
+    for part in [
+        "</svg>Not conformant</h1>",
+        "1 defect explains the broken rule, 1 further one is only a warning. 1 rule hold; of 5 this run says nothing.",
+        "<b>flow</b><code>http:&#x2f;&#x2f;127.0.0.1:4010&#x2f;flow</code>",
+        "<h3>An execution has a third state</h3>",
+        "the pattern of the known defect <code>flow&#x2f;execution-status-wrong</code>",
+        "<span class=\"says\">What flow&#x2f;execution&#x2f;status asks for.</span>",
+        "<span class=\"d\">  &quot;status&quot;: &quot;active&quot;</span>",
+        "<span class=\"a\">  &quot;status&quot;: &quot;running&quot;</span>",
+        "<b>Give the hook end_execution</b>",
+        "<b class=\"num\">2 of 3</b>",
+        "What does a member look like that was never set?",
+        "known until 2.4</td>",
+        "<pre>conformant run --seed 7</pre>",
+    ] {
+        assert!(html.contains(part), "{part}\nis missing in\n{html}");
+    }
+}
+
+#[test]
+fn the_policy_allows_this_style_and_script_and_nothing_else() {
+    let html = rendered(&sample());
+    let between = |open: &str, close: &str| {
+        let (_, rest) = html.split_once(open).unwrap();
+        rest.split_once(close).unwrap().0.to_owned()
+    };
+    let (style, script) = (
+        between("<style>", "</style>"),
+        between("<script>", "</script>"),
+    );
+    let policy = format!(
+        "content=\"default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; \
+         form-action 'none'\"",
+        hash(&style),
+        hash(&script)
+    )
+    .replace('/', "&#x2f;");
+    assert!(html.replace('/', "&#x2f;").contains(&policy), "{policy}");
+    let page = html.replace(&style, "").replace(&script, "");
+    assert!(!page.contains(" style=") && !page.contains(" src="));
+    assert!(!html.contains("url(") && !page.contains(" onclick="));
+    for link in page.split(" href=\"").skip(1) {
+        assert!(link.starts_with('#'), "a link leads out: {link:.80}");
+    }
+    for unsafe_name in [
+        "innerHTML",
+        "eval(",
+        "insertAdjacent",
+        "document.write",
+        "fetch(",
+    ] {
+        assert!(!script.contains(unsafe_name), "{unsafe_name}");
+    }
+}
+
+#[test]
+fn hostile_texts_make_no_tag_and_no_attribute() {
+    let harmless = tags(&rendered(&every_text_is("x\nx\nx\nx\nx\nx\nx")));
+    for text in HOSTILE {
+        // As many lines as the harmless text has, so that diffs have as many spans.
+        let text = format!("{text}{}", "\nx".repeat(6 - text.matches('\n').count()));
+        let html = rendered(&every_text_is(&text));
+        let told = tags(&html);
+        for tag in &told {
+            let known = harmless.iter().any(|harmless| harmless == tag);
+            assert!(known, "{text:?} makes <{tag}>");
+        }
+        assert!(!html.contains("<script>alert"), "{text:?}");
+        assert_eq!(html.matches("<script").count(), 1, "{text:?}");
+    }
+}
+
+/// So many rules, all broken, with so many findings in all.
+fn broken_everywhere(rules: usize, findings: usize) -> RunRecord {
+    let mut record = sample();
+    let finding = record.findings[0].clone();
+    record.defects.clear();
+    record.rules = (0..rules)
+        .map(|n| RuleResult {
+            id: format!("flow/thing-{n}/field"),
+            verdict: Verdict::Fail,
+            judged: 9,
+            findings: findings / rules,
+            ..record.rules[3].clone()
+        })
+        .collect();
+    record.findings = (0..findings)
+        .map(|n| Finding {
+            rule: record.rules[n % rules].id.clone(),
+            scenario: format!("flow/story-{}/part-{n}", n % 40),
+            pointer: format!("/{}/x", n % rules),
+            message: format!(
+                "{} is \"{}\", expected one of active, ended",
+                n % 9,
+                "y".repeat(120)
+            ),
+            ..finding.clone()
+        })
+        .collect();
+    record.summary.rules = RuleCounts::of(&record.rules);
+    record
+}
+
+#[test]
+fn the_worst_record_stays_within_the_budget() {
+    let html = rendered(&broken_everywhere(1_058, 6_500));
+    assert!(html.len() < 2_000_000, "{} bytes", html.len());
+    assert!(html.len() > 500_000, "{} bytes: what is left?", html.len());
+    let full = html
+        .matches("<summary><span class=\"chev\"></span><span>Exchange ")
+        .count();
+    assert!(full <= ANATOMIES_MAX, "{full}");
+    let mut vast = broken_everywhere(1_058, 6_500);
+    for finding in &mut vast.findings {
+        finding.expected = "&".repeat(1_900);
+    }
+    let html = rendered(&vast);
+    assert!(html.len() < BYTES_MAX + 100_000, "{} bytes", html.len());
+    assert!(html.contains("To stay within what a browser opens at once"));
+}
+
+#[test]
+fn without_a_script_everything_can_be_read() {
+    let html = rendered(&sample());
+    for rule in &sample().rules {
+        let says = rule.says.replace('/', "&#x2f;");
+        assert!(html.contains(&says), "{says}");
+    }
+    assert!(
+        !html.contains("<noscript"),
+        "nothing is missing without scripts"
+    );
+}
+
+#[test]
+fn counts_agree_wherever_they_stand() {
+    let record = sample();
+    let html = render(&escaped(&record), Settings::default());
+    let cells = html.matches("<i></i>").count() + html.matches("<i class=").count();
+    assert_eq!(cells, record.rules.len(), "a cell for each rule");
+    let lines: usize = html
+        .split("<pre>")
+        .filter(|pre| pre.starts_with("flow&#x2f;"))
+        .map(|pre| pre.split("</pre>").next().unwrap_or_default())
+        .map(|pre| pre.lines().filter(|line| line.contains(' ')).count())
+        .sum();
+    assert_eq!(lines, record.rules.len(), "a line for each rule");
+}
+
+#[test]
+fn the_same_record_gives_the_same_bytes() {
+    assert_eq!(rendered(&sample()), rendered(&sample()));
+}

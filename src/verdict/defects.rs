@@ -1,0 +1,370 @@
+//! Broken rules put together by what looks like one mistake.
+//!
+//! A known defect is recognised by the rules that catch it, as the self-test recorded them. It is a
+//! guess: neither a verdict nor an exit code depends on it.
+
+use super::{Defect, Finding, Level, RuleResult, RunRecord, Sharpness, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A defect that the self-test knows: what it does, and the rules that catch it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownDefect {
+    /// Its id.
+    pub id: String,
+    /// What it does, in one sentence.
+    pub says: String,
+    /// Rules that catch it.
+    pub rules: BTreeSet<String>,
+}
+
+/// Fills in what a finished record says of defects and of its own sharpness.
+pub fn recognise(record: &mut RunRecord, known: &[KnownDefect]) {
+    record.defects = defects(&record.rules, &record.findings, known);
+    record.sharpness = (!known.is_empty()).then(|| sharpness(&record.rules, known));
+}
+
+/// Every broken rule in one defect: failures before warnings, then what touches most.
+pub fn defects(rules: &[RuleResult], findings: &[Finding], known: &[KnownDefect]) -> Vec<Defect> {
+    let seen = Seen::of(rules, findings);
+    let mut left = seen.broken.keys().copied().collect();
+    let mut defects = recognised(&seen, known, &mut left);
+    defects.extend(unknown(&seen, &left));
+    defects.sort_by(|a, b| {
+        let rank = |d: &Defect| {
+            (
+                d.level,
+                usize::MAX - d.scenarios,
+                usize::MAX - d.rules.len(),
+            )
+        };
+        (rank(a), &a.title, &a.rules).cmp(&(rank(b), &b.title, &b.rules))
+    });
+    defects
+}
+
+struct Seen<'a> {
+    broken: BTreeMap<&'a str, &'a RuleResult>,
+    judged: BTreeSet<&'a str>,
+    findings: BTreeMap<&'a str, Vec<&'a Finding>>,
+    /// Rules of which a waiver accepts something.
+    accepted: BTreeSet<&'a str>,
+}
+
+impl<'a> Seen<'a> {
+    fn of(rules: &'a [RuleResult], findings: &'a [Finding]) -> Self {
+        let mut by_rule: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+        for finding in findings.iter().filter(|finding| finding.waived.is_empty()) {
+            by_rule.entry(&finding.rule).or_default().push(finding);
+        }
+        let broken = rules.iter().filter(|rule| rule.verdict == Verdict::Fail);
+        let judged = rules
+            .iter()
+            .filter(|rule| rule.judged > 0 || rule.findings > 0);
+        Self {
+            broken: broken.map(|rule| (rule.id.as_str(), rule)).collect(),
+            judged: judged.map(|rule| rule.id.as_str()).collect(),
+            findings: by_rule,
+            accepted: findings
+                .iter()
+                .filter(|finding| !finding.waived.is_empty())
+                .map(|finding| finding.rule.as_str())
+                .collect(),
+        }
+    }
+
+    /// How many a rule brought that no waiver accepts: as counted, where none is accepted at all.
+    fn findings_of(&self, rule: &str) -> usize {
+        let listed = self.of_rule(rule).len();
+        match self.accepted.contains(rule) {
+            true => listed,
+            false => self.broken[rule].findings.max(listed),
+        }
+    }
+
+    fn of_rule(&self, rule: &str) -> &[&'a Finding] {
+        self.findings.get(rule).map_or(&[], Vec::as_slice)
+    }
+
+    /// A defect of these rules, which are not empty.
+    fn defect(&self, rules: &[&str], known: Vec<String>, title: Option<String>) -> Defect {
+        let of_rules = || rules.iter().flat_map(|rule| self.of_rule(rule));
+        let scenarios: BTreeSet<&str> = of_rules().map(|f| f.scenario.as_str()).collect();
+        let level = rules.iter().map(|rule| self.broken[rule].level).min();
+        let first = rules.first().copied().unwrap_or_default();
+        Defect {
+            title: title.unwrap_or_else(|| self.title(rules, commonest(of_rules().copied()))),
+            known,
+            service: first.split('/').next().unwrap_or_default().to_owned(),
+            level: level.unwrap_or(Level::Must),
+            rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
+            findings: rules.iter().map(|rule| self.findings_of(rule)).sum(),
+            scenarios: scenarios.len(),
+        }
+    }
+}
+
+impl Seen<'_> {
+    /// What was seen, behind the sentence of the rule where there is but one.
+    fn title(&self, rules: &[&str], seen: Option<String>) -> String {
+        let says = match rules {
+            [only] => self.broken[only].says.trim_end_matches('.'),
+            _ => "",
+        };
+        match seen {
+            Some(seen) if says.is_empty() => seen,
+            Some(seen) => format!("{says}: {seen}"),
+            None => says.to_owned(),
+        }
+    }
+}
+
+/// Known defects all of whose judged rules are broken, the one that explains most first.
+fn recognised<'a>(
+    seen: &Seen<'a>,
+    known: &[KnownDefect],
+    left: &mut BTreeSet<&'a str>,
+) -> Vec<Defect> {
+    let candidates: Vec<(&KnownDefect, BTreeSet<&str>)> = known
+        .iter()
+        .map(|defect| {
+            let rules = defect.rules.iter().map(String::as_str);
+            (
+                defect,
+                rules.filter(|rule| seen.judged.contains(rule)).collect(),
+            )
+        })
+        .filter(|(_, rules): &(_, BTreeSet<&str>)| {
+            !rules.is_empty() && rules.iter().all(|rule| seen.broken.contains_key(rule))
+        })
+        .collect();
+    let mut defects = Vec::new();
+    loop {
+        let best = candidates
+            .iter()
+            .map(|(defect, rules)| (rules.intersection(left).count(), rules, *defect))
+            .filter(|(covered, _, _)| *covered > 0)
+            .min_by_key(|(covered, rules, defect)| {
+                (usize::MAX - covered, rules.len(), defect.id.as_str())
+            });
+        let Some((_, signature, _)) = best else {
+            return defects;
+        };
+        let alike: Vec<&KnownDefect> = candidates
+            .iter()
+            .filter(|(_, rules)| rules == signature)
+            .map(|(defect, _)| *defect)
+            .collect();
+        let rules: Vec<&str> = left
+            .iter()
+            .copied()
+            .filter(|rule| signature.contains(rule))
+            .collect();
+        // Several that break the same rules cannot be told apart: what was seen is the title.
+        let title = match alike.as_slice() {
+            [only] => Some(only.says.trim_end_matches('.').to_owned()),
+            _ => None,
+        };
+        let ids = alike.iter().map(|defect| defect.id.clone()).collect();
+        left.retain(|rule| !signature.contains(rule));
+        defects.push(seen.defect(&rules, ids, title));
+    }
+}
+
+/// What no known defect explains, by service, last name of the place and kind of difference.
+fn unknown(seen: &Seen<'_>, left: &BTreeSet<&str>) -> Vec<Defect> {
+    let mut groups: BTreeMap<(&str, &str, &str), Vec<&str>> = BTreeMap::new();
+    for rule in left {
+        let service = rule.split('/').next().unwrap_or_default();
+        let key = match seen.of_rule(rule).first() {
+            Some(first) if !first.pointer.is_empty() => {
+                let name = first.pointer.rsplit('/').next().unwrap_or_default();
+                (service, name, first.kind.as_str())
+            }
+            Some(_) | None => (service, *rule, ""),
+        };
+        groups.entry(key).or_default().push(rule);
+    }
+    let groups = groups.values();
+    groups
+        .map(|rules| seen.defect(rules, Vec::new(), None))
+        .collect()
+}
+
+/// So many different messages are counted.
+const MESSAGES_MAX: usize = 100;
+
+/// The message that stands most often, names and numbers of one run left out; the first of equals.
+fn commonest<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
+    let mut counts: Vec<(String, usize)> = Vec::new();
+    for message in findings.map(|finding| without_names(&finding.message)) {
+        match counts.iter().position(|(known, _)| *known == message) {
+            Some(at) => counts[at].1 += 1,
+            None if counts.len() < MESSAGES_MAX => counts.push((message, 1)),
+            None => {}
+        }
+    }
+    let most = counts.iter().map(|(_, count)| *count).max()?;
+    counts
+        .into_iter()
+        .find(|(_, count)| *count == most)
+        .map(|(message, _)| message)
+}
+
+/// The text with every long identifier replaced by `…`: what two findings have in common.
+pub fn without_names(text: &str) -> String {
+    /// Shorter words are words.
+    const ID_CHARACTERS_MIN: usize = 16;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(is_part) {
+        let word_end = rest[start..]
+            .find(|c| !is_part(c))
+            .map_or(rest.len(), |end| start + end);
+        let word = &rest[start..word_end];
+        out.push_str(&rest[..start]);
+        let is_id = word.len() >= ID_CHARACTERS_MIN && word.contains(|c: char| c.is_ascii_digit());
+        out.push_str(if is_id { "…" } else { word });
+        rest = &rest[word_end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A known defect counts as noticed where every rule that catches it was judged.
+fn sharpness(rules: &[RuleResult], known: &[KnownDefect]) -> Sharpness {
+    let judged: BTreeSet<&str> = rules
+        .iter()
+        .filter(|rule| rule.judged > 0 || rule.findings > 0)
+        .map(|rule| rule.id.as_str())
+        .collect();
+    let (noticed, missed): (Vec<_>, Vec<_>) = known.iter().partition(|defect| {
+        !defect.rules.is_empty()
+            && defect
+                .rules
+                .iter()
+                .all(|rule| judged.contains(rule.as_str()))
+    });
+    Sharpness {
+        known: known.len(),
+        noticed: noticed.len(),
+        unnoticed: missed.iter().map(|defect| defect.says.clone()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Document, Source};
+
+    fn rule(id: &str, verdict: Verdict) -> RuleResult {
+        RuleResult {
+            id: id.into(),
+            level: if id.ends_with("should") {
+                Level::Should
+            } else {
+                Level::Must
+            },
+            source: Source {
+                document: Document::D3,
+                section: String::new(),
+                lines: vec![1],
+            },
+            verdict,
+            judged: usize::from(verdict != Verdict::NotJudged),
+            findings: usize::from(verdict == Verdict::Fail),
+            reason: String::new(),
+            says: format!("{id} holds."),
+            basis: None,
+            masked_by: None,
+            needs: Vec::new(),
+        }
+    }
+
+    fn finding(rule: &str, scenario: &str, message: &str) -> Finding {
+        Finding {
+            rule: rule.into(),
+            scenario: scenario.into(),
+            message: message.into(),
+            ..Finding::default()
+        }
+    }
+
+    fn known(id: &str, rules: &[&str]) -> KnownDefect {
+        KnownDefect {
+            id: id.into(),
+            says: format!("{id} is wrong."),
+            rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn the_defect_that_explains_most_comes_first_and_takes_its_rules() {
+        let rules = ["f/a", "f/b", "f/c", "g/d-should"].map(|id| rule(id, Verdict::Fail));
+        let findings = ["f/a", "f/b", "f/c", "g/d-should"].map(|id| finding(id, id, "seen"));
+        let all = [
+            known("pair", &["f/a", "f/b"]),
+            known("one", &["f/a"]),
+            known("gone", &["f/c", "f/unjudged"]),
+        ];
+        let found = defects(&rules, &findings, &all);
+        let told: Vec<_> = found
+            .iter()
+            .map(|d| (d.title.as_str(), d.rules.join(" "), d.level))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("pair is wrong", "f/a f/b".to_owned(), Level::Must),
+                ("gone is wrong", "f/c".to_owned(), Level::Must),
+                (
+                    "g/d-should holds: seen",
+                    "g/d-should".to_owned(),
+                    Level::Should
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_known_defect_is_none_where_one_of_its_rules_holds() {
+        let rules = [rule("f/a", Verdict::Fail), rule("f/b", Verdict::Pass)];
+        let found = defects(
+            &rules,
+            &[finding("f/a", "s", "x is 1")],
+            &[known("pair", &["f/a", "f/b"])],
+        );
+        assert_eq!(
+            (found[0].title.as_str(), found[0].known.len()),
+            ("f/a holds: x is 1", 0)
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_is_named_by_what_was_seen() {
+        let rules = [rule("f/a", Verdict::Fail)];
+        let all = [known("one", &["f/a"]), known("two", &["f/a"])];
+        let found = defects(&rules, &[finding("f/a", "s", "x is 1")], &all);
+        assert_eq!(found[0].known, ["one", "two"]);
+        assert_eq!(found[0].title, "f/a holds: x is 1");
+    }
+
+    #[test]
+    fn only_judged_rules_notice() {
+        let rules = [rule("f/a", Verdict::Pass), rule("f/b", Verdict::NotJudged)];
+        let told = sharpness(
+            &rules,
+            &[known("one", &["f/a"]), known("two", &["f/a", "f/b"])],
+        );
+        assert_eq!((told.known, told.noticed), (2, 1));
+        assert_eq!(told.unnoticed, ["two is wrong."]);
+    }
+
+    #[test]
+    fn long_identifiers_are_left_out_of_what_findings_share() {
+        assert_eq!(
+            without_names("/items/0 is \"CH0123456789abcdef0123456789abcdef\", not-a-number"),
+            "/items/0 is \"…\", not-a-number"
+        );
+    }
+}
