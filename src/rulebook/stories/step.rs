@@ -108,6 +108,7 @@ impl StepChecker<'_> {
             ("as", &["use"]),
             ("accepted", &["call", "get"]),
             ("rejected", &["call", "get"]),
+            ("unless", &["call"]),
             ("either", &["call", "get"]),
             ("until", &["call", "get", "hook"]),
             ("walk", &["call"]),
