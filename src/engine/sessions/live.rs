@@ -267,6 +267,7 @@ impl Sessions for Live {
             share: RefCell::new(self.client.share()),
             slot: RefCell::new(Some(slot)),
             opened: clock::monotonic(),
+            ahead_ms: Cell::new(self.ahead_ms.load(Ordering::SeqCst)),
             address_set: Cell::new(false),
             person,
             lease,
@@ -329,6 +330,9 @@ struct LiveSession<'a> {
     /// Nothing while it waits.
     slot: RefCell<Option<Slot<'a>>>,
     opened: Instant,
+    /// How far the target's clock was ahead when it began, and then by its own moves; what other
+    /// stories learn meanwhile does not change that it moved under this one's feet.
+    ahead_ms: Cell<i64>,
     /// Callbacks of a whole application were led here.
     address_set: Cell<bool>,
     person: Option<Person<'a>>,
@@ -400,7 +404,10 @@ impl Session for LiveSession<'_> {
         let hook = hook.ok_or(HookFault::Unsupported)?;
         let answer = hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted)?;
         match name {
-            ADVANCE_CLOCK => self.live.clock_was_moved(&answer, arguments),
+            ADVANCE_CLOCK => {
+                self.live.clock_was_moved(&answer, arguments);
+                self.ahead_ms.set(self.live.ahead_ms.load(Ordering::SeqCst));
+            }
             "set_callback" => self.address_set.set(true),
             _ => {}
         }
@@ -474,8 +481,8 @@ impl Session for LiveSession<'_> {
     /// Another run may have moved the target's clock under this story's feet.
     fn disturbed(&self) -> Option<String> {
         let there = self.live.ask_the_time()?;
-        let known = self.live.ahead_ms.swap(there, Ordering::SeqCst);
-        let off_ms = (there - known).abs();
+        self.live.ahead_ms.store(there, Ordering::SeqCst);
+        let off_ms = (there - self.ahead_ms.get()).abs();
         (off_ms > CLOCK_OFF_MS).then(|| {
             format!(
                 "the target's clock was moved by somebody else meanwhile, by {} s",
