@@ -250,6 +250,12 @@ pub struct SelftestArgs {
     /// Only faults and variants whose id matches; `*` stands for any text.
     #[arg(long = "filter", value_name = "GLOB")]
     pub filters: Vec<String>,
+    /// Try N pairs of variants and N pairs of defects instead, drawn at random.
+    #[arg(long, value_name = "N")]
+    pub pairs: Option<usize>,
+    /// What the pairs are drawn by.
+    #[arg(long, value_name = "SEED", default_value_t = 0, requires = "pairs")]
+    pub seed: u64,
     /// Write the kill matrix: `json=PATH` or `markdown=PATH`.
     #[command(flatten)]
     pub reports: Reports,

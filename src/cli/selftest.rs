@@ -1,18 +1,28 @@
 //! `selftest`: proves the rulebook, and prints the kill matrix.
 
 use super::args::SelftestArgs;
-use super::known::{self, RECORD_FILE};
 use super::{Done, Exit, Failure, config, load, note, say};
 use crate::engine::Target;
+use crate::rulebook;
 use crate::schema::Schemas;
-use crate::selftest::Selftest;
+use crate::selftest::{Recorded, Selftest};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::de::DeserializeOwned;
 use std::io::IsTerminal;
+use std::path::Path;
+
+/// What each fault is caught by, as the binary was built with it.
+pub(super) const CAUGHT_BY: &str = include_str!("../../specs/kill-matrix.yaml");
+/// What no rule catches yet, as the binary was built with it.
+const NOT_YET: &str = include_str!("../../specs/not-yet-caught.yaml");
+/// Where the two stand in the project.
+pub(super) const CAUGHT_BY_FILE: &str = "specs/kill-matrix.yaml";
+const NOT_YET_FILE: &str = "specs/not-yet-caught.yaml";
 
 pub(super) fn selftest(args: &SelftestArgs) -> Done {
     let rulebook = load(&args.specs)?;
     let schemas = Schemas::default();
-    let recorded = known::recorded(&args.specs)?;
+    let recorded = recorded(args)?;
     let started = crate::clock::monotonic();
     let bar = bar();
     let selftest = Selftest {
@@ -22,6 +32,16 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         jobs: args.jobs.unwrap_or_else(cores),
         filters: args.filters.clone(),
     };
+    if let Some(count) = args.pairs {
+        let pairs = selftest.pairs(count, args.seed, &recorded);
+        say(&pairs.render());
+        note(&format!("in {:.1} s", started.elapsed().as_secs_f64()));
+        return Ok(if pairs.holds() {
+            Exit::Conformant
+        } else {
+            Exit::Failed
+        });
+    }
     let matrix = selftest.run(&|done, all| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);
@@ -34,10 +54,8 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         started.elapsed().as_secs_f64()
     ));
     if config::environment("BLESS").is_some() && args.filters.is_empty() {
-        let text = matrix.record_text();
-        std::fs::write(RECORD_FILE, text)
-            .map_err(|e| Failure::Trouble(format!("{RECORD_FILE} could not be written: {e}")))?;
-        note(&format!("{RECORD_FILE} is written anew: read its diff"));
+        write(CAUGHT_BY_FILE, &matrix.record_text())?;
+        write(NOT_YET_FILE, &matrix.still_owed(&recorded).text())?;
         return Ok(Exit::Conformant);
     }
     Ok(if matrix.holds(&recorded) {
@@ -45,6 +63,35 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
     } else {
         Exit::Failed
     })
+}
+
+fn write(file: &str, text: &str) -> Result<(), Failure> {
+    std::fs::write(file, text)
+        .map_err(|e| Failure::Trouble(format!("{file} could not be written: {e}")))?;
+    note(&format!("{file} is written anew: read its diff"));
+    Ok(())
+}
+
+fn recorded(args: &SelftestArgs) -> Result<Recorded, Failure> {
+    Ok(Recorded {
+        caught_by: read(args, CAUGHT_BY_FILE, CAUGHT_BY)?,
+        not_yet: read(args, NOT_YET_FILE, NOT_YET)?,
+    })
+}
+
+/// A file of the rulebook's folder where one is named, else the text that was built in.
+fn read<T: DeserializeOwned>(
+    args: &SelftestArgs,
+    file: &str,
+    built_in: &str,
+) -> Result<T, Failure> {
+    let Some(folder) = &args.specs.specs else {
+        return rulebook::parse_file(file, built_in.as_bytes()).map_err(Failure::Problems);
+    };
+    let name = Path::new(file).file_name().unwrap_or_default();
+    let path = folder.join(name);
+    let bytes = super::read_file(&path)?;
+    rulebook::parse_file(&path.display().to_string(), &bytes).map_err(Failure::Problems)
 }
 
 /// As many as the machine has.

@@ -61,17 +61,22 @@ impl<'a> Call<'a> {
 
     /// User name and password of HTTP Basic credentials.
     pub fn basic(&self) -> Option<(String, String)> {
+        let (scheme, user, password) = self.any_scheme()?;
+        scheme
+            .eq_ignore_ascii_case("Basic")
+            .then_some((user, password))
+    }
+
+    /// Scheme, user name and password of credentials that are written as Basic ones are.
+    pub(super) fn any_scheme(&self) -> Option<(String, String, String)> {
         let value = self.request.headers.get("Authorization")?;
         let (scheme, encoded) = value.split_once(' ')?;
-        if !scheme.eq_ignore_ascii_case("Basic") {
-            return None;
-        }
         let decoded = base64::engine::general_purpose::STANDARD
             .decode(encoded.trim())
             .ok()?;
         let text = String::from_utf8(decoded).ok()?;
         let (user, password) = text.split_once(':')?;
-        Some((user.to_owned(), password.to_owned()))
+        Some((scheme.to_owned(), user.to_owned(), password.to_owned()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What all services share: identifiers, credentials, switches, refusals, callbacks.
 
 use super::{Call, Fault, Settings, Variant};
+use crate::clock::Timestamp;
 use crate::http::{Request, Response};
 use crate::ids;
 use rand::SeedableRng;
@@ -8,6 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::time::Duration;
 
 /// The one account of a reference and the credentials it takes (D2 and D3, Authentication): an API
@@ -31,8 +33,11 @@ pub struct Core {
     pub rng: ChaCha8Rng,
     /// Scheme, host, port and prefix that links start with.
     pub origin: String,
+    /// The time of the request that is being answered.
+    pub now: Timestamp,
     settings: Settings,
     callbacks_made: u64,
+    requests: u64,
     due: Vec<Callback>,
     waiting: BTreeMap<u64, Callback>,
     /// Which switches were asked about.
@@ -59,6 +64,8 @@ pub struct Callback {
     pub timeout: Duration,
     /// How many further attempts are allowed.
     pub retries_left: u32,
+    /// How many further attempts there were.
+    pub retried: u32,
 }
 
 /// How one attempt to deliver a callback ended.
@@ -77,8 +84,10 @@ impl Core {
         Self {
             rng: ChaCha8Rng::seed_from_u64(settings.seed),
             origin: settings.origin.clone(),
+            now: Timestamp::UNIX_EPOCH,
             settings,
             callbacks_made: 0,
+            requests: 0,
             asked: Asked {
                 faults: vec![Cell::new(false); Fault::ALL.len()],
                 variants: vec![Cell::new(false); Variant::ALL.len()],
@@ -157,11 +166,20 @@ impl Core {
             .varies(Variant::ReversedKeys)
             .then(|| with_keys_reversed(value));
         let value = reversed.as_ref().unwrap_or(value);
-        let text = if self.varies(Variant::PrettyJson) {
+        let mut text = if self.varies(Variant::PrettyJson) {
             format!("{value:#}")
         } else {
             value.to_string()
         };
+        if !text.is_ascii() && self.varies(Variant::EscapedJson) {
+            text = in_ascii(&text);
+        }
+        if self.varies(Variant::EscapedSlashes) {
+            text = text.replace('/', "\\/");
+        }
+        if self.varies(Variant::SpacedJson) {
+            text = format!(" \r\n\t{text}\n \n");
+        }
         let content_type = if self.varies(Variant::CharsetParameter) {
             "application/json; charset=utf-8"
         } else {
@@ -171,10 +189,25 @@ impl Core {
     }
 
     /// Writes an instant as a `date-time` in GMT.
-    pub fn date(&self, at: crate::clock::Timestamp) -> Value {
+    pub fn date(&self, at: Timestamp) -> Value {
         let text = crate::clock::iso_seconds(at);
-        if self.varies(Variant::NumericOffset) {
-            return Value::String(text.replace('Z', "+00:00"));
+        for (variant, offset) in [
+            (Variant::NumericOffset, "+00:00"),
+            (Variant::HourOffset, "+00"),
+            (Variant::BasicOffset, "+0000"),
+        ] {
+            if self.varies(variant) {
+                return Value::String(text.replace('Z', offset));
+            }
+        }
+        if self.varies(Variant::BasicDates) {
+            return Value::String(text.replace(['-', ':'], ""));
+        }
+        if self.varies(Variant::Microseconds) {
+            return Value::String(at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string());
+        }
+        if text.ends_with(":00Z") && self.varies(Variant::NoZeroSeconds) {
+            return Value::String(text.replace(":00Z", "Z"));
         }
         if self.varies(Variant::FractionalSeconds) {
             return Value::String(at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string());
@@ -182,8 +215,21 @@ impl Core {
         Value::String(text)
     }
 
+    /// Writes the time of a creation, which under the defect is that of each answer.
+    pub fn creation(&self, at: Timestamp, is_now: Fault) -> Value {
+        let has_passed = self.now.as_second() != at.as_second();
+        self.date(if has_passed && self.fails(is_now) {
+            self.now
+        } else {
+            at
+        })
+    }
+
     /// Writes a refusal; no document shows a body for it.
     pub fn refuse(&self, refusal: &Refusal) -> Response {
+        if self.varies(Variant::RefusalsAre400) && refusal.status < 429 {
+            return Response::json(400, &json!({"message": refusal.message}));
+        }
         let status = match refusal.status {
             status if !self.varies(Variant::OtherErrorStatus) => status,
             400 => 422,
@@ -194,6 +240,13 @@ impl Core {
         };
         if self.varies(Variant::EmptyErrorBody) {
             return Response::empty(status);
+        }
+        if self.varies(Variant::HtmlErrorBody) {
+            let page = format!("<!doctype html><title>{status}</title><h1>Refused</h1>");
+            return Response::new(status, "text/html; charset=utf-8", page);
+        }
+        if self.varies(Variant::ListErrorBody) {
+            return self.json(status, &json!([refusal.message]));
         }
         if self.varies(Variant::OtherErrorBody) {
             return Response::new(status, "text/plain", refusal.message.clone());
@@ -215,7 +268,32 @@ impl Core {
         if response.body.starts_with(b"{") && self.fails(fault) {
             response.body.splice(..0, *b"\xef\xbb\xbf");
         }
+        if self.varies(Variant::ExtraHeaders) {
+            for (name, value) in [
+                ("X-Request-Id", "5c1f"),
+                ("Cache-Control", "no-store"),
+                ("Set-Cookie", "node=1; Path=/"),
+                ("Vary", "Accept-Encoding"),
+            ] {
+                response.headers.add(name, value);
+            }
+        }
         response
+    }
+
+    /// What links start with: nothing where they are relative.
+    pub fn link_origin(&self) -> &str {
+        if self.varies(Variant::RelativeUrls) {
+            ""
+        } else {
+            &self.origin
+        }
+    }
+
+    /// Counts a request; true for one that comes too soon.
+    pub(super) fn is_one_too_many(&mut self) -> bool {
+        self.requests += 1;
+        self.requests.is_multiple_of(20) && self.varies(Variant::RateLimited)
     }
 
     /// Queues a callback.
@@ -231,6 +309,7 @@ impl Core {
             request,
             timeout,
             retries_left: retries,
+            retried: 0,
         });
     }
 
@@ -253,13 +332,39 @@ impl Core {
             Delivery::Answered(504) => !self.fails(Fault::ChatRetryNotOn504),
             Delivery::Answered(200..=299) => self.fails(Fault::ChatRetryOn200),
             Delivery::Answered(500) => self.fails(Fault::ChatRetryOn500),
+            Delivery::Answered(502) => self.fails(Fault::ChatRetryOn502),
+            Delivery::Answered(400) => self.fails(Fault::ChatRetryOn400),
             Delivery::Answered(_) | Delivery::Unreachable => false,
         };
-        if again && callback.retries_left > 0 {
+        let given_up = match callback.retried {
+            0 => false,
+            1 => self.fails(Fault::ChatRetryOnlyOnce),
+            _ => self.fails(Fault::ChatRetryOnlyOnce) || self.fails(Fault::ChatRetryThirdMissing),
+        };
+        if again && callback.retries_left > 0 && !given_up {
             callback.retries_left -= 1;
+            callback.retried += 1;
+            if self.fails(Fault::ChatRetryLosesBody) {
+                callback.request.body.clear();
+            }
             self.due.push(callback);
         }
     }
+}
+
+/// The same JSON with everything beyond ASCII escaped.
+fn in_ascii(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii() {
+            escaped.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(escaped, "\\u{unit:04x}");
+        }
+    }
+    escaped
 }
 
 fn with_keys_reversed(value: &Value) -> Value {

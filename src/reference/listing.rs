@@ -34,6 +34,12 @@ pub struct Listing<'a> {
 
 /// D2 and D3, Paging.
 const PAGE_SIZE_DEFAULT: u64 = 50;
+/// The same as a number of items.
+const DEFAULT: usize = 50;
+
+fn in_flow(call: &Call<'_>) -> bool {
+    call.request.path().starts_with("/flow/")
+}
 
 impl Listing<'_> {
     /// Answers the page that the call asks for; each item has its sequence number.
@@ -51,32 +57,70 @@ impl Listing<'_> {
             items.reverse();
         }
         let token = call.query.get("PageToken");
+        let on = |flow: Fault, chat: Fault| core.fails(if in_flow(call) { flow } else { chat });
+        if items.len() > DEFAULT && on(Fault::FlowLongListLosesItem, Fault::ChatLongListLosesItem) {
+            items.remove(DEFAULT);
+        }
+        if items.len() > DEFAULT && in_flow(call) && core.fails(Fault::FlowOrderTurnsBeyondPage) {
+            items[DEFAULT..].reverse();
+        }
+        let is_later = token.is_some();
         let span = self.span(core, defects, token, page_size, &items)?;
         let (before, after) = neighbours(core, defects, &span, page_size, &items);
         let link = |number: u64, token: Option<&str>| {
             let mut query = form_urlencoded::Serializer::new(String::new());
-            if !defects.forgets_filters {
+            let forgets_later = is_later
+                && !self.filters.is_empty()
+                && on(
+                    Fault::FlowLaterPageForgetsFilters,
+                    Fault::ChatLaterPageForgetsFilters,
+                );
+            if !defects.forgets_filters && !forgets_later {
                 query.extend_pairs(&self.filters);
             }
-            query.append_pair("PageSize", &page_size.to_string());
+            let loses_size = call.query.has("PageSize")
+                && token.is_some()
+                && on(Fault::FlowPageSizeLost, Fault::ChatPageSizeLost);
+            if !loses_size {
+                query.append_pair("PageSize", &page_size.to_string());
+            }
             query.append_pair("Page", &number.to_string());
             if let Some(token) = token {
                 query.append_pair("PageToken", token);
             }
-            format!("{}?{}", self.url, query.finish())
+            if core.varies(Variant::PageUrlsExtra) {
+                query.append_pair("Cache", "1");
+            }
+            let url = match self.url.strip_prefix(&core.origin) {
+                Some(path) if core.varies(Variant::RelativePageUrls) => path,
+                _ => &self.url,
+            };
+            format!("{url}?{}", query.finish())
         };
         let next = match after {
             None if defects.never_ends => Some(link(0, None)),
             after => after.map(|token| link(number.saturating_add(1), Some(&token))),
         };
-        let previous = before.map(|token| link(number.saturating_sub(1), Some(&token)));
+        let previous = before.map(|token| {
+            // The page before the second is the first one either way.
+            if number > 1 && on(Fault::FlowPreviousPageWrong, Fault::ChatPreviousPageWrong) {
+                link(0, None)
+            } else {
+                link(number.saturating_sub(1), Some(&token))
+            }
+        });
         let mut meta = Map::new();
-        meta.insert("page".to_owned(), json!(number));
+        let stuck = number > 0 && on(Fault::FlowPageNumberStuck, Fault::ChatPageNumberStuck);
+        meta.insert("page".to_owned(), json!(if stuck { 0 } else { number }));
         let shown_size = page_size.saturating_add(u64::from(defects.meta_page_size));
         meta.insert("page_size".to_owned(), json!(shown_size));
-        meta.insert("first_page_url".to_owned(), json!(link(0, None)));
+        let first_stays = is_later && on(Fault::FlowFirstPageWrong, Fault::ChatFirstPageWrong);
+        let first_token = token.filter(|_| first_stays);
+        meta.insert("first_page_url".to_owned(), json!(link(0, first_token)));
         insert_url(core, &mut meta, "previous_page_url", previous);
-        meta.insert("url".to_owned(), json!(link(number, token)));
+        let url_stays = is_later && on(Fault::FlowPageUrlWrong, Fault::ChatPageUrlWrong);
+        let own_token = token.filter(|_| !url_stays);
+        meta.insert("url".to_owned(), json!(link(number, own_token)));
         insert_url(core, &mut meta, "next_page_url", next);
         let key = if defects.meta_key { "items" } else { self.key };
         meta.insert("key".to_owned(), json!(key));
@@ -107,7 +151,15 @@ impl Listing<'_> {
                 Err(Refusal::bad_parameter("PageSize", "at least 1"))
             };
         }
-        if size > self.page_size_max && !defects.size_unbounded {
+        let on = |flow: Fault, chat: Fault| core.fails(if in_flow(call) { flow } else { chat });
+        if size == self.page_size_max
+            && on(Fault::FlowPageSizeMaxRefused, Fault::ChatPageSizeMaxRefused)
+        {
+            return Err(Refusal::bad_parameter("PageSize", "too large"));
+        }
+        let one_more = size == self.page_size_max + 1
+            && on(Fault::FlowPageSizeOneMore, Fault::ChatPageSizeOneMore);
+        if size > self.page_size_max && !defects.size_unbounded && !one_more {
             return if core.varies(Variant::PageSizeRefused) {
                 Err(Refusal::bad_parameter("PageSize", "too large"))
             } else {
@@ -135,7 +187,8 @@ impl Listing<'_> {
         match Token::read(token) {
             Some(Token::After(mark)) => {
                 let start = self.first_past(mark, items);
-                let start = if defects.repeats {
+                let is_long = items.len() > DEFAULT && size == DEFAULT;
+                let start = if defects.repeats || (is_long && defects.long_repeats(core)) {
                     start.saturating_sub(1)
                 } else if defects.skips {
                     items.len().min(start + 1)
@@ -150,6 +203,7 @@ impl Listing<'_> {
                 let end = past - usize::from(is_there);
                 Ok(end.saturating_sub(full)..end)
             }
+            None if core.varies(Variant::BadPageTokenIgnored) => Ok(0..items.len().min(full)),
             None => Err(Refusal::bad_parameter(
                 "PageToken",
                 "not a token of this list",
@@ -235,6 +289,7 @@ impl Token {
     reason = "independent switches, any of which may be on"
 )]
 struct Defects {
+    in_flow: bool,
     repeats: bool,
     skips: bool,
     token_ignored: bool,
@@ -252,9 +307,10 @@ struct Defects {
 
 impl Defects {
     fn of(core: &Core, call: &Call<'_>) -> Self {
-        let in_flow = call.request.path().starts_with("/flow/");
+        let in_flow = in_flow(call);
         let fails = |flow: Fault, chat: Fault| core.fails(if in_flow { flow } else { chat });
         Self {
+            in_flow,
             repeats: fails(Fault::FlowPageRepeats, Fault::ChatPageRepeats),
             skips: fails(Fault::FlowPageSkips, Fault::ChatPageSkips),
             token_ignored: fails(Fault::FlowPageTokenIgnored, Fault::ChatPageTokenIgnored),
@@ -269,6 +325,17 @@ impl Defects {
             meta_key: fails(Fault::FlowMetaKeyWrong, Fault::ChatMetaKeyWrong),
             meta_page_size: fails(Fault::FlowMetaPageSizeWrong, Fault::ChatMetaPageSizeWrong),
         }
+    }
+}
+
+impl Defects {
+    /// Only a page of the default size begins again with the last item of the page before.
+    fn long_repeats(self, core: &Core) -> bool {
+        core.fails(if self.in_flow {
+            Fault::FlowLongListRepeatsItem
+        } else {
+            Fault::ChatLongListRepeatsItem
+        })
     }
 }
 

@@ -9,7 +9,9 @@
 
 mod call;
 mod core;
+mod credentials;
 pub mod faults;
+mod garble;
 mod listing;
 pub mod variants;
 
@@ -78,6 +80,12 @@ impl Reference {
         };
         let call = Call::new(request, path, now);
         let core = &mut self.core;
+        core.now = now;
+        if service != "_control" && core.is_one_too_many() {
+            let mut response = core.refuse(&Refusal::new(429, 20429, "Too many requests"));
+            response.headers.set("Retry-After", "1");
+            return response;
+        }
         let answer = match service {
             "flow" => self.flow.handle(core, &call),
             "chat" => self.chat.handle(core, &call),

@@ -6,9 +6,13 @@
 mod mangle;
 mod matrix;
 mod mutate;
+mod not_yet;
+mod pairs;
 mod written;
 
-pub use matrix::{Matrix, Recorded, Row, State};
+pub use matrix::{CaughtBy, Matrix, Recorded, Row, State};
+pub use not_yet::NotYet;
+pub use pairs::Pairs;
 
 use crate::engine::plan::{self, Planned};
 use crate::engine::sessions::{Consulted, Mangle, Offline};

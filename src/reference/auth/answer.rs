@@ -4,6 +4,7 @@
 
 use super::xml;
 use crate::http::Response;
+use crate::reference::garble::{Garble, garbled_within};
 use crate::reference::{Core, Fault, Variant};
 use serde_json::{Map, Value, json};
 
@@ -61,6 +62,9 @@ impl Failure {
             "success": false,
             "errors": {field: "is invalid", "message": MESSAGE},
         });
+        if core.varies(Variant::AuthErrorsOfOtherTypes) {
+            body["errors"] = json!({field: ["is invalid"], "message": {"text": MESSAGE}});
+        }
         body[field] = json!("is invalid");
         body["error_code"] = match error_code.parse::<u64>() {
             Ok(number) if core.fails(Fault::AuthErrorCodeNumber) => json!(number),
@@ -78,12 +82,13 @@ impl Failure {
 pub(super) fn render(core: &Core, format: Format, answer: Result<Done, Failure>) -> Response {
     match answer {
         Ok(Done { is_new, body }) => {
-            let made = if core.varies(Variant::CreatedIs200) {
-                200
-            } else {
+            // Clients of this service take nothing but 200, although no document says so.
+            let status = if is_new && core.varies(Variant::AuthCreatedIs201) {
                 201
+            } else {
+                200
             };
-            write(core, format, if is_new { made } else { 200 }, &body)
+            write(core, format, status, &body)
         }
         Err(failure) => {
             let status = if core.varies(Variant::AuthFailureIs200) {
@@ -112,6 +117,13 @@ fn write(core: &Core, format: Format, status: u16, body: &Value) -> Response {
     } else {
         xml::Style::Typed
     };
+    let mut body = body.clone();
+    garbled_within(
+        core,
+        &mut body,
+        &[(Fault::AuthXmlEmojiDropped, Garble::EmojiDropped)],
+    );
+    let body = &body;
     let mut text = if core.fails(Fault::AuthXmlDiffers) {
         xml::document(style, &shifted(body))
     } else {

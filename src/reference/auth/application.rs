@@ -10,8 +10,9 @@ pub const ID: u64 = 4242;
 pub const NAME: &str = "Reference Application";
 /// Scheme of the application's QR strings.
 pub const SCHEME: &str = "refauth";
-/// Production API key: opens the service and signs registration tokens.
-pub const API_KEY: &str = "reference-production-api-key";
+/// Production API key: opens the service and signs registration tokens. HS256 wants a key of at
+/// least 32 bytes (RFC 7518, 3.2).
+pub const API_KEY: &str = "reference-production-api-key-0001";
 /// Header that carries the API key.
 pub const API_KEY_HEADER: &str = "X-Auth-API-Key";
 /// Query parameter that carries the API key in place of the header.

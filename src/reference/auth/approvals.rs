@@ -46,6 +46,10 @@ struct Approval {
 #[derive(Debug, Default)]
 pub(super) struct Approvals {
     by_uuid: BTreeMap<String, Approval>,
+    /// The message of the first request.
+    first_message: Option<String>,
+    /// How many requests were answered.
+    answered: u64,
 }
 
 impl Status {
@@ -79,7 +83,13 @@ impl Approvals {
         call: &Call<'_>,
         user: User,
     ) -> Result<Done, Failure> {
-        let asked = Parameters::read(core, call)?;
+        let mut asked = Parameters::read(core, call)?;
+        let first = self
+            .first_message
+            .get_or_insert_with(|| asked.message.clone());
+        if *first != asked.message && core.fails(Fault::AuthMessageOfFirst) {
+            asked.message.clone_from(first);
+        }
         let uuid = match self.by_uuid.keys().next() {
             Some(first) if core.fails(Fault::AuthApprovalUuidReused) => first.clone(),
             Some(_) | None => new_uuid(core),
@@ -167,12 +177,24 @@ impl Approvals {
         }
         approval.status = reaction.outcome(core);
         approval.processed_at = Some(now);
+        self.answered += 1;
+        let only_first = self.answered > 1 && core.fails(Fault::AuthCallbackOnlyFirst);
         let is_silent = core.fails(match reaction {
             Reaction::Approve => Fault::AuthApproveCallbackMissing,
             Reaction::Deny => Fault::AuthDenyCallbackMissing,
         });
-        if !is_silent {
+        if !is_silent && !only_first {
             approval.call_back(core, callbacks);
+        }
+        let user = approval.user.auth_id;
+        let others = self.by_uuid.values_mut().filter(|other| {
+            other.user.auth_id == user && other.status == Status::Pending && other.uuid != uuid
+        });
+        for other in others {
+            if core.fails(Fault::AuthAnswerTakesAll) {
+                other.status = reaction.outcome(core);
+                other.processed_at = Some(now);
+            }
         }
         Ok(())
     }
@@ -181,7 +203,7 @@ impl Approvals {
 impl Approval {
     /// Expires it when that is due by `now`, however long ago it was; true when it just did.
     fn settle(&mut self, core: &Core, now: Timestamp) -> bool {
-        let due = self.expiry(core).filter(|expiry| *expiry <= now);
+        let due = self.expiry(core, now).filter(|expiry| *expiry <= now);
         let can_expire = match self.status {
             Status::Pending => true,
             Status::Approved | Status::Denied => core.fails(Fault::AuthAnsweredExpires),
@@ -196,7 +218,7 @@ impl Approval {
     }
 
     /// When it expires unless the user reacts first; 0 seconds mean never (D1, Limits).
-    fn expiry(&self, core: &Core) -> Option<Timestamp> {
+    fn expiry(&self, core: &Core, now: Timestamp) -> Option<Timestamp> {
         if core.fails(Fault::AuthApprovalNeverExpires)
             || (self.asked.seconds_to_expire == 0 && !core.fails(Fault::AuthZeroExpires))
         {
@@ -208,9 +230,19 @@ impl Approval {
             1
         };
         let seconds = i64::try_from(self.asked.seconds_to_expire / early).ok()?;
-        self.created_at
+        let second = SignedDuration::from_secs(1);
+        let due = self
+            .created_at
             .checked_add(SignedDuration::from_secs(seconds))
-            .ok()
+            .ok()?;
+        let off_by = now.duration_since(due).as_secs();
+        if due > now && due - second <= now && core.fails(Fault::AuthExpiresSecondEarly) {
+            return Some(due - second);
+        }
+        if due <= now && off_by == 0 && core.fails(Fault::AuthExpiresSecondLate) {
+            return Some(due + second);
+        }
+        Some(due)
     }
 
     /// The fetch response's fields (D1, Resources), with the message and the visible details.
@@ -232,9 +264,12 @@ impl Approval {
             "uuid": uuid,
             "notified": self.user.has_app,
             "hidden_details": self.asked.hidden_details,
-            "created_at": datetime(core, self.created_at),
+            "created_at": datetime(core, either(core, self.created_at, Fault::AuthCreatedAtIsNow)),
             "updated_at": datetime(core, updated_at),
-            "processed_at": self.processed_at.map(|at| datetime(core, at)),
+            "processed_at": self
+                .processed_at
+                .filter(|_| !core.fails(Fault::AuthProcessedAtMissing))
+                .map(|at| datetime(core, either(core, at, Fault::AuthProcessedAtIsNow))),
             "seconds_to_expire": seconds_to_expire,
             "app_id": application::RECORD,
             "user_id": self.user.record,
@@ -257,6 +292,15 @@ impl Approval {
             shown["message"] = json!(self.asked.message);
             shown["details"] = json!(self.asked.details);
         }
+        if self.processed_at.is_none()
+            && core.varies(Variant::AuthProcessedAtAbsent)
+            && let Some(fields) = shown.as_object_mut()
+        {
+            fields.remove("processed_at");
+        }
+        if self.status == Status::Expired && core.varies(Variant::AuthExpiryNotProcessed) {
+            shown["processed_at"] = Value::Null;
+        }
         if core.varies(Variant::AuthExtraFields) {
             shown["flagged"] = json!(false);
         }
@@ -278,7 +322,9 @@ impl Approval {
     }
 
     fn device(&self, core: &Core) -> Value {
-        if core.fails(Fault::AuthDeviceFieldsMissing) {
+        let is_partial =
+            self.status == Status::Denied && core.fails(Fault::AuthDeviceOfDeniedPartial);
+        if is_partial || core.fails(Fault::AuthDeviceFieldsMissing) {
             return json!({"id": 70_000 + self.user.auth_id});
         }
         let registered = self.user.since.as_second();
@@ -318,7 +364,11 @@ impl Approval {
             } else {
                 self.uuid.clone()
             },
-            "status": self.status.name(),
+            "status": if self.status == Status::Denied && core.fails(Fault::AuthCallbackOtherStatus) {
+                Status::Approved.name()
+            } else {
+                self.status.name()
+            },
             "auth_id": self.user.auth_id,
             "device": self.device(core),
             "approval_request": {
@@ -330,6 +380,11 @@ impl Approval {
                 "uuid": self.uuid,
             },
         });
+        let body = if core.varies(Variant::AuthCallbackMinimal) {
+            json!({"uuid": body["uuid"]})
+        } else {
+            body
+        };
         let method = if core.varies(Variant::AuthCallbackIsGet) {
             "GET"
         } else {
@@ -348,6 +403,15 @@ fn spell_dates_otherwise(shown: &mut Value) {
     }
 }
 
+/// The instant, or under the defect the time of the answer.
+fn either(core: &Core, at: Timestamp, is_now: Fault) -> Timestamp {
+    if at.as_second() != core.now.as_second() && core.fails(is_now) {
+        core.now
+    } else {
+        at
+    }
+}
+
 /// A D1 datetime, whose spelling is not stated.
 fn datetime(core: &Core, at: Timestamp) -> Value {
     if core.varies(Variant::AuthEpochDatetimes) {
@@ -359,7 +423,11 @@ fn datetime(core: &Core, at: Timestamp) -> Value {
 fn new_uuid(core: &mut Core) -> String {
     let mut bytes = [0; 16];
     core.rng.fill_bytes(&mut bytes);
-    uuid::Builder::from_random_bytes(bytes)
+    let uuid = uuid::Builder::from_random_bytes(bytes)
         .into_uuid()
-        .to_string()
+        .to_string();
+    if core.varies(Variant::AuthUppercaseUuid) {
+        return uuid.to_uppercase();
+    }
+    uuid
 }

@@ -16,8 +16,7 @@ pub(super) enum Kind {
     Approval,
     /// `user_registration_completed` and `user_registration_failed`.
     Registration,
-    /// Changes of a registered phone number; the events it reports are not shown (D1, Events), so
-    /// nothing is ever sent.
+    /// Changes of a registered phone number; the events it reports are not shown (D1, Events).
     PhoneChange,
 }
 
@@ -60,14 +59,13 @@ pub(super) fn send(core: &mut Core, method: &str, url: &str, body: &Value) {
     let mut request = Request::new(method, "");
     let mut url = url.to_owned();
     if method == "GET" {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        for (name, value) in body.as_object().into_iter().flatten() {
-            if let Some(text) = value.as_str() {
-                query.append_pair(name, text);
-            }
-        }
         url.push(if url.contains('?') { '&' } else { '?' });
-        url.push_str(&query.finish());
+        url.push_str(&texts_as_form(body));
+    } else if body.get("params").is_none() && core.varies(Variant::AuthCallbackForm) {
+        request
+            .headers
+            .set("Content-Type", "application/x-www-form-urlencoded");
+        request.body = texts_as_form(body).into_bytes();
     } else {
         request.headers.set("Content-Type", "application/json");
         request.body = body.to_string().into_bytes();
@@ -80,4 +78,15 @@ pub(super) fn send(core: &mut Core, method: &str, url: &str, body: &Value) {
     for _ in 0..times {
         core.send(&url, request.clone(), TIMEOUT, 0);
     }
+}
+
+/// The texts of an object as a form.
+fn texts_as_form(body: &Value) -> String {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in body.as_object().into_iter().flatten() {
+        if let Some(text) = value.as_str() {
+            form.append_pair(name, text);
+        }
+    }
+    form.finish()
 }

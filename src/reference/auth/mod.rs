@@ -23,7 +23,7 @@ use self::registrations::Registrations;
 use self::token::Refused;
 use self::users::{Phone, Users};
 use self::webhooks::Outcome;
-use super::{Answer, Call, Control, Core, Refusal, Variant, text_arg};
+use super::{Answer, Call, Control, Core, Fault, Refusal, Variant, text_arg};
 use crate::clock::Timestamp;
 use serde_json::{Value, json};
 
@@ -34,6 +34,8 @@ pub struct Auth {
     registrations: Registrations,
     approvals: Approvals,
     callbacks: Callbacks,
+    /// How many registrations have failed.
+    failures: u64,
 }
 
 impl Auth {
@@ -91,12 +93,16 @@ impl Auth {
             "deny_request" => Some(self.react(core, args, Reaction::Deny, now)),
             "announce_registration" => {
                 Some(text_arg(args, "custom_user_id").map(|custom_user_id| {
-                    self.registrations.announce(custom_user_id, now);
+                    let qr = args.get("qr").and_then(Value::as_str);
+                    let until = qr.and_then(|qr| token::expiry(core, qr));
+                    self.registrations
+                        .announce(core, custom_user_id, now, until);
                     json!({})
                 }))
             }
             "scan_registration" => Some(self.scan(core, args, now)),
             "install_app" => Some(self.install_app(core, args)),
+            "change_phone" => Some(self.change_phone(core, args, now)),
             "set_callback" => {
                 let kind = args
                     .get("kind")
@@ -129,7 +135,12 @@ impl Auth {
         let phone = phone_arg(core, args)?;
         let refused = match token::accept(core, qr, now) {
             Ok(custom_user_id) => {
-                let user = self.users.enrol_scanner(core, phone, now);
+                let known = self.registrations.any_completed();
+                let shared = known.filter(|_| core.fails(Fault::AuthScannersShareId));
+                let user = match shared.and_then(|auth_id| self.users.find(auth_id)) {
+                    Some(first) => first,
+                    None => self.users.enrol_scanner(core, phone, now),
+                };
                 self.registrations
                     .complete(core, &custom_user_id, user.auth_id);
                 let outcome = Outcome::Completed {
@@ -141,11 +152,44 @@ impl Auth {
             }
             Err(refused) => refused,
         };
+        self.failures += 1;
         if let Refused::Expired(custom_user_id) = refused {
             self.registrations.expire(custom_user_id);
         }
-        webhooks::send(core, &self.callbacks, Outcome::Failed, now);
+        if self.failures == 1 || !core.fails(Fault::AuthSecondFailureSilent) {
+            webhooks::send(core, &self.callbacks, Outcome::Failed, now);
+        }
         Ok(json!({"registered": false}))
+    }
+
+    /// D1, What the service does: users can change their number through the app, and a webhook can
+    /// report it. What the webhook carries is not shown.
+    fn change_phone(
+        &mut self,
+        core: &mut Core,
+        args: &Value,
+        now: Timestamp,
+    ) -> Result<Value, String> {
+        let auth_id = args
+            .get("auth_id")
+            .and_then(input::text)
+            .and_then(|id| id.parse::<u64>().ok())
+            .ok_or("argument `auth_id` (an integer) is missing")?;
+        let phone = phone_arg(core, args)?.ok_or("argument `cellphone` (a string) is missing")?;
+        if !core.fails(Fault::AuthPhoneChangeIgnored) {
+            self.users.change_phone(auth_id, phone)?;
+        }
+        let url = self.callbacks.url(Kind::PhoneChange);
+        if let Some(url) = url.filter(|_| !core.fails(Fault::AuthPhoneChangeSilent)) {
+            let other = u64::from(core.fails(Fault::AuthPhoneChangeOtherId));
+            let body = json!({
+                "event": "user_phone_changed",
+                "auth_id": auth_id + other,
+                "time": core.date(now),
+            });
+            callbacks::send(core, "POST", url, &body);
+        }
+        Ok(json!({}))
     }
 
     fn install_app(&mut self, core: &Core, args: &Value) -> Result<Value, String> {

@@ -5,6 +5,7 @@
 use super::answer::Failure;
 use super::input::{body, given, text};
 use crate::clock::{Timestamp, iso_seconds};
+use crate::reference::garble::{Garble, garbled, garbled_within};
 use crate::reference::{Call, Core, Fault, Variant};
 use serde_json::{Map, Value, json};
 
@@ -39,9 +40,17 @@ impl Parameters {
     }
 }
 
+/// What a message can lose.
+const MESSAGE_TEXTS: &[(Fault, Garble)] = &[
+    (Fault::AuthMessageTrimmed, Garble::Trimmed),
+    (Fault::AuthMessageEscaped, Garble::Escaped),
+    (Fault::AuthMessageEmojiDropped, Garble::EmojiDropped),
+    (Fault::AuthMessageNewlinesDropped, Garble::NewlinesDropped),
+];
+
 fn read_message(core: &Core, body: &Map<String, Value>) -> Result<String, Failure> {
     match given(body, "message").and_then(text) {
-        Some(message) => Ok(message),
+        Some(message) => Ok(garbled(core, &message, MESSAGE_TEXTS)),
         None if core.fails(Fault::AuthMessageNotRequired) => Ok(String::new()),
         None => Err(Failure::new(400, "Message cannot be blank")),
     }
@@ -65,11 +74,21 @@ fn read_details(
     if core.fails(Fault::AuthDetailsLost) {
         details.clear();
     }
+    garble_values(
+        core,
+        &mut details,
+        (Fault::AuthDetailValuesTrimmed, Garble::Trimmed),
+    );
+    lose_second(core, &mut details, Fault::AuthSecondDetailLost);
     // D1, Resources: a timestamp is added automatically.
     if !core.fails(Fault::AuthDetailsTimestampMissing) {
-        details
-            .entry("timestamp")
-            .or_insert_with(|| json!(iso_seconds(now)));
+        if core.varies(Variant::AuthTimestampOtherwise) {
+            details.insert("Time".to_owned(), json!(now.as_second()));
+        } else {
+            details
+                .entry("timestamp")
+                .or_insert_with(|| json!(iso_seconds(now)));
+        }
     }
     if core.fails(Fault::AuthHiddenDetailsShown) {
         details.extend(read_hash(core, body, "hidden_details", KEY_LENGTH_MAX)?);
@@ -86,7 +105,28 @@ fn read_hidden_details(
         Fault::AuthHiddenDetailsKey21Kept,
         Fault::AuthHiddenDetailsKey20Refused,
     );
-    read_hash(core, body, "hidden_details", key_length_max)
+    let mut hidden = read_hash(core, body, "hidden_details", key_length_max)?;
+    garble_values(
+        core,
+        &mut hidden,
+        (Fault::AuthHiddenValuesEscaped, Garble::Escaped),
+    );
+    lose_second(core, &mut hidden, Fault::AuthSecondHiddenLost);
+    Ok(hidden)
+}
+
+fn garble_values(core: &Core, hash: &mut Map<String, Value>, way: (Fault, Garble)) {
+    for value in hash.values_mut() {
+        garbled_within(core, value, &[way]);
+    }
+}
+
+fn lose_second(core: &Core, hash: &mut Map<String, Value>, lost: Fault) {
+    if let Some(second) = hash.keys().nth(1).cloned()
+        && core.fails(lost)
+    {
+        hash.remove(&second);
+    }
 }
 
 fn bound(core: &Core, loose: Fault, tight: Fault) -> usize {
@@ -117,8 +157,13 @@ fn read_hash(
             return Err(refusal("is not a hash"));
         }
     };
-    let is_long = |key: &String| key.chars().count() > key_length_max;
-    if !hash.keys().any(is_long) {
+    let length = |key: &String| key.chars().count();
+    let longest = hash.keys().map(length).max().unwrap_or_default();
+    let first = hash.keys().next().map(length).unwrap_or_default();
+    let excused = longest > key_length_max
+        && (longest == KEY_LENGTH_MAX + 1 && core.fails(Fault::AuthKey21Kept)
+            || first <= KEY_LENGTH_MAX && core.fails(Fault::AuthOnlyFirstKeyChecked));
+    if longest <= key_length_max || excused {
         return Ok(hash);
     }
     if core.varies(Variant::AuthLongKeyCut) {
@@ -148,7 +193,7 @@ fn read_logos(core: &Core, body: &Map<String, Value>) -> Result<Value, Failure> 
         }
     };
     let mut has_default = core.fails(Fault::AuthLogosWithoutDefaultAccepted);
-    for logo in &logos {
+    for (at, logo) in logos.iter().enumerate() {
         let res = logo.get("res").and_then(Value::as_str).unwrap_or_default();
         let url = logo.get("url").and_then(Value::as_str).unwrap_or_default();
         has_default |= res == "default";
@@ -157,11 +202,19 @@ fn read_logos(core: &Core, body: &Map<String, Value>) -> Result<Value, Failure> 
             "low" | "med" | "high" => !core.fails(Fault::AuthLogoResolutionRefused),
             _ => false,
         };
+        let is_https = url::Url::parse(url).is_ok_and(|url| url.scheme() == "https");
+        let is_late = at > 0 && !(is_known && is_https);
+        if is_late && core.fails(Fault::AuthOnlyFirstLogoChecked) {
+            continue;
+        }
         if !is_known && !core.fails(Fault::AuthLogoForeignResAccepted) {
             return Err(refusal("have an unknown res"));
         }
-        let is_https = url::Url::parse(url).is_ok_and(|url| url.scheme() == "https");
-        if !is_https && !core.fails(Fault::AuthLogoHttpAccepted) {
+        let begins = !is_https
+            && url.starts_with("http")
+            && !url.starts_with("http:")
+            && core.fails(Fault::AuthLogoSchemePrefix);
+        if !is_https && !begins && !core.fails(Fault::AuthLogoHttpAccepted) {
             return Err(refusal("have a url that is not HTTPS"));
         }
     }

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 /// Where a registration stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// A QR code was shown then; its token lives for fifteen minutes at most.
+    /// A QR code is shown; its token ends then.
     Pending {
-        since: Timestamp,
+        until: Timestamp,
     },
     Expired,
     Completed {
@@ -28,19 +28,29 @@ enum Standing {
 #[derive(Debug, Default)]
 pub(super) struct Registrations {
     by_custom_user_id: BTreeMap<String, Standing>,
+    /// Who has registered, and when.
+    completed: Vec<(u64, Timestamp)>,
 }
 
 impl Registrations {
-    /// A QR code is shown to the person; what is completed stays so.
-    pub(super) fn announce(&mut self, custom_user_id: &str, now: Timestamp) {
+    /// A QR code is shown to the person, whose token ends at `until` or, where nobody says, as late
+    /// as it may; what is completed stays so.
+    pub(super) fn announce(
+        &mut self,
+        core: &Core,
+        custom_user_id: &str,
+        now: Timestamp,
+        until: Option<Timestamp>,
+    ) {
         let standing = self
             .by_custom_user_id
             .entry(custom_user_id.to_owned())
             .or_insert(Standing::Expired);
         match standing {
-            Standing::Completed { .. } => {}
-            Standing::Pending { .. } | Standing::Expired => {
-                *standing = Standing::Pending { since: now };
+            Standing::Completed { .. } if !core.fails(Fault::AuthCompletedBecomesPending) => {}
+            Standing::Completed { .. } | Standing::Pending { .. } | Standing::Expired => {
+                let until = until.unwrap_or_else(|| latest_end(now));
+                *standing = Standing::Pending { until };
             }
         }
     }
@@ -63,6 +73,12 @@ impl Registrations {
         }
         self.by_custom_user_id
             .insert(custom_user_id.to_owned(), Standing::Completed { auth_id });
+        self.completed.push((auth_id, core.now));
+    }
+
+    /// The id of somebody who has registered, if anybody has.
+    pub(super) fn any_completed(&self) -> Option<u64> {
+        self.completed.first().map(|(auth_id, _)| *auth_id)
     }
 
     /// `GET …/registrations/status?custom_user_id=…`
@@ -85,6 +101,12 @@ impl Registrations {
             }
             Some(Standing::Pending { .. }) => json!({"status": "pending"}),
             Some(Standing::Expired) => json!({"status": "expired"}),
+            Some(Standing::Completed { auth_id })
+                if self.is_long_ago(auth_id, call.now)
+                    && core.fails(Fault::AuthCompletedExpires) =>
+            {
+                json!({"status": "expired"})
+            }
             Some(Standing::Completed { auth_id }) => {
                 let other = u64::from(core.fails(Fault::AuthRegistrationOtherAuthId));
                 json!({"status": "completed", "auth_id": auth_id + other})
@@ -97,10 +119,18 @@ impl Registrations {
         })
     }
 
+    /// Whether the token that this person has scanned would have ended by now.
+    fn is_long_ago(&self, auth_id: u64, now: Timestamp) -> bool {
+        let own = self.completed.iter().find(|(id, _)| *id == auth_id);
+        own.is_some_and(|(_, at)| now >= latest_end(*at))
+    }
+
     /// What polling sees; nobody says what it is for an id that was never shown nor scanned.
     fn standing(&self, core: &Core, custom_user_id: &str, now: Timestamp) -> Option<Standing> {
         let unknown = if core.varies(Variant::AuthUnknownRegistrationPending) {
-            Some(Standing::Pending { since: now })
+            Some(Standing::Pending {
+                until: latest_end(now),
+            })
         } else if core.varies(Variant::AuthUnknownRegistrationExpired) {
             Some(Standing::Expired)
         } else {
@@ -109,12 +139,18 @@ impl Registrations {
         let standing = self
             .by_custom_user_id
             .get(custom_user_id)
+            .or_else(|| {
+                let fits = |(id, _): &(&String, _)| id.eq_ignore_ascii_case(custom_user_id);
+                let (_, other) = self.by_custom_user_id.iter().find(fits)?;
+                core.fails(Fault::AuthCustomUserIdAnyCase).then_some(other)
+            })
             .copied()
             .or(unknown)?;
-        let lifetime_max = SignedDuration::from_secs(LIFETIME_MAX_SECONDS.into());
         Some(match standing {
-            Standing::Pending { since }
-                if now.duration_since(since) >= lifetime_max
+            Standing::Pending { until }
+                if now >= until
+                    && !(now.duration_since(until).as_secs() == 0
+                        && core.fails(Fault::AuthRegistrationExpiresLate))
                     && !core.fails(Fault::AuthRegistrationNeverExpires) =>
             {
                 Standing::Expired
@@ -122,4 +158,9 @@ impl Registrations {
             Standing::Pending { .. } | Standing::Expired | Standing::Completed { .. } => standing,
         })
     }
+}
+
+/// The last end that the token of a QR code shown at `now` can have.
+fn latest_end(now: Timestamp) -> Timestamp {
+    now + SignedDuration::from_secs(LIFETIME_MAX_SECONDS.into())
 }

@@ -26,7 +26,7 @@ pub(super) enum Refused {
 
 /// The custom user id that a QR string registers at `now`.
 pub(super) fn accept(core: &Core, qr: &str, now: Timestamp) -> Result<String, Refused> {
-    let claims = token_of(qr)
+    let claims = token_of(core, qr)
         .and_then(|token| verified(core, &token))
         .filter(|claims| is_ours(core, claims))
         .ok_or(Refused::Invalid)?;
@@ -44,11 +44,30 @@ pub(super) fn accept(core: &Core, qr: &str, now: Timestamp) -> Result<String, Re
 }
 
 /// `<app_scheme>://account?token=<JWT>`
-fn token_of(qr: &str) -> Option<String> {
+fn token_of(core: &Core, qr: &str) -> Option<String> {
     let qr = url::Url::parse(qr).ok()?;
     let is_ours = qr.scheme() == application::SCHEME && qr.host_str() == Some("account");
-    let (_, token) = qr.query_pairs().find(|(name, _)| name == "token")?;
-    is_ours.then(|| token.into_owned())
+    let mut tokens = qr.query_pairs().filter(|(name, _)| name == "token");
+    // D1 shows one token; of two, nobody says which one counts.
+    let (_, token) = tokens.next().filter(|_| is_ours)?;
+    match tokens.next() {
+        None => Some(token.into_owned()),
+        Some((_, second)) => core
+            .fails(Fault::AuthTokenSecondCounts)
+            .then(|| second.into_owned()),
+    }
+}
+
+/// When the token of a QR string expires, whoever signed it.
+pub(super) fn expiry(core: &Core, qr: &str) -> Option<Timestamp> {
+    let token = token_of(core, qr)?;
+    let claims = decoded(token.split('.').nth(1)?)?;
+    let millis = claims.get("exp")?.as_f64()? * 1000.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "beyond the bounds no date follows"
+    )]
+    Timestamp::from_millisecond(millis as i64).ok()
 }
 
 /// The claims of a token whose header and signature are right.
@@ -64,6 +83,9 @@ fn verified(core: &Core, token: &str) -> Option<Value> {
         "HS256" => Algorithm::HS256,
         "HS384" if core.fails(Fault::AuthTokenAlgUnchecked) => Algorithm::HS384,
         "HS512" if core.fails(Fault::AuthTokenAlgUnchecked) => Algorithm::HS512,
+        other if other.eq_ignore_ascii_case("HS256") && core.fails(Fault::AuthTokenAlgAnyCase) => {
+            Algorithm::HS256
+        }
         "none" if core.fails(Fault::AuthTokenNoneAccepted) => return Some(claims),
         _ => return None,
     };
@@ -78,7 +100,17 @@ fn decoded(part: &str) -> Option<Value> {
 
 /// Issued for this application, under its name.
 fn is_ours(core: &Core, claims: &Value) -> bool {
-    let names_us = claims.get("iss").and_then(Value::as_str) == Some(application::NAME);
+    let names_us = match claims.get("iss").and_then(Value::as_str) {
+        Some(application::NAME) => true,
+        Some(other) if other.eq_ignore_ascii_case(application::NAME) => {
+            core.fails(Fault::AuthTokenIssAnyCase)
+        }
+        Some(other) if other.starts_with(application::NAME) => {
+            core.fails(Fault::AuthTokenIssPrefix)
+        }
+        Some(_) => false,
+        None => core.fails(Fault::AuthTokenIssAbsent),
+    };
     let app_id = claims.pointer("/context/auth_app_id").and_then(input::text);
     (names_us || core.fails(Fault::AuthTokenIssUnchecked))
         && (app_id == Some(application::ID.to_string())
@@ -99,18 +131,35 @@ fn timeliness(core: &Core, claims: &Value, now: Timestamp) -> Option<Timeliness>
     } else {
         f64::from(LIFETIME_MAX_SECONDS)
     };
-    let exp = claims.get("exp")?.as_f64()?;
-    let remaining = exp - now.as_duration().as_secs_f64();
+    let time = now.as_duration().as_secs_f64();
+    let exp = match claims.get("exp") {
+        None if core.fails(Fault::AuthTokenExpAbsent) => time + 1.0,
+        exp => exp?.as_f64()?,
+    };
+    let remaining = exp - time;
+    let beyond_by_one = |length: f64| length > lifetime_max && length <= lifetime_max + 1.0;
     if !core.fails(Fault::AuthTokenLifetimeUnchecked) {
-        let iat = claims.get("iat")?.as_f64()?;
-        if exp - iat > lifetime_max {
+        let iat = match claims.get("iat") {
+            None if core.fails(Fault::AuthTokenIatAbsent) => time,
+            iat => iat?.as_f64()?,
+        };
+        let excused = beyond_by_one(exp - iat) && core.fails(Fault::AuthTokenLifetimeOneMore);
+        if exp - iat > lifetime_max && !excused {
             return Some(Timeliness::TooLong);
         }
+        // What is issued later than any token may end was not issued in seconds.
+        let ahead = iat - time;
+        if ahead > lifetime_max && !core.fails(Fault::AuthTokenIatMillis) {
+            return None;
+        }
     }
-    if remaining > lifetime_max && !core.fails(Fault::AuthTokenFarExpiryAccepted) {
+    let excused = beyond_by_one(remaining) && core.fails(Fault::AuthTokenExpiryOneMore);
+    if remaining > lifetime_max && !excused && !core.fails(Fault::AuthTokenFarExpiryAccepted) {
         return Some(Timeliness::TooLong);
     }
-    if remaining <= 0.0 && !core.fails(Fault::AuthTokenExpiredAccepted) {
+    let is_late = remaining <= 0.0;
+    let excused = is_late && remaining > -2.0 && core.fails(Fault::AuthTokenJustExpired);
+    if is_late && !excused && !core.fails(Fault::AuthTokenExpiredAccepted) {
         return Some(Timeliness::Expired);
     }
     Some(Timeliness::Valid)
@@ -267,6 +316,80 @@ mod tests {
     }
 
     #[test]
+    fn each_nearly_right_token_registers_only_under_its_fault() {
+        let name = application::NAME;
+        for (fault, changes) in [
+            (
+                Fault::AuthTokenIssAnyCase,
+                vec![("iss", Some(json!(name.to_uppercase())))],
+            ),
+            (
+                Fault::AuthTokenIssPrefix,
+                vec![("iss", Some(json!(format!("{name} 2"))))],
+            ),
+            (Fault::AuthTokenIssAbsent, vec![("iss", None)]),
+            (
+                Fault::AuthTokenIatMillis,
+                vec![("iat", Some(json!(NOW * 1000)))],
+            ),
+            (Fault::AuthTokenIatAbsent, vec![("iat", None)]),
+            (Fault::AuthTokenExpAbsent, vec![("exp", None)]),
+            (
+                Fault::AuthTokenLifetimeOneMore,
+                vec![("iat", Some(json!(NOW - 1)))],
+            ),
+            (
+                Fault::AuthTokenExpiryOneMore,
+                vec![
+                    ("iat", Some(json!(NOW + 1))),
+                    ("exp", Some(json!(NOW + 901))),
+                ],
+            ),
+            (
+                Fault::AuthTokenJustExpired,
+                vec![("iat", Some(json!(NOW - 9))), ("exp", Some(json!(NOW - 1)))],
+            ),
+        ] {
+            let qr = qr_with(&changes, "HS256");
+            assert!(scan(&[], &qr).is_err(), "{changes:?}");
+            assert!(scan(&[fault], &qr).is_ok(), "{fault:?} {changes:?}");
+        }
+        let lowered = qr_with(&[], "hs256");
+        assert!(scan(&[], &lowered).is_err());
+        assert!(scan(&[Fault::AuthTokenAlgAnyCase], &lowered).is_ok());
+        let right = qr(Algorithm::HS256, application::API_KEY, &[]);
+        let second = right.replace("token=", "token=x&token=");
+        assert!(scan(&[], &second).is_err());
+        assert!(scan(&[Fault::AuthTokenSecondCounts], &second).is_ok());
+    }
+
+    /// A QR string whose claims have these values, or lack them.
+    fn qr_with(changes: &[(&str, Option<Value>)], alg: &str) -> String {
+        let mut claims = json!({
+            "iss": application::NAME,
+            "iat": NOW,
+            "exp": NOW + 900,
+            "context": {"custom_user_id": "u-1", "auth_app_id": application::ID},
+        });
+        let fields = claims.as_object_mut().expect("an object");
+        for (name, value) in changes {
+            match value {
+                Some(value) => fields.insert((*name).to_owned(), value.clone()),
+                None => fields.remove(*name),
+            };
+        }
+        let encode = |part: &Value| URL_SAFE_NO_PAD.encode(part.to_string());
+        let header = json!({"alg": alg, "typ": "JWT"});
+        let message = format!("{}.{}", encode(&header), encode(&claims));
+        let key = EncodingKey::from_secret(application::API_KEY.as_bytes());
+        let signature = crypto::sign(message.as_bytes(), &key, Algorithm::HS256).expect("an HMAC");
+        format!(
+            "{}://account?token={message}.{signature}",
+            application::SCHEME
+        )
+    }
+
+    #[test]
     fn what_is_no_token_of_ours_never_registers() {
         let right = qr(Algorithm::HS256, application::API_KEY, &[]);
         let foreign_app = [("/claims/context/auth_app_id", json!(1))];
@@ -280,6 +403,13 @@ mod tests {
             right.replace("account", "login"),
             format!("{right}x"),
             format!("{right}.x"),
+            format!("{right}&token=x"),
+            format!("{right}&{}", right.split_once('?').expect("a query").1),
+            qr(
+                Algorithm::HS256,
+                application::API_KEY,
+                &[("/claims/iat", json!(NOW * 1000))],
+            ),
             qr(Algorithm::HS256, application::API_KEY, &foreign_app),
             qr(Algorithm::HS256, application::API_KEY, &nameless),
         ] {
@@ -301,7 +431,8 @@ mod tests {
             // The last character of a signature carries bits that decoding may drop.
             if at + 1 < right.len() && !right[at..].starts_with(&letter) {
                 let damaged = format!("{}{letter}{}", &right[..at], &right[at + 1..]);
-                let is_same = token_of(&damaged) == token_of(&right);
+                let core = Core::new(Settings::default());
+                let is_same = token_of(&core, &damaged) == token_of(&core, &right);
                 proptest::prop_assert!(is_same || scan(&[], &damaged).is_err(), "{}", damaged);
             }
         }

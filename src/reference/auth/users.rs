@@ -88,9 +88,12 @@ impl Phone {
 
 impl User {
     /// D1, Resources: the phone number in the user-status response is masked.
-    fn masked_phone(&self) -> String {
+    fn masked_phone(&self, core: &Core) -> String {
         let digits = &self.phone.digits;
         let shown = digits.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
+        if core.varies(Variant::AuthOtherMask) {
+            return format!("(***) ***-**{}", &digits[digits.len() - 2..]);
+        }
         format!("XXX-XXX-{}", &digits[shown..])
     }
 }
@@ -107,7 +110,11 @@ impl Users {
         let phone = read_phone(core, user)?;
         let auth_id = self.enrol(core, phone, Some(email), call.now);
         let mut answer = json!({
-            "message": "User created successfully.",
+            "message": if core.varies(Variant::AuthOtherMessages) {
+                "Created"
+            } else {
+                "User created successfully."
+            },
             "user": {"id": auth_id},
             "success": true,
         });
@@ -190,6 +197,27 @@ impl Users {
         self.installed.insert(phone);
     }
 
+    /// The person moves to another number: still exactly one phone per `auth_id`.
+    pub(super) fn change_phone(&mut self, auth_id: u64, phone: Phone) -> Result<(), String> {
+        if self.by_phone.get(&phone).is_some_and(|id| *id != auth_id) {
+            return Err("the number is another user's".to_owned());
+        }
+        let user = self
+            .find_mut(auth_id)
+            .ok_or_else(|| format!("no user has the id {auth_id}"))?;
+        let (has_app, old) = (
+            user.has_app,
+            std::mem::replace(&mut user.phone, phone.clone()),
+        );
+        self.by_phone.remove(&old);
+        self.by_phone.insert(phone.clone(), auth_id);
+        if has_app {
+            self.installed.remove(&old);
+            self.installed.insert(phone);
+        }
+        Ok(())
+    }
+
     pub(super) fn find(&self, auth_id: u64) -> Option<&User> {
         self.list.get(position(auth_id)?)
     }
@@ -205,17 +233,22 @@ impl Users {
             .ok()
             .and_then(|auth_id| self.find(auth_id))
             .ok_or_else(Failure::not_found)?;
+        let shown = self
+            .list
+            .first()
+            .filter(|first| first.auth_id != user.auth_id && core.fails(Fault::AuthStatusOfFirst));
+        let shown = shown.unwrap_or(user);
         let phone_number = if core.fails(Fault::AuthPhoneUnmasked) {
-            user.phone.digits.clone()
+            shown.phone.digits.clone()
         } else {
-            user.masked_phone()
+            shown.masked_phone(core)
         };
         let country_code = if core.fails(Fault::AuthStatusCountryCodeLost) {
             0
         } else if format == "xml" && core.fails(Fault::AuthXmlStatusDiffers) {
-            user.phone.country_code + 1
+            shown.phone.country_code + 1
         } else {
-            user.phone.country_code
+            shown.phone.country_code
         };
         let email = user.emails.first().map_or("", String::as_str);
         let shown_id = user.auth_id + u64::from(core.fails(Fault::AuthStatusOtherAuthId));

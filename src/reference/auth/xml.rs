@@ -4,7 +4,10 @@
 //! elements, types as attributes. Reads no XML.
 
 use quick_xml::Writer;
+use quick_xml::escape::escape;
+use quick_xml::events::attributes::Attribute;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
+use quick_xml::name::QName;
 use serde_json::Value;
 use std::io;
 
@@ -41,7 +44,15 @@ fn element(
     let tag = if is_name(name) { name } else { "entry" };
     let mut start = BytesStart::new(tag);
     if tag != name {
-        start.push_attribute(("key", legible(name).as_str()));
+        // White space in an attribute would be read as spaces (XML 1.0, 3.3.3).
+        let key = escape(legible(name).as_str())
+            .replace('\t', "&#9;")
+            .replace('\n', "&#10;")
+            .replace('\r', "&#13;");
+        start.push_attribute(Attribute {
+            key: QName("key"),
+            value: key.into(),
+        });
     }
     if style == Style::Typed {
         match value {
@@ -74,7 +85,9 @@ fn element(
 }
 
 fn text(writer: &mut Writer<Vec<u8>>, content: &str) -> io::Result<()> {
-    writer.write_event(Event::Text(BytesText::new(content)))
+    // A bare carriage return would be read as a line feed (XML 1.0, 2.11).
+    let escaped = escape(content).replace('\r', "&#13;");
+    writer.write_event(Event::Text(BytesText::from_escaped(escaped)))
 }
 
 /// True for the plain ASCII subset of XML names.
@@ -126,6 +139,11 @@ mod tests {
                 r#"<hash><entry key="a b">1</entry></hash>"#,
             ),
             (json!({"a": "\u{1}"}), "<hash><a>\u{fffd}</a></hash>"),
+            // Line ends and tabs survive the reader's normalisation.
+            (
+                json!({"a\t": "\r\n\t"}),
+                "<hash><entry key=\"a&#9;\">&#13;\n\t</entry></hash>",
+            ),
         ] {
             assert_eq!(
                 document(Style::Typed, &value),

@@ -53,7 +53,10 @@ impl Binding {
     fn represent(&self, service: &Service, core: &Core) -> Value {
         let mut value = self.common(service, core);
         value["url"] = json!(service.url(core, &["Bindings", &self.sid]));
-        if !core.varies(Variant::ChatBindingHidesUser) {
+        if core.varies(Variant::ChatBindingUserNull) {
+            value["user_sid"] = Value::Null;
+            value["message_types"] = Value::Null;
+        } else if !core.varies(Variant::ChatBindingHidesUser) {
             value["user_sid"] = json!(self.user_sid);
             value["message_types"] = json!(self.message_types);
         }
@@ -89,7 +92,7 @@ impl Binding {
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
-            "date_created": core.date(self.created),
+            "date_created": core.creation(self.created, Fault::ChatBindingCreationIsNow),
             "date_updated": misstate::updated(core, self.created, self.updated),
             "endpoint": self.endpoint,
             "identity": self.identity,
@@ -173,10 +176,14 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     let types = pages::BINDINGS_TYPE.wanted(core, call);
     let identities = pages::BINDINGS_IDENTITY.wanted(core, call);
     let items = listed(service, core)
-        .filter(|(_, b)| types.is_empty() || types.contains(&b.binding_type.as_str()))
         .filter(|(_, b)| {
-            let name = user::name_of(core, &b.identity);
-            identities.is_empty() || identities.iter().any(|i| user::name_of(core, i) == name)
+            let has_type = types.is_empty() || types.contains(&b.binding_type.as_str());
+            let is_of = identities.is_empty() || identities.iter().any(|i| is_of(core, b, i));
+            let one_suffices = !types.is_empty()
+                && !identities.is_empty()
+                && has_type != is_of
+                && core.fails(Fault::ChatBindingsFiltersNotCombined);
+            (has_type && is_of) || one_suffices
         })
         .map(|(sequence, binding)| {
             let value = binding.represent(service, core);
@@ -188,19 +195,40 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     pages::BINDINGS.page(core, call, service.url(core, &["Bindings"]), filters, items)
 }
 
+/// Whether a binding is of that identity.
+fn is_of(core: &Core, binding: &Binding, identity: &str) -> bool {
+    user::name_of(core, identity) == user::name_of(core, &binding.identity)
+        || (identity.eq_ignore_ascii_case(&binding.identity)
+            && core.fails(Fault::ChatBindingsFilterAnyCase))
+}
+
 /// Bindings with their sequence numbers, as both lists go through them.
-fn listed<'a>(service: &'a Service, core: &Core) -> impl Iterator<Item = (u64, &'a Binding)> {
+fn listed<'a>(service: &'a Service, core: &'a Core) -> impl Iterator<Item = (u64, &'a Binding)> {
     let newest = service.bindings.last().map(|newest| newest.sid.as_str());
     let hidden = newest.filter(|_| core.fails(Fault::ChatNewestBindingNotListed));
     service
         .bindings
         .iter()
         .filter(move |(_, binding)| Some(binding.sid.as_str()) != hidden)
+        .filter(|(_, binding)| pages::is_listed(core, binding.created))
 }
 
 /// Deletes a binding and nothing else.
 fn remove(service: &mut Service, core: &Core, sid: &str) {
+    service.deleted_bindings.insert(sid.to_owned());
+    if core.fails(Fault::ChatDeletedBindingListed) {
+        service.bindings.forget(sid);
+        return;
+    }
     let removed = service.bindings.remove(sid);
+    if let Some(removed) = &removed
+        && core.fails(Fault::ChatDeleteBindingTakesType)
+    {
+        let taken = &removed.binding_type;
+        service
+            .bindings
+            .retain(|binding| binding.binding_type != *taken);
+    }
     if let Some(removed) = removed.filter(|_| core.fails(Fault::ChatDeleteBindingTakesAll)) {
         service
             .bindings
@@ -209,7 +237,10 @@ fn remove(service: &mut Service, core: &Core, sid: &str) {
 }
 
 /// The answer to a deletion: empty (D2, Endpoints).
-fn deleted(core: &Core) -> Response {
+fn deleted(core: &Core, shown: &Value) -> Response {
+    if core.fails(Fault::ChatDeleteAnswersBinding) {
+        return core.ok(shown);
+    }
     Response::empty(if core.varies(Variant::ChatDeleteAnswers200) {
         200
     } else {
@@ -219,11 +250,17 @@ fn deleted(core: &Core) -> Response {
 
 /// Deletes a binding.
 pub(super) fn delete(service: &mut Service, core: &Core, sid: &str) -> Answer {
-    service.bindings.find(sid, false)?;
+    if service.bindings.find(sid, false).is_err()
+        && service.deleted_bindings.contains(sid)
+        && core.varies(Variant::ChatDeleteAgainAccepted)
+    {
+        return Ok(deleted(core, &Value::Null));
+    }
+    let shown = service.bindings.find(sid, false)?.represent(service, core);
     if !core.fails(Fault::ChatDeleteBindingDoesNothing) {
         remove(service, core, sid);
     }
-    Ok(deleted(core))
+    Ok(deleted(core, &shown))
 }
 
 /// The binding of a user that a path names.
@@ -232,19 +269,23 @@ fn find_of_user<'a>(
     core: &Core,
     user: &str,
     sid: &str,
-    sid_only: Fault,
+    [sid_only, anybodys]: [Fault; 2],
 ) -> Result<&'a Binding, Refusal> {
     let user = user::find(service, core, user, sid_only)?;
     match service.bindings.find(sid, false) {
         Ok(binding) if binding.user_sid == user.sid => Ok(binding),
+        Ok(binding) if core.fails(anybodys) => Ok(binding),
         _ => Err(Refusal::not_found()),
     }
 }
 
 /// Fetches a binding of a user.
 pub(super) fn fetch_of_user(service: &Service, core: &Core, user: &str, sid: &str) -> Answer {
-    let unknown = Fault::ChatFetchUserBindingIdentityUnknown;
-    let binding = find_of_user(service, core, user, sid, unknown)?;
+    let faults = [
+        Fault::ChatFetchUserBindingIdentityUnknown,
+        Fault::ChatUserBindingInEveryUser,
+    ];
+    let binding = find_of_user(service, core, user, sid, faults)?;
     let value = binding.represent_of_user(service, core);
     let moves = ("date_created", Fault::ChatFetchedUserBindingMoves);
     let changes = ("sid", Fault::ChatFetchedSidChanges);
@@ -279,10 +320,13 @@ pub(super) fn read_of_user(service: &Service, core: &Core, call: &Call<'_>, user
 
 /// Deletes a binding of a user.
 pub(super) fn delete_of_user(service: &mut Service, core: &Core, user: &str, sid: &str) -> Answer {
-    let unknown = Fault::ChatDeleteUserBindingIdentityUnknown;
-    find_of_user(service, core, user, sid, unknown)?;
+    let faults = [
+        Fault::ChatDeleteUserBindingIdentityUnknown,
+        Fault::ChatUserBindingDeletedByEveryUser,
+    ];
+    let shown = find_of_user(service, core, user, sid, faults)?.represent_of_user(service, core);
     if !core.fails(Fault::ChatDeleteUserBindingDoesNothing) {
         remove(service, core, sid);
     }
-    Ok(deleted(core))
+    Ok(deleted(core, &shown))
 }

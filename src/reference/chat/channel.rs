@@ -6,12 +6,13 @@ use super::invite::Invite;
 use super::member::{self, Member};
 use super::message::Message;
 use super::misstate::{self, misstate};
+use super::pages;
 use super::service::Service;
 use super::table::Table;
 use super::user;
 use super::webhook::Webhook;
 use crate::clock::Timestamp;
-use crate::reference::listing::url_of;
+use crate::reference::garble::{Garble, garbled};
 use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use serde_json::{Value, json};
 
@@ -27,12 +28,22 @@ const UPDATE_TYPE: Choice = Choice {
 };
 const FRIENDLY_NAME: Bound = Bound {
     unbounded: Fault::ChatChannelFriendlyNameUnbounded,
+    one_more: Fault::ChatFriendlyName65,
     tight: Fault::ChatChannelFriendlyNameTight,
 };
 const UNIQUE_NAME: Bound = Bound {
     unbounded: Fault::ChatChannelUniqueNameUnbounded,
+    one_more: Fault::ChatUniqueName65,
     tight: Fault::ChatChannelUniqueNameTight,
 };
+const FRIENDLY_NAME_TEXTS: &[(Fault, Garble)] = &[
+    (Fault::ChatFriendlyNameEscaped, Garble::Escaped),
+    (Fault::ChatFriendlyNameEmojiDropped, Garble::EmojiDropped),
+];
+const UNIQUE_NAME_TEXTS: &[(Fault, Garble)] = &[
+    (Fault::ChatUniqueNameLowered, Garble::Lowered),
+    (Fault::ChatUniqueNameTrimmed, Garble::Trimmed),
+];
 const ATTRIBUTES: AttributeFaults = AttributeFaults {
     unchecked: Fault::ChatChannelAttributesUnchecked,
     unset: Fault::ChatChannelAttributesUnset,
@@ -52,16 +63,23 @@ pub(super) struct Channel {
     pub(super) next_index: u64,
     pub(super) invites: Table<Invite>,
     pub(super) webhooks: Table<Webhook>,
+    /// How many members have left.
+    pub(super) left: usize,
+    pub(super) updated: Timestamp,
     friendly_name: Option<String>,
     unique_name: Option<String>,
     attributes: String,
     kind: String,
     messaging_service_sid: Option<String>,
     created: Timestamp,
-    updated: Timestamp,
 }
 
 impl Channel {
+    /// Whether anybody may join.
+    pub(super) fn is_public(&self) -> bool {
+        self.kind == "public"
+    }
+
     fn represent(&self, service: &Service, core: &Core) -> Value {
         let unset = |text: &Option<String>| match text {
             None if core.varies(Variant::ChatUnsetNamesEmpty) => json!(""),
@@ -70,6 +88,23 @@ impl Channel {
         let count = |count: usize, extra: Fault, stuck: Fault| match count {
             _ if core.fails(stuck) => 0,
             count => count + usize::from(core.fails(extra)),
+        };
+        let messages = match self.messages.len() {
+            many @ 11.. if core.fails(Fault::ChatMessagesCountStopsAtTen) => many.min(10),
+            many => many,
+        };
+        let left = match self.left {
+            1.. if core.fails(Fault::ChatMembersCountAfterLeaving) => self.left,
+            _ => 0,
+        };
+        // Under the variant nothing counts in its first seconds.
+        let young = |created: &Timestamp| core.now.duration_since(*created).as_secs() < 5;
+        let (members_young, messages_young) = if core.varies(Variant::ChatCountsLate) {
+            let members = self.members.rows().filter(|m| young(&m.joined)).count();
+            let messages = self.messages.rows().filter(|m| young(&m.received)).count();
+            (members, messages)
+        } else {
+            (0, 0)
         };
         let below = |name: &str| service.url(core, &["Channels", &self.sid, name]);
         let last_message = self
@@ -88,22 +123,33 @@ impl Channel {
             "date_updated": misstate::updated(core, self.created, self.updated),
             "created_by": self.created_by,
             "members_count": count(
-                self.members.len(),
+                (self.members.len() + left).saturating_sub(members_young),
                 Fault::ChatMembersCountOneMore,
                 Fault::ChatMembersCountStuck,
             ),
             "messages_count": count(
-                self.messages.len(),
+                messages.saturating_sub(messages_young),
                 Fault::ChatMessagesCountOneMore,
                 Fault::ChatMessagesCountStuck,
             ),
             "url": service.url(core, &["Channels", &self.sid]),
-            "links": {
-                "members": below("Members"),
-                "messages": below("Messages"),
-                "invites": below("Invites"),
-                "webhooks": below("Webhooks"),
-                "last_message": last_message,
+            "links": if core.varies(Variant::ChatChannelLinkKeys) {
+                json!({
+                    "all_members": below("Members"),
+                    "all_messages": below("Messages"),
+                    "all_invites": below("Invites"),
+                    "all_webhooks": below("Webhooks"),
+                    "newest": last_message,
+                    "self": service.url(core, &["Channels", &self.sid]),
+                })
+            } else {
+                json!({
+                    "members": below("Members"),
+                    "messages": below("Messages"),
+                    "invites": below("Invites"),
+                    "webhooks": below("Webhooks"),
+                    "last_message": last_message,
+                })
             },
         });
         misstate(
@@ -120,17 +166,10 @@ impl Channel {
     /// an update names another.
     fn represent_v3(&self, service: &Service, core: &Core, default_is: &str) -> Value {
         let mut value = self.represent(service, core);
-        value["url"] = json!(url_of(
-            &core.origin,
-            &[
-                "chat",
-                "v3",
-                "Services",
-                &service.sid,
-                "Channels",
-                &self.sid
-            ],
-        ));
+        if core.fails(Fault::ChatV3CountsStale) {
+            value["members_count"] = json!(0);
+            value["messages_count"] = json!(0);
+        }
         if !core.fails(Fault::ChatV3MessagingServiceMissing) {
             let sid = self.messaging_service_sid.as_deref();
             value["messaging_service_sid"] = json!(sid.unwrap_or(default_is));
@@ -154,7 +193,31 @@ pub(super) fn find<'a>(
     key: &str,
     sid_only: Fault,
 ) -> Result<&'a Channel, Refusal> {
-    service.channels.find(key, !core.fails(sid_only))
+    match service.channels.find(key, !core.fails(sid_only)) {
+        Err(refusal) => service
+            .channels
+            .by_name_in_any_case(key)
+            .filter(|_| core.fails(Fault::ChatChannelPathAnyCase))
+            .ok_or(refusal),
+        found => found,
+    }
+}
+
+/// The channel that its own `url` leads to.
+pub(super) fn fetch(service: &Service, core: &Core, key: &str) -> Answer {
+    let channel = service.channels.find(key, true)?;
+    Ok(core.ok(&channel.represent(service, core)))
+}
+
+/// The channels that a service's link leads to.
+pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
+    let items = service
+        .channels
+        .iter()
+        .map(|(sequence, channel)| (sequence, channel.represent(service, core)))
+        .collect();
+    let url = service.url(core, &["Channels"]);
+    pages::CHANNELS.page(core, call, url, Vec::new(), items)
 }
 
 /// Creates a channel.
@@ -170,28 +233,35 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
             ("Type", Fault::ChatChannelTypeIgnored),
         ],
     );
-    let name = |parameter: &str, bound: Bound| {
+    let name = |parameter: &str, bound: Bound, texts: &[(Fault, Garble)]| {
         form.get(parameter)
-            .filter(|text| !text.is_empty())
-            .map(|text| inputs::name(core, parameter, text, bound))
+            .map(|text| inputs::name(core, parameter, &garbled(core, text, texts), bound))
             .transpose()
     };
-    let friendly_name = name("FriendlyName", FRIENDLY_NAME)?;
-    let unique_name = name("UniqueName", UNIQUE_NAME)?;
-    let attributes = inputs::attributes(core, &form, ATTRIBUTES)?;
+    let friendly_name = name("FriendlyName", FRIENDLY_NAME, FRIENDLY_NAME_TEXTS)?;
+    let unique_name = name("UniqueName", UNIQUE_NAME, UNIQUE_NAME_TEXTS)?;
+    // An empty name names nothing: no path leads by it, and several channels may have it.
+    let known_as = unique_name.clone().filter(|name| !name.is_empty());
+    let (attributes, refusal) = match inputs::attributes(core, &form, ATTRIBUTES) {
+        Err(refusal) if core.fails(Fault::ChatRefusedChannelStays) => (None, Some(refusal)),
+        attributes => (attributes?, None),
+    };
     let kind = match form.get("Type") {
         Some(kind) => inputs::choice(core, "Type", kind, CREATE_TYPE)?,
         None if core.varies(Variant::ChatChannelTypeDefaultPrivate) => "private".to_owned(),
         None => "public".to_owned(),
     };
     let (created, updated) = inputs::backup_dates(core, &form, call.now)?;
-    if let Some(name) = &unique_name
-        && service.channels.by_name(name).is_some()
+    if let Some(name) = &known_as
+        && let Some(known) = service.channels.by_name(name)
         && !core.fails(Fault::ChatUniqueNameNotUnique)
     {
+        if core.varies(Variant::ChatSecondChannelIsFirst) {
+            return Ok(core.ok(&known.represent(service, core)));
+        }
         return Err(Refusal::conflict("the unique name exists"));
     }
-    if let Some(name) = &friendly_name
+    if let Some(name) = friendly_name.as_ref().filter(|name| !name.is_empty())
         && core.fails(Fault::ChatChannelFriendlyNameUnique)
         && service
             .channels
@@ -208,8 +278,9 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         next_index: u64::from(core.varies(Variant::ChatFirstIndexOne)),
         invites: Table::default(),
         webhooks: Table::default(),
+        left: 0,
         friendly_name,
-        unique_name: unique_name.clone(),
+        unique_name,
         attributes: attributes.unwrap_or_else(|| inputs::unset_attributes(core, ATTRIBUTES)),
         kind,
         messaging_service_sid: None,
@@ -218,13 +289,17 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     };
     let sid = channel.sid.clone();
     let creator = channel.created_by.clone();
-    service
-        .channels
-        .insert(&sid, unique_name.as_deref(), channel);
+    service.channels.insert(&sid, known_as.as_deref(), channel);
+    if core.varies(Variant::ChatChannelMovesService) {
+        service.touch(call.now);
+    }
     if core.varies(Variant::ChatCreatorJoins) && creator != SYSTEM {
         member::join_as_creator(service, core, &sid, &creator, call.now)?;
     }
     let mut value = service.channels.find(&sid, false)?.represent(service, core);
+    if let Some(refusal) = refusal {
+        return Err(refusal);
+    }
     if core.fails(Fault::ChatChannelV2ShowsMessagingService) {
         value["messaging_service_sid"] = json!(core.sid("MG"));
     }
@@ -266,23 +341,20 @@ pub(super) fn update_type(
     if !call.form.has("Type") && core.fails(Fault::ChatV3TypeRequired) {
         return Err(Refusal::bad_parameter("Type", "required"));
     }
-    let kind = call
-        .form
-        .get("Type")
-        .map(|kind| inputs::choice(core, "Type", kind, UPDATE_TYPE))
-        .transpose()?;
-    let messaging = call
-        .form
-        .get("MessagingServiceSid")
-        .map(|sid| inputs::sid("MessagingServiceSid", sid, "MG"))
-        .transpose()?;
     let sid = find(service, core, channel, Fault::ChatV3UniqueNameUnknown)?
         .sid
         .clone();
+    let asked = asked_of_v3(core, call);
+    let stale = service.channels.find(&sid, false)?;
+    let stale = stale.represent_v3(service, core, messaging_service_sid);
     let channel = service
         .channels
         .by_sid_mut(&sid)
         .expect("a channel that was found is there");
+    if asked.is_err() && core.fails(Fault::ChatRefusedV3Changes) {
+        channel.updated = call.now;
+    }
+    let (kind, messaging) = asked?;
     let before = (
         channel.kind.clone(),
         channel.messaging_service_sid.clone(),
@@ -293,6 +365,15 @@ pub(super) fn update_type(
     {
         channel.kind = kind;
     }
+    if core.fails(Fault::ChatV3ClearsFriendlyName) {
+        channel.friendly_name = None;
+    }
+    if core.fails(Fault::ChatV3ClearsAttributes) {
+        "{}".clone_into(&mut channel.attributes);
+    }
+    if messaging.is_none() && core.fails(Fault::ChatV3ForgetsMessagingService) {
+        channel.messaging_service_sid = None;
+    }
     if let Some(messaging) = messaging
         && !core.fails(Fault::ChatV3MessagingServiceIgnored)
     {
@@ -301,8 +382,18 @@ pub(super) fn update_type(
     if !core.fails(Fault::ChatV3DateStuck) {
         channel.updated = call.now;
     }
+    let kind = channel.kind.clone();
+    for other in service.channels.rows_mut().filter(|c| c.sid != sid) {
+        if core.fails(Fault::ChatV3TakesAll) {
+            kind.clone_into(&mut other.kind);
+            other.updated = call.now;
+        }
+    }
     let channel = service.channels.by_sid(&sid).expect("it was just there");
-    let value = channel.represent_v3(service, core, messaging_service_sid);
+    let mut value = channel.represent_v3(service, core, messaging_service_sid);
+    if core.fails(Fault::ChatV3AnswerStale) {
+        value = stale;
+    }
     if webhooks {
         announce(service, core, &sid, ["onChannelUpdate", "onChannelUpdated"]);
     }
@@ -312,6 +403,21 @@ pub(super) fn update_type(
         (channel.kind, channel.messaging_service_sid, channel.updated) = before;
     }
     Ok(core.ok(&value))
+}
+
+/// The parameters of the version 3 update: a type, and a messaging service.
+fn asked_of_v3(core: &Core, call: &Call<'_>) -> Result<(Option<String>, Option<String>), Refusal> {
+    let kind = call
+        .form
+        .get("Type")
+        .map(|kind| inputs::choice(core, "Type", kind, UPDATE_TYPE))
+        .transpose()?;
+    let messaging = call
+        .form
+        .get("MessagingServiceSid")
+        .map(|sid| inputs::sid("MessagingServiceSid", sid, "MG"))
+        .transpose()?;
+    Ok((kind, messaging))
 }
 
 fn announce(service: &Service, core: &mut Core, sid: &str, [before, after]: [&'static str; 2]) {

@@ -7,6 +7,7 @@ use super::service::Service;
 use super::webhook::Target;
 use crate::http::Request;
 use crate::reference::{Core, Fault, Variant, account};
+use serde_json::Value;
 use std::time::Duration;
 
 /// D2, Limits: webhook request time-out.
@@ -66,10 +67,10 @@ fn of_service<'a>(
     let fields = &service.fields;
     let wanted = |event: &str| {
         core.fails(Fault::ChatServiceWebhookFiltersIgnored)
-            || fields
-                .webhook_filters
-                .as_ref()
-                .is_none_or(|filters| filters.iter().any(|f| f == event))
+            || fields.webhook_filters.as_ref().is_none_or(|filters| {
+                let at = filters.iter().position(|f| f == event);
+                at.is_some_and(|at| at == 0 || !core.fails(Fault::ChatServiceSecondFilterIgnored))
+            })
     };
     let method = if core.fails(Fault::ChatServiceWebhookMethodIgnored) {
         other_method(&fields.webhook_method)
@@ -79,16 +80,31 @@ fn of_service<'a>(
     let pre = fields
         .pre_webhook_url
         .as_deref()
+        .filter(|_| !core.fails(Fault::ChatPreWebhookSilent))
         .map(|url| (url, happening.before, fields.pre_webhook_retry_count));
     let post = fields
         .post_webhook_url
         .as_deref()
         .filter(|_| !core.fails(Fault::ChatPostWebhookSilent))
         .map(|url| (url, happening.after, fields.post_webhook_retry_count));
+    let any = [&pre, &post].into_iter().any(Option::is_some);
+    let swapped = any && core.fails(Fault::ChatPrePostSwapped);
+    let unrepeated = any && core.fails(Fault::ChatServiceRetriesIgnored);
     [pre, post]
         .into_iter()
         .flatten()
-        .filter(|(_, event, _)| wanted(event))
+        .filter(|(_, event, _)| {
+            wanted(event)
+                || (*event == happening.before && core.fails(Fault::ChatPreWebhookFiltersIgnored))
+        })
+        .map(|(url, event, retries)| {
+            let told = match event == happening.before {
+                true if swapped => happening.after,
+                false if swapped => happening.before,
+                _ => event,
+            };
+            (url, told, if unrepeated { 0 } else { retries })
+        })
         .map(|(url, event, retries)| Outgoing {
             url,
             method,
@@ -123,7 +139,7 @@ fn of_channel<'a>(
                             || core.fails(Fault::ChatWebhookFiltersIgnored))
                 }
                 Target::Trigger { triggers } => fires(core, triggers, happening),
-                Target::Studio => false,
+                Target::Studio => core.fails(Fault::ChatStudioCalled),
             };
             let url = webhook.url().filter(|_| wanted)?;
             let method = if core.fails(Fault::ChatWebhookMethodIgnored) {
@@ -154,13 +170,17 @@ fn fires(core: &Core, triggers: &[String], happening: &Happening) -> bool {
     } else {
         triggers
     };
+    let in_any_case = |trigger: &str| {
+        body.to_lowercase().contains(&trigger.to_lowercase())
+            && core.fails(Fault::ChatTriggerAnyCase)
+    };
     core.fails(Fault::ChatTriggerAlways)
-        || considered.iter().any(|trigger| {
+        || considered.iter().enumerate().any(|(at, trigger)| {
             if core.fails(Fault::ChatTriggerWholeBody) {
-                body == trigger
-            } else {
-                body.contains(trigger.as_str())
+                return body == trigger;
             }
+            let is_second = at == 1 && core.fails(Fault::ChatSecondTriggerIgnored);
+            !is_second && (body.contains(trigger.as_str()) || in_any_case(trigger))
         })
 }
 
@@ -193,13 +213,22 @@ fn send(core: &mut Core, service: &Service, call: &Outgoing<'_>, happening: &Hap
         ("AccountSid", account::SID.to_owned()),
         ("InstanceSid", service.sid.clone()),
     ];
-    pairs.extend(happening.fields.iter().cloned());
+    if !core.varies(Variant::ChatWebhookPayloadMinimal) {
+        pairs.extend(happening.fields.iter().cloned());
+    }
     if core.varies(Variant::ChatWebhookPayloadExtra) {
         pairs.push(("Extra", "1".to_owned()));
     }
     let mut request = Request::new(call.method, "");
     if call.method == "GET" {
         url.query_pairs_mut().extend_pairs(&pairs);
+    } else if core.varies(Variant::ChatWebhookPayloadJson) {
+        let body: serde_json::Map<String, Value> = pairs
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), Value::String(value)))
+            .collect();
+        request.body = Value::Object(body).to_string().into_bytes();
+        request.headers.set("Content-Type", "application/json");
     } else {
         let mut body = form_urlencoded::Serializer::new(String::new());
         request.body = body.extend_pairs(&pairs).finish().into_bytes();

@@ -4,6 +4,7 @@
 
 use crate::clock::Timestamp;
 use crate::ids;
+use crate::reference::garble::{Garble, garbled};
 use crate::reference::{Call, Core, Fault, Params, Refusal, Variant};
 use std::borrow::Cow;
 
@@ -15,6 +16,8 @@ pub(super) const NAME_CHARS_MAX: usize = 64;
 pub(super) struct Bound {
     /// Values beyond the bound are honoured.
     pub(super) unbounded: Fault,
+    /// One character beyond the bound is honoured.
+    pub(super) one_more: Fault,
     /// The bound itself is refused.
     pub(super) tight: Fault,
 }
@@ -56,7 +59,9 @@ pub(super) fn name(
     } else {
         NAME_CHARS_MAX
     };
-    if value.chars().count() <= chars_max || core.fails(bound.unbounded) {
+    let length = value.chars().count();
+    let one_more = length == NAME_CHARS_MAX + 1 && core.fails(bound.one_more);
+    if length <= chars_max || one_more || core.fails(bound.unbounded) {
         return Ok(value.to_owned());
     }
     if core.varies(Variant::ChatLongNamesCut) {
@@ -141,6 +146,12 @@ pub(super) struct AttributeFaults {
     pub(super) unset: Fault,
 }
 
+/// What `Attributes` of any resource can lose.
+const TEXTS: &[(Fault, Garble)] = &[
+    (Fault::ChatAttributesEmojiDropped, Garble::EmojiDropped),
+    (Fault::ChatAttributesPlusIsSpace, Garble::PlusIsSpace),
+];
+
 /// `Attributes`, when the parameter is there: JSON in a string.
 pub(super) fn attributes(
     core: &Core,
@@ -153,7 +164,7 @@ pub(super) fn attributes(
             if core.fails(faults.unchecked)
                 || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() =>
         {
-            Ok(Some(text.to_owned()))
+            Ok(Some(garbled(core, text, TEXTS)))
         }
         Some(_) => Err(Refusal::bad_parameter("Attributes", "JSON")),
     }

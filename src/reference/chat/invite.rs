@@ -4,11 +4,13 @@ use super::channel::{self, Channel};
 use super::inputs;
 use super::member;
 use super::misstate::{self, misstate};
+use super::pages;
 use super::role;
 use super::service::Service;
 use super::user::{self, Status};
 use crate::clock::Timestamp;
-use crate::reference::{Answer, Call, Core, Fault, Refusal, account};
+use crate::reference::garble::{Garble, garbled};
+use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use serde_json::{Value, json};
 
 /// One invite.
@@ -71,7 +73,15 @@ pub(super) fn create(
         channel,
         Fault::ChatCreateInviteUniqueNameUnknown,
     )?;
+    let known = channel.invites.rows().find(|i| i.identity == identity);
+    if let Some(known) = known
+        && core.varies(Variant::ChatSecondInviteIsFirst)
+    {
+        return Ok(core.ok(&known.represent(service, channel, core)));
+    }
     let channel_sid = channel.sid.clone();
+    let first = channel.invites.rows().next();
+    let first = first.map(|first| first.identity.clone());
     if channel
         .members
         .by_name(&user::name_of(core, identity))
@@ -97,7 +107,14 @@ pub(super) fn create(
         identity: if core.fails(Fault::ChatInviteIdentityLowered) {
             identity.to_lowercase()
         } else {
-            identity.to_owned()
+            match first.filter(|first| first != identity) {
+                Some(first) if core.fails(Fault::ChatInviteOfFirst) => first,
+                _ => garbled(
+                    core,
+                    identity,
+                    &[(Fault::ChatInviteIdentityTrimmed, Garble::Trimmed)],
+                ),
+            }
         },
         role_sid,
         created: call.now,
@@ -114,6 +131,18 @@ pub(super) fn create(
         member::join_by_hand(service, core, &channel_sid, identity, call.now)?;
     }
     Ok(core.created(&value))
+}
+
+/// The invites that a channel's link leads to.
+pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &str) -> Answer {
+    let channel = service.channels.find(channel, true)?;
+    let items = channel
+        .invites
+        .iter()
+        .map(|(sequence, invite)| (sequence, invite.represent(service, channel, core)))
+        .collect();
+    let url = service.url(core, &["Channels", &channel.sid, "Invites"]);
+    pages::INVITES.page(core, call, url, Vec::new(), items)
 }
 
 /// Fetches an invite.

@@ -5,6 +5,7 @@ use super::multipart::{self, Part};
 use super::service::Service;
 use crate::clock::Timestamp;
 use crate::http::Response;
+use crate::reference::garble::{Garble, garbled};
 use crate::reference::listing::url_of;
 use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use serde_json::{Value, json};
@@ -36,16 +37,11 @@ impl Media {
     fn represent(&self, service: &Service, core: &Core, now: Timestamp) -> Value {
         let base = ["media", "v1", "Services", &service.sid, "Media", &self.sid];
         let url = |below: &[&str]| url_of(&core.origin, &[&base[..], below].concat());
-        let expires = now.as_second() + TEMPORARY_SECONDS;
-        let direct = format!(
-            "{}?Expires={expires}&Signature={}",
-            url(&["Direct"]),
-            self.signature(expires)
-        );
+        let direct = self.direct(service, core, now);
         let created = if core.varies(Variant::MediaDateOnly) {
             json!(self.created.strftime("%Y-%m-%d").to_string())
         } else {
-            core.date(self.created)
+            core.creation(self.created, Fault::MediaCreationIsNow)
         };
         // D2, Media: null if not edited, and nothing here edits.
         let updated = core
@@ -79,6 +75,19 @@ impl Media {
                     (!core.varies(Variant::MediaWithoutTemporaryLink)).then_some(direct),
             },
         });
+        let mut value = value;
+        if self.attached_to.is_none() {
+            for name in ["channel_sid", "message_sid"] {
+                if core.varies(Variant::MediaUnattachedEmpty) {
+                    value[name] = json!("");
+                }
+                if core.varies(Variant::MediaUnattachedAbsent)
+                    && let Some(fields) = value.as_object_mut()
+                {
+                    fields.remove(name);
+                }
+            }
+        }
         misstate(
             core,
             value,
@@ -90,6 +99,23 @@ impl Media {
         )
     }
 
+    /// The temporary address, with its permission.
+    fn direct(&self, service: &Service, core: &Core, now: Timestamp) -> String {
+        let expires = now.as_second() + TEMPORARY_SECONDS;
+        let path = [
+            "media",
+            "v1",
+            "Services",
+            &service.sid,
+            "Media",
+            &self.sid,
+            "Direct",
+        ];
+        let url = url_of(&core.origin, &path);
+        let signature = self.signature(expires);
+        format!("{url}?Expires={expires}&Signature={signature}")
+    }
+
     fn signature(&self, expires: i64) -> String {
         let digest = Sha256::digest(format!("{}.{expires}", self.secret));
         digest.iter().fold(String::new(), |mut hex, byte| {
@@ -98,8 +124,8 @@ impl Media {
         })
     }
 
-    fn serve(&self, altered: bool, untyped: bool) -> Response {
-        let mut bytes = self.bytes.clone();
+    fn serve(&self, core: &Core, altered: bool, untyped: bool) -> Response {
+        let mut bytes = damaged(core, &self.bytes);
         if altered {
             // A defect that text-minded code has: bytes beyond ASCII are lost.
             bytes = bytes.into_iter().filter(u8::is_ascii).collect();
@@ -110,8 +136,69 @@ impl Media {
         } else {
             &self.content_type
         };
-        Response::new(200, content_type, bytes)
+        let mut response = Response::new(200, content_type, bytes);
+        if core.varies(Variant::MediaDownloadHeaders) {
+            let headers = &mut response.headers;
+            headers.add("Content-Disposition", "attachment; filename=\"file\"");
+            headers.add("ETag", "\"1\"");
+            headers.add("Accept-Ranges", "bytes");
+        }
+        response
     }
+}
+
+/// The bytes as careless handling leaves them; asks only about what would change them.
+fn damaged(core: &Core, bytes: &[u8]) -> Vec<u8> {
+    const BUFFER: usize = 65_536;
+    let text = String::from_utf8_lossy(bytes);
+    let ways: [(Fault, Vec<u8>); 5] = [
+        (Fault::MediaBytesAsText, text.as_bytes().to_vec()),
+        (Fault::MediaLineEndsTurned, turned(bytes)),
+        (
+            Fault::MediaCutAtZero,
+            bytes.split(|b| *b == 0).next().unwrap_or_default().to_vec(),
+        ),
+        (
+            Fault::MediaCutAtBuffer,
+            bytes[..bytes.len().min(BUFFER)].to_vec(),
+        ),
+        (
+            Fault::MediaLastLineEndLost,
+            bytes.strip_suffix(b"\n").unwrap_or(bytes).to_vec(),
+        ),
+    ];
+    for (fault, changed) in ways {
+        if changed != bytes && core.fails(fault) {
+            return changed;
+        }
+    }
+    bytes.to_vec()
+}
+
+/// With LF in place of CR LF.
+fn turned(bytes: &[u8]) -> Vec<u8> {
+    let mut turned = Vec::with_capacity(bytes.len());
+    for (at, byte) in bytes.iter().enumerate() {
+        if *byte != b'\r' || bytes.get(at + 1) != Some(&b'\n') {
+            turned.push(*byte);
+        }
+    }
+    turned
+}
+
+/// The upload whose bytes are served: the one that was asked for.
+fn served<'a>(
+    service: &'a Service,
+    core: &Core,
+    sid: &str,
+    of_first: Fault,
+) -> Result<&'a Media, Refusal> {
+    let asked = service.media.find(sid, false)?;
+    let first = service.media.rows().next();
+    Ok(match first.filter(|first| first.sid != asked.sid) {
+        Some(first) if core.fails(of_first) => first,
+        Some(_) | None => asked,
+    })
 }
 
 /// Uploads a file.
@@ -128,15 +215,21 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         MEGABYTE
     };
     let limit = service.fields.media.size_limit_mb.saturating_mul(megabyte);
-    if bytes.len() as u64 > limit && !core.fails(Fault::MediaSizeLimitIgnored) {
+    let size = bytes.len() as u64;
+    let one_more = size == limit + 1 && core.fails(Fault::MediaSizeLimitOneMore);
+    if size > limit && !one_more && !core.fails(Fault::MediaSizeLimitIgnored) {
         return Err(Refusal::new(
             413,
             20413,
             "the file is larger than the service allows",
         ));
     }
+    let first = service.media.rows().next();
     let media = Media {
-        sid: core.sid("ME"),
+        sid: match first {
+            Some(first) if core.fails(Fault::MediaSidShared) => first.sid.clone(),
+            Some(_) | None => core.sid("ME"),
+        },
         bytes: bytes.to_vec(),
         content_type,
         file_name,
@@ -161,10 +254,23 @@ struct Upload<'a> {
     file_name: Option<String>,
 }
 
+/// What a file's name can lose.
+const FILE_NAME_TEXTS: &[(Fault, Garble)] = &[
+    (Fault::MediaFileNameLowered, Garble::Lowered),
+    (Fault::MediaFileNameAsciiOnly, Garble::AsciiOnly),
+];
+
 /// D2, Media: a multipart form with a part named `media`.
 fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> {
     let header = call.request.headers.get("Content-Type").unwrap_or_default();
     let Some(boundary) = multipart::boundary(header) else {
+        if !call.request.body.is_empty() && core.fails(Fault::MediaRawBodyTaken) {
+            return Ok(Upload {
+                bytes: &call.request.body,
+                content_type: header.to_owned(),
+                file_name: None,
+            });
+        }
         return Err(Refusal::new(
             415,
             20415,
@@ -173,7 +279,9 @@ fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> 
     };
     let parts = multipart::parts(&call.request.body, &boundary)
         .ok_or_else(|| Refusal::new(400, 20001, "the body is not a multipart form"))?;
-    let part: Option<Part<'a>> = parts.into_iter().find(|part| part.name == "media");
+    let part: Option<Part<'a>> = parts
+        .into_iter()
+        .find(|part| part.name == "media" || core.fails(Fault::MediaAnyPartTaken));
     if part.is_none() && core.fails(Fault::MediaFileNotRequired) {
         return Ok(Upload {
             bytes: &[],
@@ -187,7 +295,9 @@ fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> 
         bytes: part.bytes,
         // RFC 7578, 4.4: text/plain unless the part says otherwise.
         content_type: part.content_type.unwrap_or_else(|| "text/plain".to_owned()),
-        file_name: part.file_name,
+        file_name: part
+            .file_name
+            .map(|name| garbled(core, &name, FILE_NAME_TEXTS)),
     })
 }
 
@@ -226,7 +336,15 @@ pub(super) fn fetch(service: &Service, core: &Core, call: &Call<'_>, sid: &str) 
 
 /// Serves the bytes behind the `content` link.
 pub(super) fn content(service: &Service, core: &Core, sid: &str) -> Answer {
-    Ok(service.media.find(sid, false)?.serve(
+    let media = served(service, core, sid, Fault::MediaContentOfFirst)?;
+    if core.varies(Variant::MediaContentRedirects) {
+        let mut response = Response::empty(307);
+        let address = media.direct(service, core, core.now);
+        response.headers.set("Location", address);
+        return Ok(response);
+    }
+    Ok(media.serve(
+        core,
         core.fails(Fault::MediaContentAltered),
         core.fails(Fault::MediaContentUntyped),
     ))
@@ -248,7 +366,9 @@ pub(super) fn content_direct(service: &Service, core: &Core, call: &Call<'_>, si
             "the url has expired or is not ours",
         ));
     }
+    let media = served(service, core, sid, Fault::MediaDirectOfFirst)?;
     Ok(media.serve(
+        core,
         core.fails(Fault::MediaDirectAltered),
         core.fails(Fault::MediaDirectUntyped),
     ))

@@ -11,7 +11,8 @@ use super::service::Service;
 use super::user::{self, Status};
 use super::{pages, role};
 use crate::clock::Timestamp;
-use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use crate::reference::garble::{Garble, garbled};
+use crate::reference::{Answer, Call, Core, Fault, Params, Refusal, Variant, account};
 use serde_json::{Value, json};
 
 const ATTRIBUTES: AttributeFaults = AttributeFaults {
@@ -25,10 +26,14 @@ pub(super) struct Member {
     pub(super) sid: String,
     pub(super) user_sid: String,
     pub(super) identity: String,
+    /// When the user became one, whatever `created` was restored to.
+    pub(super) joined: Timestamp,
     role_sid: String,
     attributes: String,
     created: Timestamp,
     updated: Timestamp,
+    /// As it was before its last update.
+    before: Option<Box<Member>>,
 }
 
 impl Member {
@@ -47,7 +52,7 @@ impl Member {
             "last_consumed_message_index": place.and_then(|p| p.consumed_index),
             "last_consumption_timestamp":
                 place.and_then(|p| p.consumed_at).map(|at| core.date(at)),
-            "date_created": core.date(self.created),
+            "date_created": core.creation(self.created, Fault::ChatMemberCreationIsNow),
             "date_updated": misstate::updated(core, self.created, self.updated),
             "attributes": inputs::shown(core, &self.attributes),
             "url": service.url(core, &["Channels", &channel.sid, "Members", &self.sid]),
@@ -124,13 +129,19 @@ fn join(
     let member = Member {
         sid: place.member_sid.clone(),
         user_sid,
-        identity: joining.identity.to_owned(),
+        identity: garbled(
+            core,
+            joining.identity,
+            &[(Fault::ChatMemberIdentityTrimmed, Garble::Trimmed)],
+        ),
         role_sid,
         attributes: joining
             .attributes
             .unwrap_or_else(|| inputs::unset_attributes(core, ATTRIBUTES)),
+        joined: now,
         created,
         updated,
+        before: None,
     };
     let sid = member.sid.clone();
     service
@@ -150,15 +161,19 @@ fn check_limits(
     name: &str,
 ) -> Result<(), Refusal> {
     let limits = &service.fields.limits;
-    let reached = |count: usize, limit: u64, unbounded: Fault, tight: Fault| {
+    let reached = |count: usize, limit: u64, [unbounded, one_more, tight]: [Fault; 3]| {
+        let one_more = count as u64 == limit && core.fails(one_more);
         let limit = limit.saturating_sub(u64::from(core.fails(tight)));
-        count as u64 >= limit && !core.fails(unbounded)
+        count as u64 >= limit && !one_more && !core.fails(unbounded)
     };
     if reached(
         channel.members.len(),
         limits.channel_members,
-        Fault::ChatChannelMembersUnbounded,
-        Fault::ChatChannelMembersTight,
+        [
+            Fault::ChatChannelMembersUnbounded,
+            Fault::ChatChannelMembersOneMore,
+            Fault::ChatChannelMembersTight,
+        ],
     ) {
         return Err(Refusal::conflict(
             "the channel has all the members it may have",
@@ -171,8 +186,11 @@ fn check_limits(
     if reached(
         joined,
         limits.user_channels,
-        Fault::ChatUserChannelsUnbounded,
-        Fault::ChatUserChannelsTight,
+        [
+            Fault::ChatUserChannelsUnbounded,
+            Fault::ChatUserChannelsOneMore,
+            Fault::ChatUserChannelsTight,
+        ],
     ) {
         return Err(Refusal::conflict(
             "the user is in all the channels it may be in",
@@ -225,8 +243,20 @@ pub(super) fn create(
     .sid
     .clone();
     let role_sid = form.get("RoleSid");
+    let name = user::name_of(core, identity);
+    let channel = service.channels.find(&channel_sid, false)?;
+    if let Some(known) = channel.members.by_name(&name)
+        && core.varies(Variant::ChatSecondMemberIsFirst)
+    {
+        return Ok(core.ok(&known.represent(service, channel, core)));
+    }
     if let Some(sid) = role_sid {
-        role::known(service, "RoleSid", sid, role::CHANNEL)?;
+        let known = role::known(service, "RoleSid", sid, role::CHANNEL);
+        if known.is_err() && core.fails(Fault::ChatRefusedMemberStays) {
+            let joining = Joining::by_hand(identity, None, call.now);
+            join(service, core, &channel_sid, joining, call.now)?;
+        }
+        known?;
     }
     let restored = !core.varies(Variant::ChatBackupParametersIgnored);
     let joining = Joining {
@@ -322,7 +352,15 @@ pub(super) fn leave_by_hand(
         ["onMemberRemove", "onMemberRemoved"],
     );
     if let Some(channel) = service.channels.by_sid_mut(channel_sid) {
-        channel.members.remove(&sid);
+        if core.fails(Fault::ChatLeftMemberListed) {
+            channel.members.forget(&sid);
+        } else {
+            channel.members.remove(&sid);
+        }
+        channel.left += 1;
+        if channel.members.len() > 0 && core.fails(Fault::ChatLeavingTakesOthers) {
+            channel.members.retain(|_| false);
+        }
     }
     let Some(user) = service.users.by_sid_mut(&user_sid) else {
         return Ok(());
@@ -346,6 +384,13 @@ fn find<'a>(
         Err(_) if !core.fails(sid_only) => channel.members.find(&user::name_of(core, key), true),
         found => found,
     }
+    .or_else(|refusal| {
+        channel
+            .members
+            .by_name_in_any_case(key)
+            .filter(|_| core.fails(Fault::ChatMemberPathAnyCase))
+            .ok_or(refusal)
+    })
 }
 
 /// Fetches a member.
@@ -357,6 +402,10 @@ pub(super) fn fetch(service: &Service, core: &Core, channel: &str, member: &str)
         Fault::ChatFetchMemberUniqueNameUnknown,
     )?;
     let member = find(channel, core, member, Fault::ChatFetchMemberIdentityUnknown)?;
+    let member = match &member.before {
+        Some(before) if core.fails(Fault::ChatMemberFetchStale) => before,
+        Some(_) | None => member,
+    };
     let value = member.represent(service, channel, core);
     let moves = ("date_created", Fault::ChatFetchedMemberMoves);
     Ok(core.ok(&misstate(core, value, &[moves])))
@@ -382,10 +431,13 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
         .chain(others)
         .filter(|(_, member)| {
             wanted.is_empty()
-                || wanted
-                    .iter()
-                    .any(|w| user::name_of(core, w) == user::name_of(core, &member.identity))
+                || wanted.iter().any(|w| {
+                    user::name_of(core, w) == user::name_of(core, &member.identity)
+                        || (w.eq_ignore_ascii_case(&member.identity)
+                            && core.fails(Fault::ChatMembersFilterAnyCase))
+                })
         })
+        .filter(|(_, member)| pages::is_listed(core, member.joined))
         .map(|(sequence, member)| {
             let value = member.represent(service, channel, core);
             let differs = ("role_sid", Fault::ChatListedMemberDiffers);
@@ -432,23 +484,53 @@ pub(super) fn update(
     )?
     .clone();
     let mut member = before.clone();
-    if let Some(sid) = form.get("RoleSid") {
-        role::known(service, "RoleSid", sid, role::CHANNEL)?;
-        sid.clone_into(&mut member.role_sid);
+    let asked = Change::asked(service, core, &form);
+    if asked.is_err() && core.fails(Fault::ChatRefusedMemberUpdateChanges) {
+        member.updated = call.now;
+        store(service, &channel_sid, member);
+        return Err(asked.err().expect("it was just one"));
     }
-    if let Some(attributes) = inputs::attributes(core, &form, ATTRIBUTES)? {
-        member.attributes = attributes;
+    let Change {
+        role_sid,
+        attributes,
+        consumed,
+    } = asked?;
+    match role_sid {
+        Some(sid) => member.role_sid = sid,
+        None if core.fails(Fault::ChatUpdateMemberResetsRole) => {
+            member.role_sid = default_role(service, core, false);
+        }
+        None => {}
+    }
+    match attributes {
+        Some(attributes) => member.attributes = attributes,
+        None if member.attributes != "{}"
+            && core.fails(Fault::ChatUpdateMemberClearsAttributes) =>
+        {
+            "{}".clone_into(&mut member.attributes);
+        }
+        None => {}
+    }
+    if core.fails(Fault::ChatUpdateMemberMovesCreation) {
+        member.created = call.now;
     }
     if !core.fails(Fault::ChatUpdateMemberDateStuck) {
         member.updated = call.now;
     }
-    let consumed = (
-        inputs::index(&form, "LastConsumedMessageIndex")?,
-        inputs::date(&form, "LastConsumptionTimestamp")?,
-    );
+    member.before = Some(Box::new(before.clone()));
     let place_before = place(service, &before, &channel_sid).clone();
-    consume(place(service, &before, &channel_sid), consumed, call.now);
+    let place_now = place(service, &before, &channel_sid);
+    if consumed.0.is_none()
+        && place_now.consumed_index.is_some()
+        && core.fails(Fault::ChatUpdateMemberClearsConsumption)
+    {
+        place_now.consumed_index = None;
+    }
+    consume(core, place_now, consumed, call.now);
     store(service, &channel_sid, member.clone());
+    if form.has("RoleSid") {
+        share_role(service, core, &channel_sid, &member);
+    }
     let value = member.represent(service, service.channels.find(&channel_sid, false)?, core);
     if core.fails(Fault::ChatUpdateMemberNotPersisted) {
         *place(service, &before, &channel_sid) = place_before;
@@ -461,18 +543,67 @@ pub(super) fn update(
     Ok(core.ok(&value))
 }
 
+/// What an update asks for.
+struct Change {
+    role_sid: Option<String>,
+    attributes: Option<String>,
+    consumed: (Option<u64>, Option<Timestamp>),
+}
+
+impl Change {
+    fn asked(service: &Service, core: &Core, form: &Params) -> Result<Self, Refusal> {
+        if let Some(sid) = form.get("RoleSid") {
+            role::known(service, "RoleSid", sid, role::CHANNEL)?;
+        }
+        Ok(Self {
+            role_sid: form.get("RoleSid").map(str::to_owned),
+            attributes: inputs::attributes(core, form, ATTRIBUTES)?,
+            consumed: (
+                inputs::index(form, "LastConsumedMessageIndex")?,
+                inputs::date(form, "LastConsumptionTimestamp")?,
+            ),
+        })
+    }
+}
+
+/// The defect that a role given to one member is given to all of the channel.
+fn share_role(service: &mut Service, core: &Core, channel_sid: &str, of: &Member) {
+    let Some(channel) = service.channels.by_sid_mut(channel_sid) else {
+        return;
+    };
+    for other in channel.members.rows_mut().filter(|m| m.sid != of.sid) {
+        if core.fails(Fault::ChatUpdateMemberTakesAll) {
+            of.role_sid.clone_into(&mut other.role_sid);
+        }
+    }
+}
+
 /// Notes what has been read, and when: the given time, or now.
 pub(super) fn consume(
+    core: &Core,
     place: &mut user::Place,
     (index, at): (Option<u64>, Option<Timestamp>),
     now: Timestamp,
 ) {
     if index.is_some() {
         place.consumed_index = index;
-        place.consumed_at = Some(now);
+        // D2, Member, does not say what moves the time of consumption.
+        if !core.varies(Variant::ChatConsumptionNotTimed) {
+            place.consumed_at = Some(now);
+        }
     }
     if at.is_some() {
         place.consumed_at = at;
+    }
+}
+
+/// The variant that a user channel's update counts as one of the member.
+pub(super) fn touch(service: &mut Service, core: &Core, place: &user::Place, now: Timestamp) {
+    let channel = service.channels.by_sid_mut(&place.channel_sid);
+    if let Some(member) = channel.and_then(|c| c.members.by_sid_mut(&place.member_sid))
+        && core.varies(Variant::ChatConsumptionMovesMember)
+    {
+        member.updated = now;
     }
 }
 

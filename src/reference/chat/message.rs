@@ -4,9 +4,11 @@ use super::channel::{self, Channel};
 use super::delivery::{self, Happening};
 use super::inputs::{self, AttributeFaults};
 use super::misstate::{self, misstate};
+use super::pages;
 use super::service::Service;
 use super::user;
 use crate::clock::Timestamp;
+use crate::reference::garble::{Garble, garbled};
 use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use serde_json::{Value, json};
 
@@ -23,6 +25,8 @@ const SYSTEM: &str = "system";
 pub(super) struct Message {
     pub(super) sid: String,
     pub(super) index: u64,
+    /// When it came, whatever `created` was restored to.
+    pub(super) received: Timestamp,
     from: String,
     /// `None` where none was sent and the variant shows that as null.
     body: Option<String>,
@@ -105,6 +109,25 @@ impl Message {
     }
 }
 
+/// The message that its own `url` leads to.
+pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) -> Answer {
+    let channel = service.channels.find(channel, true)?;
+    let message = channel.messages.find(sid, false)?;
+    Ok(core.ok(&message.represent(service, channel, core)))
+}
+
+/// The messages that a channel's link leads to.
+pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &str) -> Answer {
+    let channel = service.channels.find(channel, true)?;
+    let items = channel
+        .messages
+        .iter()
+        .map(|(sequence, message)| (sequence, message.represent(service, channel, core)))
+        .collect();
+    let url = service.url(core, &["Channels", &channel.sid, "Messages"]);
+    pages::MESSAGES.page(core, call, url, Vec::new(), items)
+}
+
 /// Creates a message.
 pub(super) fn create(
     service: &mut Service,
@@ -132,12 +155,20 @@ pub(super) fn create(
     )?
     .sid
     .clone();
-    let attributes = inputs::attributes(core, &form, ATTRIBUTES)?;
+    let attributes = inputs::attributes(core, &form, ATTRIBUTES);
+    let refusal = match &attributes {
+        Err(refusal) if core.fails(Fault::ChatRefusedMessageCounts) => Some(refusal.clone()),
+        Err(_) | Ok(_) => None,
+    };
+    let attributes = match attributes {
+        Err(_) if refusal.is_some() => None,
+        attributes => attributes?,
+    };
     let (created, updated) = inputs::backup_dates(core, &form, call.now)?;
     let attachment = form
         .get("MediaSid")
         .filter(|sid| !sid.is_empty())
-        .map(|sid| attachment(service, sid))
+        .map(|sid| attachment(service, core, sid))
         .transpose()?;
     let identity = |parameter| form.get(parameter).filter(|text| !text.is_empty());
     for writer in [identity("From"), identity("LastUpdatedBy")] {
@@ -165,6 +196,7 @@ pub(super) fn create(
         // Whoever restores a message names who edited it last, so somebody did.
         was_edited: identity("LastUpdatedBy").is_some()
             && !core.varies(Variant::ChatRestoredIsNotEdited),
+        received: call.now,
         created,
         updated,
     };
@@ -174,7 +206,7 @@ pub(super) fn create(
     if webhooks {
         announce(service, core, channel, &message);
     }
-    Ok(core.created(&value))
+    refusal.map_or_else(|| Ok(core.created(&value)), Err)
 }
 
 /// `Body`; empty and null both mean the empty text (D2, Endpoints: Message).
@@ -183,15 +215,31 @@ fn body(core: &Core, sent: Option<&str>) -> Option<String> {
         None if core.varies(Variant::ChatNoBodyIsNull) => None,
         None => Some(String::new()),
         Some("") if core.fails(Fault::ChatMessageEmptyBodyFilled) => Some("(empty)".to_owned()),
-        Some(text) => Some(text.to_owned()),
+        Some(text) => Some(garbled(core, text, BODY_TEXTS)),
     }
 }
 
-fn attachment(service: &Service, sid: &str) -> Result<Attachment, Refusal> {
-    let media = service
+/// What a body can lose.
+const BODY_TEXTS: &[(Fault, Garble)] = &[
+    (Fault::ChatBodyTrimmed, Garble::Trimmed),
+    (Fault::ChatBodyNewlinesDropped, Garble::NewlinesDropped),
+    (Fault::ChatBodyEmojiDropped, Garble::EmojiDropped),
+    (Fault::ChatBodyEscaped, Garble::Escaped),
+    (Fault::ChatBodyCut255, Garble::Cut255),
+    (Fault::ChatBodyComposed, Garble::Composed),
+    (Fault::ChatBodyPlusIsSpace, Garble::PlusIsSpace),
+];
+
+fn attachment(service: &Service, core: &Core, sid: &str) -> Result<Attachment, Refusal> {
+    let named = service
         .media
         .by_sid(sid)
         .ok_or_else(|| Refusal::bad_parameter("MediaSid", "no media has this SID"))?;
+    let first = service.media.rows().next();
+    let media = match first.filter(|first| first.sid != named.sid) {
+        Some(first) if core.fails(Fault::ChatMessageMediaOfFirst) => first,
+        Some(_) | None => named,
+    };
     Ok(Attachment {
         sid: media.sid.clone(),
         size: media.bytes.len(),
@@ -216,6 +264,8 @@ fn next_index(service: &mut Service, core: &Core, channel_sid: &str) -> Result<u
         0
     } else if core.fails(Fault::ChatMessageIndexDecreasing) {
         1_000_000_u64.saturating_sub(index)
+    } else if index > 9 && core.fails(Fault::ChatIndexWrongFromTenth) {
+        index % 10
     } else {
         index
     })
@@ -227,10 +277,20 @@ fn add(service: &mut Service, core: &Core, channel_sid: &str, message: Message) 
         && media.attached_to.is_none()
         && !core.fails(Fault::MediaNotAttached)
     {
-        media.attached_to = Some((channel_sid.to_owned(), message.sid.clone()));
+        let place = (channel_sid.to_owned(), message.sid.clone());
+        media.attached_to = Some(place.clone());
+        let others = service.media.rows_mut().filter(|m| m.attached_to.is_none());
+        for other in others {
+            if core.fails(Fault::MediaAttachesAll) {
+                other.attached_to = Some(place.clone());
+            }
+        }
     }
     if let Some(channel) = service.channels.by_sid_mut(channel_sid) {
         let sid = message.sid.clone();
+        if core.varies(Variant::ChatMessageMovesChannel) {
+            channel.updated = core.now;
+        }
         channel.messages.insert(&sid, None, message);
     }
 }

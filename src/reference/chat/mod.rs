@@ -1,7 +1,8 @@
 //! Chat and media (D2): services, what lives in them, and who may ask.
 //!
-//! This file finds the operation that a request names; each resource has its own file. Operations
-//! that the document does not show do not exist here.
+//! This file finds the operation that a request names; each resource has its own file. Of the
+//! operations that the document does not show, only the reads exist to which its links lead (D2,
+//! Resources: `url` and `links`).
 
 mod binding;
 mod channel;
@@ -16,6 +17,7 @@ mod misstate;
 mod multipart;
 mod pages;
 mod role;
+mod scopes;
 mod service;
 mod table;
 mod user;
@@ -27,6 +29,7 @@ mod tests;
 
 use self::service::Service;
 use self::table::Table;
+use super::credentials::{self, NearMiss};
 use super::{Answer, Call, Control, Core, Fault, Refusal, account};
 use crate::clock::Timestamp;
 use serde_json::Value;
@@ -65,14 +68,21 @@ impl Chat {
                     ["Roles", role] if core.fails(Fault::ChatRoleInEveryService) => {
                         self.owner(sid, |service| service.roles.by_sid(role).is_some())
                     }
-                    _ => sid,
+                    _ => scopes::service(&self.services, core, (method, sid), rest),
                 };
                 let sid = sid.to_owned();
+                if method == "POST" {
+                    scopes::adopt(&mut self.services, core, call, &sid, rest);
+                }
                 let service = self
                     .services
                     .by_sid_mut(&sid)
                     .ok_or_else(Refusal::not_found)?;
-                in_service(service, core, call, method, rest)
+                let answer = in_service(service, core, call, method, rest);
+                if ("POST", &[][..]) == (method, rest) && answer.is_ok() {
+                    service::rename_others(&mut self.services, core, &sid);
+                }
+                answer
             }
             ("POST", ["v3", "Services", sid, "Channels", channel]) => {
                 let service = self
@@ -190,12 +200,15 @@ fn in_service(
         ("GET", []) => Ok(service::fetch(service, core)),
         ("POST", []) => service::update(service, core, call),
         ("POST", ["Channels"]) => channel::create(service, core, call),
+        ("GET", ["Channels"]) => channel::read(service, core, call),
         (_, ["Channels", channel, rest @ ..]) => {
             in_channel(service, core, call, method, channel, rest)
         }
         ("POST", ["Users"]) => user::create(service, core, call),
+        ("GET", ["Users"]) => user::read(service, core, call),
         (_, ["Users", user, rest @ ..]) => of_user(service, core, call, method, user, rest),
         ("POST", ["Roles"]) => role::create(service, core, call),
+        ("GET", ["Roles"]) => role::read(service, core, call),
         ("GET", ["Roles", sid]) => role::fetch(service, core, sid),
         ("GET", ["Bindings"]) => binding::read(service, core, call),
         ("GET", ["Bindings", sid]) => binding::fetch(service, core, sid),
@@ -213,13 +226,18 @@ fn in_channel(
     channel: &str,
     rest: &[&str],
 ) -> Answer {
+    let channel = &scopes::channel(service, core, (method, channel), rest);
     match (method, rest) {
+        ("GET", []) => channel::fetch(service, core, channel),
         ("POST", ["Members"]) => member::create(service, core, call, channel),
         ("GET", ["Members"]) => member::read(service, core, call, channel),
         ("GET", ["Members", member]) => member::fetch(service, core, channel, member),
         ("POST", ["Members", member]) => member::update(service, core, call, channel, member),
         ("POST", ["Messages"]) => message::create(service, core, call, channel),
+        ("GET", ["Messages"]) => message::read(service, core, call, channel),
+        ("GET", ["Messages", sid]) => message::fetch(service, core, channel, sid),
         ("POST", ["Invites"]) => invite::create(service, core, call, channel),
+        ("GET", ["Invites"]) => invite::read(service, core, call, channel),
         ("GET", ["Invites", sid]) => invite::fetch(service, core, channel, sid),
         ("POST", ["Webhooks"]) => webhook::create(service, core, call, channel),
         ("GET", ["Webhooks"]) => webhook::read(service, core, call, channel),
@@ -239,6 +257,7 @@ fn of_user(
     rest: &[&str],
 ) -> Answer {
     match (method, rest) {
+        ("GET", []) => user::fetch(service, core, user),
         ("GET", ["Channels"]) => user_channel::read(service, core, call, user),
         ("GET", ["Channels", channel]) => user_channel::fetch(service, core, user, channel),
         ("POST", ["Channels", channel]) => user_channel::update(service, core, call, user, channel),
@@ -255,6 +274,7 @@ struct CredentialFaults {
     wrong_accepted: Fault,
     account_refused: Fault,
     api_key_refused: Fault,
+    near_misses: &'static [NearMiss],
 }
 
 const CHAT_CREDENTIALS: CredentialFaults = CredentialFaults {
@@ -262,6 +282,17 @@ const CHAT_CREDENTIALS: CredentialFaults = CredentialFaults {
     wrong_accepted: Fault::ChatWrongCredentialsAccepted,
     account_refused: Fault::ChatAccountSidRefused,
     api_key_refused: Fault::ChatApiKeyRefused,
+    near_misses: &[
+        (Fault::ChatUserAnyCase, credentials::other_case),
+        (Fault::ChatPasswordSpaced, credentials::spaced),
+        (Fault::ChatHalvesOfTwoPairs, credentials::halves),
+        (Fault::ChatOtherScheme, credentials::other_scheme),
+        (Fault::ChatLaterPageOpen, credentials::open_page),
+        (Fault::ChatNestedReadOpen, credentials::open_nested),
+        (Fault::ChatV3Open, credentials::open_v3),
+        (Fault::ChatUpdateOpen, credentials::open_update),
+        (Fault::ChatDeleteOpen, credentials::open_delete),
+    ],
 };
 
 const MEDIA_CREDENTIALS: CredentialFaults = CredentialFaults {
@@ -269,6 +300,11 @@ const MEDIA_CREDENTIALS: CredentialFaults = CredentialFaults {
     wrong_accepted: Fault::MediaWrongCredentialsAccepted,
     account_refused: Fault::MediaAccountSidRefused,
     api_key_refused: Fault::MediaApiKeyRefused,
+    near_misses: &[
+        (Fault::MediaUserAnyCase, credentials::other_case),
+        (Fault::MediaHalvesOfTwoPairs, credentials::halves),
+        (Fault::MediaPasswordEmpty, credentials::empty_password),
+    ],
 };
 
 /// Checks HTTP Basic credentials (D2, Authentication: the same scheme for media).
@@ -280,7 +316,10 @@ fn authenticate(core: &Core, call: &Call<'_>, faults: &CredentialFaults) -> Resu
     if lenient {
         return Ok(());
     }
-    core.authenticate(call)?;
+    if let Err(refusal) = core.authenticate(call) {
+        let opens = credentials::let_through(core, call, faults.near_misses);
+        return if opens { Ok(()) } else { Err(refusal) };
+    }
     let refused = match call.basic() {
         Some((user, _)) if user == account::SID => core.fails(faults.account_refused),
         _ => core.fails(faults.api_key_refused),

@@ -2,6 +2,7 @@
 //!
 //! Cutting into pages is `listing`'s business.
 
+use crate::clock::Timestamp;
 use crate::reference::listing::{Listing, Order};
 use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant};
 use serde_json::Value;
@@ -22,6 +23,31 @@ pub(super) struct List {
 /// The services of the account.
 pub(super) const SERVICES: List = List {
     key: "services",
+    two_maxima: false,
+};
+/// The channels of a service.
+pub(super) const CHANNELS: List = List {
+    key: "channels",
+    two_maxima: false,
+};
+/// The users of a service.
+pub(super) const USERS: List = List {
+    key: "users",
+    two_maxima: false,
+};
+/// The roles of a service.
+pub(super) const ROLES: List = List {
+    key: "roles",
+    two_maxima: false,
+};
+/// The messages of a channel.
+pub(super) const MESSAGES: List = List {
+    key: "messages",
+    two_maxima: false,
+};
+/// The invites of a channel.
+pub(super) const INVITES: List = List {
+    key: "invites",
     two_maxima: false,
 };
 /// The members of a channel.
@@ -104,7 +130,8 @@ impl Filter {
             .filter(|(name, _)| name == self.name)
             .map(|(_, value)| value.as_str())
             .collect();
-        if core.fails(self.ignored) {
+        let is_later = call.query.has("PageToken") && !wanted.is_empty();
+        if core.fails(self.ignored) || (is_later && core.fails(Fault::ChatFirstPageFiltered)) {
             wanted.clear();
         }
         if core.fails(self.first_only) {
@@ -117,6 +144,7 @@ impl Filter {
     pub(super) fn check(&self, core: &Core, call: &Call<'_>) -> Result<(), Refusal> {
         let foreign = |value: &&str| !self.values.is_empty() && !self.values.contains(value);
         match self.wanted(core, call).into_iter().find(foreign) {
+            Some(_) if core.varies(Variant::ChatForeignTypeFindsNothing) => Ok(()),
             Some(_) => Err(Refusal::bad_parameter(
                 self.name,
                 &format!("one of {}", self.values.join(", ")),
@@ -124,6 +152,12 @@ impl Filter {
             None => Ok(()),
         }
     }
+}
+
+/// Whether what was made then is listed already; no document says how soon it is.
+pub(super) fn is_listed(core: &Core, made: Timestamp) -> bool {
+    let is_young = core.now.duration_since(made).as_secs() < 5;
+    !(is_young && core.varies(Variant::ChatListsLag))
 }
 
 /// The pairs of these parameters, which page links repeat.

@@ -4,9 +4,11 @@
 
 use super::inputs::{self, Bound, Choice};
 use super::misstate::{self, misstate};
+use super::pages;
 use super::service::Service;
 use super::table::Table;
 use crate::clock::Timestamp;
+use crate::reference::garble::{Garble, garbled};
 use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use serde_json::{Value, json};
 
@@ -22,6 +24,7 @@ const TYPE: Choice = Choice {
 };
 const FRIENDLY_NAME: Bound = Bound {
     unbounded: Fault::ChatRoleFriendlyNameUnbounded,
+    one_more: Fault::ChatRoleName65,
     tight: Fault::ChatRoleFriendlyNameTight,
 };
 
@@ -43,7 +46,13 @@ impl Role {
             "service_sid": service.sid,
             "friendly_name": self.friendly_name,
             "type": self.kind,
-            "permissions": self.permissions,
+            "permissions": if core.varies(Variant::ChatPermissionsSorted) {
+                let mut sorted: Vec<_> = self.permissions.iter().collect();
+                sorted.sort_unstable();
+                sorted
+            } else {
+                self.permissions.iter().collect()
+            },
             "date_created": core.date(self.created),
             "date_updated": misstate::updated(core, self.created, self.created),
             "url": service.url(core, &["Roles", &self.sid]),
@@ -109,6 +118,12 @@ pub(super) fn known(
     }
 }
 
+/// Takes over a role of another service.
+pub(super) fn adopt(service: &mut Service, role: Role) {
+    let sid = role.sid.clone();
+    service.roles.insert(&sid, None, role);
+}
+
 /// Creates a role.
 pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
     let name = inputs::required(
@@ -117,7 +132,8 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         "FriendlyName",
         Fault::ChatRoleFriendlyNameOptional,
     )?;
-    let name = inputs::name(core, "FriendlyName", name, FRIENDLY_NAME)?;
+    let name = garbled(core, name, &[(Fault::ChatRoleNameTrimmed, Garble::Trimmed)]);
+    let name = inputs::name(core, "FriendlyName", &name, FRIENDLY_NAME)?;
     let kind = match inputs::required(core, &call.form, "Type", Fault::ChatRoleTypeOptional)? {
         "" => CHANNEL.to_owned(),
         kind => inputs::choice(core, "Type", kind, TYPE)?,
@@ -137,6 +153,9 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     }
     if core.fails(Fault::ChatRoleLastPermissionOnly) {
         permissions = permissions.pop().into_iter().collect();
+    }
+    if permissions.len() > 1 && core.fails(Fault::ChatSecondPermissionDropped) {
+        permissions.remove(1);
     }
     let role = Role {
         sid: core.sid("RL"),
@@ -159,6 +178,16 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         service.roles.insert(&sid, None, role);
     }
     Ok(answer)
+}
+
+/// The roles that a service's link leads to.
+pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
+    let items = service
+        .roles
+        .iter()
+        .map(|(sequence, role)| (sequence, role.represent(service, core)))
+        .collect();
+    pages::ROLES.page(core, call, service.url(core, &["Roles"]), Vec::new(), items)
 }
 
 /// Fetches a role.

@@ -10,10 +10,12 @@ use super::user::User;
 use super::{inputs, pages};
 use crate::clock::Timestamp;
 use crate::http::Response;
+use crate::reference::garble::{Garble, garbled};
 use crate::reference::listing::url_of;
 use crate::reference::{Answer, Call, Core, Fault, Variant, account};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// Largest value of either limit (D2, Limits).
 const LIMIT_MAX: u64 = 1000;
@@ -28,6 +30,10 @@ pub(super) struct Service {
     pub(super) roles: Table<Role>,
     pub(super) bindings: Table<Binding>,
     pub(super) media: Table<Media>,
+    /// SIDs of bindings that there were.
+    pub(super) deleted_bindings: BTreeSet<String>,
+    /// The default service role that it was made with.
+    first_default_role: String,
     created: Timestamp,
     updated: Timestamp,
 }
@@ -95,7 +101,11 @@ impl Service {
             } else {
                 5
             },
-            consumption_report_interval: 10,
+            consumption_report_interval: if core.varies(Variant::ChatReportIntervalZero) {
+                0
+            } else {
+                10
+            },
             limits: Limits {
                 channel_members: limit(250, Fault::ChatChannelMembersDefault),
                 user_channels: limit(100, Fault::ChatUserChannelsDefault),
@@ -111,29 +121,45 @@ impl Service {
             webhook_filters: None,
             pre_webhook_retry_count: u32::from(core.fails(Fault::ChatPreRetryDefaultOne)),
             post_webhook_retry_count: u32::from(core.fails(Fault::ChatPostRetryDefaultOne)),
-            notifications: Map::new(),
+            notifications: if core.varies(Variant::ChatNotificationsFilled) {
+                let new_message = json!({"enabled": false, "template": "", "sound": null});
+                Map::from_iter([("new_message".to_owned(), new_message)])
+            } else {
+                Map::new()
+            },
             media: MediaSettings {
-                size_limit_mb: 150,
+                size_limit_mb: if core.varies(Variant::ChatSizeLimitSmaller) {
+                    20
+                } else {
+                    150
+                },
                 compatibility_message: "A media message was sent".to_owned(),
             },
         };
         Self {
             sid: core.sid("IS"),
+            first_default_role: fields.default_service_role_sid.clone(),
             fields,
             channels: Table::default(),
             users: Table::default(),
             roles,
             bindings: Table::default(),
             media: Table::default(),
+            deleted_bindings: BTreeSet::new(),
             created: now,
             updated: now,
         }
     }
 
+    /// Counts as updated now.
+    pub(super) fn touch(&mut self, now: Timestamp) {
+        self.updated = now;
+    }
+
     /// The address of something below this service.
     pub(super) fn url(&self, core: &Core, below: &[&str]) -> String {
         url_of(
-            &core.origin,
+            core.link_origin(),
             &[&["chat", "v2", "Services", &self.sid], below].concat(),
         )
     }
@@ -143,7 +169,7 @@ impl Service {
         let mut value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
-            "date_created": core.date(self.created),
+            "date_created": core.creation(self.created, Fault::ChatServiceCreationIsNow),
             "date_updated": misstate::updated(core, self.created, self.updated),
         });
         let fields = serde_json::to_value(&self.fields).expect("fields have text keys only");
@@ -155,10 +181,23 @@ impl Service {
                 value.insert("webhook_filters".to_owned(), json!([]));
             }
             value.insert("url".to_owned(), json!(self.url(core, &[])));
+            let prefix = if core.varies(Variant::ChatServiceLinkKeys) {
+                "service_"
+            } else {
+                ""
+            };
             let links: Map<String, Value> = ["Channels", "Users", "Roles", "Bindings"]
                 .into_iter()
-                .map(|name| (name.to_lowercase(), json!(self.url(core, &[name]))))
+                .map(|name| {
+                    let key = format!("{prefix}{}", name.to_lowercase());
+                    (key, json!(self.url(core, &[name])))
+                })
                 .collect();
+            for name in ["pre_webhook_url", "post_webhook_url"] {
+                if value[name].is_null() && core.varies(Variant::ChatUnsetUrlsEmpty) {
+                    value.insert(name.to_owned(), json!(""));
+                }
+            }
             value.insert("links".to_owned(), Value::Object(links));
         }
         misstate(
@@ -200,6 +239,12 @@ impl Service {
     }
 }
 
+/// What a friendly name can lose.
+const NAME_TEXTS: &[(Fault, Garble)] = &[
+    (Fault::ChatServiceNameEscaped, Garble::Escaped),
+    (Fault::ChatServiceNameCut255, Garble::Cut255),
+];
+
 /// Creates a service.
 pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call<'_>) -> Answer {
     let name = inputs::required(
@@ -207,13 +252,18 @@ pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call
         &call.form,
         "FriendlyName",
         Fault::ChatServiceFriendlyNameOptional,
-    )?;
+    );
+    if name.is_err() && core.fails(Fault::ChatRefusedServiceStays) {
+        let service = Service::new(core, "", call.now);
+        let sid = service.sid.clone();
+        services.insert(&sid, None, service);
+    }
     let name = if core.fails(Fault::ChatServiceFriendlyNameIgnored) {
-        "service"
+        "service".to_owned()
     } else {
-        name
+        garbled(core, name?, NAME_TEXTS)
     };
-    let mut service = Service::new(core, name, call.now);
+    let mut service = Service::new(core, &name, call.now);
     if core.fails(Fault::ChatDefaultRolesShared)
         && let Some(first) = services.rows().next()
     {
@@ -251,7 +301,7 @@ pub(super) fn read(services: &Table<Service>, core: &Core, call: &Call<'_>) -> A
             (sequence, misstate(core, value, &[differs]))
         })
         .collect();
-    let url = url_of(&core.origin, &["chat", "v2", "Services"]);
+    let url = url_of(core.link_origin(), &["chat", "v2", "Services"]);
     pages::SERVICES.page(core, call, url, Vec::new(), items)
 }
 
@@ -270,7 +320,14 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
     );
     let role_sid = form.get("DefaultServiceRoleSid");
     if let Some(sid) = role_sid {
-        role::known(service, "DefaultServiceRoleSid", sid, role::DEPLOYMENT)?;
+        let known = role::known(service, "DefaultServiceRoleSid", sid, role::DEPLOYMENT);
+        if known.is_err()
+            && let Some(name) = form.get("FriendlyName")
+            && core.fails(Fault::ChatRefusedServiceUpdateChanges)
+        {
+            name.clone_into(&mut service.fields.friendly_name);
+        }
+        known?;
     }
     let before = (service.fields.clone(), service.updated);
     if let Some(name) = form.get("FriendlyName") {
@@ -280,6 +337,21 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
     }
     if let Some(sid) = role_sid {
         sid.clone_into(&mut service.fields.default_service_role_sid);
+    } else if service.first_default_role != service.fields.default_service_role_sid
+        && core.fails(Fault::ChatUpdateServiceResetsRole)
+    {
+        service
+            .first_default_role
+            .clone_into(&mut service.fields.default_service_role_sid);
+    }
+    if core.fails(Fault::ChatUpdateServiceResetsLimits) {
+        service.fields.limits = Limits {
+            channel_members: 250,
+            user_channels: 100,
+        };
+    }
+    if core.fails(Fault::ChatUpdateServiceMovesCreation) {
+        service.created = call.now;
     }
     if !core.fails(Fault::ChatUpdateServiceDateStuck) {
         service.updated = call.now;
@@ -290,4 +362,19 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
         (service.fields, service.updated) = before;
     }
     Ok(answer)
+}
+
+/// The defect that a name given to one service is given to all.
+pub(super) fn rename_others(services: &mut Table<Service>, core: &Core, sid: &str) {
+    let Some(name) = services.by_sid(sid).map(|s| s.fields.friendly_name.clone()) else {
+        return;
+    };
+    let others = services
+        .rows_mut()
+        .filter(|other| other.fields.friendly_name != name);
+    for other in others {
+        if core.fails(Fault::ChatUpdateServiceTakesAll) {
+            name.clone_into(&mut other.fields.friendly_name);
+        }
+    }
 }

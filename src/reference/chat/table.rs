@@ -51,6 +51,13 @@ impl<T> Table<T> {
         self.rows.get(self.by_name.get(name)?)
     }
 
+    /// The row whose name differs from this one in case only.
+    pub(super) fn by_name_in_any_case(&self, name: &str) -> Option<&T> {
+        let fits = |(known, _): &(&String, &u64)| known.eq_ignore_ascii_case(name);
+        let (_, sequence) = self.by_name.iter().find(fits)?;
+        self.rows.get(sequence)
+    }
+
     /// The row that a path segment names by its SID or, where `names` says so, by its name.
     pub(super) fn find(&self, key: &str, names: bool) -> Result<&T, Refusal> {
         self.by_sid(key)
@@ -63,6 +70,13 @@ impl<T> Table<T> {
         let sequence = self.by_sid.remove(sid)?;
         self.by_name.retain(|_, s| *s != sequence);
         self.rows.remove(&sequence)
+    }
+
+    /// Lets nothing lead to the row with that SID any more but lists.
+    pub(super) fn forget(&mut self, sid: &str) {
+        if let Some(sequence) = self.by_sid.remove(sid) {
+            self.by_name.retain(|_, s| *s != sequence);
+        }
     }
 
     /// Removes every row that does not satisfy the condition.

@@ -4,10 +4,12 @@
 
 use super::inputs::{self, AttributeFaults};
 use super::misstate::{self, misstate};
+use super::pages;
 use super::role;
 use super::service::Service;
 use super::table::Table;
 use crate::clock::Timestamp;
+use crate::reference::garble::{Garble, garbled};
 use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -16,6 +18,12 @@ const ATTRIBUTES: AttributeFaults = AttributeFaults {
     unchecked: Fault::ChatUserAttributesUnchecked,
     unset: Fault::ChatUserAttributesUnset,
 };
+
+const IDENTITY_TEXTS: &[(Fault, Garble)] = &[
+    (Fault::ChatIdentityTrimmed, Garble::Trimmed),
+    (Fault::ChatIdentityComposed, Garble::Composed),
+];
+const NAME_TEXTS: &[(Fault, Garble)] = &[(Fault::ChatUserNameEmojiDropped, Garble::EmojiDropped)];
 
 /// One user.
 #[derive(Debug)]
@@ -46,6 +54,21 @@ pub(super) struct Place {
     pub(super) consumed_at: Option<Timestamp>,
 }
 
+impl Place {
+    /// The place of somebody who has nothing to do with the channel.
+    pub(super) fn strange(channel_sid: &str) -> Self {
+        Self {
+            channel_sid: channel_sid.to_owned(),
+            member_sid: format!("MB{}", &channel_sid[2..]),
+            status: Status::NotParticipating,
+            invited_role: None,
+            notification_level: "default".to_owned(),
+            consumed_index: None,
+            consumed_at: None,
+        }
+    }
+}
+
 /// User-channel status (D2, States and transitions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
@@ -60,13 +83,17 @@ pub(super) enum Status {
 impl User {
     fn new(service: &Service, core: &mut Core, identity: &str, now: Timestamp) -> Self {
         let fields = &service.fields;
+        let first = service.users.rows().next();
         let role_sid = if core.fails(Fault::ChatUserRoleDefaultIgnored) {
             &fields.default_channel_role_sid
         } else {
             &fields.default_service_role_sid
         };
         Self {
-            sid: core.sid("US"),
+            sid: match first {
+                Some(first) if core.fails(Fault::ChatUsersShareSid) => first.sid.clone(),
+                Some(_) | None => core.sid("US"),
+            },
             identity: identity.to_owned(),
             online: None,
             places: Table::default(),
@@ -183,6 +210,13 @@ pub(super) fn find<'a>(
         Err(_) if by_identity => service.users.find(&name_of(core, key), true),
         found => found,
     }
+    .or_else(|refusal| {
+        service
+            .users
+            .by_name_in_any_case(key)
+            .filter(|_| core.fails(Fault::ChatUserPathAnyCase))
+            .ok_or(refusal)
+    })
 }
 
 /// The SID of the user with that identity; a new identity creates a user (D2, What the service
@@ -203,6 +237,27 @@ pub(super) fn seen(
     let known_as = (!core.fails(Fault::ChatNewIdentityWithoutUser)).then_some(name);
     service.users.insert(&sid, known_as.as_deref(), user);
     sid
+}
+
+/// The user that its own `url` leads to.
+pub(super) fn fetch(service: &Service, core: &Core, key: &str) -> Answer {
+    let user = service.users.find(key, true)?;
+    Ok(core.ok(&user.represent(service, core)))
+}
+
+/// The users that a service's link leads to. D2, User: online and notifiable are null on lists.
+pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
+    let items = service
+        .users
+        .iter()
+        .map(|(sequence, user)| {
+            let mut value = user.represent(service, core);
+            value["is_online"] = Value::Null;
+            value["is_notifiable"] = Value::Null;
+            (sequence, value)
+        })
+        .collect();
+    pages::USERS.page(core, call, service.url(core, &["Users"]), Vec::new(), items)
 }
 
 /// Creates a user.
@@ -229,20 +284,28 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         role::known(service, "RoleSid", sid, role::DEPLOYMENT)?;
     }
     let name = name_of(core, identity).into_owned();
-    if service.users.by_name(&name).is_some() && !core.fails(Fault::ChatIdentityNotUnique) {
+    if let Some(known) = service.users.by_name(&name)
+        && !core.fails(Fault::ChatIdentityNotUnique)
+    {
+        if core.varies(Variant::ChatSecondUserIsFirst) {
+            return Ok(core.ok(&known.represent(service, core)));
+        }
         return Err(Refusal::conflict("the identity exists"));
     }
     let mut user = User::new(service, core, identity, call.now);
     if core.fails(Fault::ChatUserIdentityLowered) {
         user.identity = identity.to_lowercase();
     }
+    user.identity = garbled(core, &user.identity, IDENTITY_TEXTS);
     if let Some(attributes) = attributes {
         user.attributes = attributes;
     }
     if let Some(sid) = role_sid {
         sid.clone_into(&mut user.role_sid);
     }
-    user.friendly_name = form.get("FriendlyName").map(str::to_owned);
+    user.friendly_name = form
+        .get("FriendlyName")
+        .map(|name| garbled(core, name, NAME_TEXTS));
     let value = user.represent(service, core);
     let sid = user.sid.clone();
     service.users.insert(&sid, Some(&name), user);

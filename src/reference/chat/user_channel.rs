@@ -31,11 +31,29 @@ fn represent(place: &Place, user: &User, service: &Service, core: &Core) -> Valu
         "unread_messages_count": unread(place, service, core),
         "notification_level": place.notification_level,
         "url": service.url(core, &["Users", &user.sid, "Channels", channel_sid]),
-        "links": {
-            "channel": service.url(core, &["Channels", channel_sid]),
-            "member": service.url(core, &member_url),
+        "links": if core.varies(Variant::ChatUserChannelLinkKeys) {
+            json!({
+                "the_channel": service.url(core, &["Channels", channel_sid]),
+                "the_member": service.url(core, &member_url),
+            })
+        } else {
+            json!({
+                "channel": service.url(core, &["Channels", channel_sid]),
+                "member": service.url(core, &member_url),
+            })
         },
     });
+    let mut value = value;
+    if place.status != Status::Joined {
+        if core.varies(Variant::ChatMemberSidNull) {
+            value["member_sid"] = Value::Null;
+        }
+        if core.varies(Variant::ChatMemberSidAbsent)
+            && let Some(fields) = value.as_object_mut()
+        {
+            fields.remove("member_sid");
+        }
+    }
     misstate(
         core,
         value,
@@ -120,14 +138,23 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, user: &str) 
         user,
         Fault::ChatReadUserChannelsIdentityUnknown,
     )?;
+    let others = service
+        .users
+        .rows()
+        .filter(|other| other.sid != user.sid)
+        .flat_map(|other| other.places.iter())
+        .filter(|_| core.fails(Fault::ChatUserChannelsOfEverybody));
     let items = user
         .places
         .iter()
+        .chain(others)
+        .map(|(sequence, place)| (sequence, place.clone()))
+        .chain(public_channels(service, core, user))
         .filter(|(_, place)| {
             place.status == Status::Joined || !core.varies(Variant::ChatJoinedChannelsOnlyListed)
         })
         .map(|(sequence, place)| {
-            let mut value = represent(place, user, service, core);
+            let mut value = represent(&place, user, service, core);
             let left = place.status == Status::NotParticipating;
             if left && core.fails(Fault::ChatBothStatusSpellings) {
                 value["status"] = json!(SNAKE_CASE);
@@ -166,10 +193,6 @@ pub(super) fn update(
             ),
         ],
     );
-    let level = form
-        .get("NotificationLevel")
-        .map(|level| inputs::choice(core, "NotificationLevel", level, NOTIFICATION_LEVEL))
-        .transpose()?;
     let consumed = (
         inputs::index(&form, "LastConsumedMessageIndex")?,
         inputs::date(&form, "LastConsumptionTimestamp")?,
@@ -188,18 +211,68 @@ pub(super) fn update(
     )?;
     let mut place = user.places.find(&channel.sid, false)?.clone();
     let user_sid = user.sid.clone();
+    let level = form
+        .get("NotificationLevel")
+        .map(|level| inputs::choice(core, "NotificationLevel", level, NOTIFICATION_LEVEL))
+        .transpose();
+    if level.is_err() && core.fails(Fault::ChatRefusedLevelMovesIndex) {
+        let index = consumed.0.unwrap_or_default();
+        member::consume(core, &mut place, (Some(index), consumed.1), call.now);
+        store(service, &user_sid, place);
+        return Err(level.expect_err("it was just one"));
+    }
+    let level = level?;
     if let Some(level) = &level {
         level.clone_into(&mut place.notification_level);
     }
-    member::consume(&mut place, consumed, call.now);
+    member::consume(core, &mut place, consumed, call.now);
+    if consumed.0.is_none()
+        && place.consumed_index.is_some()
+        && core.fails(Fault::ChatUserChannelLevelClearsIndex)
+    {
+        place.consumed_index = None;
+    }
+    if level.is_none()
+        && place.notification_level != "default"
+        && core.fails(Fault::ChatUserChannelIndexResetsLevel)
+    {
+        "default".clone_into(&mut place.notification_level);
+    }
     let value = represent(&place, user, service, core);
     if let Some(level) = &level {
         share_level(service, core, &user_sid, &place.channel_sid, level);
     }
+    if let Some(index) = consumed.0 {
+        let others = service.users.rows_mut().filter(|user| user.sid != user_sid);
+        for other in others.filter_map(|user| user.places.by_sid_mut(&place.channel_sid)) {
+            if core.fails(Fault::ChatUserChannelIndexOverUsers) {
+                other.consumed_index = Some(index);
+            }
+        }
+    }
     if !core.fails(Fault::ChatUpdateUserChannelNotPersisted) {
+        member::touch(service, core, &place, call.now);
         store(service, &user_sid, place);
     }
     Ok(core.ok(&value))
+}
+
+/// Places in public channels that the user has nothing to do with, under the variant that they are
+/// listed too.
+fn public_channels(service: &Service, core: &Core, user: &User) -> Vec<(u64, Place)> {
+    if !core.varies(Variant::ChatPublicChannelsListed) {
+        return Vec::new();
+    }
+    let behind = user
+        .places
+        .iter()
+        .last()
+        .map_or(0, |(sequence, _)| sequence);
+    let channels = service.channels.iter();
+    channels
+        .filter(|(_, c)| c.is_public() && user.places.by_sid(&c.sid).is_none())
+        .map(|(sequence, channel)| (behind + sequence, Place::strange(&channel.sid)))
+        .collect()
 }
 
 fn store(service: &mut Service, user_sid: &str, place: Place) {

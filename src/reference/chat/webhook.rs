@@ -6,6 +6,7 @@ use super::misstate::{self, misstate};
 use super::pages;
 use super::service::Service;
 use crate::clock::Timestamp;
+use crate::reference::garble::{Garble, garbled};
 use crate::reference::{Answer, Call, Core, Fault, Params, Refusal, Variant, account};
 use serde_json::{Value, json};
 
@@ -35,6 +36,8 @@ pub(super) struct Webhook {
     configuration: Configuration,
     created: Timestamp,
     updated: Timestamp,
+    /// As it was before its last update.
+    before: Option<Box<Webhook>>,
 }
 
 /// What it is configured with; which parts count depends on its type.
@@ -104,7 +107,7 @@ impl Webhook {
             "type": self.kind,
             "configuration": self.configuration.represent(&self.kind, core),
             "url": service.url(core, &["Channels", &channel.sid, "Webhooks", &self.sid]),
-            "date_created": core.date(self.created),
+            "date_created": core.creation(self.created, Fault::ChatWebhookCreationIsNow),
             "date_updated": misstate::updated(core, self.created, self.updated),
         });
         misstate(
@@ -138,6 +141,15 @@ impl Configuration {
     }
 
     fn represent(&self, kind: &str, core: &Core) -> Value {
+        if kind == "studio" && core.varies(Variant::ChatStudioShowsAll) {
+            return json!({
+                "url": null,
+                "method": null,
+                "filters": null,
+                "retry_count": null,
+                "flow_sid": self.flow_sid,
+            });
+        }
         if kind == "studio" {
             return match &self.flow_sid {
                 Some(sid) => json!({ "flow_sid": sid }),
@@ -147,9 +159,18 @@ impl Configuration {
         let mut value = json!({
             "url": self.url,
             "method": self.method,
-            "filters": self.filters,
+            "filters": if core.varies(Variant::ChatFiltersSorted) {
+                let mut sorted: Vec<_> = self.filters.iter().collect();
+                sorted.sort_unstable();
+                sorted
+            } else {
+                self.filters.iter().collect::<Vec<_>>()
+            },
             "retry_count": self.retry_count,
         });
+        if core.varies(Variant::ChatFlowSidNull) {
+            value["flow_sid"] = Value::Null;
+        }
         if kind == "trigger" && !core.varies(Variant::ChatTriggersHidden) {
             value["triggers"] = json!(self.triggers);
         }
@@ -173,7 +194,7 @@ impl Configuration {
                 .then(|| form.all(name).map(str::to_owned).collect())
         };
         if let Some(url) = form.get("Configuration.Url") {
-            self.url = Some(url.to_owned());
+            self.url = Some(garbled(core, url, URL_TEXTS));
         }
         if let Some(method) = form.get("Configuration.Method") {
             self.method = inputs::choice(core, "Configuration.Method", method, METHOD)?;
@@ -182,6 +203,9 @@ impl Configuration {
         if let Some(mut filters) = list("Configuration.Filters") {
             if core.fails(Fault::ChatWebhookFirstFilterKept) {
                 filters.truncate(1);
+            }
+            if filters.len() > 1 && core.fails(Fault::ChatSecondFilterDropped) {
+                filters.remove(1);
             }
             self.filters = filters;
         }
@@ -198,9 +222,16 @@ impl Configuration {
     }
 }
 
+/// What a url can lose.
+const URL_TEXTS: &[(Fault, Garble)] = &[
+    (Fault::ChatWebhookUrlLowered, Garble::Lowered),
+    (Fault::ChatWebhookUrlQueryDropped, Garble::QueryDropped),
+];
+
 fn bounded_triggers(core: &Core, mut triggers: Vec<String>) -> Result<Vec<String>, Refusal> {
     let max = TRIGGERS_MAX - usize::from(core.fails(Fault::ChatTriggersTight));
-    if triggers.len() > max && !core.fails(Fault::ChatTriggersUnbounded) {
+    let six = triggers.len() == TRIGGERS_MAX + 1 && core.fails(Fault::ChatTriggersSix);
+    if triggers.len() > max && !six && !core.fails(Fault::ChatTriggersUnbounded) {
         if !core.varies(Variant::ChatTriggersCut) {
             return Err(Refusal::bad_parameter(
                 "Configuration.Triggers",
@@ -218,6 +249,7 @@ fn retry_count(core: &Core, text: &str) -> Result<u32, Refusal> {
     let max = RETRIES_MAX - u32::from(core.fails(Fault::ChatRetryCountTight));
     let bounded = match u32::try_from(count) {
         Ok(0) if core.fails(Fault::ChatRetryCountZeroRefused) => None,
+        Ok(4) if core.fails(Fault::ChatRetryCountFour) => Some(4),
         Ok(count) if count <= max || core.fails(Fault::ChatRetryCountUnbounded) => Some(count),
         Ok(_) => core.varies(Variant::ChatRetryCountClamped).then_some(max),
         Err(_) => core.varies(Variant::ChatRetryCountClamped).then_some(0),
@@ -263,9 +295,20 @@ pub(super) fn create(
         Fault::ChatCreateWebhookUniqueNameUnknown,
     )?;
     let channel_sid = channel.sid.clone();
+    let first_url = channel.webhooks.rows().next().and_then(|w| w.url());
+    let first_url = first_url.map(str::to_owned);
     let mut configuration = Configuration::new(core);
-    configuration.apply(core, &form)?;
-    check_count(service, core, channel)?;
+    let applied = configuration.apply(core, &form);
+    let refusal = match applied.and_then(|()| check_count(service, core, channel)) {
+        Err(refusal) if core.fails(Fault::ChatRefusedWebhookStays) => Some(refusal),
+        checked => checked.map(|()| None)?,
+    };
+    if first_url.is_some()
+        && configuration.url != first_url
+        && core.fails(Fault::ChatSecondWebhookUrlLost)
+    {
+        configuration.url = first_url;
+    }
     let webhook = Webhook {
         sid: core.sid("WH"),
         kind: if core.fails(Fault::ChatWebhookTypeIgnored) {
@@ -276,13 +319,14 @@ pub(super) fn create(
         configuration,
         created: call.now,
         updated: call.now,
+        before: None,
     };
     let value = webhook.represent(service, service.channels.find(&channel_sid, false)?, core);
     if let Some(channel) = service.channels.by_sid_mut(&channel_sid) {
         let sid = webhook.sid.clone();
         channel.webhooks.insert(&sid, None, webhook);
     }
-    Ok(core.created(&value))
+    refusal.map_or_else(|| Ok(core.created(&value)), Err)
 }
 
 fn check_count(service: &Service, core: &Core, channel: &Channel) -> Result<(), Refusal> {
@@ -292,7 +336,8 @@ fn check_count(service: &Service, core: &Core, channel: &Channel) -> Result<(), 
     } else {
         channel.webhooks.len()
     };
-    if count >= max && !core.fails(Fault::ChatWebhooksUnbounded) {
+    let six = count == PER_CHANNEL_MAX && core.fails(Fault::ChatWebhooksSix);
+    if count >= max && !six && !core.fails(Fault::ChatWebhooksUnbounded) {
         return Err(Refusal::conflict("a channel has at most five webhooks"));
     }
     Ok(())
@@ -315,6 +360,10 @@ pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) ->
         Some(webhook) if core.fails(Fault::ChatWebhookInEveryChannel) => webhook,
         Some(_) | None => found?,
     };
+    let webhook = match &webhook.before {
+        Some(before) if core.fails(Fault::ChatWebhookFetchStale) => before,
+        Some(_) | None => webhook,
+    };
     let value = webhook.represent(service, channel, core);
     let moves = ("date_created", Fault::ChatFetchedWebhookMoves);
     let changes = ("sid", Fault::ChatFetchedSidChanges);
@@ -332,6 +381,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
     let items = channel
         .webhooks
         .iter()
+        .filter(|(_, webhook)| pages::is_listed(core, webhook.created))
         .map(|(sequence, webhook)| {
             let value = webhook.represent(service, channel, core);
             let differs = ("date_created", Fault::ChatListedWebhookDiffers);
@@ -361,20 +411,34 @@ pub(super) fn update(
         Fault::ChatUpdateWebhookUniqueNameUnknown,
     )?;
     let channel_sid = channel.sid.clone();
-    let mut webhook = channel.webhooks.find(sid, false)?.clone();
+    let before = channel.webhooks.find(sid, false)?.clone();
+    let mut webhook = before.clone();
     if core.fails(Fault::ChatUpdateWebhookResets) {
         webhook.configuration = Configuration::new(core);
     }
-    webhook.configuration.apply(core, &call.form)?;
-    webhook.updated = call.now;
-    let value = webhook.represent(service, channel, core);
-    if let Some(stored) = service
-        .channels
-        .by_sid_mut(&channel_sid)
-        .and_then(|channel| channel.webhooks.by_sid_mut(sid))
+    let applied = webhook.configuration.apply(core, &call.form);
+    if let Err(refusal) = &applied
+        && !core.fails(Fault::ChatRefusedWebhookUpdateChanges)
     {
-        *stored = webhook;
+        return Err(refusal.clone());
     }
+    webhook.updated = call.now;
+    webhook.before = Some(Box::new(before));
+    if core.fails(Fault::ChatUpdateWebhookMovesCreation) {
+        webhook.created = call.now;
+    }
+    let value = webhook.represent(service, channel, core);
+    if let Some(channel) = service.channels.by_sid_mut(&channel_sid) {
+        for other in channel.webhooks.rows_mut().filter(|other| other.sid != sid) {
+            if core.fails(Fault::ChatUpdateWebhookTakesAll) {
+                other.configuration = webhook.configuration.clone();
+            }
+        }
+        if let Some(stored) = channel.webhooks.by_sid_mut(sid) {
+            *stored = webhook;
+        }
+    }
+    applied?;
     let changes = ("sid", Fault::ChatUpdatedSidChanges);
     Ok(core.ok(&misstate(core, value, &[changes])))
 }

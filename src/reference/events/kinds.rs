@@ -231,6 +231,37 @@ const EXTRAS: &[(Fault, &str, &str)] = &[
     (Fault::EventsToExtraField, "/to", "country"),
 ];
 
+/// Faults that announce the schema of one kind for another, and the other way round.
+const SWAPPED: &[(Fault, [Kind; 2])] = &[
+    (
+        Fault::EventsSentDeliveredSwapped,
+        [Kind::MessageSent, Kind::MessageDelivered],
+    ),
+    (
+        Fault::EventsFailedUndeliveredSwapped,
+        [Kind::MessageFailed, Kind::MessageUndelivered],
+    ),
+    (
+        Fault::EventsProcessingCompletedSwapped,
+        [Kind::OperationProcessing, Kind::OperationCompleted],
+    ),
+];
+
+/// The name of the schema that is announced.
+fn announced(core: &Core, kind: Kind, own: &'static str) -> &'static str {
+    for (fault, [one, other]) in SWAPPED {
+        let swapped = match kind {
+            _ if kind == *one => other,
+            _ if kind == *other => one,
+            _ => continue,
+        };
+        if core.fails(*fault) {
+            return swapped.schema(core).map_or(own, |(name, _)| name);
+        }
+    }
+    own
+}
+
 /// `{type, schema, payload}`, without `schema` where none is shown.
 pub(super) fn event(core: &Core, kind: Kind, facts: &Facts) -> Value {
     let prefix = if core.fails(Fault::EventsTypeForeign) {
@@ -244,6 +275,7 @@ pub(super) fn event(core: &Core, kind: Kind, facts: &Facts) -> Value {
         json!(format!("{prefix}.{}", kind.type_name())),
     );
     if let Some((name, version)) = kind.schema(core) {
+        let name = announced(core, kind, name);
         let is_other = OTHER_VERSIONS
             .iter()
             .any(|(fault, of)| *of == kind && core.fails(*fault));
@@ -276,6 +308,9 @@ fn payload(core: &Core, kind: Kind, facts: &Facts) -> Value {
     }
     if core.varies(Variant::EventsErrorCodeAbsent) {
         payload.remove("error_code");
+    }
+    if facts.get("tags") == Some(&json!({})) && core.varies(Variant::EventsTagsAbsent) {
+        payload.remove("tags");
     }
     if core.varies(Variant::EventsSparse) {
         payload.retain(|field, _| matches!(field.as_str(), "operation_id" | "message_id"));

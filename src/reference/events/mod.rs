@@ -9,6 +9,7 @@ use self::kinds::{Facts, Kind};
 use super::{Control, Core, Fault, Variant, account, text_arg};
 use crate::clock::Timestamp;
 use crate::http::Request;
+use crate::reference::garble::{Garble, garbled_within};
 use rand::Rng as _;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -18,6 +19,8 @@ use std::time::Duration;
 pub struct Events {
     emitted: Vec<Emitted>,
     url: Option<String>,
+    /// Operation and channel of the first send.
+    first: Option<(String, String)>,
 }
 
 /// One event, as `collect_events` lists it.
@@ -58,8 +61,19 @@ impl Events {
 
     /// One bulk send: its operation events, and the events of each message between them.
     fn send(&mut self, core: &mut Core, args: &Value) -> Result<Value, String> {
-        let send = BulkSend::read(args)?;
-        let operation_id = identifier(core, "comms_operation");
+        let mut send = BulkSend::read(args)?;
+        let mut operation_id = identifier(core, "comms_operation");
+        match &self.first {
+            None => self.first = Some((operation_id.clone(), send.channel.clone())),
+            Some((operation, channel)) => {
+                if core.fails(Fault::EventsOperationOfFirst) {
+                    operation_id.clone_from(operation);
+                }
+                if send.channel != *channel && core.fails(Fault::EventsChannelOfFirst) {
+                    send.channel.clone_from(channel);
+                }
+            }
+        }
         let operation = facts(json!({ "operation_id": operation_id }));
         if send.is_scheduled && !core.fails(Fault::EventsScheduledMissing) {
             self.emit(core, &operation_id, Kind::OperationScheduled, &operation);
@@ -67,9 +81,14 @@ impl Events {
         if !core.fails(Fault::EventsProcessingMissing) {
             self.emit(core, &operation_id, Kind::OperationProcessing, &operation);
         }
+        let mut first = None;
         let only_first = core.fails(Fault::EventsOnlyFirstRecipient);
         for to in send.to.iter().take(if only_first { 1 } else { usize::MAX }) {
-            let message = send.message(core, &operation_id, to);
+            let mut message = send.message(core, &operation_id, to);
+            match &first {
+                None => first = Some(message.clone()),
+                Some(first) => take_from_first(core, &mut message, first),
+            }
             for kind in send.course(core) {
                 self.emit(core, &operation_id, kind, &message);
             }
@@ -177,6 +196,9 @@ impl BulkSend {
 
     fn message(&self, core: &mut Core, operation_id: &str, to: &str) -> Facts {
         let mut party = |address: &str| {
+            if core.varies(Variant::EventsPartiesSparse) {
+                return json!({"address": address});
+            }
             json!({
                 "id": identifier(core, "comms_address"),
                 "address": address,
@@ -188,12 +210,16 @@ impl BulkSend {
             "operation_id": operation_id,
             "account_sid": account::SID,
             "message_id": identifier(core, "comms_message"),
-            "attempt": "1",
+            "attempt": if core.varies(Variant::EventsAttemptLater) { "3" } else { "1" },
             "downstream_id": core.sid("SM"),
-            "error_code": "30003",
+            "error_code": if core.varies(Variant::EventsErrorCodeWord) {
+                "unreachable"
+            } else {
+                "30003"
+            },
             "from": from,
             "to": to,
-            "tags": self.tags,
+            "tags": carried(core, &self.tags),
         }))
     }
 
@@ -201,6 +227,9 @@ impl BulkSend {
     fn course(&self, core: &Core) -> Vec<Kind> {
         let end: &[Kind] = match self.outcome {
             Outcome::Delivered => &[Kind::MessageSent, Kind::MessageDelivered],
+            Outcome::Failed if core.varies(Variant::EventsFailedAfterSent) => {
+                &[Kind::MessageSent, Kind::MessageFailed]
+            }
             Outcome::Failed => &[Kind::MessageFailed],
             Outcome::Undelivered => &[Kind::MessageSent, Kind::MessageUndelivered],
             Outcome::Read => &[Kind::MessageSent, Kind::MessageDelivered, Kind::MessageRead],
@@ -228,6 +257,36 @@ impl BulkSend {
     }
 }
 
+/// The defects that a message to a later recipient has something of the first.
+fn take_from_first(core: &Core, message: &mut Facts, first: &Facts) {
+    if core.fails(Fault::EventsMessageIdOfFirst) {
+        message["message_id"] = first["message_id"].clone();
+    }
+    if core.fails(Fault::EventsAddressOfFirst) {
+        message["to"]["address"] = first["to"]["address"].clone();
+    }
+    if core.fails(Fault::EventsTagsOnlyFirst) {
+        message["tags"] = json!({});
+    }
+}
+
+/// The tags as they reach the events.
+fn carried(core: &Core, tags: &Map<String, Value>) -> Value {
+    const TEXTS: &[(Fault, Garble)] = &[
+        (Fault::EventsTagsTrimmed, Garble::Trimmed),
+        (Fault::EventsTagsEmojiDropped, Garble::EmojiDropped),
+    ];
+    let mut tags = tags.clone();
+    if let Some(second) = tags.keys().nth(1).cloned()
+        && core.fails(Fault::EventsSecondTagLost)
+    {
+        tags.remove(&second);
+    }
+    let mut tags = Value::Object(tags);
+    garbled_within(core, &mut tags, TEXTS);
+    tags
+}
+
 fn facts(object: Value) -> Facts {
     match object {
         Value::Object(facts) => facts,
@@ -239,6 +298,9 @@ fn facts(object: Value) -> Facts {
 
 /// An identifier with the word that says of what.
 fn identifier(core: &mut Core, word: &str) -> String {
+    if core.varies(Variant::EventsOtherIds) {
+        return format!("{}-{}", core.rng.next_u64(), core.rng.next_u64());
+    }
     format!(
         "{word}_{:016x}{:016x}",
         core.rng.next_u64(),

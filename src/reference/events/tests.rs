@@ -70,9 +70,27 @@ fn events(faults: &[Fault], variants: &[Variant], outcome: &str) -> Vec<Value> {
 }
 
 fn all(faults: &[Fault], variants: &[Variant]) -> Vec<Vec<Value>> {
-    ["delivered", "failed", "undelivered", "read"]
+    let mut all = ["delivered", "failed", "undelivered", "read"]
         .map(|outcome| events(faults, variants, outcome))
-        .to_vec()
+        .to_vec();
+    all.push(two_sends(faults, variants));
+    all
+}
+
+/// The events of two sends over different channels, with tags that need care.
+fn two_sends(faults: &[Fault], variants: &[Variant]) -> Vec<Value> {
+    let mut reference = reference(faults, variants);
+    for channel in ["sms", "rcs"] {
+        let send = json!({
+            "channel": channel, "to": ["+15550100001", "+15550100002"],
+            "tags": {"a": " b ", "c": "😀"}, "outcome": "delivered",
+        });
+        hook(&mut reference, "send_bulk_message", &send);
+    }
+    let bare = json!({"channel": "sms", "to": ["+15550100001"]});
+    hook(&mut reference, "send_bulk_message", &bare);
+    let (_, collected) = hook(&mut reference, "collect_events", &json!({}));
+    collected["events"].as_array().expect("a list").clone()
 }
 
 #[test]

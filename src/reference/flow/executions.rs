@@ -23,7 +23,20 @@ impl Flow {
         let flow_sid = flow.sid.clone();
         let to = to_address(core, call)?;
         let from = from_address(core, call)?;
-        let data = parameters(core, call)?;
+        let (mut data, refusal) = match parameters(core, call) {
+            Ok(data) => (data, None),
+            Err(refusal) if core.fails(Fault::FlowRefusedExecutionStays) => {
+                (json!({}), Some(refusal))
+            }
+            Err(refusal) => return Err(refusal),
+        };
+        if let Some(first) = self.flow(&flow_sid)?.executions.first()
+            && first.data != data
+            && core.fails(Fault::FlowSecondParametersLost)
+        {
+            data.clone_from(&first.data);
+        }
+        self.enter_again(core, &flow_sid, &to, call.now)?;
         let sid = match self.any_execution() {
             Some(earlier) if core.fails(Fault::FlowExecutionSidReused) => earlier.sid.clone(),
             _ => core.sid("FN"),
@@ -55,9 +68,13 @@ impl Flow {
         }
         let answer = core.created(&execution.represent(core, View::Created));
         if !core.fails(Fault::FlowExecutionNotStored) {
-            self.flow_mut(&flow_sid)?.executions.push(execution);
+            let flow = self.flow_mut(&flow_sid)?;
+            flow.executions.push(execution);
+            if core.varies(Variant::FlowUpdatedByExecution) {
+                flow.updated = Some(call.now);
+            }
         }
-        Ok(answer)
+        refusal.map_or(Ok(answer), Err)
     }
 
     pub(super) fn fetch_execution(&mut self, core: &Core, flow: &str, sid: &str) -> Answer {
@@ -84,11 +101,17 @@ impl Flow {
             .iter()
             .filter(|other| other.sid == flow.sid || core.fails(Fault::FlowExecutionsOfAllListed))
             .flat_map(|flow| &flow.executions)
-            .filter(|execution| window.holds(core, execution.created))
+            .filter(|execution| {
+                let is_later = call.query.has("PageToken") && !window.given.is_empty();
+                window.holds(core, execution.created)
+                    || (is_later && core.fails(Fault::FlowFirstPageFiltered))
+            })
+            .filter(|execution| !(execution.ended && core.fails(Fault::FlowEndedNotListed)))
             // D3 does not say how soon a list shows what was created.
             .filter(|execution| {
-                !core.varies(Variant::FlowListsLag)
-                    || call.now.duration_since(execution.created).as_secs() >= 1
+                let age = call.now.duration_since(execution.created).as_secs();
+                (age >= 1 || !core.varies(Variant::FlowListsLag))
+                    && (age >= 5 || !core.varies(Variant::FlowListsLagLonger))
             })
             .filter(|execution| {
                 Some(&execution.sid) != newest || !core.fails(Fault::FlowNewestNotListed)
@@ -104,6 +127,30 @@ impl Flow {
             page_size_max: PAGE_SIZE_MAX,
         };
         listing.page(core, call, items)
+    }
+
+    /// D3 says that an execution is one person's run, not what a second one of the same person does.
+    fn enter_again(
+        &mut self,
+        core: &Core,
+        flow_sid: &str,
+        to: &str,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        let flow = self.flow_mut(flow_sid)?;
+        let active = flow
+            .executions
+            .iter_mut()
+            .filter(|e| !e.ended && e.to == to);
+        for execution in active {
+            if core.varies(Variant::FlowSecondExecutionRefused) {
+                return Err(Refusal::conflict("the person is in the flow already"));
+            }
+            if core.varies(Variant::FlowSecondExecutionEndsFirst) {
+                execution.end(now);
+            }
+        }
+        Ok(())
     }
 
     fn any_execution(&self) -> Option<&Execution> {
@@ -159,7 +206,8 @@ fn from_address(core: &Core, call: &Call<'_>) -> Result<String, Refusal> {
     }
 }
 
-/// `Parameters`: a JSON object sent as a string; its names become `flow.data.<name>`.
+/// `Parameters`: JSON sent as a string; an object's names become `flow.data.<name>`. Whether other
+/// JSON is taken is not stated.
 fn parameters(core: &Core, call: &Call<'_>) -> Result<Value, Refusal> {
     let Some(text) = call.form.get("Parameters") else {
         return if core.fails(Fault::FlowParametersRequired) {
@@ -169,9 +217,11 @@ fn parameters(core: &Core, call: &Call<'_>) -> Result<Value, Refusal> {
         };
     };
     match serde_json::from_str::<Value>(text) {
-        Ok(data) if data.is_object() => Ok(data),
+        Ok(data) if data.is_object() || !core.varies(Variant::FlowParametersObjectsOnly) => {
+            Ok(data)
+        }
         _ if core.fails(Fault::FlowParametersNotParsed) => Ok(json!(text)),
-        _ => Err(Refusal::bad_parameter("Parameters", "not a JSON object")),
+        _ => Err(Refusal::bad_parameter("Parameters", "not JSON")),
     }
 }
 

@@ -46,13 +46,19 @@ const WIDGETS: [Widget; 5] = [
     },
 ];
 
-/// The widget met at that point of an execution.
-fn widget_at(index: usize) -> &'static Widget {
-    if index == 0 {
-        &WIDGETS[0]
-    } else {
-        &WIDGETS[1 + (index - 1) % (WIDGETS.len() - 1)]
-    }
+/// The widget that follows the one of that name.
+fn widget_after(name: &str) -> &'static Widget {
+    let at = WIDGETS.iter().position(|widget| widget.name == name);
+    let next = at.and_then(|at| WIDGETS.get(at + 1));
+    next.unwrap_or(&WIDGETS[1])
+}
+
+/// The first widget of the subflow.
+fn first_of_subflow() -> &'static Widget {
+    WIDGETS
+        .iter()
+        .find(|widget| widget.in_subflow)
+        .expect("one of the widgets is in the subflow")
 }
 
 impl Flow {
@@ -80,18 +86,29 @@ impl Flow {
             .flow_mut(text_arg(args, "flow_sid")?)
             .map_err(unknown)?;
         flow.publish(core, now);
-        Ok(json!({"version": flow.version}))
+        let (sid, version) = (flow.sid.clone(), flow.version);
+        if core.fails(Fault::FlowPublishTakesAll) {
+            let others = self.flows.iter_mut().filter(|other| other.sid != sid);
+            others.for_each(|other| other.publish(core, now));
+        }
+        Ok(json!({"version": version}))
     }
 
     pub(super) fn end_execution(
         &mut self,
-        _core: &Core,
+        core: &Core,
         args: &Value,
         now: Timestamp,
     ) -> Result<Value, String> {
         let execution = self.named_execution(args)?;
         if !execution.ended {
             execution.end(now);
+        }
+        let sid = execution.sid.clone();
+        for other in self.siblings(args, &sid) {
+            if core.fails(Fault::FlowEndEndsOthers) {
+                other.end(now);
+            }
         }
         Ok(json!({}))
     }
@@ -105,12 +122,44 @@ impl Flow {
     ) -> Result<Value, String> {
         let sequence = self.next_sequence();
         let execution = self.named_execution(args)?;
-        if execution.ended {
-            return Err("the execution has ended".to_owned());
-        }
+        execution.check_active()?;
         execution.advance(core, sequence, now);
-        let running = execution.steps.last().map(|step| step.sid.as_str());
+        let running = execution.steps.last().map(|step| step.sid.clone());
+        let (sid, variables) = (execution.sid.clone(), execution.variables.clone());
+        for other in self.siblings(args, &sid) {
+            if core.fails(Fault::FlowVariablesShared) {
+                other.variables.clone_from(&variables);
+            }
+        }
         Ok(json!({"step_sid": running}))
+    }
+
+    /// The other executions of the flow that the arguments name.
+    fn siblings(&mut self, args: &Value, sid: &str) -> impl Iterator<Item = &mut Execution> {
+        let flow = text_arg(args, "flow_sid").and_then(|flow| self.flow_mut(flow).map_err(unknown));
+        let executions = flow.ok().map(|flow| flow.executions.iter_mut());
+        executions
+            .into_iter()
+            .flatten()
+            .filter(move |other| other.sid != sid)
+    }
+
+    /// The running widget starts a subflow, whose first step begins.
+    pub(super) fn start_subflow(
+        &mut self,
+        core: &mut Core,
+        args: &Value,
+        now: Timestamp,
+    ) -> Result<Value, String> {
+        let sequence = self.next_sequence();
+        let execution = self.named_execution(args)?;
+        execution.check_active()?;
+        execution.go_to(core, first_of_subflow(), sequence, now);
+        let first = execution.steps.last();
+        Ok(json!({
+            "step_sid": first.map(|step| &step.sid),
+            "parent_step_sid": first.and_then(|step| step.parent_step_sid.as_ref()),
+        }))
     }
 
     /// The person has entered the flow: one step is over, the next waits for an answer.
@@ -121,7 +170,7 @@ impl Flow {
         now: Timestamp,
     ) {
         let sequence = self.next_sequence();
-        execution.begin(core, sequence, now);
+        execution.begin(core, &WIDGETS[0], sequence, now);
         if !core.varies(Variant::FlowOneStepAtFirst) {
             let sequence = self.next_sequence();
             execution.advance(core, sequence, now);
@@ -138,8 +187,18 @@ impl Flow {
 }
 
 impl Execution {
-    fn begin(&mut self, core: &mut Core, sequence: u64, now: Timestamp) {
-        let widget = widget_at(self.steps.len());
+    fn check_active(&self) -> Result<(), String> {
+        if self.ended {
+            return Err("the execution has ended".to_owned());
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, core: &mut Core, widget: &Widget, sequence: u64, now: Timestamp) {
+        if core.fails(Fault::FlowVariablesSetAtStart) {
+            let answer = json!({"inbound": {"Body": "answer"}});
+            self.variables.insert(widget.name.to_owned(), answer);
+        }
         let before = self.steps.last();
         let step = Step {
             sid: core.sid("FT"),
@@ -147,7 +206,13 @@ impl Execution {
             execution_sid: self.sid.clone(),
             // D3, Step: the step of the widget that started the subflow; null otherwise.
             parent_step_sid: before
-                .filter(|_| widget.in_subflow)
+                .filter(|_| {
+                    if widget.in_subflow {
+                        !core.fails(Fault::FlowSubflowParentMissing)
+                    } else {
+                        core.fails(Fault::FlowParentOnEveryStep)
+                    }
+                })
                 .map(|step| step.sid.clone()),
             sequence,
             name: widget.entered_by.to_owned(),
@@ -163,9 +228,14 @@ impl Execution {
     }
 
     fn advance(&mut self, core: &mut Core, sequence: u64, now: Timestamp) {
-        let next = widget_at(self.steps.len()).name;
+        let running = self.steps.last().map_or("", |step| step.widget.as_str());
+        self.go_to(core, widget_after(running), sequence, now);
+    }
+
+    /// The running step ends, and the next one begins.
+    fn go_to(&mut self, core: &mut Core, next: &Widget, sequence: u64, now: Timestamp) {
         if let Some(step) = self.steps.last_mut() {
-            step.transitioned_to = Some(next.to_owned());
+            step.transitioned_to = Some(next.name.to_owned());
             step.updated = Some(now);
             // D3, What the service does: variables are set at the end of a step.
             if !core.fails(Fault::FlowVariablesNeverSet) {
@@ -177,7 +247,7 @@ impl Execution {
         if let Some(step) = self.steps.last_mut() {
             step.context = context;
         }
-        self.begin(core, sequence, now);
+        self.begin(core, next, sequence, now);
     }
 }
 

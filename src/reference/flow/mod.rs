@@ -8,6 +8,7 @@ mod hooks;
 mod resources;
 
 use self::resources::{FlowResource, View};
+use super::credentials::{self, NearMiss};
 use super::{Answer, Call, Control, Core, Fault, Listing, Order, Refusal, Variant, account};
 use crate::clock::Timestamp;
 use crate::http::Response;
@@ -58,7 +59,8 @@ impl Flow {
             }
             ("GET", ["v1", "Flows", flow, "Executions"]) => self.read_executions(core, call, flow),
             ("GET", ["v1", "Flows", flow, "Executions", execution]) => {
-                self.fetch_execution(core, flow, execution)
+                let flow = self.parent(core, flow, execution, Fault::FlowExecutionInEveryFlow);
+                self.fetch_execution(core, &flow, execution)
             }
             ("GET", ["v1", "Flows", flow, "Executions", execution, "Context"]) => {
                 let execution = self.flow(flow)?.execution(execution)?;
@@ -69,10 +71,16 @@ impl Flow {
                 })))
             }
             ("GET", ["v1", "Flows", flow, "Executions", execution, "Steps"]) => {
-                self.read_steps(core, call, flow, execution)
+                let flow = self.parent(core, flow, execution, Fault::FlowStepsInEveryFlow);
+                self.read_steps(core, call, &flow, execution)
             }
             ("GET", ["v1", "Flows", flow, "Executions", execution, "Steps", step]) => {
-                let step = self.flow(flow)?.execution(execution)?.step(step)?;
+                let flow = self.flow(flow)?;
+                let execution = flow.execution(execution)?;
+                let step = match execution.step(step) {
+                    Err(_) if core.fails(Fault::FlowStepInEveryExecution) => flow.any_step(step),
+                    found => found,
+                }?;
                 Ok(core.ok(&step.represent(core, View::Fetched)))
             }
             (
@@ -92,6 +100,18 @@ impl Flow {
                 Ok(core.ok(&json!({"step_sid": step.sid, "context": step.context})))
             }
             _ => Err(Refusal::not_found()),
+        }
+    }
+
+    /// The flow that a path names; under the defect, the one that the execution belongs to.
+    fn parent(&self, core: &Core, named: &str, execution: &str, anywhere: Fault) -> String {
+        let has = |flow: &&FlowResource| flow.execution(execution).is_ok();
+        let is_right = self.flow(named).is_ok_and(|flow| has(&flow));
+        match self.flows.iter().find(has) {
+            Some(own) if !is_right && self.flow(named).is_ok() && core.fails(anywhere) => {
+                own.sid.clone()
+            }
+            _ => named.to_owned(),
         }
     }
 
@@ -134,7 +154,7 @@ impl Flow {
         let newest_first = core.varies(Variant::FlowFlowsNewestFirst);
         let listing = Listing {
             key: "flows",
-            url: url_of(&core.origin, &["flow", "v1", "Flows"]),
+            url: url_of(core.link_origin(), &["flow", "v1", "Flows"]),
             filters: Vec::new(),
             order: if newest_first {
                 Order::Descending
@@ -154,9 +174,19 @@ impl Flow {
         } else if !core.fails(Fault::FlowDeleteDoesNothing) {
             self.flow_mut(sid)?.deleted = true;
         }
+        let has_executions = |flow: &FlowResource| flow.sid != sid && !flow.executions.is_empty();
+        if self.flows.iter().any(has_executions)
+            && core.fails(Fault::FlowDeleteTakesExecutionsOfOthers)
+        {
+            self.flows
+                .iter_mut()
+                .for_each(|flow| flow.executions.clear());
+        }
         // D3, Endpoints: the body of this answer is not shown.
         Ok(if core.varies(Variant::FlowDeleteAnswersBody) {
             core.ok(&last)
+        } else if core.varies(Variant::FlowDeleteAnswers202) {
+            Response::empty(202)
         } else {
             Response::empty(204)
         })
@@ -198,10 +228,22 @@ impl Flow {
             "publish_flow" => Some(self.publish_flow(core, args, now)),
             "end_execution" => Some(self.end_execution(core, args, now)),
             "advance_step" => Some(self.advance_step(core, args, now)),
+            "start_subflow" => Some(self.start_subflow(core, args, now)),
             _ => None,
         }
     }
 }
+
+const NEAR_MISSES: &[NearMiss] = &[
+    (Fault::FlowUserAnyCase, credentials::other_case),
+    (Fault::FlowPasswordPrefix, credentials::prefix),
+    (Fault::FlowHalvesOfTwoPairs, credentials::halves),
+    (Fault::FlowPasswordEmpty, credentials::empty_password),
+    (Fault::FlowOtherScheme, credentials::other_scheme),
+    (Fault::FlowLaterPageOpen, credentials::open_page),
+    (Fault::FlowNestedReadOpen, credentials::open_nested),
+    (Fault::FlowDeleteOpen, credentials::open_delete),
+];
 
 /// D3, Limits.
 const PAGE_SIZE_MAX: u64 = 1000;
@@ -218,6 +260,9 @@ fn most_recent_first(core: &Core, turned: Fault) -> Order {
 /// D3, Authentication: an API key with its secret, or the account SID with the auth token.
 fn authenticate(core: &Core, call: &Call<'_>) -> Result<(), Refusal> {
     let refused = core.authenticate(call);
+    if refused.is_err() && credentials::let_through(core, call, NEAR_MISSES) {
+        return Ok(());
+    }
     match call.basic() {
         None if core.fails(Fault::FlowCredentialsNotNeeded) => Ok(()),
         None => refused,

@@ -2,6 +2,7 @@
 
 use super::{Core, Fault, Refusal, Variant, account, url_of};
 use crate::clock::Timestamp;
+use crate::reference::garble::{Garble, garbled_within};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -94,9 +95,16 @@ impl FlowResource {
         self.published = !core.fails(Fault::FlowPublishIgnored);
         self.version += if core.fails(Fault::FlowVersionFalls) {
             -1
+        } else if core.fails(Fault::FlowVersionStays) {
+            0
+        } else if core.varies(Variant::FlowVersionSkips) {
+            10
         } else {
             1
         };
+        if core.fails(Fault::FlowPublishMovesCreation) {
+            self.created = now;
+        }
         self.updated = Some(now);
     }
 
@@ -104,6 +112,15 @@ impl FlowResource {
         self.executions
             .iter()
             .find(|execution| execution.sid == sid)
+            .ok_or_else(Refusal::not_found)
+    }
+
+    /// A step of any of its executions.
+    pub(super) fn any_step(&self, sid: &str) -> Result<&Step, Refusal> {
+        self.executions
+            .iter()
+            .flat_map(|execution| &execution.steps)
+            .find(|step| step.sid == sid)
             .ok_or_else(Refusal::not_found)
     }
 
@@ -115,7 +132,7 @@ impl FlowResource {
     }
 
     pub(super) fn url(&self, core: &Core) -> String {
-        url_of(&core.origin, &["flow", "v1", "Flows", &self.sid])
+        url_of(core.link_origin(), &["flow", "v1", "Flows", &self.sid])
     }
 
     pub(super) fn represent(&self, core: &Core, view: View) -> Value {
@@ -172,7 +189,7 @@ impl Execution {
             "Executions",
             &self.sid,
         ];
-        url_of(&core.origin, &path)
+        url_of(core.link_origin(), &path)
     }
 
     /// The state that widgets read as variables (D3, Resources: variables available in flows).
@@ -184,7 +201,10 @@ impl Execution {
         } else if core.fails(Fault::FlowParametersStayText) {
             json!(self.data.to_string())
         } else {
-            self.data.clone()
+            let mut data = self.data.clone();
+            misread(core, &mut data);
+            garbled_within(core, &mut data, PARAMETER_TEXTS);
+            data
         };
         let mut context = json!({
             "contact": {"channel": {"address": to}},
@@ -214,6 +234,8 @@ impl Execution {
             self.from.clone()
         } else if masked {
             "+*********".to_owned()
+        } else if self.to.starts_with('+') && core.fails(Fault::FlowToWithoutPlus) {
+            self.to[1..].to_owned()
         } else {
             self.to.clone()
         };
@@ -228,7 +250,7 @@ impl Execution {
         }
         if core.varies(Variant::FlowMoreLinks) {
             links["flow"] = json!(url_of(
-                &core.origin,
+                core.link_origin(),
                 &["flow", "v1", "Flows", &self.flow_sid]
             ));
         }
@@ -243,12 +265,18 @@ impl Execution {
             "flow_sid": parent_sid(core, &self.flow_sid, Fault::FlowExecutionFlowSidWrong),
             "contact_sid": if core.varies(Variant::FlowContactPlaceholder) {
                 "placeholder"
+            } else if core.varies(Variant::FlowContactSidEmpty) {
+                ""
             } else {
                 self.contact_sid.as_str()
             },
             "contact_channel_address": address,
             "context": self.context(core),
-            "status": self.status(core),
+            "status": if self.ended && view == View::Listed && core.fails(Fault::FlowListedStatusStale) {
+                "active"
+            } else {
+                self.status(core)
+            },
             "date_created": shown_created(core, self.created, view),
             "date_updated": if core.fails(Fault::FlowUpdatedNull) {
                 Value::Null
@@ -271,14 +299,18 @@ impl Step {
             "Executions",
             &self.execution_sid,
         ];
-        let url = format!("{}/Steps/{}", url_of(&core.origin, &execution), self.sid);
+        let url = format!(
+            "{}/Steps/{}",
+            url_of(core.link_origin(), &execution),
+            self.sid
+        );
         let differs = view == View::Listed && core.fails(Fault::FlowListedStepDiffers);
         let mut links = json!({});
         if !core.fails(Fault::FlowContextLinkMissing) {
             links["step_context"] = json!(format!("{url}/Context"));
         }
         if core.varies(Variant::FlowMoreLinks) {
-            links["execution"] = json!(url_of(&core.origin, &execution));
+            links["execution"] = json!(url_of(core.link_origin(), &execution));
         }
         json!({
             "sid": shown_sid(core, &self.sid, view, Fault::FlowStepSidChanges),
@@ -286,7 +318,9 @@ impl Step {
             "flow_sid": parent_sid(core, &self.flow_sid, Fault::FlowStepFlowSidWrong),
             "execution_sid": parent_sid(core, &self.execution_sid, Fault::FlowStepExecutionSidWrong),
             "parent_step_sid": self.parent_step_sid,
-            "name": if differs { "unknown" } else { self.name.as_str() },
+            "name": if core.varies(Variant::FlowOtherEventNames) {
+                "next"
+            } else if differs { "unknown" } else { self.name.as_str() },
             "context": self.context,
             "transitioned_from": transition(core, self.transitioned_from.as_ref()),
             "transitioned_to": transition(core, self.transitioned_to.as_ref()),
@@ -295,6 +329,40 @@ impl Step {
             "url": shown_url(core, url, Fault::FlowStepUrlWrong),
             "links": links,
         })
+    }
+}
+
+/// Defects of the texts within `Parameters`.
+const PARAMETER_TEXTS: &[(Fault, Garble)] = &[
+    (Fault::FlowParametersTrimmed, Garble::Trimmed),
+    (Fault::FlowParametersEmojiDropped, Garble::EmojiDropped),
+    (Fault::FlowParametersEscaped, Garble::Escaped),
+];
+
+/// Defects of the other JSON types in `Parameters`.
+fn misread(core: &Core, data: &mut Value) {
+    let Value::Object(fields) = data else { return };
+    fields.retain(|_, value| match value {
+        Value::Null => !core.fails(Fault::FlowParametersNullsDropped),
+        Value::Array(_) | Value::Object(_) => !core.fails(Fault::FlowParametersNestedDropped),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    });
+    for value in fields.values_mut() {
+        let changed = match &*value {
+            Value::Bool(flag) if core.fails(Fault::FlowParametersFlagsAsText) => {
+                json!(flag.to_string())
+            }
+            Value::Number(number) if core.fails(Fault::FlowParametersNumbersAsText) => {
+                json!(number.to_string())
+            }
+            Value::Number(number)
+                if number.is_f64() && core.fails(Fault::FlowParametersFractionsCut) =>
+            {
+                json!(number.as_f64().unwrap_or_default().trunc())
+            }
+            _ => continue,
+        };
+        *value = changed;
     }
 }
 
@@ -321,11 +389,12 @@ fn nullable_updated(core: &Core, created: Timestamp, updated: Option<Timestamp>)
 
 fn shown_created(core: &Core, created: Timestamp, view: View) -> Value {
     let moved = view == View::Fetched && core.fails(Fault::FlowDateCreatedMoves);
-    core.date(if moved {
+    let created = if moved {
         created + Duration::from_secs(2)
     } else {
         created
-    })
+    };
+    core.creation(created, Fault::FlowCreationIsNow)
 }
 
 fn account_sid(core: &Core, view: View) -> String {

@@ -48,6 +48,26 @@ fn registrations_are_pending_until_scanned_or_expired() {
 }
 
 #[test]
+fn a_registration_expires_with_the_token_that_was_shown() {
+    let mut world = World::new(&[], &[]);
+    let shown = qr(&world, "u-1", 60);
+    world.hook(
+        "announce_registration",
+        &json!({"custom_user_id": "u-1", "qr": shown}),
+    );
+    world.wait(59);
+    assert_eq!(
+        registration(&mut world, "u-1")["registration"]["status"],
+        json!("pending")
+    );
+    world.wait(1);
+    assert_eq!(
+        registration(&mut world, "u-1")["registration"]["status"],
+        json!("expired")
+    );
+}
+
+#[test]
 fn an_id_that_nobody_showed_may_be_anything_but_completed() {
     for (variants, status) in [
         (&[][..], Value::Null),

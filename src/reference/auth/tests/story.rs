@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 fn story(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
     let mut world = World::new(faults, variants);
     let mut seen = Vec::new();
-    for kind in ["approval", "registration"] {
+    for kind in ["approval", "registration", "phone_change"] {
         let url = format!("http://127.0.0.1:9/{kind}");
         world.hook("set_callback", &json!({"kind": kind, "url": url}));
     }
@@ -89,6 +89,7 @@ fn story(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
     world.wait(900);
     let polled = "protected/json/registrations/status?custom_user_id=u-4";
     seen.push(written(&world.send("GET", polled, None)));
+    near_misses(&mut world, &mut seen);
     for callback in world.callbacks() {
         let body = String::from_utf8_lossy(&callback.request.body);
         seen.push(format!(
@@ -97,6 +98,88 @@ fn story(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
         ));
     }
     seen
+}
+
+/// What is nearly right, comes second, or happens at the very second.
+fn near_misses(world: &mut World, seen: &mut Vec<String>) {
+    let rich = " 😀 <b>\nend ";
+    let requests = "onetouch/json/users/1001/approval_requests";
+    let logo = |res: &str, url: &str| json!({"res": res, "url": url});
+    let good = logo("default", "https://l.example");
+    let mut pending = Vec::new();
+    for parameters in [
+        json!({"message": rich, "seconds_to_expire": 10,
+            "details": {"a": " 1 ", "b": "2"}, "hidden_details": {"c": "<3>", "d": "4"}}),
+        json!({"message": "other", "seconds_to_expire": 100}),
+        json!({"message": "m", "details": {"a": "1", "k".repeat(30): "2"}}),
+        json!({"message": "m", "logos": [good, logo("tiny", "https://l.example")]}),
+        json!({"message": "m", "logos": [logo("default", "httpsx://l.example")]}),
+    ] {
+        let created = world.post(requests, &parameters);
+        let body: Value = serde_json::from_slice(&created.body).unwrap_or_default();
+        seen.push(written(&created));
+        pending.extend(body["approval_request"]["uuid"].as_str().map(str::to_owned));
+    }
+    let mut look = |world: &mut World| {
+        for uuid in &pending {
+            for format in ["json", "xml"] {
+                let target = format!("onetouch/{format}/approval_requests/{uuid}");
+                seen.push(written(&world.send("GET", &target, None)));
+            }
+        }
+    };
+    for seconds in [9, 1, 1] {
+        world.wait(seconds);
+        look(world);
+    }
+    if let Some(second) = pending.get(1) {
+        world.hook("deny_request", &json!({"uuid": second}));
+    }
+    world.wait(5);
+    look(world);
+    let second = world.post(requests, &json!({"message": "m"}));
+    let third = world.post(requests, &json!({"message": "m"}));
+    let uuid = |response: &Response| {
+        let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+        body["approval_request"]["uuid"].clone()
+    };
+    if uuid(&second).is_string() {
+        world.hook("approve_request", &json!({"uuid": uuid(&second)}));
+    }
+    let target = uuid(&third);
+    let target = format!(
+        "onetouch/json/approval_requests/{}",
+        target.as_str().unwrap_or_default()
+    );
+    seen.push(written(&world.send("GET", &target, None)));
+    let change = json!({"auth_id": 1002, "cellphone": "5550100077"});
+    // Under some defects there is no such user.
+    let mut request = Request::new("POST", "/_control/change_phone");
+    request.body = change.to_string().into_bytes();
+    let now = world.now();
+    seen.push(written(&world.reference.handle(&request, now)));
+    for (id, seconds) in [("U-5", 60), ("U-6", 60), ("U-7", 0), ("U-8", 0)] {
+        world.hook("announce_registration", &json!({"custom_user_id": id}));
+        let qr = qr(world, id, seconds);
+        world.hook("scan_registration", &json!({"qr": qr}));
+    }
+    let mut poll = |world: &mut World| {
+        for id in ["U-5", "u-5", "U-6", "U-9"] {
+            let polled = format!("protected/json/registrations/status?custom_user_id={id}");
+            seen.push(written(&world.send("GET", &polled, None)));
+        }
+    };
+    poll(world);
+    world.hook("announce_registration", &json!({"custom_user_id": "U-6"}));
+    world.hook("announce_registration", &json!({"custom_user_id": "U-9"}));
+    poll(world);
+    world.wait(900);
+    poll(world);
+    seen.push(written(&world.send(
+        "GET",
+        "protected/json/users/1002/status",
+        None,
+    )));
 }
 
 /// One approval request with what the person does; `late` is an approval after its expiry.
@@ -131,8 +214,9 @@ fn approval_story(world: &mut World, parameters: &Value, reactions: &[&str]) -> 
 
 fn written(response: &Response) -> String {
     format!(
-        "{} {}",
+        "{} {} {}",
         response.status,
+        response.headers.len(),
         String::from_utf8_lossy(&response.body)
     )
 }
@@ -143,10 +227,14 @@ fn no_fault_and_no_variant_is_dead() {
     let is_told = |id: &str| id.starts_with("auth/") && !id.starts_with("auth/token-");
     let clean = story(&[], &[]);
     assert_eq!(clean, story(&[], &[]), "the story is reproducible");
-    for fault in Fault::ALL.iter().filter(|fault| is_told(fault.id())) {
-        assert_ne!(story(&[*fault], &[]), clean, "{fault:?}");
-    }
-    for variant in Variant::ALL.iter().filter(|variant| is_told(variant.id())) {
-        assert_ne!(story(&[], &[*variant]), clean, "{variant:?}");
-    }
+    let faults = Fault::ALL.iter().filter(|fault| is_told(fault.id()));
+    let silent: Vec<_> = faults
+        .filter(|fault| story(&[**fault], &[]) == clean)
+        .collect();
+    assert_eq!(silent, [&Fault::AuthByteOrderMark; 0]);
+    let variants = Variant::ALL.iter().filter(|variant| is_told(variant.id()));
+    let silent: Vec<_> = variants
+        .filter(|variant| story(&[], &[**variant]) == clean)
+        .collect();
+    assert_eq!(silent, [&Variant::AuthWithoutKey; 0]);
 }

@@ -45,7 +45,7 @@ fn forms_json_and_either_country_code_are_read_alike() {
     let mut world = World::new(&[], &[]);
     let mut request = Request::new(
         "POST",
-        "/auth/protected/json/users/new?api_key=reference-production-api-key",
+        "/auth/protected/json/users/new?api_key=reference-production-api-key-0001",
     );
     request
         .headers
@@ -147,7 +147,7 @@ fn requests_need_the_api_key() {
     for (query, status) in [
         ("", 401),
         ("?api_key=wrong", 401),
-        ("?api_key=reference-production-api-key", 200),
+        ("?api_key=reference-production-api-key-0001", 200),
     ] {
         let request = Request::new("GET", format!("{path}{query}"));
         assert_eq!(
@@ -196,4 +196,36 @@ fn enrolling_a_phone_with_the_app_adds_the_application() {
         let status = world.get(&format!("protected/json/users/{auth_id}/status"));
         assert_eq!(status["status"]["registered"], json!(registered));
     }
+}
+
+#[test]
+fn a_user_moves_to_another_number_and_the_webhook_says_so() {
+    let mut world = World::new(&[], &[]);
+    let (ann, bob) = (
+        world.user("a@b.example", "5550100001"),
+        world.user("b@b.example", "5550100002"),
+    );
+    let url = "http://127.0.0.1:9/phone";
+    world.hook("set_callback", &json!({"kind": "phone_change", "url": url}));
+    world.hook(
+        "change_phone",
+        &json!({"auth_id": ann, "cellphone": "555-010-0003"}),
+    );
+    let called: Vec<serde_json::Value> = world
+        .callbacks()
+        .iter()
+        .map(|callback| serde_json::from_slice(&callback.request.body).expect("JSON"))
+        .collect();
+    assert_eq!(called.len(), 1);
+    assert_eq!(called[0]["auth_id"], json!(ann));
+    let status = world.get(&format!("protected/json/users/{ann}/status"));
+    assert_eq!(status["status"]["phone_number"], json!("XXX-XXX-0003"));
+    assert_eq!(world.user("c@b.example", "5550100003"), ann);
+    let newcomer = world.user("d@b.example", "5550100001");
+    assert!(![ann, bob].contains(&newcomer), "the old number is free");
+    let taken = json!({"auth_id": ann, "cellphone": "5550100002"});
+    let mut request = Request::new("POST", "/_control/change_phone");
+    request.body = taken.to_string().into_bytes();
+    let now = world.now();
+    assert_eq!(world.reference.handle(&request, now).status, 422);
 }

@@ -3,6 +3,7 @@
 mod lists;
 mod media;
 mod members;
+mod near_misses;
 mod resources;
 mod switches;
 mod webhooks;

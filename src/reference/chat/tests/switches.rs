@@ -47,8 +47,8 @@ fn every_variant_shows_in_the_story() {
 }
 
 /// What was answered and sent, step by step.
-struct Teller<'a> {
-    world: World,
+pub(super) struct Teller<'a> {
+    pub(super) world: World,
     told: Vec<String>,
     /// The story to compare with, so that nothing more is told once they differ.
     clean: Option<&'a [String]>,
@@ -65,11 +65,15 @@ impl Teller<'_> {
     fn tell(&mut self, step: &str, response: &Response) -> Value {
         let body = String::from_utf8_lossy(&response.body);
         let kind = response.headers.media_type().unwrap_or_default();
-        self.note(format!("{step}: {} {kind} {body}", response.status));
+        let sizes = (response.headers.len(), response.body.len());
+        self.note(format!(
+            "{step}: {} {sizes:?} {kind} {body}",
+            response.status
+        ));
         serde_json::from_slice(&response.body).unwrap_or(Value::Null)
     }
 
-    fn call(&mut self, method: &str, path: &str, form: &[(&str, &str)]) -> Value {
+    pub(super) fn call(&mut self, method: &str, path: &str, form: &[(&str, &str)]) -> Value {
         if self.differs {
             return Value::Null;
         }
@@ -79,11 +83,11 @@ impl Teller<'_> {
         value
     }
 
-    fn post(&mut self, path: &str, form: &[(&str, &str)]) -> Value {
+    pub(super) fn post(&mut self, path: &str, form: &[(&str, &str)]) -> Value {
         self.call("POST", path, form)
     }
 
-    fn get(&mut self, path: &str) -> Value {
+    pub(super) fn get(&mut self, path: &str) -> Value {
         self.call("GET", path, &[])
     }
 
@@ -110,7 +114,7 @@ impl Teller<'_> {
         }
     }
 
-    fn hook(&mut self, hook: &str, args: Value) -> Value {
+    pub(super) fn hook(&mut self, hook: &str, args: Value) -> Value {
         if self.differs {
             return Value::Null;
         }
@@ -118,7 +122,7 @@ impl Teller<'_> {
         self.tell(hook, &response)
     }
 
-    fn upload(&mut self, bytes: &[u8], change: impl FnOnce(&mut Request)) -> Value {
+    pub(super) fn upload(&mut self, bytes: &[u8], change: impl FnOnce(&mut Request)) -> Value {
         if self.differs {
             return Value::Null;
         }
@@ -128,14 +132,19 @@ impl Teller<'_> {
 
     /// Fetches with other credentials than usual.
     fn get_as(&mut self, authorization: &str, path: &str) {
-        let mut request = Request::new("GET", self.world.path(path));
+        self.call_as(authorization, "GET", path);
+    }
+
+    /// Asks with other credentials than usual.
+    pub(super) fn call_as(&mut self, authorization: &str, method: &str, path: &str) {
+        let mut request = Request::new(method, self.world.path(path));
         request.headers.set("Authorization", authorization);
         let response = self.world.send(request);
         self.tell(authorization, &response);
     }
 }
 
-fn sid(value: &Value) -> String {
+pub(super) fn sid(value: &Value) -> String {
     value["sid"].as_str().unwrap_or("none").to_owned()
 }
 
@@ -162,6 +171,7 @@ fn story(faults: &[Fault], variants: &[Variant], clean: Option<&[String]>) -> Ve
     bindings(&mut teller);
     media(&mut teller);
     credentials(&mut teller);
+    near_misses::tell(&mut teller);
     teller.told
 }
 

@@ -1,0 +1,119 @@
+//! Where a thing is looked for: under the parent that a path names, and under no other.
+//!
+//! Everything here is a defect: each function returns what was named unless one is switched on.
+
+use super::channel::Channel;
+use super::role;
+use super::service::Service;
+use super::table::Table;
+use crate::reference::{Call, Core, Fault};
+
+/// The service that a request goes to.
+pub(super) fn service<'a>(
+    services: &'a Table<Service>,
+    core: &Core,
+    (method, named): (&str, &'a str),
+    rest: &[&str],
+) -> &'a str {
+    type Has<'h> = Box<dyn Fn(&Service) -> bool + 'h>;
+    let (anywhere, has): (Fault, Has<'_>) = match (method, rest) {
+        ("GET", ["Channels", channel, _, ..]) => (
+            Fault::ChatChannelInEveryService,
+            Box::new(|s| s.channels.by_sid(channel).is_some()),
+        ),
+        ("GET", ["Users", user, _, ..]) => (
+            Fault::ChatUserInEveryService,
+            Box::new(|s| s.users.by_sid(user).is_some()),
+        ),
+        ("GET", ["Bindings", sid]) => (
+            Fault::ChatBindingInEveryService,
+            Box::new(|s| s.bindings.by_sid(sid).is_some()),
+        ),
+        ("DELETE", ["Bindings", sid]) => (
+            Fault::ChatBindingDeletedInEveryService,
+            Box::new(|s| s.bindings.by_sid(sid).is_some()),
+        ),
+        _ => return named,
+    };
+    if services.by_sid(named).is_none_or(&has) {
+        return named;
+    }
+    match services.rows().find(|service| has(service)) {
+        Some(own) if core.fails(anywhere) => &own.sid,
+        _ => named,
+    }
+}
+
+/// The channel of the service that a request goes to.
+pub(super) fn channel(
+    service: &Service,
+    core: &Core,
+    (method, named): (&str, &str),
+    rest: &[&str],
+) -> String {
+    let has = |channel: &Channel| match rest {
+        ["Members", sid] => channel.members.by_sid(sid).is_some(),
+        ["Invites", sid] => channel.invites.by_sid(sid).is_some(),
+        ["Webhooks", sid] => channel.webhooks.by_sid(sid).is_some(),
+        _ => false,
+    };
+    let anywhere = match (method, rest) {
+        ("GET", ["Members", _]) => Fault::ChatMemberInEveryChannel,
+        ("POST", ["Members", _]) => Fault::ChatMemberUpdatedInEveryChannel,
+        ("GET", ["Invites", _]) => Fault::ChatInviteInEveryChannel,
+        ("POST", ["Webhooks", _]) => Fault::ChatWebhookUpdatedInEveryChannel,
+        _ => return named.to_owned(),
+    };
+    let is_right = service.channels.find(named, true).is_ok_and(&has);
+    match service.channels.rows().find(|channel| has(channel)) {
+        Some(own) if !is_right && service.channels.find(named, true).is_ok() => {
+            let own = if core.fails(anywhere) {
+                &own.sid
+            } else {
+                named
+            };
+            own.to_owned()
+        }
+        _ => named.to_owned(),
+    }
+}
+
+/// Takes over what the body names from the service that has it.
+pub(super) fn adopt(
+    services: &mut Table<Service>,
+    core: &Core,
+    call: &Call<'_>,
+    sid: &str,
+    rest: &[&str],
+) {
+    let (parameter, taken) = match rest {
+        [] => ("DefaultServiceRoleSid", Fault::ChatServiceForeignRole),
+        ["Users"] => ("RoleSid", Fault::ChatUserForeignRole),
+        ["Channels", _, "Members", ..] => ("RoleSid", Fault::ChatMemberForeignRole),
+        ["Channels", _, "Invites"] => ("RoleSid", Fault::ChatInviteForeignRole),
+        ["Channels", _, "Messages"] => ("MediaSid", Fault::ChatMessageForeignMedia),
+        _ => return,
+    };
+    let Some(named) = call.form.get(parameter) else {
+        return;
+    };
+    let others = || services.rows().filter(|service| service.sid != sid);
+    let role = others()
+        .find_map(|other| other.roles.by_sid(named))
+        .cloned();
+    let media = others()
+        .find_map(|other| other.media.by_sid(named))
+        .cloned();
+    if (role.is_none() && media.is_none()) || !core.fails(taken) {
+        return;
+    }
+    let Some(service) = services.by_sid_mut(sid) else {
+        return;
+    };
+    if let Some(role) = role {
+        role::adopt(service, role);
+    }
+    if let Some(media) = media {
+        service.media.insert(named, None, media);
+    }
+}

@@ -1,0 +1,133 @@
+//! Credentials that are nearly right: the defects that let them through.
+//!
+//! What right credentials are is the core's business (D2 and D3, Authentication).
+
+use super::{Call, Core, Fault, account};
+
+/// What a request brings in place of right credentials.
+#[derive(Debug)]
+pub(super) struct Attempt<'a> {
+    method: &'a str,
+    path: &'a [String],
+    is_later_page: bool,
+    /// Scheme, user name and password; `None` where nothing of that form was sent.
+    given: Option<(String, String, String)>,
+}
+
+/// A defect, and the attempts that it lets through.
+pub(super) type NearMiss = (Fault, fn(&Attempt<'_>) -> bool);
+
+/// Whether a defect opens the service to a request whose credentials are not right.
+pub(super) fn let_through(core: &Core, call: &Call<'_>, misses: &[NearMiss]) -> bool {
+    let attempt = Attempt::of(call);
+    misses
+        .iter()
+        .any(|(fault, fits)| fits(&attempt) && core.fails(*fault))
+}
+
+const PAIRS: [(&str, &str); 2] = [
+    (account::API_KEY, account::API_SECRET),
+    (account::SID, account::AUTH_TOKEN),
+];
+
+impl<'a> Attempt<'a> {
+    fn of(call: &'a Call<'_>) -> Self {
+        Self {
+            method: &call.request.method,
+            path: call.path,
+            is_later_page: call.query.has("PageToken"),
+            given: call.any_scheme(),
+        }
+    }
+
+    /// Nothing was sent at all.
+    fn is_bare(&self) -> bool {
+        self.given.is_none()
+    }
+
+    fn basic(&self) -> Option<(&str, &str)> {
+        let (scheme, user, password) = self.given.as_ref()?;
+        scheme
+            .eq_ignore_ascii_case("Basic")
+            .then_some((user.as_str(), password.as_str()))
+    }
+
+    fn basic_is(&self, fits: impl Fn(&str, &str, &str, &str) -> bool) -> bool {
+        self.basic().is_some_and(|(user, password)| {
+            PAIRS
+                .iter()
+                .any(|(known, secret)| fits(user, password, known, secret))
+        })
+    }
+}
+
+/// The user name in another case.
+pub(super) fn other_case(attempt: &Attempt<'_>) -> bool {
+    attempt.basic_is(|user, password, known, secret| {
+        user != known && user.eq_ignore_ascii_case(known) && password == secret
+    })
+}
+
+/// The beginning of the password, on reads.
+pub(super) fn prefix(attempt: &Attempt<'_>) -> bool {
+    attempt.method == "GET"
+        && attempt.basic_is(|user, password, known, secret| {
+            user == known && password.len() >= 4 && secret.starts_with(password)
+        })
+}
+
+/// The password with space around it, on whatever is no read.
+pub(super) fn spaced(attempt: &Attempt<'_>) -> bool {
+    attempt.method != "GET"
+        && attempt.basic_is(|user, password, known, secret| {
+            user == known && password != secret && password.trim() == secret
+        })
+}
+
+/// The user name of one pair with the password of the other.
+pub(super) fn halves(attempt: &Attempt<'_>) -> bool {
+    attempt.basic_is(|user, password, known, _| {
+        user == known && PAIRS.iter().any(|(_, secret)| *secret == password)
+    })
+}
+
+/// No password.
+pub(super) fn empty_password(attempt: &Attempt<'_>) -> bool {
+    attempt.basic_is(|user, password, known, _| user == known && password.is_empty())
+}
+
+/// Right credentials under another scheme.
+pub(super) fn other_scheme(attempt: &Attempt<'_>) -> bool {
+    attempt
+        .given
+        .as_ref()
+        .is_some_and(|(scheme, user, password)| {
+            !scheme.eq_ignore_ascii_case("Basic")
+                && PAIRS.contains(&(user.as_str(), password.as_str()))
+        })
+}
+
+/// A page that is not the first, without any.
+pub(super) fn open_page(attempt: &Attempt<'_>) -> bool {
+    attempt.is_bare() && attempt.is_later_page
+}
+
+/// A deletion, without any.
+pub(super) fn open_delete(attempt: &Attempt<'_>) -> bool {
+    attempt.is_bare() && attempt.method == "DELETE"
+}
+
+/// A read of what lies below another thing, without any.
+pub(super) fn open_nested(attempt: &Attempt<'_>) -> bool {
+    attempt.is_bare() && attempt.method == "GET" && attempt.path.len() >= 6
+}
+
+/// A change of something that is there, without any: its path ends in its name.
+pub(super) fn open_update(attempt: &Attempt<'_>) -> bool {
+    attempt.is_bare() && attempt.method == "POST" && attempt.path.len() % 2 == 1
+}
+
+/// An operation of version 3, without any.
+pub(super) fn open_v3(attempt: &Attempt<'_>) -> bool {
+    attempt.is_bare() && attempt.path.first().is_some_and(|version| version == "v3")
+}

@@ -1,0 +1,112 @@
+//! What careless handling does to a text on its way in: the defects that lose or change characters.
+
+use super::{Core, Fault};
+use serde_json::Value;
+
+/// One way to change a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Garble {
+    /// Space around it is gone.
+    Trimmed,
+    /// Capitals are gone.
+    Lowered,
+    /// Letters with a combining acute accent are one character.
+    Composed,
+    /// Markup is escaped as in HTML.
+    Escaped,
+    /// What does not fit a column of 255 characters is gone.
+    Cut255,
+    /// It is decoded as a form twice: a plus sign is a space.
+    PlusIsSpace,
+    /// Line ends are gone.
+    NewlinesDropped,
+    /// Characters beyond the basic plane, such as emoji, are gone.
+    EmojiDropped,
+    /// Everything beyond ASCII is gone.
+    AsciiOnly,
+    /// A query behind a path is gone.
+    QueryDropped,
+}
+
+impl Garble {
+    fn apply(self, text: &str) -> String {
+        match self {
+            Self::Trimmed => text.trim().to_owned(),
+            Self::Lowered => text.to_lowercase(),
+            Self::Composed => composed(text),
+            Self::Escaped => text
+                .replace('&', "&amp;")
+                .replace('<', "&lt;")
+                .replace('>', "&gt;"),
+            Self::Cut255 => text.chars().take(255).collect(),
+            Self::PlusIsSpace => text.replace('+', " "),
+            Self::NewlinesDropped => text.replace(['\r', '\n'], ""),
+            Self::EmojiDropped => text.chars().filter(|c| *c <= '\u{ffff}').collect(),
+            Self::AsciiOnly => text.chars().filter(char::is_ascii).collect(),
+            Self::QueryDropped => text.split('?').next().unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+fn composed(text: &str) -> String {
+    const ACUTE: [(&str, &str); 5] = [
+        ("a\u{301}", "á"),
+        ("e\u{301}", "é"),
+        ("i\u{301}", "í"),
+        ("o\u{301}", "ó"),
+        ("u\u{301}", "ú"),
+    ];
+    ACUTE
+        .iter()
+        .fold(text.to_owned(), |text, (two, one)| text.replace(two, one))
+}
+
+/// The text as it arrives under the defects that are switched on; asks only about those that
+/// would change it.
+pub(super) fn garbled(core: &Core, text: &str, faults: &[(Fault, Garble)]) -> String {
+    for (fault, garble) in faults {
+        let changed = garble.apply(text);
+        if changed != text && core.fails(*fault) {
+            return changed;
+        }
+    }
+    text.to_owned()
+}
+
+/// The same for every text within a JSON value; keys stay.
+pub(super) fn garbled_within(core: &Core, value: &mut Value, faults: &[(Fault, Garble)]) {
+    match value {
+        Value::String(text) => *text = garbled(core, text, faults),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| garbled_within(core, item, faults)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|value| garbled_within(core, value, faults)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_changes_what_it_says_and_nothing_else() {
+        for (garble, before, after) in [
+            (Garble::Trimmed, " a b\n", "a b"),
+            (Garble::Lowered, "Ann", "ann"),
+            (Garble::Composed, "cafe\u{301}", "café"),
+            (Garble::Escaped, "<b>&", "&lt;b&gt;&amp;"),
+            (Garble::PlusIsSpace, "1+1", "1 1"),
+            (Garble::NewlinesDropped, "a\r\nb", "ab"),
+            (Garble::EmojiDropped, "hé😀", "hé"),
+            (Garble::AsciiOnly, "hé😀", "h"),
+            (Garble::QueryDropped, "http://x/?a=b", "http://x/"),
+        ] {
+            assert_eq!(garble.apply(before), after, "{garble:?}");
+            assert_eq!(garble.apply("plain text"), "plain text", "{garble:?}");
+        }
+        assert_eq!(Garble::Cut255.apply(&"é".repeat(256)), "é".repeat(255));
+    }
+}

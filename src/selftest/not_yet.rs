@@ -1,0 +1,163 @@
+//! What the rulebook owes: faults that no rule catches yet, and variants that a rule still accuses.
+//!
+//! The list can only become shorter: whatever stands in it without need is a finding of its own.
+
+use super::matrix::Row;
+use crate::reference::{Fault, Variant};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// The list as its file has it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotYet {
+    /// Ids of faults that may be silent.
+    #[serde(default)]
+    silent: BTreeSet<String>,
+    /// Ids of variants, each with exactly the rules that accuse it.
+    #[serde(default)]
+    accused: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// What the list says about a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owed {
+    /// Nothing.
+    No,
+    /// The row is as the list says.
+    Yes,
+    /// The row is better than the list says.
+    NoLonger,
+}
+
+impl NotYet {
+    /// What is owed for a row of that name.
+    pub(super) fn owes(&self, name: &str, row: &Row) -> Owed {
+        if let Some(id) = name.strip_prefix("fault ") {
+            return match (self.silent.contains(id), row.killed_by.is_empty()) {
+                (false, _) => Owed::No,
+                (true, true) => Owed::Yes,
+                (true, false) => Owed::NoLonger,
+            };
+        }
+        let accused = name
+            .strip_prefix("variant ")
+            .and_then(|id| self.accused.get(id));
+        match accused {
+            None => Owed::No,
+            Some(by) if *by == row.failed_by => Owed::Yes,
+            Some(by) if row.failed_by.is_subset(by) => Owed::NoLonger,
+            Some(_) => Owed::No,
+        }
+    }
+
+    /// Whether that fault may be silent.
+    pub(super) fn names_fault(&self, id: &str) -> bool {
+        self.silent.contains(id)
+    }
+
+    /// Whether that variant is accused.
+    pub(super) fn names_variant(&self, id: &str) -> bool {
+        self.accused.contains_key(id)
+    }
+
+    /// How many faults and how many variants are listed.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.silent.len(), self.accused.len())
+    }
+
+    /// Listed ids that name no fault and no variant.
+    pub fn unknown(&self) -> Vec<&str> {
+        let faults = self.silent.iter().filter(|id| Fault::from_id(id).is_none());
+        let variants = self
+            .accused
+            .keys()
+            .filter(|id| Variant::from_id(id).is_none());
+        faults.chain(variants).map(String::as_str).collect()
+    }
+
+    /// The list without what these rows no longer need; nothing is ever added.
+    #[must_use]
+    pub(super) fn shrunk(&self, rows: &BTreeMap<String, Row>) -> Self {
+        let mut left = self.clone();
+        left.silent.retain(|id| {
+            let name = format!("fault {id}");
+            rows.get(&name)
+                .is_none_or(|row| self.owes(&name, row) != Owed::NoLonger)
+        });
+        for (id, by) in &mut left.accused {
+            if let Some(row) = rows.get(&format!("variant {id}")) {
+                by.retain(|rule| row.failed_by.contains(rule));
+            }
+        }
+        left.accused.retain(|_, by| !by.is_empty());
+        left
+    }
+
+    /// The list as the file that keeps it.
+    pub fn text(&self) -> String {
+        let mut text = String::from(
+            "# What the rulebook owes: faults that no rule catches yet, variants that a rule still accuses.\n\
+             # The self-test fails on an entry without need; `BLESS=1 conformant selftest` removes those, and adds none.\n",
+        );
+        let or_empty = |is_empty: bool, empty: &'static str| if is_empty { empty } else { "" };
+        let _ = writeln!(text, "silent:{}", or_empty(self.silent.is_empty(), " []"));
+        for id in &self.silent {
+            let _ = writeln!(text, "  - {id}");
+        }
+        let _ = writeln!(text, "accused:{}", or_empty(self.accused.is_empty(), " {}"));
+        for (id, by) in &self.accused {
+            let rules: Vec<&str> = by.iter().map(String::as_str).collect();
+            let _ = writeln!(text, "  {id}: [{}]", rules.join(", "));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(ids: &[&str]) -> BTreeSet<String> {
+        ids.iter().map(|id| (*id).to_owned()).collect()
+    }
+
+    fn row(is_variant: bool, rules: &[&str]) -> Row {
+        Row {
+            is_variant,
+            killed_by: set(rules),
+            failed_by: set(rules),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn an_entry_is_needed_or_it_goes() {
+        let list = NotYet {
+            silent: set(&["flow/a", "flow/b"]),
+            accused: BTreeMap::from([("v".to_owned(), set(&["r1", "r2"]))]),
+        };
+        let check = |name: &str, row: &Row, owed: Owed| assert_eq!(list.owes(name, row), owed);
+        check("fault flow/a", &row(false, &[]), Owed::Yes);
+        check("fault flow/a", &row(false, &["r1"]), Owed::NoLonger);
+        check("fault flow/c", &row(false, &[]), Owed::No);
+        check("variant v", &row(true, &["r1", "r2"]), Owed::Yes);
+        check("variant v", &row(true, &["r1"]), Owed::NoLonger);
+        check("variant v", &row(true, &["r3"]), Owed::No);
+        check("variant w", &row(true, &["r1"]), Owed::No);
+        check("generated flow/a", &row(false, &[]), Owed::No);
+        let rows = BTreeMap::from([
+            ("fault flow/a".to_owned(), row(false, &["r1"])),
+            ("fault flow/b".to_owned(), row(false, &[])),
+            ("variant v".to_owned(), row(true, &["r2", "r3"])),
+        ]);
+        let left = list.shrunk(&rows);
+        assert!(
+            left.text()
+                .ends_with("silent:\n  - flow/b\naccused:\n  v: [r2]\n")
+        );
+        assert_eq!(left.counts(), (1, 1));
+        assert_eq!(left.unknown(), ["flow/b", "v"]);
+    }
+}
