@@ -181,10 +181,9 @@ impl<'a> Reading<'_, 'a> {
         if let Some(id) = things.by_name(kind, scope, text) {
             return Some((id, true));
         }
-        looks_like_key(self.case.rulebook, kind, text).then(|| {
-            let parents: Option<Vec<ThingId>> = parents.iter().copied().collect();
-            (self.met(kind, text, &parents.unwrap_or_default()), false)
-        })
+        // What it belongs to is said by what shows it: a path may name another parent, and be refused.
+        looks_like_key(self.case.rulebook, kind, text)
+            .then(|| (self.history.things.meet(kind, text), false))
     }
 
     /// What a name in a path stands for that was never seen: what the answer says of itself there.
