@@ -68,6 +68,16 @@ impl Pairs {
     }
 }
 
+/// What came of a pair of defects.
+enum Together {
+    /// No soft defect was found beside the deep one.
+    Nothing,
+    /// Both are reported.
+    Both,
+    /// One is not, as the line says.
+    Hidden(String),
+}
+
 /// Rules that found something in one scenario.
 type Found = BTreeSet<String>;
 
@@ -98,9 +108,13 @@ impl Selftest<'_> {
         let soft: Vec<Rewrite> = self.trials(&clean).into_iter().filter_map(soft).collect();
         for _ in 0..count {
             let fault = *drawn.of(&faults);
-            if let Some(hidden) = self.two_defects(fault, &soft, (&planned, &clean), &mut drawn) {
-                pairs.defects += 1;
-                pairs.hidden.extend(hidden);
+            match self.two_defects(fault, &soft, (&planned, &clean), &mut drawn) {
+                Together::Nothing => {}
+                Together::Both => pairs.defects += 1,
+                Together::Hidden(line) => {
+                    pairs.defects += 1;
+                    pairs.hidden.push(line);
+                }
             }
         }
         pairs
@@ -133,21 +147,23 @@ impl Selftest<'_> {
         (!by.is_empty()).then(|| format!("{one} + {other}: {}", by.join(", ")))
     }
 
-    /// Whether a deep defect and a soft one that it meets hide one another: `None` where no soft one
-    /// was found beside it, and nothing within where both are reported.
+    /// Whether a deep defect and a soft one that it meets hide one another.
     fn two_defects(
         &self,
         fault: Fault,
         soft: &[Rewrite],
         (planned, clean): (&[Planned<'_>], &[Clean]),
         drawn: &mut Drawn,
-    ) -> Option<Option<String>> {
+    ) -> Together {
         let faults = BTreeSet::from([fault]);
         let deep = self.sessions(faults.clone(), BTreeSet::new());
         let touched = clean.iter().filter(|c| c.consulted.faults.contains(&fault));
-        let (place, by_deep) = touched
+        let caught = touched
             .map(|c| (c, self.found(c, planned, &deep)))
-            .find(|(_, found)| !found.is_empty())?;
+            .find(|(_, found)| !found.is_empty());
+        let Some((place, by_deep)) = caught else {
+            return Together::Nothing;
+        };
         for _ in 0..DRAWS_PER_PAIR {
             let rewrite = drawn.of(soft);
             if !rewrite.touches(&place.operations, &place.kinds, &place.scenario) {
@@ -167,18 +183,18 @@ impl Selftest<'_> {
                 .mangled(&mangle as &dyn Mangle);
             let found = self.found(place, planned, &both);
             let lost = match (found.is_disjoint(&by_deep), found.is_disjoint(&by_soft)) {
-                (false, false) => return Some(None),
+                (false, false) => return Together::Both,
                 (true, _) => "the deep one",
                 (false, true) => "the soft one",
             };
-            return Some(Some(format!(
+            return Together::Hidden(format!(
                 "{} + {} in {}: {lost}",
                 fault.id(),
                 rewrite.id(),
                 place.scenario
-            )));
+            ));
         }
-        None
+        Together::Nothing
     }
 
     fn found(&self, clean: &Clean, planned: &[Planned<'_>], sessions: &Offline<'_>) -> Found {

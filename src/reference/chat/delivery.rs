@@ -98,10 +98,12 @@ fn of_service<'a>(
                 || (*event == happening.before && core.fails(Fault::ChatPreWebhookFiltersIgnored))
         })
         .map(|(url, event, retries)| {
-            let told = match event == happening.before {
-                true if swapped => happening.after,
-                false if swapped => happening.before,
-                _ => event,
+            let told = if !swapped {
+                event
+            } else if event == happening.before {
+                happening.after
+            } else {
+                happening.before
             };
             (url, told, if unrepeated { 0 } else { retries })
         })

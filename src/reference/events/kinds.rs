@@ -250,10 +250,12 @@ const SWAPPED: &[(Fault, [Kind; 2])] = &[
 /// The name of the schema that is announced.
 fn announced(core: &Core, kind: Kind, own: &'static str) -> &'static str {
     for (fault, [one, other]) in SWAPPED {
-        let swapped = match kind {
-            _ if kind == *one => other,
-            _ if kind == *other => one,
-            _ => continue,
+        let swapped = if kind == *one {
+            other
+        } else if kind == *other {
+            one
+        } else {
+            continue;
         };
         if core.fails(*fault) {
             return swapped.schema(core).map_or(own, |(name, _)| name);

@@ -360,7 +360,12 @@ fn misread(core: &Core, data: &mut Value) {
             {
                 json!(number.as_f64().unwrap_or_default().trunc())
             }
-            _ => continue,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_) => continue,
         };
         *value = changed;
     }
