@@ -1,6 +1,7 @@
 """The chat service's services, users, roles, bindings, and the channel itself."""
 
 import html
+import re
 from world import Refusal, Reply, Thing
 
 ROOT = "/talk/v2/Services"
@@ -21,7 +22,7 @@ class Chat:
         self.world, self.services, self.identities, self.unique_names = world, {}, {}, {}
 
     def routes(self):
-        service = ROOT + "/{}"
+        service, user = ROOT + "/{}", ROOT + "/{}/Users/{}"
         return [
             ("POST", ROOT, self.create_service),
             ("GET", ROOT, self.read_services),
@@ -35,15 +36,15 @@ class Chat:
             ("GET", service + "/Bindings", self.read_bindings),
             ("GET", service + "/Bindings/{}", self.fetch_binding),
             ("DELETE", service + "/Bindings/{}", self.delete_binding),
-            ("GET", service + "/Users/{}/Bindings", self.read_user_bindings),
-            ("GET", service + "/Users/{}/Bindings/{}", self.fetch_user_binding),
-            ("DELETE", service + "/Users/{}/Bindings/{}", self.delete_user_binding),
+            ("GET", user + "/Bindings", self.read_user_bindings),
+            ("GET", user + "/Bindings/{}", self.fetch_user_binding),
+            ("DELETE", user + "/Bindings/{}", self.delete_user_binding),
             # No document shows these; the links of a service and a channel lead here.
             ("GET", service + "/Channels", self.list_of_link),
             ("GET", service + "/Users", self.list_of_link),
             ("GET", service + "/Roles", self.list_of_link),
             ("GET", service + "/Channels/{}", self.fetch_unshown),
-            ("GET", service + "/Users/{}", self.fetch_unshown),
+            ("GET", user, self.fetch_unshown),
         ]
 
     def created(self, body):
@@ -57,7 +58,7 @@ class Chat:
         if self.world.free("unshown-refused"):
             raise Refusal(405, "there is no such operation")
         service = self.service(sid)
-        if "/Users/" in request.path:
+        if "/Users" in request.path:
             return Reply(self.show_user(request, self.user(service, word)))
         return Reply(self.show_channel(request, self.channel(service, word)))
 
@@ -320,6 +321,8 @@ class Chat:
         kind, messaging = request.field("Type"), request.field("MessagingServiceSid")
         if kind not in (None, "public", "private"):
             raise Refusal(400, "Type is public or private")
+        if messaging and not re.fullmatch("MG[0-9a-fA-F]{32}", messaging):
+            raise Refusal(400, "MessagingServiceSid is no SID of a messaging service")
         if kind and not world.bug("v3-not-stored"):
             channel.kind, channel.updated = kind, world.moment()
         shown = dict(self.show_channel(request, channel), messaging_service_sid=messaging or world.sid("MG"))
@@ -342,7 +345,7 @@ class Chat:
     def show_binding(self, request, binding, user=None):
         world, service = self.world, binding.service
         owner = self.user(service, binding.identity)
-        middle = f"/Users/{owner.sid}" if user else ""
+        middle = "/".join(["", "Users", owner.sid]) if user else ""
         shown = {
             "sid": binding.sid,
             "account_sid": world.account_of(binding.seq),
