@@ -888,10 +888,16 @@ impl<'a> Runner<'a> {
         let mut request = Request::new("GET", path);
         request::authorize(target, step.credentials, &mut request)?;
         let found = self.recognise(origin, &request);
-        let (service, operation, sent) = match &found {
+        let (service, operation, mut sent) = match &found {
             Some((operation, sent)) => (&operation.service, operation.id.clone(), sent.clone()),
             None => (&name, String::new(), BTreeMap::new()),
         };
+        // A page of the same list: where its address is silent, what was asked for stays.
+        if let Some(page) = shown_by.filter(|page| page.operation == operation) {
+            for (name, value) in &page.sent {
+                sent.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
         let mut exchange = Exchange {
             step: self.step,
             service: service.clone(),
