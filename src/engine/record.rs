@@ -111,7 +111,9 @@ impl<'a> Recorder<'a> {
         let judged: BTreeSet<String> = self
             .scenarios
             .iter()
-            .flat_map(|c| c.judgement.tallies.keys().cloned())
+            .flat_map(|c| &c.judgement.tallies)
+            .filter(|(_, tally)| !tally.is_trivial())
+            .map(|(rule, _)| rule.clone())
             .collect();
         self.finish(|rule| selects(rule) && judged.contains(&rule.id), true)
     }
@@ -297,7 +299,10 @@ fn conclude(
             let worst = worst.map(|(_, why)| why.clone());
             worst.or(masked).unwrap_or_default()
         }
-        Verdict::NotJudged => "no evidence that it judges came by".to_owned(),
+        Verdict::NotJudged => match tally.trivial.keys().next() {
+            Some(why) => format!("nothing to tell by: {}", why.words()),
+            None => "no evidence that it judges came by".to_owned(),
+        },
         Verdict::Pass | Verdict::Fail | Verdict::Open | Verdict::Waived => String::new(),
     };
     RuleResult {

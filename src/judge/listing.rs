@@ -5,7 +5,7 @@ use super::acceptance::Acceptance;
 use super::case::Case;
 use super::evidence::{Walk, WalkEnd};
 use super::sites::Site;
-use super::verdicts::{Fact, Verdicts};
+use super::verdicts::{Fact, Trivial, Verdicts};
 use crate::json;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -79,6 +79,9 @@ fn judge_walk(case: &Case<'_>, index: usize, walk: &Walk, verdicts: &mut Verdict
     let wrong = repeated(case, walk);
     match &walk.end {
         WalkEnd::Cut(why) if wrong.is_none() => verdicts.inconclusive(&rule, why),
+        WalkEnd::Complete if walk.pages.len() < 2 && is_short(case, walk) => {
+            verdicts.trivial(&rule, Trivial::Alone);
+        }
         WalkEnd::Cut(_)
         | WalkEnd::Complete
         | WalkEnd::Endless(_)
@@ -88,6 +91,12 @@ fn judge_walk(case: &Case<'_>, index: usize, walk: &Walk, verdicts: &mut Verdict
             instance.conclude_at(wrong);
         }
     }
+}
+
+/// Whether no item of the walk could have come twice.
+fn is_short(case: &Case<'_>, walk: &Walk) -> bool {
+    let counts = walk.pages.iter().filter_map(|page| items(case, *page));
+    counts.map(|items| items.len()).sum::<usize>() < 2
 }
 
 /// An item that the walk yields twice.

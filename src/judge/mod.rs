@@ -32,7 +32,7 @@ pub use mutation::{Change, Mutation};
 pub use predicate::{Loaded, Need, Predicate};
 pub use sites::{Site, Sites};
 pub use story::holds;
-pub use verdicts::{Fact, Instance, Judged, Judgement, Tally, Verdicts};
+pub use verdicts::{Fact, Instance, Judged, Judgement, Tally, Trivial, Verdicts};
 
 use crate::rulebook::Rulebook;
 use crate::schema::Schemas;

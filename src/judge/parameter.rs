@@ -6,7 +6,7 @@ use super::compare::as_text;
 use super::evidence::Expectation;
 use super::predicates::{default, echoes};
 use super::sites::Site;
-use super::verdicts::{Fact, Verdicts};
+use super::verdicts::{Fact, Trivial, Verdicts};
 use crate::json;
 use crate::rulebook::rules::Comparison;
 use crate::rulebook::{Parameter, Place};
@@ -64,10 +64,9 @@ fn was_sent(
     verdicts: &mut Verdicts<'_>,
 ) {
     let Some(echo) = &parameter.echo else {
-        // Nothing comes back: that it was accepted is all there is to see.
+        // Nothing comes back; that it is accepted is judged where it should be.
         if seen.acceptance == Acceptance::Accepted && parameter.place == Place::Query {
-            let instance = verdicts.instance(&parameter.rule, Site::Exchange(index));
-            instance.conclude(None);
+            verdicts.trivial(&parameter.rule, Trivial::Absent);
         }
         return;
     };

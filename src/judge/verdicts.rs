@@ -32,6 +32,33 @@ pub struct Tally {
     pub inconclusive: BTreeSet<String>,
     /// Rules that were broken where this one would have been judged.
     pub masked_by: BTreeSet<String>,
+    /// Examples that could not have failed, by what they lacked.
+    pub trivial: BTreeMap<Trivial, usize>,
+}
+
+/// Why an example tells nothing: whatever the target does, the rule holds on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trivial {
+    /// A list without anything in it.
+    Empty,
+    /// Nothing stood where it was looked.
+    Absent,
+    /// There was nothing else to compare it with.
+    Alone,
+    /// No callback came, and none came at all that would show that callbacks do come.
+    Silence,
+}
+
+impl Trivial {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Empty => "the list was empty",
+            Self::Absent => "nothing stood there",
+            Self::Alone => "there was nothing to compare it with",
+            Self::Silence => "no callback came at all",
+        }
+    }
 }
 
 /// An instance that was concluded.
@@ -98,6 +125,12 @@ impl<'v> Verdicts<'v> {
         self.judgement.inconclusive(rule.as_ref(), why);
     }
 
+    /// Records an example on which the rule holds whatever the target does; never a pass.
+    pub fn trivial<R: AsRef<str> + ?Sized>(&mut self, rule: &R, why: Trivial) {
+        let tally = self.judgement.tallies.entry(rule.as_ref().to_owned());
+        *tally.or_default().trivial.entry(why).or_default() += 1;
+    }
+
     /// What was found so far, by earlier rules.
     pub fn findings(&self) -> &[Finding] {
         &self.judgement.findings
@@ -135,6 +168,12 @@ impl Tally {
     /// Times judged: instances that could have failed.
     pub const fn judged(&self) -> usize {
         self.judged
+    }
+
+    /// Whether only examples came by that tell nothing.
+    pub fn is_trivial(&self) -> bool {
+        let told = self.judged + self.findings + self.inconclusive.len() + self.masked_by.len();
+        told == 0 && !self.trivial.is_empty()
     }
 
     /// Findings brought, those that were not kept included.
@@ -198,6 +237,9 @@ impl Judgement {
             mine.findings += tally.findings;
             mine.inconclusive.extend(tally.inconclusive);
             mine.masked_by.extend(tally.masked_by);
+            for (why, times) in tally.trivial {
+                *mine.trivial.entry(why).or_default() += times;
+            }
         }
         self.findings.extend(other.findings);
         for (point, seen) in other.observed {

@@ -1,7 +1,7 @@
 //! The kill matrix: what each fault was caught by, beside what it is recorded to be caught by.
 
 use super::not_yet::{NotYet, Owed};
-use crate::rulebook::Rulebook;
+use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::verdict::Level;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,6 +15,8 @@ pub struct Matrix {
     pub unclean: Vec<String>,
     /// Rules that no fault kills.
     pub dead: Vec<String>,
+    /// Rules that the clean reference gives nothing to judge by.
+    pub idle: Vec<String>,
 }
 
 /// What happened under one fault or variant.
@@ -109,6 +111,25 @@ impl Matrix {
             .collect();
     }
 
+    /// Finds the rules about what the reference shows that none of its answers lets judge.
+    pub(super) fn find_idle(
+        &mut self,
+        rulebook: &Rulebook,
+        judged: &BTreeSet<String>,
+        shown: &BTreeSet<&String>,
+    ) {
+        let is_shown = |rule: &&Rule| rule.kind().is_none_or(|k| shown.iter().any(|s| *s == k));
+        self.idle = rulebook
+            .rules
+            .values()
+            .filter(|rule| matches!(rule.level, Level::Must | Level::Should))
+            .filter(|rule| !matches!(rule.origin, Origin::Either))
+            .filter(is_shown)
+            .filter(|rule| !judged.contains(&rule.id))
+            .map(|rule| rule.id.clone())
+            .collect();
+    }
+
     /// How a row compares with the record.
     pub fn state(&self, name: &str, recorded: &Recorded) -> State {
         let Some(row) = self.rows.get(name) else {
@@ -139,10 +160,12 @@ impl Matrix {
         }
     }
 
-    /// True when every row is as recorded or known to be owed, the clean reference is clean and no rule is dead.
+    /// True when every row is as recorded or known to be owed, the clean reference is clean, and no rule is dead
+    /// or idle.
     pub fn holds(&self, recorded: &Recorded) -> bool {
         self.unclean.is_empty()
             && self.dead.is_empty()
+            && self.idle.is_empty()
             && self
                 .rows
                 .keys()
@@ -247,6 +270,12 @@ impl Matrix {
         }
         for rule in &self.dead {
             let _ = writeln!(text, "DEAD {rule}: no fault kills it");
+        }
+        for rule in &self.idle {
+            let _ = writeln!(
+                text,
+                "IDLE {rule}: no scenario gives anything to judge it by"
+            );
         }
         text
     }

@@ -116,7 +116,8 @@ impl Selftest<'_> {
             .sessions(BTreeSet::new(), BTreeSet::new())
             .consulting(&consulted);
         let mut matrix = Matrix::default();
-        let mut clean = Vec::new();
+        let mut clean: Vec<Clean> = Vec::new();
+        let mut judged = BTreeSet::new();
         for (index, one) in planned.iter().enumerate() {
             let concluded = self.play(one, &sessions);
             if concluded.result.verdict != Verdict::Pass || !concluded.judgement.findings.is_empty()
@@ -125,6 +126,9 @@ impl Selftest<'_> {
                     .unclean
                     .push(complaint("clean reference", &concluded));
             }
+            let tallies = concluded.judgement.tallies.iter();
+            let of_instances = tallies.filter(|(_, tally)| tally.judged() > 0);
+            judged.extend(of_instances.map(|(rule, _)| rule.clone()));
             let consulted = consulted
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -138,6 +142,10 @@ impl Selftest<'_> {
                 kinds: concluded.kinds,
                 consulted,
             });
+        }
+        if self.filters.is_empty() {
+            let shown: BTreeSet<&String> = clean.iter().flat_map(|c| &c.kinds).collect();
+            matrix.find_idle(self.rulebook, &judged, &shown);
         }
         (clean, matrix)
     }

@@ -42,7 +42,10 @@ fn the_kill_matrix_holds() {
         .filter(|name| !matrix.state(name, &recorded).is_expected())
         .collect();
     assert!(
-        odd.is_empty() && matrix.unclean.is_empty() && matrix.dead.is_empty(),
+        odd.is_empty()
+            && matrix.unclean.is_empty()
+            && matrix.dead.is_empty()
+            && matrix.idle.is_empty(),
         "{}\nread the rows; `BLESS=1 cargo run --release -- selftest` records the matrix anew",
         matrix.render(&recorded)
     );

@@ -43,6 +43,10 @@ impl Predicate for Bounded {
                 let Some(items) = seen.whole(&self.at).and_then(Value::as_array) else {
                     continue;
                 };
+                if items.is_empty() {
+                    verdicts.trivial(rule, Trivial::Empty);
+                    continue;
+                }
                 let is_beyond = items.len() as u64 > self.at_most;
                 let instance = verdicts.instance(rule, Site::answer(index, &self.at));
                 instance.conclude(is_beyond.then(|| Fact {
@@ -62,6 +66,10 @@ impl Predicate for Bounded {
         vec![
             scene.clone().shown("read-webhooks", page(json!([1, 2]))).passes(),
             scene.clone().shown("read-webhooks", page(json!([1, 2, 3]))).fails("/webhooks"),
+            scene
+                .clone()
+                .shown("read-webhooks", page(json!([])))
+                .not_judged(),
             scene.clone().shown("read-members", page(json!([1, 2, 3]))).not_judged(),
             scene.not_judged(),
         ]

@@ -56,6 +56,7 @@ impl Predicate for Echoes {
                 let values = seen.select(&self.at);
                 let places = values.iter().map(|(at, _)| Site::answer(index, at));
                 let Some(sites) = Sites::of(places) else {
+                    verdicts.trivial(rule, Trivial::Empty);
                     continue;
                 };
                 let wrong = values.iter().find_map(|(at, got)| {

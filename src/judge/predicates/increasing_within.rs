@@ -50,6 +50,7 @@ impl Predicate for IncreasingWithin {
                 scope.map(|s| seen.value(s).map(Value::to_string)).collect();
             let Some(scope) = scope else { continue };
             let Some((earlier, before)) = last.insert(scope.join("\n"), (index, number)) else {
+                verdicts.trivial(rule, Trivial::Alone);
                 continue;
             };
             let sites = [earlier, index].map(|index| Site::answer(index, &self.at));

@@ -46,6 +46,10 @@ impl Predicate for NoLongerThan {
                 ) else {
                     continue;
                 };
+                if items.is_empty() {
+                    verdicts.trivial(rule, Trivial::Empty);
+                    continue;
+                }
                 let is_longer = items.len() as u64 > most;
                 let sites = [&self.size, &self.at].map(|at| Site::answer(index, at));
                 let instance = verdicts.instance(rule, sites);

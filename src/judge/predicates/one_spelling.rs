@@ -39,7 +39,7 @@ impl Predicate for OneSpelling {
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let mut first: Option<&str> = None;
+        let mut first: Option<(&str, Site)> = None;
         for thing in case.of_kind(&self.kind) {
             let Some(word) = thing.value(&self.at).and_then(Value::as_str) else {
                 continue;
@@ -47,9 +47,14 @@ impl Predicate for OneSpelling {
             if !self.of.iter().any(|spelling| spelling == word) {
                 continue;
             }
-            let used = *first.get_or_insert(word);
-            let instance = verdicts.instance(rule, thing.site(&self.at));
-            instance.conclude((used != word).then(|| Fact {
+            let site = thing.site(&self.at);
+            let Some((used, earlier)) = &first else {
+                verdicts.trivial(rule, Trivial::Alone);
+                first = Some((word, site));
+                continue;
+            };
+            let instance = verdicts.instance(rule, [earlier.clone(), site]);
+            instance.conclude((*used != word).then(|| Fact {
                 kind: "spelling",
                 expected: format!("{used}, as before"),
                 actual: word.to_owned(),

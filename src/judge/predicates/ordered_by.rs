@@ -72,6 +72,7 @@ impl Predicate for OrderedBy {
                 .collect();
             let sites = Sites::of(values.iter().map(|(site, _)| site.clone()));
             let Some(sites) = sites.filter(|_| values.len() > 1) else {
+                verdicts.trivial(rule, Trivial::Alone);
                 continue;
             };
             let mut pairs = values.windows(2);

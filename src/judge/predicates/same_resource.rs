@@ -49,6 +49,7 @@ impl Predicate for SameResource {
                 continue;
             };
             let Some(earlier) = first.get(&identity).copied() else {
+                verdicts.trivial(rule, Trivial::Alone);
                 first.insert(identity, later);
                 continue;
             };

@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 use crate::judge::acceptance::Acceptance;
+use crate::judge::evidence::{Event, Statement};
 use crate::judge::story::differs;
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ impl Predicate for Story {
         for (index, statement) in statements.filter(|(_, s)| s.expect.rule == rule.id) {
             let expect = &statement.expect;
             if expect.or_absent && json::expand(&statement.result, &expect.at).is_empty() {
+                verdicts.trivial(rule, Trivial::Absent);
                 continue;
             }
             if let Some(seen) = statement.exchange.map(|index| &case.seen[index]) {
@@ -56,6 +58,12 @@ impl Predicate for Story {
                 pointer: pointer.to_owned(),
             };
             let mut wrong = differs(expect, &statement.result);
+            if wrong.is_none()
+                && let Some(why) = tells_nothing(case, statement)
+            {
+                verdicts.trivial(rule, why);
+                continue;
+            }
             // Callbacks that never came: whose patience ended is part of what was found.
             let waited = statement.result.get("waited").and_then(Value::as_str);
             if let Some((fact, waited)) = wrong.as_mut().zip(waited) {
@@ -70,12 +78,52 @@ impl Predicate for Story {
 
     fn examples() -> Vec<Example> {
         let scene = Example::of("flow", json!({}));
+        let kept_out = json!({"at": "/flows/*/sid", "excludes": "FW1"});
+        let listed = json!({"at": "/flows/*/sid", "includes": "FW1"});
+        let page = |items: Value| json!({ "flows": items });
+        let mine = page(json!([{"sid": "FW1"}]));
+        let quiet = json!({"at": "/count", "at-most": 0});
+        let silence = json!({"count": 0, "requests": [], "waited": "1s"});
         let ended = json!({"at": "/status", "equals": "ended", "or-absent": true});
         vec![
             scene.clone().stated(ended.clone(), json!({"status": "ended"})).passes(),
             scene.clone().stated(ended.clone(), json!({"status": "active"})).fails("/status"),
             scene.clone().stated(ended, json!({})).not_judged(),
+            // A list without anything shows that something is kept out where it was listed before.
+            scene
+                .clone()
+                .stated(listed, mine)
+                .stated(kept_out.clone(), page(json!([])))
+                .passes(),
+            scene
+                .clone()
+                .stated(kept_out, page(json!([])))
+                .not_judged(),
+            scene.clone().stated(quiet, silence).not_judged(),
             scene.not_judged(),
         ]
     }
+}
+
+/// Why a statement that holds could not have failed.
+fn tells_nothing(case: &Case<'_>, statement: &Statement) -> Option<Trivial> {
+    let Statement { expect, result, .. } = statement;
+    let is_callbacks = result.get("waited").is_some();
+    if is_callbacks && result.get("count") == Some(&json!(0)) {
+        let is_sound = |event: &Event| matches!(event, Event::Delivery(_));
+        let came = case.evidence.events.iter().any(is_sound);
+        return (!came).then_some(Trivial::Silence);
+    }
+    let selected = json::expand(result, &expect.at);
+    let is_empty = match selected.first() {
+        None => expect.at.contains('*'),
+        Some((_, Value::Array(items))) => expect.excludes.is_some() && items.is_empty(),
+        Some(_) => false,
+    };
+    let twin = |other: &Statement| {
+        let wanted = other.expect.includes.as_ref();
+        wanted.is_some() && wanted == expect.excludes.as_ref()
+    };
+    let has_twin = case.evidence.statements.iter().any(twin);
+    (is_empty && !has_twin).then_some(Trivial::Empty)
 }

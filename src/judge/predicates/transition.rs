@@ -53,6 +53,7 @@ impl Predicate for Transition {
                 continue;
             };
             let Some((earlier, before)) = last.insert(identity, (thing, state)) else {
+                verdicts.trivial(rule, Trivial::Alone);
                 continue;
             };
             let sites = [earlier.site(&self.at), thing.site(&self.at)];

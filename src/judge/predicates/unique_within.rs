@@ -66,6 +66,7 @@ impl Predicate for UniqueWithin {
                 .entry(value.to_string())
                 .or_insert_with(|| (identity.clone(), site));
             let Some(sites) = sites.filter(|sites| sites.iter().count() > 1) else {
+                verdicts.trivial(rule, Trivial::Alone);
                 continue;
             };
             let fact = (*owner != identity).then(|| Fact {
