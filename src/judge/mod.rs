@@ -34,7 +34,7 @@ pub use sites::{Site, Sites};
 pub use story::holds;
 pub use verdicts::{Fact, Instance, Judged, Judgement, Tally, Trivial, Verdicts};
 
-use crate::rulebook::Rulebook;
+use crate::rulebook::{Rule, Rulebook};
 use crate::schema::Schemas;
 use crate::verdict::Level;
 use evidence::Evidence;
@@ -61,10 +61,8 @@ fn judge_into(
     operation::judge(&case, &mut verdicts);
     parameter::judge(&case, &mut verdicts);
     listing::judge(&case, &mut verdicts);
-    for rule in rulebook.rules.values() {
-        if let Some(predicate) = Loaded::of(rule) {
-            predicate.judge(&case, rule, &mut verdicts);
-        }
+    for (rule, predicate) in in_order(rulebook) {
+        predicate.judge(&case, rule, &mut verdicts);
     }
     observe::observe(&case, &mut judgement);
     for missed in &evidence.missed {
@@ -76,6 +74,15 @@ fn judge_into(
     only_binding(rulebook, &mut judgement);
     judgement.findings.sort_by_key(|f| f.step);
     judgement
+}
+
+/// Written rules in the order of their predicates: what an earlier one accuses is hidden from those
+/// behind it.
+fn in_order(rulebook: &Rulebook) -> Vec<(&Rule, &Loaded)> {
+    let rules = rulebook.rules.values();
+    let mut written: Vec<_> = rules.filter_map(|r| Some((r, Loaded::of(r)?))).collect();
+    written.sort_by_key(|(_, predicate)| predicate.rank());
+    written
 }
 
 /// What the documents leave open or permit is observed and never accused.

@@ -133,7 +133,11 @@ impl<T: Predicate> Erased for T {
 
 /// What the catalogue makes of a check: the one type behind all of them.
 #[derive(Debug)]
-pub struct Loaded(Box<dyn Erased>);
+pub struct Loaded {
+    predicate: Box<dyn Erased>,
+    /// Its place among all predicates.
+    rank: usize,
+}
 
 impl Loaded {
     /// The predicate of a written rule.
@@ -153,50 +157,55 @@ impl Loaded {
 
     /// The predicate of a written rule as its type, where it is of that type.
     pub fn typed<T: Predicate>(rule: &Rule) -> Option<&T> {
-        Self::of(rule).and_then(|loaded| (&*loaded.0 as &dyn Any).downcast_ref())
+        Self::of(rule).and_then(|loaded| (&*loaded.predicate as &dyn Any).downcast_ref())
+    }
+
+    /// Its place in the order in which predicates judge.
+    pub(super) const fn rank(&self) -> usize {
+        self.rank
     }
 
     /// Judges all that the case has of its subject.
     pub fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        self.0.judge(case, rule, verdicts);
+        self.predicate.judge(case, rule, verdicts);
     }
 
     /// What is wrong with one representation by itself.
     pub(super) fn in_payload(&self, document: &Document<'_>) -> Option<Vec<Wrong>> {
-        self.0.in_payload(document)
+        self.predicate.in_payload(document)
     }
 
     /// Changes of the evidence by which an instance may fail, likeliest first.
     pub fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
-        self.0.break_it(judged)
+        self.predicate.break_it(judged)
     }
 
     /// Evidence of one representation in which the rule holds.
     pub fn stage(&self, rule: &Rule, kind: &str, value: Value) -> Evidence {
-        self.0.stage(rule, kind, value)
+        self.predicate.stage(rule, kind, value)
     }
 
     /// What evidence it judges by.
     pub fn needs(&self) -> &'static [Need] {
-        self.0.needs()
+        self.predicate.needs()
     }
 }
 
 impl Check for Loaded {
     fn predicate(&self) -> &'static str {
-        self.0.predicate()
+        self.predicate.predicate()
     }
 
     fn subject(&self) -> Subject<'_> {
-        self.0.subject()
+        self.predicate.subject()
     }
 
     fn names(&self, names: &mut Names<'_>) {
-        self.0.names(names);
+        self.predicate.names(names);
     }
 
     fn payload(&self) -> Option<PayloadRule<'_>> {
-        self.0.payload()
+        self.predicate.payload()
     }
 }
 
@@ -204,7 +213,7 @@ impl Check for Loaded {
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) name: &'static str,
-    pub(super) read: fn(&Parameters<'_>) -> Result<Arc<dyn Check>, Unread>,
+    pub(super) read: fn(&Parameters<'_>, usize) -> Result<Arc<dyn Check>, Unread>,
     pub(super) fits: fn(&Model<'_>) -> Option<Vec<String>>,
     pub(super) schema: fn(&mut SchemaGenerator) -> Schema,
     #[cfg_attr(
@@ -218,7 +227,10 @@ impl Entry {
     pub(super) const fn of<T: Predicate>() -> Self {
         Self {
             name: T::NAME,
-            read: |parameters| Ok(Arc::new(Loaded(Box::new(parameters.read::<T>()?)))),
+            read: |parameters, rank| {
+                let predicate = Box::new(parameters.read::<T>()?);
+                Ok(Arc::new(Loaded { predicate, rank }))
+            },
             fits: T::fits,
             schema: |generator| generator.subschema_for::<T>(),
             examples: T::examples,

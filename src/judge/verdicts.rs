@@ -3,6 +3,7 @@
 
 use super::case::Case;
 use super::sites::{Site, Sites};
+use crate::json;
 use crate::rulebook::Rule;
 use crate::verdict::Finding;
 use std::collections::{BTreeMap, BTreeSet};
@@ -134,6 +135,20 @@ impl<'v> Verdicts<'v> {
     /// What was found so far, by earlier rules.
     pub fn findings(&self) -> &[Finding] {
         &self.judgement.findings
+    }
+
+    /// Whether a value there, above it or below it is accused already: one defect, one finding.
+    pub fn accuses(&self, site: &Site) -> bool {
+        let Some(exchange) = site.exchange(self.case.evidence) else {
+            return false;
+        };
+        let overlaps =
+            |at: &str| json::within(at, site.pointer()) || json::within(site.pointer(), at);
+        let here = self
+            .findings()
+            .iter()
+            .filter(|f| f.exchange == exchange + 1);
+        here.map(|f| f.pointer.as_str()).any(overlaps)
     }
 
     /// A further finding of an instance that was concluded already.

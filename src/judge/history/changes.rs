@@ -8,7 +8,7 @@ use crate::judge::case::Case;
 use crate::judge::compare::instant;
 use serde_json::Value;
 
-/// A field that two sights show differently.
+/// A field that two sights show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// Where.
@@ -34,19 +34,17 @@ impl History<'_> {
             .any(|write| write.may_touch(id, kind))
     }
 
-    /// Fields that both sights show, in different ways: those that no rule of their own hides, and
-    /// that do not change without being named. In two faces, addresses are left out.
-    pub fn changes(&self, case: &Case<'_>, first: &Sight<'_>, later: &Sight<'_>) -> Vec<Change> {
+    /// Fields that both sights show: those that no rule of their own hides, and that do not change
+    /// without being named.
+    pub fn compared(&self, case: &Case<'_>, first: &Sight<'_>, later: &Sight<'_>) -> Vec<Change> {
         let pair = first.representation(case).zip(later.representation(case));
         let Some((a, b)) = pair else {
             return Vec::new();
         };
         let about = |face: &str| case.rulebook.kinds.get(face).map(|kind| &kind.about);
         let derived = |pointer: &str| {
-            let faces = [first.face, later.face];
-            faces
-                .iter()
-                .any(|face| about(face).is_some_and(|about| about.is_derived(pointer)))
+            let mut faces = [first.face, later.face].into_iter();
+            faces.any(|face| about(face).is_some_and(|about| about.is_derived(pointer)))
         };
         let mut found = Vec::new();
         leaves(
@@ -55,7 +53,7 @@ impl History<'_> {
             &mut String::new(),
             &mut |pointer, before, after| {
                 let is_shown = a.value(pointer).is_some() && b.value(pointer).is_some();
-                if is_shown && !derived(pointer) && !same(before, after) {
+                if is_shown && !derived(pointer) {
                     found.push(Change {
                         pointer: pointer.to_owned(),
                         before: before.clone(),
@@ -65,6 +63,20 @@ impl History<'_> {
             },
         );
         found
+    }
+
+    /// Those of them that the two show in different ways. In two faces, addresses are left out.
+    pub fn changes(&self, case: &Case<'_>, first: &Sight<'_>, later: &Sight<'_>) -> Vec<Change> {
+        let mut found = self.compared(case, first, later);
+        found.retain(Change::is_changed);
+        found
+    }
+}
+
+impl Change {
+    /// Whether the two sights differ.
+    pub fn is_changed(&self) -> bool {
+        !same(&self.before, &self.after)
     }
 }
 

@@ -4,7 +4,7 @@ mod prelude;
 #[cfg(test)]
 mod tests;
 
-/// Declares the modules and lists their types, in the order in which rules are looked up.
+/// Declares the modules and lists their types, in the order in which they judge.
 macro_rules! predicates {
     ($($module:ident::$name:ident,)*) => {
         $(pub(crate) mod $module;)*
@@ -39,4 +39,6 @@ predicates! {
     transition::Transition,
     never_after::NeverAfter,
     one_spelling::OneSpelling,
+    rest_stays::RestStays,
+    immutable::Immutable,
 }

@@ -1,0 +1,129 @@
+//! `immutable`: a field that never changes is equal in every sight of its thing, whoever acts and
+//! whatever shows it. Says nothing of fields that are missing: their own rules do.
+
+use super::prelude::*;
+use crate::judge::history::{Sight, same};
+
+/// These fields of a thing are equal in every sight of it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Immutable {
+    /// The representation that shows them; what it is a face of may show them earlier.
+    of: String,
+    /// Those marked `x-immutable`, where left out.
+    #[serde(default)]
+    fields: Vec<String>,
+}
+
+impl Check for Immutable {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Kind(&self.of)
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names
+            .kind("of", &self.of)
+            .pointers("fields", &self.fields);
+    }
+}
+
+impl Predicate for Immutable {
+    const NAME: &'static str = "immutable";
+
+    fn needs() -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn fits(model: &Model<'_>) -> Option<Vec<String>> {
+        let kinds = model.kinds.values();
+        let marked = kinds.filter(|kind| !kind.about.immutable.is_empty());
+        Some(marked.map(|kind| kind.name.clone()).collect())
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let Some(known) = case.rulebook.kinds.get(&self.of) else {
+            return;
+        };
+        let of = known.about.of().unwrap_or(&self.of);
+        let fields = match self.fields.as_slice() {
+            [] => &known.about.immutable,
+            _ => &self.fields,
+        };
+        for (_, thing) in case.history.things.of_kind(of) {
+            for later in thing.sights.iter().filter(|s| s.face == self.of) {
+                judge_sight(case, rule, (&thing.sights, later), fields, verdicts);
+            }
+        }
+    }
+
+    fn examples() -> Vec<Example> {
+        let parameters = json!({"of": "flow/flow", "fields": ["/date_created"]});
+        let sid = |digit: &str| format!("FW{}", digit.repeat(32));
+        let flow = |digit: &str, created: &str| {
+            json!({
+                "sid": sid(digit), "account_sid": "AC1", "friendly_name": "", "status": "draft",
+                "version": 1, "date_created": created, "date_updated": null, "url": "", "links": {},
+            })
+        };
+        let fetched = |scene: Scene, digit: &str, created: &str| {
+            scene.answered("fetch-flow", json!({"Sid": sid(digit)}), flow(digit, created))
+        };
+        let (start, later) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
+        let first = fetched(Example::of("flow", parameters), "1", start);
+        vec![
+            fetched(first.clone(), "1", "2026-01-01T00:00:00+00:00").passes(),
+            fetched(first.clone(), "1", later).fails("/date_created"),
+            fetched(first.clone(), "2", later).not_judged(),
+            first.not_judged(),
+        ]
+    }
+}
+
+/// One sight against the first one that shows the same field.
+fn judge_sight(
+    case: &Case<'_>,
+    rule: &Rule,
+    (sights, later): (&[Sight<'_>], &Sight<'_>),
+    fields: &[String],
+    verdicts: &mut Verdicts<'_>,
+) {
+    let Some(shown) = later.representation(case) else {
+        return;
+    };
+    let before = |field: &str| {
+        let first = sights.iter().find_map(|sight| {
+            let representation = sight.representation(case)?;
+            Some((sight, representation.value(field)?))
+        });
+        let (first, value) = first?;
+        let after = shown.value(field)?;
+        // In two faces, what one of them leaves unset may simply not apply there.
+        let applies = first.face == later.face || !(value.is_null() || after.is_null());
+        (first.shows != later.shows && applies).then_some((value, after))
+    };
+    let compared: Vec<(&String, &Value, &Value)> = fields
+        .iter()
+        .filter_map(|field| before(field).map(|(before, after)| (field, before, after)))
+        .collect();
+    let Some(sites) = Sites::of(compared.iter().map(|(field, ..)| shown.site(field))) else {
+        verdicts.trivial(rule, Trivial::Alone);
+        return;
+    };
+    let wrong = compared.iter().find(|(field, before, after)| {
+        !same(before, after) && !verdicts.accuses(&shown.site(field))
+    });
+    let wrong = wrong.map(|(field, before, after)| {
+        let fact = Fact {
+            kind: "changed",
+            expected: format!("{}, as before", json::short(before)),
+            actual: json::short(after),
+            ..Fact::default()
+        };
+        (shown.site(field), fact)
+    });
+    verdicts.instance(rule, sites).conclude_at(wrong);
+}

@@ -1,0 +1,165 @@
+//! `rest-stays`: a write leaves what it does not name as it was; a refused one leaves everything.
+//! Says nothing of what moves by itself (`x-derived`, `x-counts`, `x-steps`), nor of things that
+//! strangers reach.
+
+use super::prelude::*;
+use crate::judge::history::{Outcome, Shows, Sight, Write};
+use crate::rulebook::{Does, Place};
+
+/// What a write of this operation does not name stays as it was.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RestStays {
+    /// The operation with its service.
+    of: String,
+}
+
+impl Check for RestStays {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Operations(vec![self.operation()])
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names.operation("of", self.operation());
+    }
+}
+
+impl Predicate for RestStays {
+    const NAME: &'static str = "rest-stays";
+
+    fn needs() -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn fits(model: &Model<'_>) -> Option<Vec<String>> {
+        let services = model.services.values();
+        let operations = services.flat_map(|service| service.operations.values());
+        let changes = operations.filter(|o| o.does == Does::Changes && o.thing.is_some());
+        Some(changes.map(|o| format!("{}/{}", o.service, o.id)).collect())
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in case.of_operation(&rule.service, self.operation()) {
+            let mut writes = case.history.writes.iter();
+            let Some(write) = writes.find(|write| write.exchange() == Some(index)) else {
+                continue;
+            };
+            let is_change = write.does == Does::Changes && write.outcome != Outcome::Unknown;
+            // What a parameter that never comes back changes is not known.
+            let silent = seen.operation.is_some_and(|operation| {
+                operation.parameters.iter().any(|p| {
+                    let is_sent = seen.exchange.sent.contains_key(&p.name);
+                    is_sent && p.echo.is_none() && matches!(p.place, Place::Body | Place::Query)
+                })
+            });
+            if is_change && !(silent && write.outcome == Outcome::Done) {
+                self.judge_write(case, rule, write, verdicts);
+            }
+        }
+    }
+
+    fn examples() -> Vec<Example> {
+        let sid = format!("IS{}", "1".repeat(32));
+        let service = |name: &str, role: &str| {
+            json!({
+                "sid": sid, "account_sid": "AC1", "friendly_name": name,
+                "default_service_role_sid": role, "default_channel_role_sid": "RL2",
+                "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
+                "reachability_enabled": false, "typing_indicator_timeout": 5,
+                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
+            })
+        };
+        let named = |name: &str| json!({"Sid": sid, "FriendlyName": name});
+        let made = Example::of("chat", json!({"of": "chat/update-service"})).answered(
+            "create-service",
+            json!({"FriendlyName": "a"}),
+            service("a", "RL1"),
+        );
+        let updated = |role: &str| {
+            let scene = made.clone();
+            scene.answered("update-service", named("b"), service("b", role))
+        };
+        vec![
+            updated("RL1").passes(),
+            updated("RL9").fails("/default_service_role_sid"),
+            made.clone()
+                .refused("update-service", named("b"))
+                .answered("fetch-service", json!({"Sid": sid}), service("b", "RL1"))
+                .fails("/friendly_name"),
+            made.not_judged(),
+        ]
+    }
+}
+
+impl RestStays {
+    fn operation(&self) -> &str {
+        self.of.rsplit('/').next().unwrap_or_default()
+    }
+
+    fn judge_write(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        write: &Write<'_>,
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let Some(id) = write.thing.filter(|&id| history.is_own(id)) else {
+            return;
+        };
+        let mut sights = history.things.get(id).sights.iter();
+        let is_whole = |sight: &Sight<'_>| matches!(sight.shows, Shows::Whole(_));
+        let is_answer = |sight: &Sight<'_>| sight.exchange == write.exchange();
+        let earlier = sights.clone().rev();
+        let mut earlier = earlier.filter(|s| is_whole(s) && s.when.is_before(&write.when));
+        let after = sights
+            .find(|s| is_whole(s) && (is_answer(s) || write.when.is_before(&s.when)) && !s.is_attempt);
+        let (Some(before), Some(after)) = (earlier.next(), after) else {
+            verdicts.trivial(rule, Trivial::Alone);
+            return;
+        };
+        // Only this write lies between the two.
+        let is_alone = !history.may_have_changed(id, &before.when, &write.when)
+            && (is_answer(after) || !history.may_have_changed(id, &write.when, &after.when));
+        let Some(shown) = after.representation(case).filter(|_| is_alone) else {
+            return;
+        };
+        let mut compared = history.compared(case, before, after);
+        compared.retain(|c| !names(write, &c.pointer) && !verdicts.accuses(&shown.site(&c.pointer)));
+        let Some(sites) = Sites::of(compared.iter().map(|c| shown.site(&c.pointer))) else {
+            verdicts.trivial(rule, Trivial::Alone);
+            return;
+        };
+        let wrong = compared.iter().find(|c| c.is_changed()).map(|change| {
+            let how = match write.outcome {
+                Outcome::Refused => "was refused",
+                Outcome::Done | Outcome::Unknown => "did not name it",
+            };
+            let fact = Fact {
+                kind: "changed",
+                expected: format!("{}, as before", json::short(&change.before)),
+                actual: json::short(&change.after),
+                message: format!(
+                    "{} went from {} to {} although {} {how}",
+                    change.pointer,
+                    json::short(&change.before),
+                    json::short(&change.after),
+                    self.operation()
+                ),
+            };
+            (shown.site(&change.pointer), fact)
+        });
+        verdicts.instance(rule, sites).conclude_at(wrong);
+    }
+}
+
+/// Whether a write that was done names the value at that place, or something above or below it.
+fn names(write: &Write<'_>, pointer: &str) -> bool {
+    let mut named = write.named.iter().map(|named| named.echo.at.as_str());
+    let overlaps = |at: &str| json::within(at, pointer) || json::within(pointer, at);
+    write.outcome == Outcome::Done && named.any(overlaps)
+}
