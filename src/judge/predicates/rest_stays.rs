@@ -122,13 +122,21 @@ impl RestStays {
             verdicts.trivial(rule, Trivial::Alone);
             return;
         };
-        // Only this write lies between the two.
-        let is_alone = !history.may_have_changed(id, &before.when, &write.when)
-            && (is_answer(after) || !history.may_have_changed(id, &write.when, &after.when));
+        // Only this write lies between the two, beside what brought the first of them.
+        let kind = history.things.get(id).kind;
+        let is_own = |other: &Write<'_>| {
+            let by = other.exchange();
+            by.is_some() && (by == write.exchange() || by == before.exchange)
+        };
+        let is_alone = !history.writes.iter().any(|other| {
+            let between = !other.when.is_before(&before.when) && !after.when.is_before(&other.when);
+            between && !is_own(other) && other.may_touch(id, kind)
+        });
         let Some(shown) = after.representation(case).filter(|_| is_alone) else {
             return;
         };
         let mut compared = history.compared(case, before, after);
+        compared.retain(|c| !is_address(&c.pointer));
         compared.retain(|c| !names(write, &c.pointer) && !verdicts.accuses(&shown.site(&c.pointer)));
         let Some(sites) = Sites::of(compared.iter().map(|c| shown.site(&c.pointer))) else {
             verdicts.trivial(rule, Trivial::Alone);
@@ -155,6 +163,11 @@ impl RestStays {
         });
         verdicts.instance(rule, sites).conclude_at(wrong);
     }
+}
+
+/// Whether an address stands there: some lead to the newest of what a thing holds.
+fn is_address(pointer: &str) -> bool {
+    ["/url", "/links"].iter().any(|at| json::within(at, pointer))
 }
 
 /// Whether a write that was done names the value at that place, or something above or below it.

@@ -125,7 +125,8 @@ fn every_example_comes_to_what_it_says() {
             let rule = rule(example, entry.name);
             rulebook.rules.insert(rule.id.clone(), rule);
             if let Some(why) = problem(&rulebook, example) {
-                problems.push(format!("{}: {example:?}: {why}", entry.name));
+                let of = (&example.parameters, example.comes_to);
+                problems.push(format!("{}: {of:?}: {why}", entry.name));
             }
         }
     }
