@@ -17,6 +17,7 @@ use crate::rulebook::scenario::Credentials;
 use crate::rulebook::{Operation, Rulebook};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A history is judged when it holds so many exchanges; the next one begins behind it.
 const HISTORY_EXCHANGES_MAX: usize = 2_000;
@@ -119,7 +120,7 @@ impl One<'_> {
             span,
             via: None,
             is_attempt: false,
-            credentials_hint: String::new(),
+            shell: Arc::default(),
             setup: false,
         }
     }

@@ -9,15 +9,19 @@
 
 use super::Failure;
 use super::args::RunArgs;
+use super::reach::{self, CredentialsEntry, TlsEntry};
+use crate::engine::bearer::Bearer;
 use crate::engine::sessions::hooks_of_reference;
-use crate::engine::settings::{Hook, HookWay, People, Settings, Target};
+use crate::engine::settings::{Hook, HookWay, People, Reach, Settings, Target};
 use crate::rulebook;
+use crate::transport::Detours;
 use crate::verdict::SERVICES;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// `conformant.yaml`.
@@ -39,6 +43,11 @@ pub(super) struct ConfigFile {
     /// The people that scenarios speak of.
     #[serde(default)]
     people: PeopleEntry,
+    /// Certificates, where a target has none of its own under its `tls`.
+    tls: Option<TlsEntry>,
+    /// The proxy on the way to every target and hook but those on this machine: http://HOST:PORT, or `environment` for
+    /// what HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY say. None unless named.
+    proxy: Option<String>,
 }
 
 /// One service under test. Texts may hold `${NAME}`, a value from the environment.
@@ -57,6 +66,12 @@ struct TargetEntry {
     account_sid: Option<String>,
     /// Auth token of the account; only as `${NAME}`.
     auth_token: Option<String>,
+    /// A bearer token, in place of user name and password; only as `${NAME}`.
+    bearer: Option<String>,
+    /// Where bearer tokens come from, in place of the above.
+    credentials: Option<CredentialsEntry>,
+    /// Certificates.
+    tls: Option<TlsEntry>,
     /// Further header fields of each request.
     #[serde(default)]
     headers: BTreeMap<String, String>,
@@ -229,6 +244,9 @@ pub(super) struct Config {
 /// Lets `serve` and `--hooks` agree on a token for the control plane.
 pub(super) const CONTROL_TOKEN: &str = "CONFORMANT_CONTROL_TOKEN";
 
+/// The longest that a command may take to print a token.
+const COMMAND_MAX: Duration = Duration::from_secs(30);
+
 /// A variable of the environment.
 pub(super) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
@@ -236,15 +254,8 @@ pub(super) fn environment(name: &str) -> Option<String> {
 
 /// Reads file, environment and flags.
 pub(super) fn read(args: &RunArgs) -> Result<Config, Failure> {
-    let file = match args.config.clone().or_else(find) {
-        Some(path) => parse(&path)?,
-        None => ConfigFile::default(),
-    };
-    let mut reader = Reader {
-        problems: Vec::new(),
-        secrets: Vec::new(),
-        is_reference: false,
-    };
+    let (file, mut reader) = open(args.config.as_deref())?;
+    reader.is_dry = args.dry_run;
     let config = reader.resolve(file, args);
     super::output::hide(&reader.secrets);
     if reader.problems.is_empty() {
@@ -270,6 +281,8 @@ pub(super) struct Known {
     pub timeout: Duration,
     /// The largest body that is read.
     pub body_bytes_max: usize,
+    /// Certificates and proxies on the way.
+    pub reach: Reach,
     /// What must appear in no output.
     pub secrets: Vec<String>,
 }
@@ -297,15 +310,8 @@ impl Known {
 
 /// Reads of file and environment what files can be judged against.
 pub(super) fn known(config: Option<&Path>) -> Result<Known, Failure> {
-    let mut file = match config.map(Path::to_owned).or_else(find) {
-        Some(path) => parse(&path)?,
-        None => ConfigFile::default(),
-    };
-    let mut reader = Reader {
-        problems: Vec::new(),
-        secrets: Vec::new(),
-        is_reference: false,
-    };
+    let (mut file, mut reader) = open(config)?;
+    let reach = reader.reach(&file);
     let mut targets = BTreeMap::new();
     for service in SERVICES {
         let in_file = file.targets.get(service).and_then(|t| t.url.clone());
@@ -340,6 +346,7 @@ pub(super) fn known(config: Option<&Path>) -> Result<Known, Failure> {
             is_reference,
             timeout,
             body_bytes_max,
+            reach,
             secrets: reader.secrets,
         })
     } else {
@@ -422,10 +429,36 @@ fn find() -> Option<PathBuf> {
     }
 }
 
+/// The file that is named or found, and who reads it.
+fn open(named: Option<&Path>) -> Result<(ConfigFile, Reader), Failure> {
+    let path = named.map(Path::to_owned).or_else(find);
+    let file = match &path {
+        Some(path) => parse(path)?,
+        None => ConfigFile::default(),
+    };
+    let folder = path.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let reader = Reader {
+        problems: Vec::new(),
+        secrets: Vec::new(),
+        is_reference: false,
+        folder: folder.unwrap_or_default(),
+        detours: Detours::default(),
+        curl: Vec::new(),
+        is_dry: false,
+    };
+    Ok((file, reader))
+}
+
 fn parse(path: &Path) -> Result<ConfigFile, Failure> {
     let shown = path.display().to_string();
     let bytes = super::read_file(path)?;
     rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
+}
+
+/// A configured value, and the text that stands for it: `${NAME}` where it comes from the environment.
+struct Said {
+    value: String,
+    text: String,
 }
 
 struct Reader {
@@ -433,10 +466,48 @@ struct Reader {
     secrets: Vec<String>,
     /// The control plane says that it belongs to the reference.
     is_reference: bool,
+    /// Where the file is.
+    folder: PathBuf,
+    /// What `proxy` says.
+    detours: Detours,
+    /// How curl is told the way that leads everywhere.
+    curl: Vec<(String, String)>,
+    /// Nothing is asked of anybody.
+    is_dry: bool,
 }
 
 impl Reader {
+    /// Certificates and proxies, as far as they are of use.
+    fn reach(&mut self, file: &ConfigFile) -> Reach {
+        if let Some(proxy) = &file.proxy {
+            let filled = self.fill_secret("proxy", proxy);
+            match reach::detours(&filled, &environment) {
+                Ok(detours) => self.detours = detours,
+                Err(why) => self.problems.push(why.to_string()),
+            }
+            if proxy != "environment" {
+                self.curl.push(("-x".to_owned(), proxy.clone()));
+            }
+        }
+        let mut reach = Reach::default();
+        let common = file.tls.clone().unwrap_or_default();
+        match common.way(&self.folder, &self.detours) {
+            Ok(way) => reach.otherwise = way,
+            Err(why) => self.problems.push(why.to_string()),
+        }
+        for (service, entry) in &file.targets {
+            let Some(tls) = &entry.tls else { continue };
+            match tls.way(&self.folder, &self.detours) {
+                Ok(way) => drop(reach.ways.insert(service.clone(), way)),
+                Err(why) => self.problems.push(format!("targets.{service}.{why}")),
+            }
+        }
+        self.curl.extend(common.curl(&self.folder));
+        reach
+    }
+
     fn resolve(&mut self, file: ConfigFile, args: &RunArgs) -> Config {
+        let reach = self.reach(&file);
         let mut entries = file.targets;
         for name in entries.keys() {
             if !SERVICES.contains(&name.as_str()) {
@@ -458,6 +529,7 @@ impl Reader {
             people: self.people(file.people),
             callback_max: self.duration("limits.callback", file.limits.callback.as_deref(), 30),
             is_shared: !file.callbacks.exclusive,
+            reach,
             ..Settings::default()
         };
         let control = args.hooks.as_deref().filter(|_| !args.dry_run);
@@ -523,71 +595,21 @@ impl Reader {
     }
 
     fn target(&mut self, name: &str, entry: TargetEntry) -> Target {
-        let upper = name.to_uppercase();
         let at = |key: &str| format!("targets.{name}.{key}");
-        let url = entry
-            .url
-            .map(|url| self.fill(&at("url"), &url))
-            .unwrap_or_default();
+        let url = entry.url.as_deref();
+        let url = url.map_or_else(String::new, |url| self.fill(&at("url"), url));
         if !url.is_empty() {
             self.base_url(&at("url"), &url);
         }
-        let from_environment = |key: &str| environment(&format!("CONFORMANT_{upper}_{key}"));
-        let username =
-            from_environment("USERNAME").or(entry.username.map(|t| self.fill(&at("username"), &t)));
-        let password = match from_environment("PASSWORD") {
-            Some(password) => Some(self.keep_secret(password)),
-            None => entry
-                .password
-                .and_then(|text| self.secret(&at("password"), &text)),
-        };
-        let account_sid = from_environment("ACCOUNT_SID")
-            .or(entry.account_sid.map(|t| self.fill(&at("account_sid"), &t)));
-        let auth_token = match from_environment("AUTH_TOKEN") {
-            Some(token) => Some(self.keep_secret(token)),
-            None => entry
-                .auth_token
-                .and_then(|text| self.secret(&at("auth_token"), &text)),
-        };
         let mut target = if self.is_reference {
             Target::of_reference(name, &url)
         } else {
             Target::foreign(name, &url)
         };
+        self.credentials(name, &entry, &mut target);
         target.public_url = entry
             .public_url
             .map(|url| self.fill(&at("public_url"), &url));
-        let headers: Vec<(String, String)> = entry
-            .headers
-            .iter()
-            .map(|(n, v)| (n.clone(), self.fill_secret(&at(&format!("headers.{n}")), v)))
-            .collect();
-        for (header, value) in &headers {
-            if crate::redact::is_secret_header(header) {
-                self.secrets.push(value.clone());
-            }
-        }
-        if !headers.is_empty() {
-            target.headers = headers;
-        }
-        match (username, password) {
-            (Some(username), Some(password)) => {
-                target.basic = Some((username, password));
-                target.curl_credentials =
-                    format!("-u \"$CONFORMANT_{upper}_USERNAME:$CONFORMANT_{upper}_PASSWORD\"");
-                // The reference's own account is of no use elsewhere.
-                target.account = None;
-            }
-            (None, None) => {}
-            (Some(_), None) => self.problems.push(format!(
-                "{}: a username without a password; set CONFORMANT_{upper}_PASSWORD or write ${{NAME}}",
-                at("username")
-            )),
-            (None, Some(_)) => self.problems.push(format!("{}: a password without a username", at("password"))),
-        }
-        if let (Some(sid), Some(token)) = (account_sid, auth_token) {
-            target.account = Some((sid, token));
-        }
         target.json_bodies = entry.body == Some(BodyForm::Json);
         for (key, value) in [
             ("user_status_path", entry.user_status_path),
@@ -632,6 +654,109 @@ impl Reader {
         if let Err(why) = crate::transport::BaseUrl::parse(url) {
             self.problems.push(format!("{at}: {url}: {why}"));
         }
+    }
+
+    /// Who asks, in each of the ways that there are, and how a shell spells it.
+    fn credentials(&mut self, name: &str, entry: &TargetEntry, target: &mut Target) {
+        let at = |key: &str| format!("targets.{name}.{key}");
+        let mut shell = (*target.shell).clone();
+        shell.options.clone_from(&self.curl);
+        if let Some(tls) = &entry.tls {
+            let (proxies, _): (Vec<_>, Vec<_>) = self
+                .curl
+                .iter()
+                .cloned()
+                .partition(|(option, _)| option == "-x");
+            shell.options = proxies;
+            shell.options.extend(tls.curl(&self.folder));
+        }
+        let mut headers: Vec<(String, Said)> = Vec::new();
+        for (field, text) in &entry.headers {
+            let value = self.fill_secret(&at(&format!("headers.{field}")), text);
+            if crate::redact::is_secret_header(field) {
+                self.secrets.push(value.clone());
+            }
+            let text = text.clone();
+            headers.push((field.clone(), Said { value, text }));
+        }
+        if let Some(token) = self.said(name, "bearer", entry.bearer.as_deref(), true) {
+            let value = format!("Bearer {}", token.value);
+            let text = format!("Bearer {}", token.text);
+            headers.push(("Authorization".to_owned(), Said { value, text }));
+        }
+        if !headers.is_empty() {
+            let field = |(name, said): &(String, Said)| (name.clone(), said.value.clone());
+            target.headers = headers.iter().map(field).collect();
+            let spelled = |(name, said): (String, Said)| (name, said.text);
+            shell.headers = headers.into_iter().map(spelled).collect();
+        }
+        if let Some(credentials) = &entry.credentials {
+            let bearer = Bearer::new(credentials.command.clone(), COMMAND_MAX);
+            if !self.is_dry {
+                // Asked for now, so that a command that fails is a mistake and not a finding.
+                match bearer.token() {
+                    Ok(token) => self.secrets.push(token),
+                    Err(why) => self
+                        .problems
+                        .push(format!("{}: {why}", at("credentials.command"))),
+                }
+            }
+            shell.bearer = Some(bearer.shell());
+            target.bearer = Some(Arc::new(bearer));
+        }
+        let username = self.said(name, "username", entry.username.as_deref(), false);
+        let password = self.said(name, "password", entry.password.as_deref(), true);
+        match (username, password) {
+            (Some(username), Some(password)) => {
+                target.basic = Some((username.value, password.value));
+                shell.basic = Some((username.text, password.text));
+                // The reference's own account is of no use elsewhere.
+                target.account = None;
+                shell.account = None;
+            }
+            (None, None) => {}
+            (Some(_), None) => self.problems.push(format!(
+                "{}: a username without a password; set CONFORMANT_{}_PASSWORD or write ${{NAME}}",
+                at("username"),
+                name.to_uppercase()
+            )),
+            (None, Some(_)) => self
+                .problems
+                .push(format!("{}: a password without a username", at("password"))),
+        }
+        let account = self.said(name, "account_sid", entry.account_sid.as_deref(), false);
+        let token = self.said(name, "auth_token", entry.auth_token.as_deref(), true);
+        if let (Some(sid), Some(token)) = (account, token) {
+            target.account = Some((sid.value, token.value));
+            shell.account = Some((sid.text, token.text));
+        }
+        target.shell = Arc::new(shell);
+    }
+
+    /// What the environment says under the target's own variable, otherwise the file.
+    fn said(
+        &mut self,
+        name: &str,
+        key: &str,
+        in_file: Option<&str>,
+        is_secret: bool,
+    ) -> Option<Said> {
+        let at = format!("targets.{name}.{key}");
+        let variable = format!("CONFORMANT_{}_{}", name.to_uppercase(), key.to_uppercase());
+        if let Some(value) = environment(&variable) {
+            if is_secret {
+                self.secrets.push(value.clone());
+            }
+            let text = format!("${{{variable}}}");
+            return Some(Said { value, text });
+        }
+        let text = in_file?.to_owned();
+        let value = if is_secret {
+            self.secret(&at, &text)?
+        } else {
+            self.fill(&at, &text)
+        };
+        Some(Said { value, text })
     }
 
     fn application(&mut self, at: &str, entry: ApplicationEntry) -> Map<String, Value> {

@@ -22,6 +22,7 @@ mod list;
 mod memory;
 mod output;
 mod proxy;
+mod reach;
 mod revision;
 mod run;
 mod schema;

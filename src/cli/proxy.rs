@@ -15,7 +15,7 @@ use crate::redact::{Redactor, is_secret_header};
 use crate::report::{Consumer, Keep, Settings, Stream};
 use crate::rulebook;
 use crate::text;
-use crate::transport::{BaseUrl, Client, Forwarded, Gateway, Limits, Listening};
+use crate::transport::{BaseUrl, Forwarded, Gateway, Limits, Listening};
 use crate::verdict::{Finding, RunEvent};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,7 +58,8 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
         body: limits.body,
         ..Listening::default()
     };
-    let client = Client::new(limits).interrupted_by(Arc::clone(&signals.interrupted));
+    let client = known.reach.client(limits, &upstreams);
+    let client = client.interrupted_by(Arc::clone(&signals.interrupted));
     let (sender, passed) = mpsc::sync_channel(WAITING_MAX);
     let gateway = Gateway::start(&listening, upstreams, client, move |forwarded| {
         // Nobody listens any more only when the end has come.

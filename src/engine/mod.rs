@@ -3,6 +3,7 @@
 //!
 //! It prints nothing and writes no file; reports consume the events.
 
+pub mod bearer;
 pub(crate) mod body;
 mod callbacks;
 mod derive;

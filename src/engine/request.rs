@@ -1,8 +1,10 @@
 //! From an operation and its parameters to a request, in the encodings that the documents name.
 
+use super::bearer::BearerError;
 use super::near::{Near, but_last, in_other_case};
 use super::settings::Target;
 use crate::http::Request;
+use crate::judge::{UNKNOWN, WRONG};
 use crate::rulebook::scenario::Credentials;
 use crate::rulebook::{Operation, Parameter, Place};
 use crate::transport::{EncodeError, Multipart, Received, encode, received};
@@ -46,6 +48,9 @@ pub enum BuildError {
     /// Credentials that the configuration does not have.
     #[error("not configured: {0} of the target")]
     NoCredentials(&'static str),
+    /// The command that prints a token brought none.
+    #[error(transparent)]
+    Bearer(#[from] BearerError),
 }
 
 /// Builds the request of an operation.
@@ -134,6 +139,7 @@ pub fn authorize(
         // A configured Authorization field is what the adopter wants sent.
         Credentials::Default if own_header => Ok(()),
         Credentials::None => Ok(()),
+        Credentials::Default if target.bearer.is_some() => bearing(target, request),
         Credentials::Default => match &target.basic {
             Some((user, password)) => basic(user, password, request),
             None => Ok(()),
@@ -164,13 +170,18 @@ fn wrongly(
         return Err(BuildError::NoCredentials("username and password"));
     }
     for (name, _) in &target.headers {
-        request.headers.set(name, "not-the-right-key");
+        request.headers.set(name, UNKNOWN);
+    }
+    if target.bearer.is_some() {
+        request
+            .headers
+            .set("Authorization", format!("Bearer {UNKNOWN}"));
     }
     match &target.basic {
         Some((_, password)) if credentials == Credentials::Unknown => {
-            basic("not-the-right-key", password, request)
+            basic(UNKNOWN, password, request)
         }
-        Some((user, _)) => basic(user, "not-the-right-secret", request),
+        Some((user, _)) => basic(user, WRONG, request),
         None => Ok(()),
     }
 }
@@ -222,19 +233,21 @@ fn account(target: &Target) -> Result<(&str, &str), BuildError> {
     Ok((sid, token))
 }
 
-fn basic(user: &str, password: &str, request: &mut Request) -> Result<(), BuildError> {
-    let value = encode::basic(user, password).map_err(|e| unsendable("Authorization", &e))?;
+/// Adds the token that a command prints.
+fn bearing(target: &Target, request: &mut Request) -> Result<(), BuildError> {
+    let Some(bearer) = &target.bearer else {
+        return Ok(());
+    };
+    let value = format!("Bearer {}", bearer.token()?);
+    encode::header("Authorization", &value).map_err(|e| unsendable("Authorization", &e))?;
     request.headers.set("Authorization", value);
     Ok(())
 }
 
-/// How a person passes the credentials of this exchange to curl.
-pub fn curl_credentials(target: &Target, credentials: Credentials) -> String {
-    if credentials == Credentials::Default {
-        target.curl_credentials.clone()
-    } else {
-        String::new()
-    }
+fn basic(user: &str, password: &str, request: &mut Request) -> Result<(), BuildError> {
+    let value = encode::basic(user, password).map_err(|e| unsendable("Authorization", &e))?;
+    request.headers.set("Authorization", value);
+    Ok(())
 }
 
 fn path_of(operation: &Operation, target: &Target) -> Result<String, BuildError> {

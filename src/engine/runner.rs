@@ -214,7 +214,8 @@ impl From<BuildError> for Stop {
             }
             BuildError::PathParameter(_)
             | BuildError::UnknownParameter(_)
-            | BuildError::Unsendable { .. } => Self::Error(error.to_string()),
+            | BuildError::Unsendable { .. }
+            | BuildError::Bearer(_) => Self::Error(error.to_string()),
         }
     }
 }
@@ -532,7 +533,7 @@ impl<'a> Runner<'a> {
             sent: built.sent,
             credentials: step.credentials,
             base: origin.to_owned(),
-            credentials_hint: request::curl_credentials(target, step.credentials),
+            shell: Arc::clone(&target.shell),
             outcome: Outcome::Fault {
                 cause: String::new(),
                 detail: String::new(),
@@ -905,7 +906,7 @@ impl<'a> Runner<'a> {
             sent,
             credentials: step.credentials,
             base: origin.to_owned(),
-            credentials_hint: request::curl_credentials(target, step.credentials),
+            shell: Arc::clone(&target.shell),
             outcome: Outcome::Fault {
                 cause: String::new(),
                 detail: String::new(),
@@ -1280,7 +1281,7 @@ fn unanswered(exchange: &Exchange) -> Exchange {
         service: exchange.service.clone(),
         operation: exchange.operation.clone(),
         base: exchange.base.clone(),
-        credentials_hint: exchange.credentials_hint.clone(),
+        shell: Arc::clone(&exchange.shell),
         expectation: exchange.expectation.clone(),
         step: exchange.step,
         credentials: exchange.credentials,

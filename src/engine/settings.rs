@@ -1,11 +1,15 @@
 //! What a run is told: targets, credentials, hooks, limits. Plain values; `cli` reads them from
 //! flags, environment and file.
 
+use super::bearer::Bearer;
+use crate::judge::Shell;
 use crate::reference::account;
 use crate::reference::auth::application;
+use crate::transport::{BaseUrl, Client, Limits, Way};
 use crate::verdict::SERVICES;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Everything about the targets of a run.
@@ -19,6 +23,8 @@ pub struct Settings {
     pub listen: Option<String>,
     /// URL under which the target reaches the listener, where it differs.
     pub public_url: Option<String>,
+    /// Certificates and proxies on the way.
+    pub reach: Reach,
     /// The people that scenarios speak of.
     pub people: People,
     /// How long callbacks are waited for: how soon they come is not stated.
@@ -34,6 +40,7 @@ impl Default for Settings {
             hooks: BTreeMap::new(),
             listen: None,
             public_url: None,
+            reach: Reach::default(),
             people: People::default(),
             callback_max: Duration::from_secs(30),
             is_shared: true,
@@ -102,6 +109,28 @@ impl People {
     }
 }
 
+/// How targets are reached.
+#[derive(Clone, Debug, Default)]
+pub struct Reach {
+    /// Every address that nothing else is said of, hooks among them.
+    pub otherwise: Arc<Way>,
+    /// By service, where a target has certificates of its own.
+    pub ways: BTreeMap<String, Arc<Way>>,
+}
+
+impl Reach {
+    /// A client that reaches each service's address in its way.
+    pub fn client(&self, limits: Limits, bases: &BTreeMap<String, BaseUrl>) -> Client {
+        let client = Client::new(limits).otherwise(Arc::clone(&self.otherwise));
+        self.ways
+            .iter()
+            .fold(client, |client, (service, way)| match bases.get(service) {
+                Some(base) => client.reaching(base.origin(), Arc::clone(way)),
+                None => client,
+            })
+    }
+}
+
 /// One service under test.
 #[derive(Clone, Debug, Default)]
 pub struct Target {
@@ -113,8 +142,10 @@ pub struct Target {
     pub basic: Option<(String, String)>,
     /// Account SID and auth token, the second way in (D2 and D3, Authentication).
     pub account: Option<(String, String)>,
-    /// How a person passes the Basic credentials to curl.
-    pub curl_credentials: String,
+    /// A command that prints a bearer token, in place of Basic credentials.
+    pub bearer: Option<Arc<Bearer>>,
+    /// How a person's shell spells what is configured.
+    pub shell: Arc<Shell>,
     /// Further header fields of each request; for auth they carry the API key.
     pub headers: Vec<(String, String)>,
     /// True: bodies that may be JSON or a form are sent as JSON.
@@ -148,7 +179,7 @@ impl Target {
 
     /// Whether anything of it says who asks.
     pub fn has_credentials(&self) -> bool {
-        self.basic.is_some() || !self.headers.is_empty()
+        self.basic.is_some() || self.bearer.is_some() || !self.headers.is_empty()
     }
 
     /// The reference as a target, so that it can be judged without any configuration. None of these
@@ -188,8 +219,13 @@ impl Target {
         } else {
             target.basic = Some((account::API_KEY.to_owned(), account::API_SECRET.to_owned()));
             target.account = Some((account::SID.to_owned(), account::AUTH_TOKEN.to_owned()));
-            target.curl_credentials = format!("-u '{}:{}'", account::API_KEY, account::API_SECRET);
         }
+        target.shell = Arc::new(Shell {
+            basic: target.basic.clone(),
+            account: target.account.clone(),
+            headers: target.headers.clone(),
+            ..Shell::default()
+        });
         target
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Produced by the engine, a HAR file, a proxy or a payload file alike; holds no conclusion.
 
+use super::reproduce::Shell;
 use crate::clock::Timestamp;
 use crate::http::{Request, Response};
 use crate::json::Note;
@@ -139,8 +140,8 @@ pub struct Exchange {
     pub via: Option<Via>,
     /// Whether it is a try of a poll that did not show yet what was waited for.
     pub is_attempt: bool,
-    /// How a person passes these credentials to curl: `-u "$NAME:$PASSWORD"`; empty: as sent.
-    pub credentials_hint: String,
+    /// How a person's shell spells what was configured.
+    pub shell: Arc<Shell>,
     /// Whether a person or step broke the ground for it: its failure accuses nobody.
     pub setup: bool,
 }

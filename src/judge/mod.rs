@@ -30,6 +30,7 @@ pub use catalogue::rules_schema;
 pub use examples::{ComesTo, Example, Scene};
 pub use mutation::{Change, Mutation};
 pub use predicate::{Loaded, Need, Predicate};
+pub use reproduce::{Shell, UNKNOWN, WRONG, shell_word};
 pub use sites::{Site, Sites};
 pub use story::holds;
 pub use verdicts::{Fact, Instance, Judged, Judgement, Tally, Trivial, Verdicts};

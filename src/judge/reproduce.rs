@@ -1,29 +1,98 @@
 //! The command that repeats an exchange.
 //!
-//! Credentials stand in it as the engine says; whatever is secret is redacted at the output.
+//! What came from the environment stands in it by the names that the configuration uses, so that the line works as it
+//! stands where the run did; whatever else is secret is redacted at the output.
 
 use super::evidence::Exchange;
+use crate::rulebook::scenario::Credentials;
 
 /// Bodies beyond this are named, not shown.
 const BODY_SHOWN_MAX: usize = 4096;
+
+/// How a person's shell spells what is configured. In each text `${NAME}` stands for a variable of the environment, which
+/// the shell puts in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shell {
+    /// User name and password of HTTP Basic credentials.
+    pub basic: Option<(String, String)>,
+    /// Account SID and auth token.
+    pub account: Option<(String, String)>,
+    /// Header fields, a bearer token among them.
+    pub headers: Vec<(String, String)>,
+    /// A command that prints the value of `Authorization` behind `Bearer `.
+    pub bearer: Option<String>,
+    /// Further options of curl, each with its value: certificates, a proxy.
+    pub options: Vec<(String, String)>,
+}
+
+impl Shell {
+    /// The words that put a header field into a curl command; nothing where the field is to stand as it was sent.
+    fn field(&self, name: &str, credentials: Credentials) -> Option<String> {
+        let user =
+            |pair: &(String, String)| format!("-u {}", word(&format!("{}:{}", pair.0, pair.1)));
+        let configured = self
+            .headers
+            .iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name));
+        let authorizes = name.eq_ignore_ascii_case("Authorization");
+        match credentials {
+            Credentials::Account if authorizes => self.account.as_ref().map(user),
+            Credentials::Default | Credentials::Account => match (configured, &self.bearer) {
+                (Some((name, text)), _) => Some(format!("-H {}", word(&format!("{name}: {text}")))),
+                (None, Some(command)) if authorizes => {
+                    Some(format!("-H \"Authorization: Bearer $({command})\""))
+                }
+                (None, _) if authorizes => self.basic.as_ref().map(user),
+                (None, _) => None,
+            },
+            Credentials::Unknown if authorizes => {
+                let (_, password) = self.basic.as_ref()?;
+                Some(user(&(UNKNOWN.to_owned(), password.clone())))
+            }
+            Credentials::Wrong if authorizes => {
+                let (name, _) = self.basic.as_ref()?;
+                Some(user(&(name.clone(), WRONG.to_owned())))
+            }
+            Credentials::None
+            | Credentials::Unknown
+            | Credentials::Wrong
+            | Credentials::UserOtherCase
+            | Credentials::PasswordOtherCase
+            | Credentials::PasswordShort
+            | Credentials::PasswordSpace
+            | Credentials::PasswordEmpty
+            | Credentials::MixedUser
+            | Credentials::MixedPassword
+            | Credentials::Bearer => None,
+        }
+    }
+}
+
+/// A user name that nobody was given.
+pub const UNKNOWN: &str = "not-the-right-key";
+/// A password that nobody was given.
+pub const WRONG: &str = "not-the-right-secret";
 
 /// A `curl` command line that sends the same request again.
 pub(super) fn curl(exchange: &Exchange) -> String {
     let request = &exchange.request;
     let mut command = String::from("curl -sS");
+    for (option, value) in &exchange.shell.options {
+        command.push_str(&format!(" {option} {}", word(value)));
+    }
     if request.method != "GET" || !request.body.is_empty() {
         command.push_str(&format!(" -X {}", request.method));
     }
     command.push(' ');
-    command.push_str(&quote(&format!("{}{}", exchange.base, request.target)));
+    command.push_str(&shell_word(&format!("{}{}", exchange.base, request.target)));
     for (name, value) in request.headers.iter() {
-        if name.eq_ignore_ascii_case("Authorization") && !exchange.credentials_hint.is_empty() {
+        if let Some(words) = exchange.shell.field(name, exchange.credentials) {
             command.push(' ');
-            command.push_str(&exchange.credentials_hint);
+            command.push_str(&words);
         } else if !name.eq_ignore_ascii_case("Host") && !name.eq_ignore_ascii_case("Content-Length")
         {
             command.push_str(" -H ");
-            command.push_str(&quote(&format!("{name}: {value}")));
+            command.push_str(&shell_word(&format!("{name}: {value}")));
         }
     }
     if request.body.is_empty() {
@@ -32,7 +101,7 @@ pub(super) fn curl(exchange: &Exchange) -> String {
     match std::str::from_utf8(&request.body) {
         Ok(body) if body.len() <= BODY_SHOWN_MAX => {
             command.push_str(" --data-binary ");
-            command.push_str(&quote(body));
+            command.push_str(&shell_word(body));
         }
         Ok(_) | Err(_) => {
             command.push_str(&format!(
@@ -44,8 +113,56 @@ pub(super) fn curl(exchange: &Exchange) -> String {
     command
 }
 
-/// Quotes text for a POSIX shell; control characters are written as `$'\xNN'`.
-fn quote(text: &str) -> String {
+/// A configured text as a word of a POSIX shell: `${NAME}` stays for the shell to put in, nothing else does.
+fn word(text: &str) -> String {
+    let mut inner = String::new();
+    let mut rest = text;
+    let mut has_variable = false;
+    while let Some(start) = rest.find("${") {
+        let Some(end) = rest[start..].find('}').map(|e| start + e) else {
+            break;
+        };
+        let name = &rest[start + 2..end];
+        let is_variable = !name.is_empty()
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+        inner.push_str(&double_quoted(&rest[..start]));
+        if is_variable {
+            has_variable = true;
+            let goes_on =
+                rest[end + 1..].starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            inner.push_str(&if goes_on {
+                format!("${{{name}}}")
+            } else {
+                format!("${name}")
+            });
+        } else {
+            inner.push_str(&double_quoted(&rest[start..=end]));
+        }
+        rest = &rest[end + 1..];
+    }
+    if !has_variable {
+        return shell_word(text);
+    }
+    inner.push_str(&double_quoted(rest));
+    format!("\"{inner}\"")
+}
+
+/// Takes their meaning from what means something between double quotation marks.
+fn double_quoted(text: &str) -> String {
+    let mut inner = String::new();
+    for c in text.chars() {
+        if matches!(c, '"' | '\\' | '`' | '$') {
+            inner.push('\\');
+        }
+        inner.push(c);
+    }
+    inner
+}
+
+/// A text as a word of a POSIX shell, which puts nothing in; control characters are written as `$'\xNN'`.
+pub fn shell_word(text: &str) -> String {
     if text.chars().any(char::is_control) {
         let escaped: String = text
             .chars()
@@ -66,7 +183,63 @@ fn quote(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::quote;
+    use super::*;
+
+    #[test]
+    fn what_the_environment_holds_is_left_to_the_shell() {
+        for (text, spelled) in [
+            ("key:secret", "'key:secret'"),
+            ("key:${SECRET}", "\"key:$SECRET\""),
+            ("${KEY}:${SECRET}", "\"$KEY:$SECRET\""),
+            ("X-Key: a${KEY}b", "\"X-Key: a${KEY}b\""),
+            ("$5 \"x\" ${KEY}", "\"\\$5 \\\"x\\\" $KEY\""),
+            ("${uuid}", "'${uuid}'"),
+        ] {
+            assert_eq!(word(text), spelled);
+        }
+    }
+
+    #[test]
+    fn each_kind_of_credentials_is_spelled_in_its_way() {
+        let pair = |a: &str, b: &str| Some((a.to_owned(), b.to_owned()));
+        let mut shell = Shell {
+            basic: pair("key", "${SECRET}"),
+            account: pair("AC1", "${TOKEN}"),
+            headers: vec![("X-Key".to_owned(), "${OTHER}".to_owned())],
+            ..Shell::default()
+        };
+        let field =
+            |shell: &Shell, name, credentials| shell.field(name, credentials).unwrap_or_default();
+        for (name, credentials, spelled) in [
+            ("authorization", Credentials::Default, "-u \"key:$SECRET\""),
+            ("Authorization", Credentials::Account, "-u \"AC1:$TOKEN\""),
+            (
+                "Authorization",
+                Credentials::Wrong,
+                "-u 'key:not-the-right-secret'",
+            ),
+            (
+                "Authorization",
+                Credentials::Unknown,
+                "-u \"not-the-right-key:$SECRET\"",
+            ),
+            ("Authorization", Credentials::None, ""),
+            ("x-key", Credentials::Default, "-H \"X-Key: $OTHER\""),
+            ("x-key", Credentials::Wrong, ""),
+            ("Accept", Credentials::Default, ""),
+        ] {
+            assert_eq!(
+                field(&shell, name, credentials),
+                spelled,
+                "{name} {credentials:?}"
+            );
+        }
+        shell.bearer = Some("./token.sh".to_owned());
+        assert_eq!(
+            field(&shell, "Authorization", Credentials::Default),
+            "-H \"Authorization: Bearer $(./token.sh)\""
+        );
+    }
 
     #[test]
     fn quoting_leaves_nothing_for_the_shell() {
@@ -76,7 +249,7 @@ mod tests {
             ("a\nb'\\", r"$'a\nb\'\\'"),
             ("\u{1b}[0m", r"$'\x1b[0m'"),
         ] {
-            assert_eq!(quote(text), quoted);
+            assert_eq!(shell_word(text), quoted);
         }
     }
 }

@@ -11,7 +11,7 @@ use super::origin::{BaseUrl, Origin};
 use super::pace::Pace;
 use super::reading::{self, Answer, Note};
 use super::room::{Room, Share};
-use super::tls::Trust;
+use super::way::Way;
 use super::writing;
 use crate::clock;
 use crate::http::{Request, Response};
@@ -56,7 +56,8 @@ pub struct Client {
     pace: Option<Pace>,
     targets: RwLock<Vec<Arc<Target>>>,
     interrupted: Arc<AtomicBool>,
-    trust: Trust,
+    ways: Vec<(Arc<Origin>, Arc<Way>)>,
+    otherwise: Arc<Way>,
     room: Arc<Room>,
 }
 
@@ -64,15 +65,11 @@ pub struct Client {
 #[derive(Debug)]
 struct Target {
     origin: Arc<Origin>,
+    way: Arc<Way>,
     addresses: Mutex<Option<Arc<[SocketAddr]>>>,
     idle: Mutex<Vec<Connection>>,
     failures: Mutex<Failures>,
 }
-
-/// Why certificates cannot be trusted; completes "failed to trust the certificates: …".
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct TrustError(String);
 
 /// Connections to one origin that failed in a row.
 #[derive(Debug, Default)]
@@ -89,18 +86,26 @@ impl Client {
             pace: limits.rate.map(Pace::new),
             targets: RwLock::default(),
             interrupted: Arc::default(),
-            trust: Trust::default(),
+            ways: Vec::new(),
+            otherwise: Arc::default(),
             room: Arc::default(),
         }
     }
 
-    /// A client that also believes certificates issued by these, given in PEM: a company's own
-    /// authority, for targets that are not public.
-    pub fn trusting(limits: Limits, pem: &[u8]) -> Result<Self, TrustError> {
-        Ok(Self {
-            trust: Trust::with(pem).map_err(TrustError)?,
-            ..Self::new(limits)
-        })
+    /// The same client; an origin is reached that way.
+    #[must_use]
+    pub fn reaching(mut self, origin: &Arc<Origin>, way: Arc<Way>) -> Self {
+        self.ways.push((Arc::clone(origin), way));
+        self
+    }
+
+    /// The same client; origins of which nothing was said are reached that way.
+    #[must_use]
+    pub fn otherwise(self, way: Arc<Way>) -> Self {
+        Self {
+            otherwise: way,
+            ..self
+        }
     }
 
     /// The same client; once `flag` is raised, every exchange under way ends within a moment and
@@ -202,7 +207,9 @@ impl Client {
         known.unwrap_or_else(|| {
             let mut targets = self.targets.write().expect("no holder of this lock panics");
             find(&targets).unwrap_or_else(|| {
-                let target = Arc::new(Target::new(origin));
+                let named = self.ways.iter().find(|(named, _)| named == origin);
+                let way = named.map_or(&self.otherwise, |(_, way)| way);
+                let target = Arc::new(Target::new(origin, way));
                 targets.push(Arc::clone(&target));
                 target
             })
@@ -224,7 +231,7 @@ impl Client {
                 connect: self.limits.connect,
                 deadline,
                 interrupted: &self.interrupted,
-                trust: &self.trust,
+                way: &target.way,
             };
             Connection::open(&target.origin, &addresses, &terms)
         });
@@ -252,7 +259,8 @@ impl Client {
         deadline: Instant,
         share: &mut Share,
     ) -> Result<Answer, Fault> {
-        let body = writing::render(&mut connection.output, base, request);
+        let through = connection.through.as_deref();
+        let body = writing::render(&mut connection.output, base, request, through);
         let mut exchange = Exchange::new(&mut connection, body, deadline, &self.interrupted);
         let answer = reading::read(&mut exchange, &request.method, self.limits.body, share)?;
         let asked_to_close = request
@@ -267,9 +275,10 @@ impl Client {
 }
 
 impl Target {
-    fn new(origin: &Arc<Origin>) -> Self {
+    fn new(origin: &Arc<Origin>, way: &Arc<Way>) -> Self {
         Self {
             origin: Arc::clone(origin),
+            way: Arc::clone(way),
             addresses: Mutex::default(),
             idle: Mutex::default(),
             failures: Mutex::default(),
@@ -292,7 +301,7 @@ impl Target {
         *self.failures.lock().expect("no holder of this lock panics") = Failures::default();
     }
 
-    /// The addresses of the host, looked up once.
+    /// The addresses of the host that is connected to, looked up once.
     fn addresses(&self, within: Duration) -> Result<Arc<[SocketAddr]>, Fault> {
         let mut known = self
             .addresses
@@ -301,7 +310,9 @@ impl Target {
         if let Some(addresses) = &*known {
             return Ok(Arc::clone(addresses));
         }
-        let found: Arc<[SocketAddr]> = resolve(&self.origin, within)?.into();
+        let detour = self.way.detours.to(&self.origin);
+        let next = detour.map_or(&*self.origin, |detour| detour.origin());
+        let found: Arc<[SocketAddr]> = resolve(next, within)?.into();
         *known = Some(Arc::clone(&found));
         Ok(found)
     }

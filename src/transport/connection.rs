@@ -4,16 +4,18 @@
 //! says why no more bytes come. Both directions share one thread: the socket blocks for a short
 //! slice at most, then deadline and interruption are looked at.
 
+use super::detour::Detour;
 use super::fault::{Cause, Fault};
 use super::origin::Origin;
 use super::room::Share;
 use super::tls;
+use super::way::Way;
 use crate::clock;
 use crate::failpoint::{self, Place};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// Longest time that a read blocks.
@@ -61,23 +63,17 @@ pub(super) struct Terms<'a> {
     /// When the whole exchange must be over.
     pub(super) deadline: Instant,
     /// Set when the run is over.
-    #[cfg_attr(
-        not(feature = "tls"),
-        expect(dead_code, reason = "only a handshake asks")
-    )]
     pub(super) interrupted: &'a AtomicBool,
-    /// Whose certificates are believed.
-    #[cfg_attr(
-        not(feature = "tls"),
-        expect(dead_code, reason = "only a handshake asks")
-    )]
-    pub(super) trust: &'a tls::Trust,
+    /// Whose certificates are believed, and through which proxy.
+    pub(super) way: &'a Way,
 }
 
 /// An open connection with its buffers, which live as long as it does.
 #[derive(Debug)]
 pub(super) struct Connection {
     wire: Wire,
+    /// The proxy that reads our requests and passes them on; one that only tunnels does not count.
+    pub(super) through: Option<Arc<Detour>>,
     /// Bytes received; those from `start` to `end` are not consumed yet.
     input: Vec<u8>,
     start: usize,
@@ -112,12 +108,17 @@ impl Connection {
         Err(last.unwrap_or_else(|| Fault::new(Cause::Unresolved, "no address")))
     }
 
-    fn over(origin: &Origin, socket: TcpStream, terms: &Terms<'_>) -> Result<Self, Fault> {
+    fn over(origin: &Origin, mut socket: TcpStream, terms: &Terms<'_>) -> Result<Self, Fault> {
         socket
             .set_nodelay(true)
             .and_then(|()| socket.set_read_timeout(Some(SLICE)))
             .and_then(|()| socket.set_write_timeout(Some(WRITE_SLICE)))
             .map_err(|e| Fault::new(Cause::Unreachable, format!("socket options: {e}")))?;
+        let detour = terms.way.detours.to(origin);
+        if let Some(detour) = detour.filter(|_| origin.is_tls()) {
+            detour.tunnel(&mut socket, origin, terms.deadline, terms.interrupted)?;
+        }
+        let through = detour.filter(|_| !origin.is_tls()).cloned();
         let wire = if origin.is_tls() {
             Wire::Tls(Box::new(tls::Stream::open(origin, socket, terms)?))
         } else {
@@ -125,6 +126,7 @@ impl Connection {
         };
         Ok(Self {
             wire,
+            through,
             input: vec![0; READ_BYTES],
             start: 0,
             end: 0,

@@ -20,6 +20,7 @@
 
 mod client;
 mod connection;
+mod detour;
 pub mod encode;
 mod fault;
 mod gateway;
@@ -30,6 +31,7 @@ mod pace;
 mod reading;
 mod room;
 mod sink;
+mod way;
 mod writing;
 
 #[cfg(feature = "tls")]
@@ -41,7 +43,8 @@ mod tls;
 #[cfg(test)]
 mod hostile;
 
-pub use self::client::{Client, Limits, TrustError};
+pub use self::client::{Client, Limits};
+pub use self::detour::{Detour, DetourError, Detours};
 pub use self::encode::{EncodeError, Place};
 pub use self::fault::{Cause, Fault};
 pub use self::gateway::{Forwarded, Gateway};
@@ -51,3 +54,4 @@ pub use self::origin::{BaseUrl, Origin, UrlError};
 pub use self::reading::{Answer, Note};
 pub use self::room::Share;
 pub use self::sink::{Callback, Reply, Sink};
+pub use self::way::{Pem, TrustError, Way};

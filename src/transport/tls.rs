@@ -1,15 +1,18 @@
 //! TLS for `https://` targets: `rustls` over a socket that blocks for short slices only.
 //!
-//! Deliberately offers no way to switch checks off: what is not issued by a public authority, or by one
-//! that was named, is a fault.
+//! Deliberately offers no way to switch checks off: what is not issued by an authority of the system, or by
+//! one that was named, is a fault.
 
 use super::connection::{Terms, is_would_block};
 use super::fault::{Cause, Fault};
 use super::origin::Origin;
+use super::way::Pem;
 use crate::clock;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{CertificateError, ClientConfig, ClientConnection, RootCertStore};
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
@@ -32,8 +35,8 @@ impl Stream {
         let tls = |why: String| Fault::new(Cause::Tls, format!("{origin}: {why}"));
         let host = origin.host().trim_matches(['[', ']']).to_owned();
         let name = ServerName::try_from(host).map_err(|e| tls(e.to_string()))?;
-        let session =
-            ClientConnection::new(terms.trust.config(), name).map_err(|e| tls(e.to_string()))?;
+        let session = ClientConnection::new(terms.way.trust.config(), name)
+            .map_err(|e| tls(e.to_string()))?;
         let mut stream = Self { session, socket };
         while stream.session.is_handshaking() {
             if terms.interrupted.load(Ordering::Relaxed) {
@@ -45,7 +48,7 @@ impl Stream {
             match stream.session.complete_io(&mut stream.socket) {
                 Ok(_) => {}
                 Err(e) if is_would_block(&e) => {}
-                Err(e) => return Err(tls(format!("handshake: {e}"))),
+                Err(e) => return Err(tls(format!("handshake: {e}{}", help(&e)))),
             }
         }
         Ok(stream)
@@ -88,57 +91,103 @@ impl Stream {
     }
 }
 
-/// Whose certificates are believed: the public authorities, and those that were named.
+/// What to do about a handshake that failed.
+fn help(error: &io::Error) -> &'static str {
+    let cause = error
+        .get_ref()
+        .and_then(|e| e.downcast_ref::<rustls::Error>());
+    match cause {
+        Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+            "; name its authority as `tls: { ca: FILE }` or by SSL_CERT_FILE"
+        }
+        Some(rustls::Error::AlertReceived(rustls::AlertDescription::CertificateRequired)) => {
+            "; show one as `tls: { client_certificate: FILE, client_key: FILE }`"
+        }
+        _ => "",
+    }
+}
+
+/// Whose certificates are believed, the system's authorities and those that were named, and what we show.
 #[derive(Debug, Default)]
 pub(super) struct Trust {
     named: Vec<CertificateDer<'static>>,
+    shown: Option<Arc<SingleCertAndKey>>,
     /// Made when the first encrypted connection is: most runs need none.
     config: OnceLock<Arc<ClientConfig>>,
 }
 
+fn ring() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// The certificates of a PEM file, of which there must be one at least.
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+    let found = CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|e| e.to_string())?;
+    if found.is_empty() {
+        return Err("there is no certificate in PEM".into());
+    }
+    Ok(found)
+}
+
 impl Trust {
-    /// Reads certificates in PEM.
-    pub(super) fn with(pem: &[u8]) -> Result<Self, String> {
-        let named = CertificateDer::pem_slice_iter(pem)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|e| e.to_string())?;
-        if named.is_empty() {
-            return Err("there is no certificate in PEM".into());
-        }
+    /// Reads certificates and key.
+    pub(super) fn with(pem: &Pem) -> Result<Self, String> {
+        let named = match &pem.ca {
+            Some(ca) => certificates(ca)?,
+            None => Vec::new(),
+        };
         let mut check = RootCertStore::empty();
         for certificate in &named {
             check.add(certificate.clone()).map_err(|e| e.to_string())?;
         }
+        let shown = match &pem.client {
+            Some((chain, key)) => Some(shown(chain, key)?),
+            None => None,
+        };
         Ok(Self {
             named,
+            shown,
             config: OnceLock::new(),
         })
     }
 
-    /// ring, HTTP/1.1 only.
+    /// ring, HTTP/1.1 only. The system's authorities are those of `SSL_CERT_FILE` where that is set.
     fn config(&self) -> Arc<ClientConfig> {
         Arc::clone(self.config.get_or_init(|| {
-            let public = webpki_roots::TLS_SERVER_ROOTS.iter().cloned();
-            let mut roots: RootCertStore = public.collect();
+            let mut roots = RootCertStore::empty();
+            // What cannot be read is missed by the handshake that needs it, and said there.
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             roots.add_parsable_certificates(self.named.iter().cloned());
-            let provider = Arc::new(rustls::crypto::ring::default_provider());
-            let mut config = ClientConfig::builder_with_provider(provider)
+            let builder = ClientConfig::builder_with_provider(ring())
                 .with_safe_default_protocol_versions()
                 .expect("ring supports the default protocol versions")
-                .with_root_certificates(roots)
-                .with_no_client_auth();
+                .with_root_certificates(roots);
+            let mut config = match &self.shown {
+                Some(shown) => builder.with_client_cert_resolver(Arc::clone(shown) as _),
+                None => builder.with_no_client_auth(),
+            };
             config.alpn_protocols = vec![b"http/1.1".to_vec()];
             Arc::new(config)
         }))
     }
 }
 
+/// Our own certificate, if the key belongs to it.
+fn shown(chain: &[u8], key: &[u8]) -> Result<Arc<SingleCertAndKey>, String> {
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|e| format!("the key: {e}"))?;
+    let certified = CertifiedKey::from_der(certificates(chain)?, key, &ring())
+        .map_err(|e| format!("the key and its certificate: {e}"))?;
+    Ok(Arc::new(SingleCertAndKey::from(certified)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::http::Request;
-    use crate::transport::{BaseUrl, Client, Limits};
-    use rustls::pki_types::PrivateKeyDer;
+    use crate::transport::{BaseUrl, Client, Detours, Limits, Way};
+    use rustls::server::WebPkiClientVerifier;
     use rustls::{ServerConfig, ServerConnection, StreamOwned};
     use std::net::TcpListener;
     use std::thread::JoinHandle;
@@ -169,14 +218,29 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
     /// Answers on as many connections as there are answers, each once it has heard that many bytes;
     /// hands back what it heard.
     fn target(answers: Vec<(usize, Vec<u8>)>) -> (BaseUrl, JoinHandle<Vec<u8>>) {
+        target_that(answers, false)
+    }
+
+    /// The same; it may insist on a certificate of its clients.
+    fn target_that(
+        answers: Vec<(usize, Vec<u8>)>,
+        insists: bool,
+    ) -> (BaseUrl, JoinHandle<Vec<u8>>) {
         let certificate =
             CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).expect("a certificate");
         let key = PrivateKeyDer::from_pem_slice(KEY.as_bytes()).expect("a key");
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate.clone()).expect("a root");
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), ring());
+        let verifier = if insists {
+            verifier.build().expect("a verifier")
+        } else {
+            WebPkiClientVerifier::no_client_auth()
+        };
+        let config = ServerConfig::builder_with_provider(ring())
             .with_safe_default_protocol_versions()
             .and_then(|c| {
-                c.with_no_client_auth()
+                c.with_client_cert_verifier(verifier)
                     .with_single_cert(vec![certificate], key)
             })
             .expect("a server");
@@ -208,6 +272,18 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
         (base, thread)
     }
 
+    fn trusting() -> Pem {
+        Pem {
+            ca: Some(CERTIFICATE.into()),
+            client: None,
+        }
+    }
+
+    fn client(pem: &Pem) -> Client {
+        let way = Way::new(pem, Detours::default()).expect("certificates");
+        Client::new(Limits::default()).otherwise(Arc::new(way))
+    }
+
     const AMPLE: Duration = Duration::from_secs(5);
 
     #[test]
@@ -215,7 +291,7 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
         let body = "x".repeat(100_000);
         let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n{body}");
         let (base, thread) = target(vec![(1, answer.into_bytes()), (1, vec![])]);
-        let client = Client::trusting(Limits::default(), CERTIFICATE.as_bytes()).expect("a root");
+        let client = client(&trusting());
         let request = Request::new("GET", "/secret");
         let response = client.send(&base, &request, AMPLE).expect("an answer");
         assert_eq!(response.body, body.as_bytes());
@@ -227,6 +303,7 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
             .expect_err("not trusted");
         assert_eq!(fault.cause, Cause::Tls);
         assert!(fault.detail.contains("UnknownIssuer"), "{fault}");
+        assert!(fault.detail.contains("SSL_CERT_FILE"), "{fault}");
         let heard = thread.join().expect("no panic");
         assert!(heard.starts_with(b"GET /secret HTTP/1.1\r\n"));
     }
@@ -237,7 +314,7 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
         let size = 8 << 20;
         let thanks = b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n";
         let (base, thread) = target(vec![(1, refusal.to_vec()), (size, thanks.to_vec())]);
-        let client = Client::trusting(Limits::default(), CERTIFICATE.as_bytes()).expect("a root");
+        let client = client(&trusting());
         let mut request = Request::new("POST", "/");
         request.body = vec![b'x'; size];
         let response = client.send(&base, &request, AMPLE).expect("an answer");
@@ -251,8 +328,41 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
     #[test]
     fn what_is_no_certificate_is_refused() {
         for pem in ["", "nonsense", KEY] {
-            let error = Client::trusting(Limits::default(), pem.as_bytes()).expect_err("no root");
-            assert_eq!(error.to_string(), "there is no certificate in PEM");
+            let ca = Some(pem.into());
+            let error = Trust::with(&Pem { ca, client: None }).expect_err("no root");
+            assert_eq!(error, "there is no certificate in PEM");
+            let client = Some((CERTIFICATE.into(), pem.into()));
+            assert_eq!(
+                Trust::with(&Pem { ca: None, client }).is_err(),
+                pem != KEY,
+                "{pem}"
+            );
         }
+    }
+
+    #[test]
+    fn who_insists_on_a_certificate_is_shown_ours() {
+        let thanks = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        let (base, thread) = target_that(vec![(1, vec![]), (1, thanks.to_vec())], true);
+        let request = Request::new("GET", "/");
+        let fault = client(&trusting())
+            .send(&base, &request, AMPLE)
+            .expect_err("nothing was shown");
+        assert!(
+            matches!(
+                fault.cause,
+                Cause::Tls | Cause::Reset | Cause::EmptyResponse | Cause::Truncated
+            ),
+            "{fault}"
+        );
+        let shown = Pem {
+            client: Some((CERTIFICATE.into(), KEY.into())),
+            ..trusting()
+        };
+        let client = client(&shown);
+        let answer = client.send(&base, &request, AMPLE).expect("an answer");
+        assert_eq!(answer.status, 200);
+        drop(client);
+        thread.join().expect("no panic");
     }
 }

@@ -3,6 +3,7 @@
 //! Deliberately adds as little as HTTP/1.1 demands: `Host`, a length where there is or could be a
 //! body, and who is calling. No `Accept-Encoding`: a body is judged as the target wrote it.
 
+use super::detour::Detour;
 use super::origin::BaseUrl;
 use crate::http::Request;
 use std::io::Write as _;
@@ -13,15 +14,26 @@ pub(super) const INLINE_BODY: usize = 64 * 1024;
 const USER_AGENT: &str = concat!("conformant/", env!("CARGO_PKG_VERSION"));
 
 /// Writes the head, and the body where it is small, over what the buffer held; returns the part of
-/// the body that is still to be sent.
+/// the body that is still to be sent. A proxy that passes requests on is told where to.
 ///
 /// The request must have passed [`encode::request`](super::encode::request). Its own
 /// `Content-Length` and `Transfer-Encoding` are left out: the framing is decided here.
-pub(super) fn render<'r>(out: &mut Vec<u8>, base: &BaseUrl, request: &'r Request) -> &'r [u8] {
+pub(super) fn render<'r>(
+    out: &mut Vec<u8>,
+    base: &BaseUrl,
+    request: &'r Request,
+    through: Option<&Detour>,
+) -> &'r [u8] {
     out.clear();
+    let (scheme, authority) = match through {
+        Some(_) => ("http://", base.origin().authority()),
+        None => ("", ""),
+    };
     for piece in [
         request.method.as_str(),
         " ",
+        scheme,
+        authority,
         base.prefix(),
         request.target.as_str(),
         " HTTP/1.1\r\n",
@@ -30,6 +42,9 @@ pub(super) fn render<'r>(out: &mut Vec<u8>, base: &BaseUrl, request: &'r Request
     }
     if request.headers.get("Host").is_none() {
         field(out, "Host", base.origin().authority());
+    }
+    if let Some(word) = through.and_then(Detour::authorization) {
+        field(out, "Proxy-Authorization", word);
     }
     if request.headers.get("User-Agent").is_none() {
         field(out, "User-Agent", USER_AGENT);
@@ -74,7 +89,7 @@ mod tests {
         post.headers.add("X-A", "1");
         post.body = b"Body=x".to_vec();
         let mut out = b"left over".to_vec();
-        assert!(render(&mut out, &base, &post).is_empty());
+        assert!(render(&mut out, &base, &post, None).is_empty());
         assert_eq!(
             String::from_utf8_lossy(&out),
             format!(
@@ -86,7 +101,7 @@ mod tests {
         let mut get = Request::new("GET", "/");
         get.headers.add("Host", "other");
         get.headers.add("User-Agent", "me");
-        render(&mut out, &base, &get);
+        render(&mut out, &base, &get, None);
         assert_eq!(
             String::from_utf8_lossy(&out),
             "GET /chat/ HTTP/1.1\r\nHost: other\r\nUser-Agent: me\r\n\r\n"
@@ -94,7 +109,20 @@ mod tests {
 
         let mut large = Request::new("POST", "/");
         large.body = vec![b'x'; INLINE_BODY + 1];
-        assert_eq!(render(&mut out, &base, &large).len(), INLINE_BODY + 1);
+        assert_eq!(render(&mut out, &base, &large, None).len(), INLINE_BODY + 1);
         assert!(out.ends_with(b"\r\n\r\n"));
+    }
+
+    #[test]
+    fn a_proxy_that_passes_requests_on_is_told_where_to() {
+        let base = BaseUrl::parse("http://chat.example:8080/chat").unwrap();
+        let detour = Detour::parse("http://me:you@proxy.test:3128").unwrap();
+        let mut out = Vec::new();
+        render(&mut out, &base, &Request::new("GET", "/v2"), Some(&detour));
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with(
+            "GET http://chat.example:8080/chat/v2 HTTP/1.1\r\nHost: chat.example:8080\r\n"
+        ));
+        assert!(text.contains("Proxy-Authorization: Basic bWU6eW91\r\n"));
     }
 }

@@ -30,11 +30,31 @@ HOOKS = {
 ENVIRONMENT = {"FOREIGN_SECRET": "secret", "FOREIGN_TOKEN": "account_token", "FOREIGN_IDENTITY_KEY": "auth_key"}
 
 
+CERTIFIED = """
+openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=private-authority
+openssl req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=foreign
+openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out server.pem -extfile names
+openssl req -newkey rsa:2048 -nodes -keyout client.key -out client.csr -subj /CN=harness
+openssl x509 -req -in client.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out client.pem
+"""
+
+
+def certify(folder):
+    """A private authority, and what it has certified: the target as 127.0.0.1, and the harness."""
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n")
+    for line in CERTIFIED.strip().splitlines():
+        subprocess.run(line.split(), cwd=folder, capture_output=True, check=True)
+    return folder
+
+
 class Target:
     """A running foreign target; a context manager."""
 
-    def __init__(self, freedoms=(), defects=(), *more):
-        words = [sys.executable, str(HERE / "serve.py"), *more]
+    def __init__(self, freedoms=(), defects=(), tls=None, bearer=False):
+        words = [sys.executable, "-B", str(HERE / "serve.py")]
+        self.tls, self.bearer = tls, bearer
+        if tls:
+            words += ["--tls", str(tls / "server.pem"), str(tls / "server.key"), "--client-ca", str(tls / "ca.pem")]
         words += [word for name in freedoms for word in ("--freedom", name)]
         words += [word for name in defects for word in ("--defect", name)]
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -55,7 +75,7 @@ class Target:
         secrets = {name: self.facts[key] for name, key in ENVIRONMENT.items()}
         return dict(os.environ, FOREIGN_APPLICATION_KEY=self.facts["application"]["key"], **secrets)
 
-    def configuration(self, tls=None, **more):
+    def configuration(self):
         """What stands in conformant.yaml, which may be JSON."""
         facts, free = self.facts, set(self.facts["freedoms"])
         basic = {
@@ -64,6 +84,13 @@ class Target:
             "account_sid": facts["account"],
             "auth_token": "${FOREIGN_TOKEN}",
         }
+        more = {}
+        if self.bearer:
+            script = "import json, urllib.request as r; print(r.urlopen('%s/token').read().decode())" % facts["url"]
+            basic = {"credentials": {"command": [sys.executable, "-c", script]}}
+        if self.tls:
+            more["tls"] = {"ca": str(self.tls / "ca.pem")}
+            more["tls"].update(client_certificate=str(self.tls / "client.pem"), client_key=str(self.tls / "client.key"))
         messaging = {"message_service_sid": "MG" + "77" * 16}
         application = {key: facts["application"][key] for key in ("name", "scheme")}
         application.update(id=str(facts["application"]["id"]), api_key="${FOREIGN_APPLICATION_KEY}")
@@ -94,11 +121,11 @@ class Target:
         return {"targets": targets, "hooks": hooks, **more}
 
 
-def judged(binary, target, folder, *flags, tls=None, timeout=600):
+def judged(binary, target, folder, *flags, timeout=600):
     """Runs `conformant run` against a target: exit code, record and what it printed."""
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "conformant.yaml"
-    config.write_text(json.dumps(target.configuration(tls), indent=1))
+    config.write_text(json.dumps(target.configuration(), indent=1))
     report = folder / "run.json"
     report.unlink(missing_ok=True)
     words = [binary, "run", "--config", str(config), "--report", f"json={report}", *flags]

@@ -158,7 +158,7 @@ fn command(
 }
 
 /// Runs a command; how it ended and, where it ended well, what it printed.
-fn printed(
+pub(in crate::engine) fn printed(
     words: &[String],
     arguments: &Value,
     timeout: Duration,

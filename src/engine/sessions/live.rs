@@ -29,6 +29,9 @@ const WAIT_SLICE: Duration = Duration::from_millis(20);
 /// pass in real time.
 const ADVANCE_FROM: Duration = Duration::from_secs(5);
 
+/// HTTP's word for credentials that are missing or no good.
+const UNAUTHORIZED: u16 = 401;
+
 /// Stories under way for each job: those that wait leave their place to others.
 const STORIES_PER_JOB: usize = 4;
 
@@ -128,10 +131,12 @@ impl Live {
         let persons = persons.filter(|p| !p.is_empty()).map(Persons::new);
         let listener =
             Listener::start(&listening).map_err(|e| format!("failed to receive callbacks: {e}"))?;
+        let client = settings.reach.client(manner.limits, &bases);
+        let client = client.interrupted_by(Arc::clone(interrupted));
         Ok(Self {
             settings,
             bases,
-            client: Client::new(manner.limits).interrupted_by(Arc::clone(interrupted)),
+            client,
             listener,
             interrupted: Arc::clone(interrupted),
             deadline: manner.deadline,
@@ -321,6 +326,40 @@ impl Drop for Lease<'_> {
     }
 }
 
+impl LiveSession<'_> {
+    fn exchange(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
+        let client = &self.live.client;
+        let base = &self.live.bases[service];
+        client
+            .exchange_in(
+                &mut self.share.borrow_mut(),
+                base,
+                request,
+                client.limits().timeout,
+            )
+            .map(|answer| answer.response)
+            .map_err(|fault| SendFault::from(&fault))
+    }
+
+    /// The request with the token that follows the one it carried, where a command prints them: a token may expire
+    /// before it said so. Credentials that are wrong on purpose stay so.
+    fn with_another_token(&self, service: &str, request: &Request) -> Option<Request> {
+        let bearer = self.live.settings.targets[service].bearer.as_ref()?;
+        let carried = request
+            .headers
+            .get("Authorization")?
+            .strip_prefix("Bearer ")?;
+        let refused = (carried != crate::judge::UNKNOWN).then_some(carried)?;
+        // Where the command fails now, the refusal is what there is to tell.
+        let token = bearer.after(refused).ok()?;
+        let mut again = request.clone();
+        again
+            .headers
+            .set("Authorization", format!("Bearer {token}"));
+        Some(again)
+    }
+}
+
 struct LiveSession<'a> {
     live: &'a Live,
     callbacks: Callbacks,
@@ -358,20 +397,15 @@ impl Session for LiveSession<'_> {
 
     /// Sends, and where the target limits how often it is asked, sends again as it says.
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
-        let client = &self.live.client;
-        let base = &self.live.bases[service];
         let mut tries = 0;
         loop {
             self.idle(self.live.schedule.place());
-            let answer = client
-                .exchange_in(
-                    &mut self.share.borrow_mut(),
-                    base,
-                    request,
-                    client.limits().timeout,
-                )
-                .map_err(|fault| SendFault::from(&fault))?;
-            let response = answer.response;
+            let mut response = self.exchange(service, request)?;
+            if response.status == UNAUTHORIZED
+                && let Some(request) = self.with_another_token(service, request)
+            {
+                response = self.exchange(service, &request)?;
+            }
             match self
                 .live
                 .schedule

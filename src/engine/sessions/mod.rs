@@ -9,6 +9,7 @@ mod persons;
 mod slots;
 
 pub use hooks::hooks_of_reference;
+pub(super) use hooks::printed;
 pub use live::{Live, Manner};
 pub use offline::{Consulted, Mangle, Offline};
 

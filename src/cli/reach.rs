@@ -1,0 +1,166 @@
+//! What the configuration says about the way to a target: certificates, proxies, commands that print tokens.
+//!
+//! Reads files and turns words into values; nothing is connected to.
+
+use crate::transport::{Detour, Detours, Pem, Way};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Certificates, as files in PEM; paths are relative to the configuration file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TlsEntry {
+    /// Authorities that are believed beside those of the system (or of `SSL_CERT_FILE`).
+    ca: Option<PathBuf>,
+    /// Our own certificate, for targets that ask for one.
+    client_certificate: Option<PathBuf>,
+    /// The key to it.
+    client_key: Option<PathBuf>,
+}
+
+/// Where credentials come from that no file and no variable holds.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CredentialsEntry {
+    /// A command with its arguments that prints a bearer token, alone or as JSON (`access_token`, `expires_in`); run
+    /// again when the token expires or is refused with 401.
+    pub(super) command: Vec<String>,
+}
+
+/// Why the way is none; completes "failed to use `tls`: …".
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReachError {
+    /// A file that cannot be read.
+    #[error("tls.{key}: {path}: {source}", path = .path.display())]
+    File {
+        /// Its key.
+        key: &'static str,
+        /// Where it should be.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A certificate without its key, or the reverse.
+    #[error("tls: client_certificate and client_key belong together")]
+    Half,
+    /// What the files hold is of no use.
+    #[error("tls: {0}")]
+    Trust(#[from] crate::transport::TrustError),
+    /// A proxy that is none.
+    #[error("{0}: {1}")]
+    Detour(String, crate::transport::DetourError),
+}
+
+impl TlsEntry {
+    /// The way that leads through these.
+    pub(super) fn way(&self, folder: &Path, detours: &Detours) -> Result<Arc<Way>, ReachError> {
+        let read = |key, path: &Option<PathBuf>| {
+            let path = path.as_ref().map(|path| folder.join(path));
+            path.map(|path| {
+                std::fs::read(&path).map_err(|source| ReachError::File { key, path, source })
+            })
+            .transpose()
+        };
+        let ca = read("ca", &self.ca)?;
+        let certificate = read("client_certificate", &self.client_certificate)?;
+        let key = read("client_key", &self.client_key)?;
+        let client = match (certificate, key) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            (Some(_), None) | (None, Some(_)) => return Err(ReachError::Half),
+        };
+        Ok(Arc::new(Way::new(&Pem { ca, client }, detours.clone())?))
+    }
+
+    /// How curl is told the same.
+    pub(super) fn curl(&self, folder: &Path) -> Vec<(String, String)> {
+        [
+            ("--cacert", &self.ca),
+            ("--cert", &self.client_certificate),
+            ("--key", &self.client_key),
+        ]
+        .into_iter()
+        .filter_map(|(option, path)| {
+            let path = folder.join(path.as_ref()?);
+            Some((option.to_owned(), path.display().to_string()))
+        })
+        .collect()
+    }
+}
+
+/// The proxies that `proxy:` names: one URL for everything, or `environment`, as other programs read it.
+pub(super) fn detours(
+    proxy: &str,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> Result<Detours, ReachError> {
+    let parse = |from: &str, text: &str| {
+        Detour::parse(text)
+            .map(Arc::new)
+            .map_err(|e| ReachError::Detour(from.to_owned(), e))
+    };
+    if proxy != "environment" {
+        let detour = parse("proxy", proxy)?;
+        return Ok(Detours {
+            http: Some(Arc::clone(&detour)),
+            https: Some(detour),
+            except: Vec::new(),
+        });
+    }
+    let variable = |name: &str| {
+        let found = environment(&name.to_lowercase()).or_else(|| environment(name));
+        found.filter(|value| !value.is_empty())
+    };
+    let one = |name: &str| {
+        let value = variable(name).or_else(|| variable("ALL_PROXY"));
+        value.map(|value| parse(name, &value)).transpose()
+    };
+    let except = variable("NO_PROXY").unwrap_or_default();
+    Ok(Detours {
+        http: one("HTTP_PROXY")?,
+        https: one("HTTPS_PROXY")?,
+        except: except.split(',').map(|e| e.trim().to_owned()).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_is_named_or_comes_from_the_environment() {
+        let nothing = |_: &str| None;
+        let named = detours("http://proxy.test:3128", &nothing).unwrap();
+        assert!(named.http.is_some() && named.https.is_some());
+        assert!(detours("proxy.test:3128", &nothing).is_err());
+
+        let variables = |name: &str| match name {
+            "https_proxy" => Some("http://proxy.test:3128".to_owned()),
+            "NO_PROXY" => Some("a.test, b.test".to_owned()),
+            _ => None,
+        };
+        let found = detours("environment", &variables).unwrap();
+        assert!(found.http.is_none() && found.https.is_some());
+        assert_eq!(found.except, ["a.test", "b.test"]);
+    }
+
+    #[test]
+    fn files_that_cannot_be_used_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let entry = TlsEntry {
+            ca: Some("ca.pem".into()),
+            ..TlsEntry::default()
+        };
+        let error = entry.way(folder.path(), &Detours::default()).unwrap_err();
+        assert!(error.to_string().contains("ca.pem"), "{error}");
+        std::fs::write(folder.path().join("ca.pem"), "nonsense").unwrap();
+        let error = entry.way(folder.path(), &Detours::default()).unwrap_err();
+        assert_eq!(error.to_string(), "tls: there is no certificate in PEM");
+        let half = TlsEntry {
+            client_key: Some("ca.pem".into()),
+            ..TlsEntry::default()
+        };
+        assert!(half.way(folder.path(), &Detours::default()).is_err());
+    }
+}

@@ -1,0 +1,180 @@
+//! Bearer tokens that a command prints: run when a token is needed, again when it expires or is refused.
+//!
+//! What it prints is the token alone, or JSON as token services answer: `access_token` (or `token`) with `expires_in`
+//! seconds.
+
+use super::sessions::printed;
+use crate::clock;
+use crate::judge::shell_word;
+use serde_json::{Value, json};
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A token is taken for expired this much before it says so, at most a tenth of its life.
+const EARLY: Duration = Duration::from_secs(10);
+
+/// Why there is no token; completes "failed to get a bearer token: …".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BearerError {
+    /// The command could not be run to its end.
+    #[error("{0}")]
+    Command(String),
+    /// It ended as commands do that did not succeed.
+    #[error("{0} ended with {1}")]
+    Status(String, String),
+    /// What it printed holds no token.
+    #[error("{0} printed no token: write it alone, or as JSON with access_token")]
+    NoToken(String),
+}
+
+/// A command that prints a bearer token.
+pub struct Bearer {
+    command: Vec<String>,
+    timeout: Duration,
+    interrupted: Arc<AtomicBool>,
+    issued: Mutex<Option<Issued>>,
+}
+
+struct Issued {
+    token: String,
+    until: Option<Instant>,
+    /// The member of the JSON object that held it; nothing where it stood alone.
+    member: Option<&'static str>,
+}
+
+impl fmt::Debug for Bearer {
+    /// Says who is asked, never what is answered.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Bearer").field(&self.command).finish()
+    }
+}
+
+impl Bearer {
+    /// Gets ready; nothing is run yet.
+    pub fn new(command: Vec<String>, timeout: Duration) -> Self {
+        Self {
+            command,
+            timeout,
+            interrupted: Arc::default(),
+            issued: Mutex::default(),
+        }
+    }
+
+    /// A token that is good as far as we know.
+    pub fn token(&self) -> Result<String, BearerError> {
+        let mut issued = self.issued();
+        let now = clock::monotonic();
+        if let Some(known) = &*issued
+            && known.until.is_none_or(|until| until > now)
+        {
+            return Ok(known.token.clone());
+        }
+        let new = self.ask(now)?;
+        let token = new.token.clone();
+        *issued = Some(new);
+        Ok(token)
+    }
+
+    /// The token that follows one that was refused. Who comes second gets the one that the first had asked for.
+    pub fn after(&self, refused: &str) -> Result<String, BearerError> {
+        let mut issued = self.issued();
+        if issued.as_ref().is_some_and(|known| known.token == refused) {
+            *issued = None;
+        }
+        drop(issued);
+        self.token()
+    }
+
+    /// How a shell prints the same, by what the last token looked like.
+    pub fn shell(&self) -> String {
+        let words: Vec<String> = self.command.iter().map(|w| shell_word(w)).collect();
+        let member = self.issued().as_ref().and_then(|known| known.member);
+        match member {
+            Some(member) => format!("{} | jq -r .{member}", words.join(" ")),
+            None => words.join(" "),
+        }
+    }
+
+    fn issued(&self) -> MutexGuard<'_, Option<Issued>> {
+        self.issued.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ask(&self, now: Instant) -> Result<Issued, BearerError> {
+        let program = self.command.first().cloned().unwrap_or_default();
+        let (status, bytes) = printed(&self.command, &json!({}), self.timeout, &self.interrupted)
+            .map_err(BearerError::Command)?;
+        if !status.success() {
+            return Err(BearerError::Status(program, status.to_string()));
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        read(text.trim(), now).ok_or(BearerError::NoToken(program))
+    }
+}
+
+fn read(text: &str, now: Instant) -> Option<Issued> {
+    let said: Option<Value> = serde_json::from_str(text).ok();
+    let Some(said) = said.filter(Value::is_object) else {
+        let is_token = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c == '{');
+        return is_token.then(|| Issued {
+            token: text.to_owned(),
+            until: None,
+            member: None,
+        });
+    };
+    let member = ["access_token", "token"]
+        .into_iter()
+        .find(|m| said.get(m).is_some())?;
+    let token = said[member].as_str().filter(|token| !token.is_empty())?;
+    let life = said.get("expires_in").and_then(Value::as_f64);
+    let life = life.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    Some(Issued {
+        token: token.to_owned(),
+        member: Some(member),
+        until: life.map(|life| now + life.saturating_sub(EARLY.min(life / 10))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bearer(script: &str) -> Bearer {
+        let command = ["sh", "-c", script].map(str::to_owned).to_vec();
+        Bearer::new(command, Duration::from_secs(10))
+    }
+
+    #[test]
+    fn a_token_is_asked_for_once_until_it_is_refused_or_expires() {
+        let folder = tempfile::tempdir().unwrap();
+        let count = folder.path().join("count");
+        let counted = format!("echo x >> {0}; wc -l < {0} | tr -d ' '", count.display());
+        let bearer = bearer(&counted);
+        assert_eq!(bearer.token().unwrap(), "1");
+        assert_eq!(bearer.token().unwrap(), "1");
+        assert_eq!(bearer.after("1").unwrap(), "2");
+        assert_eq!(bearer.after("1").unwrap(), "2", "somebody else was first");
+
+        let expiring = self::bearer(&format!(
+            "printf '{{\"access_token\":\"%s\",\"expires_in\":0}}' \"$({counted})\""
+        ));
+        assert_eq!(expiring.token().unwrap(), "3");
+        assert_eq!(expiring.token().unwrap(), "4");
+    }
+
+    #[test]
+    fn what_is_no_token_says_so() {
+        for (script, why) in [
+            ("exit 3", "sh ended with exit status: 3"),
+            ("echo", "sh printed no token"),
+            ("echo not a token", "sh printed no token"),
+            ("echo '{\"token\": 5}'", "sh printed no token"),
+        ] {
+            let error = bearer(script).token().unwrap_err().to_string();
+            assert!(error.starts_with(why), "{error}");
+        }
+        let token = bearer("echo '{\"token\": \"a.b\"}'").token();
+        assert_eq!(token.unwrap(), "a.b");
+    }
+}

@@ -1,0 +1,233 @@
+//! Proxies between us and a target: which one a request goes through, and how it asks for its way.
+//!
+//! Deliberately off unless named, and never for this machine itself. Only proxies that are spoken to in plain HTTP:
+//! `https://` targets are tunnelled, so that the proxy sees their names and nothing else.
+
+use super::connection::is_would_block;
+use super::encode;
+use super::fault::{Cause, Fault};
+use super::origin::Origin;
+use crate::clock;
+use crate::http::percent_decode;
+use std::fmt;
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Longest answer of a proxy that is read.
+const ANSWER_BYTES_MAX: usize = 16 * 1024;
+
+/// A proxy.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Detour {
+    origin: Origin,
+    /// What `Proxy-Authorization` says.
+    authorization: Option<String>,
+}
+
+impl fmt::Debug for Detour {
+    /// Says where it is, never who asks.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Detour").field(&self.origin).finish()
+    }
+}
+
+/// Why a text names no proxy; completes "failed to use the proxy: …".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DetourError {
+    /// It is no absolute URL.
+    #[error("{0}; write http://HOST:PORT")]
+    NotAUrl(String),
+    /// It is to be spoken to in something else than plain HTTP.
+    #[error("its scheme is {0}; write http://HOST:PORT")]
+    Scheme(String),
+}
+
+impl Detour {
+    /// Reads `http://HOST:PORT`, with `USER:PASSWORD@` in front of the host where it asks for that.
+    pub fn parse(text: &str) -> Result<Self, DetourError> {
+        let mut url = url::Url::parse(text).map_err(|e| DetourError::NotAUrl(e.to_string()))?;
+        if url.scheme() != "http" {
+            return Err(DetourError::Scheme(url.scheme().to_owned()));
+        }
+        let (user, password) = (url.username(), url.password().unwrap_or_default());
+        let pair = (percent_decode(user), percent_decode(password));
+        let authorization = (!user.is_empty())
+            .then(|| encode::basic(&pair.0, &pair.1))
+            .transpose()
+            .map_err(|e| DetourError::NotAUrl(e.to_string()))?;
+        // Both can be taken out of every URL that has a host.
+        let _ = url.set_password(None);
+        let _ = url.set_username("");
+        let origin =
+            Origin::parse(url.as_str()).map_err(|e| DetourError::NotAUrl(e.to_string()))?;
+        Ok(Self {
+            origin,
+            authorization,
+        })
+    }
+
+    /// Where it is.
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// What `Proxy-Authorization` says.
+    pub(super) fn authorization(&self) -> Option<&str> {
+        self.authorization.as_deref()
+    }
+
+    /// Asks for a tunnel to an origin; afterwards the socket leads there.
+    pub(super) fn tunnel(
+        &self,
+        socket: &mut TcpStream,
+        origin: &Origin,
+        deadline: Instant,
+        interrupted: &AtomicBool,
+    ) -> Result<(), Fault> {
+        let failed = |why: String| {
+            let detail = format!("the proxy {} on the way to {origin}: {why}", self.origin);
+            Fault::new(Cause::Unreachable, detail)
+        };
+        let place = format!("{}:{}", origin.host(), origin.port());
+        let mut asked = format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n");
+        if let Some(word) = &self.authorization {
+            asked.push_str(&format!("Proxy-Authorization: {word}\r\n"));
+        }
+        asked.push_str("\r\n");
+        socket
+            .write_all(asked.as_bytes())
+            .map_err(|e| failed(e.to_string()))?;
+        let mut head = Vec::new();
+        // Byte by byte: what follows the head belongs to the target.
+        while !head.ends_with(b"\r\n\r\n") {
+            if interrupted.load(Ordering::Relaxed) {
+                return Err(Fault::new(
+                    Cause::Interrupted,
+                    "while the proxy made its way",
+                ));
+            }
+            if clock::monotonic() >= deadline || head.len() >= ANSWER_BYTES_MAX {
+                return Err(failed("no answer within the deadline".into()));
+            }
+            let mut byte = [0];
+            match socket.read(&mut byte) {
+                Ok(0) => return Err(failed("it ended the connection".into())),
+                Ok(_) => head.push(byte[0]),
+                Err(e) if is_would_block(&e) => {}
+                Err(e) => return Err(failed(e.to_string())),
+            }
+        }
+        let text = String::from_utf8_lossy(&head);
+        let first = text.lines().next().unwrap_or_default();
+        let status = first.split(' ').nth(1).unwrap_or_default();
+        if status.len() == 3 && status.starts_with('2') {
+            return Ok(());
+        }
+        Err(failed(format!(
+            "it answered {}",
+            crate::text::escape_line(&crate::text::excerpt(first, 100))
+        )))
+    }
+}
+
+/// Which proxy leads to which origin.
+#[derive(Clone, Debug, Default)]
+pub struct Detours {
+    /// To `http://` targets.
+    pub http: Option<Arc<Detour>>,
+    /// To `https://` targets.
+    pub https: Option<Arc<Detour>>,
+    /// Hosts reached directly, as `NO_PROXY` has them: `example.test`, `.example.test`, `host:8080`, `*`.
+    pub except: Vec<String>,
+}
+
+impl Detours {
+    /// The proxy on the way to an origin; none for this machine itself.
+    pub fn to(&self, origin: &Origin) -> Option<&Arc<Detour>> {
+        let detour = if origin.is_tls() {
+            &self.https
+        } else {
+            &self.http
+        };
+        let direct =
+            is_loopback(origin.host()) || self.except.iter().any(|e| covers(e.trim(), origin));
+        detour.as_ref().filter(|_| !direct)
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    address.is_ok_and(|a| a.is_loopback()) || host == "localhost" || host.ends_with(".localhost")
+}
+
+/// Whether an entry of `NO_PROXY` names the origin: the host itself and everything below it.
+fn covers(entry: &str, origin: &Origin) -> bool {
+    let (name, port) = match entry.rsplit_once(':') {
+        Some((name, port)) if port.parse::<u16>().is_ok() && !name.contains(':') => {
+            (name, port.parse::<u16>().ok())
+        }
+        Some(_) | None => (entry, None),
+    };
+    let name = name.trim_start_matches('*').trim_start_matches('.');
+    let host = origin.host().trim_matches(['[', ']']);
+    let below = host
+        .to_ascii_lowercase()
+        .strip_suffix(&name.to_ascii_lowercase())
+        .is_some_and(|front| front.is_empty() || front.ends_with('.'));
+    entry == "*" || !name.is_empty() && below && port.is_none_or(|port| port == origin.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detours(except: &[&str]) -> Detours {
+        let proxy = Arc::new(Detour::parse("http://me:s%40y@proxy.test:3128").unwrap());
+        Detours {
+            http: Some(Arc::clone(&proxy)),
+            https: Some(proxy),
+            except: except.iter().map(|e| (*e).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_proxy_is_named_with_or_without_who_asks() {
+        let with = Detour::parse("http://me:s%40y@proxy.test:3128").unwrap();
+        assert_eq!(with.origin().to_string(), "http://proxy.test:3128");
+        assert_eq!(with.authorization(), Some("Basic bWU6c0B5"));
+        assert!(!format!("{with:?}").contains("bWU6"));
+        let without = Detour::parse("http://proxy.test").unwrap();
+        assert_eq!(without.authorization(), None);
+        for wrong in ["proxy:3128", "https://proxy.test", "socks5://proxy.test"] {
+            assert!(Detour::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn this_machine_and_exceptions_are_reached_directly() {
+        let direct = ["internal.test", ".lab.example", "other.example:8443"];
+        for (url, through) in [
+            ("https://chat.example", true),
+            ("http://chat.example", true),
+            ("http://127.0.0.1:4010", false),
+            ("http://[::1]:4010", false),
+            ("https://localhost", false),
+            ("https://a.localhost:1", false),
+            ("https://internal.test", false),
+            ("https://x.internal.test", false),
+            ("https://notinternal.test", true),
+            ("https://a.lab.example", false),
+            ("https://other.example:8443", false),
+            ("https://other.example", true),
+        ] {
+            let origin = Origin::parse(url).unwrap();
+            assert_eq!(detours(&direct).to(&origin).is_some(), through, "{url}");
+        }
+        let origin = Origin::parse("https://chat.example").unwrap();
+        assert!(detours(&["*"]).to(&origin).is_none());
+        assert!(Detours::default().to(&origin).is_none());
+    }
+}
