@@ -224,7 +224,7 @@ impl Scene {
             },
             via: None,
             is_attempt: false,
-            credentials_hint: String::new(),
+            shell: std::sync::Arc::default(),
             setup: false,
         });
         self

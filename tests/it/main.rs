@@ -13,6 +13,7 @@ mod layers;
 mod live;
 mod program;
 mod proxy;
+mod reach;
 mod readme;
 mod same_verdicts;
 mod selftest;
