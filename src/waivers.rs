@@ -24,8 +24,14 @@ pub struct WaiverFile {
 pub struct Waiver {
     /// Id of one rule, that rule alone; `*` stands for any text.
     pub rule: String,
-    /// Only findings at this JSON Pointer; left out: at any.
+    /// Only findings at this JSON Pointer, in which `*` stands for any one segment; left out: at any.
     pub pointer: Option<String>,
+    /// Only findings at this operation, `SERVICE/OPERATION`; left out: at any.
+    pub operation: Option<String>,
+    /// Only differences of this kind, such as `type` or `missing-field`; left out: of any.
+    pub kind: Option<String>,
+    /// Who sees to it.
+    pub owner: Option<String>,
     /// Why it is accepted.
     pub reason: String,
     /// The last day on which it is accepted, `YYYY-MM-DD`.
@@ -130,7 +136,7 @@ impl<'a> Waivers<'a> {
         let mut valid = self.waivers.iter().filter(|w| w.expires >= self.today);
         // What was counted and not listed stands where nobody knows.
         let covers_all = found.len() >= rule.findings
-            || valid.any(|waiver| waiver.pointer.is_none() && waiver.names(&rule.id));
+            || valid.any(|waiver| waiver.is_unbound() && waiver.names(&rule.id));
         if rule.verdict == Verdict::Fail
             && covers_all
             && let Some(first) = found.first()
@@ -155,14 +161,45 @@ impl<'a> Waivers<'a> {
 
 impl Waiver {
     /// An id means that rule alone; `*` stands for any text.
-    fn names(&self, rule: &str) -> bool {
+    pub fn names(&self, rule: &str) -> bool {
         self.rule == rule || (self.rule.contains('*') && glob(&self.rule, rule))
     }
 
-    fn accepts(&self, finding: &Finding) -> bool {
-        let pointer = self.pointer.as_ref();
-        self.names(&finding.rule) && pointer.is_none_or(|pointer| *pointer == finding.pointer)
+    /// Whether it accepts whatever is found of its rule.
+    fn is_unbound(&self) -> bool {
+        self.pointer.is_none() && self.operation.is_none() && self.kind.is_none()
     }
+
+    /// Whether it speaks of this finding: the rule, and all else that it names.
+    pub fn accepts(&self, finding: &Finding) -> bool {
+        let of_operation = |operation: &String| {
+            operation.split_once('/') == Some((&*finding.service, &*finding.operation))
+        };
+        self.names(&finding.rule)
+            && self
+                .pointer
+                .as_ref()
+                .is_none_or(|p| leads_to(p, &finding.pointer))
+            && self.operation.as_ref().is_none_or(of_operation)
+            && self.kind.as_ref().is_none_or(|kind| *kind == finding.kind)
+    }
+}
+
+/// A place without the positions in lists, which differ from run to run: `/flows/3/sid` is `/flows/*/sid`.
+pub fn place_of(pointer: &str) -> String {
+    let is_position =
+        |segment: &str| !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());
+    let segments = pointer.split('/');
+    let segments = segments.map(|segment| if is_position(segment) { "*" } else { segment });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+fn leads_to(pattern: &str, pointer: &str) -> bool {
+    let (patterns, segments) = (pattern.split('/'), pointer.split('/'));
+    patterns.clone().count() == segments.clone().count()
+        && patterns
+            .zip(segments)
+            .all(|(pattern, segment)| pattern == "*" || pattern == segment)
 }
 
 #[cfg(test)]
@@ -221,6 +258,9 @@ mod tests {
         Waiver {
             rule: rule.to_owned(),
             pointer: None,
+            operation: None,
+            kind: None,
+            owner: None,
             reason: "ticket 1".to_owned(),
             expires: jiff::civil::date(2027, 1, 31),
         }
@@ -270,6 +310,37 @@ mod tests {
             waived.iter().all(|w| *w == "ticket 1 (until 2027-01-31)"),
             "{waived:?}"
         );
+    }
+
+    #[test]
+    fn a_bound_waiver_accepts_nothing_elsewhere() {
+        let bound = Waiver {
+            pointer: Some(place_of("/flows/3/status")),
+            operation: Some("flow/read-flows".to_owned()),
+            kind: Some("enum".to_owned()),
+            ..waiver("flow/flow/status")
+        };
+        let known = Finding {
+            rule: "flow/flow/status".to_owned(),
+            service: "flow".to_owned(),
+            operation: "read-flows".to_owned(),
+            pointer: "/flows/0/status".to_owned(),
+            kind: "enum".to_owned(),
+            ..Finding::default()
+        };
+        assert!(bound.accepts(&known));
+        for change in [
+            (|f| f.rule.push('x')) as fn(&mut Finding),
+            |f| f.operation = "fetch-flow".to_owned(),
+            |f| f.service = "chat".to_owned(),
+            |f| f.pointer = "/flows/0/sid".to_owned(),
+            |f| f.pointer = "/flows/0/status/x".to_owned(),
+            |f| f.kind = "type".to_owned(),
+        ] {
+            let mut elsewhere = known.clone();
+            change(&mut elsewhere);
+            assert!(!bound.accepts(&elsewhere), "{elsewhere:?}");
+        }
     }
 
     #[test]

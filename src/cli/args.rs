@@ -22,6 +22,12 @@ pub struct Cli {
 pub enum Command {
     /// Run the scenarios against targets, or against the reference, and judge what they show.
     Run(RunArgs),
+    /// Begin: write a configuration, stubs of hooks and a CI file.
+    Init(InitArgs),
+    /// See whether a run could judge the configured targets, and what it would leave out.
+    Doctor(DoctorArgs),
+    /// Accept a run's failures for a while, so that only new ones fail.
+    Baseline(BaselineArgs),
     /// Serve the reference for client teams, with faults and variants if wanted.
     Serve(ServeArgs),
     /// Prove the rulebook: every fault is caught by the rules it should be, every variant passes.
@@ -109,7 +115,7 @@ pub struct ConsoleArgs {
 }
 
 /// `conformant run`.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct RunArgs {
     /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
@@ -172,12 +178,87 @@ pub struct RunArgs {
     /// Only scenarios that the rulebook's changes since this git revision touch.
     #[arg(long, value_name = "REF")]
     pub since: Option<String>,
-    /// Show the plan and send nothing.
+    /// Show the requests of each scenario and send nothing.
     #[arg(long)]
     pub dry_run: bool,
     /// The longest the whole run may take, such as 10m.
     #[arg(long, value_name = "DURATION")]
     pub global_timeout: Option<String>,
+}
+
+/// Whose CI is to run it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Forge {
+    /// A workflow.
+    Github,
+    /// A job.
+    Gitlab,
+    /// No file.
+    None,
+}
+
+/// `conformant init`.
+#[derive(Args, Debug)]
+pub struct InitArgs {
+    /// Base URL of a service under test; `all=URL` stands for URL/auth, URL/chat, URL/media, URL/flow. Asked for when left out
+    /// at a terminal.
+    #[arg(long = "target", value_name = "SERVICE=URL")]
+    pub targets: Vec<String>,
+    /// Control plane: the hook NAME is `POST URL/NAME` with a JSON body [default: stubs in hooks/].
+    #[arg(long, value_name = "URL")]
+    pub hooks: Option<String>,
+    /// CI file to write [default: for the forge whose files are found].
+    #[arg(long, value_name = "FORGE")]
+    pub ci: Option<Forge>,
+    /// Folder to write to; files that are there stay as they are.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub out: PathBuf,
+}
+
+/// `conformant doctor`.
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
+    #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Base URL of a service under test; `all=URL` stands for URL/auth, URL/chat, URL/media, URL/flow.
+    #[arg(long = "target", value_name = "SERVICE=URL")]
+    pub targets: Vec<String>,
+    /// Control plane: the hook NAME is `POST URL/NAME` with a JSON body.
+    #[arg(long, value_name = "URL", env = "CONFORMANT_HOOKS")]
+    pub hooks: Option<String>,
+    /// How to print it.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ListFormat,
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
+}
+
+/// `conformant baseline`.
+#[derive(Args, Debug)]
+pub struct BaselineArgs {
+    /// The record of a run (`--report json=PATH`).
+    #[arg(value_name = "RUN.json", default_value = "reports/run.json")]
+    pub run: PathBuf,
+    /// The waivers: what is there stays, what fails is added.
+    #[arg(long, value_name = "FILE", default_value = "waivers.yaml")]
+    pub out: PathBuf,
+    /// Take out what was judged and passed, add nothing.
+    #[arg(long)]
+    pub update: bool,
+    /// Why the failures are accepted.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Who sees to them.
+    #[arg(long, value_name = "NAME")]
+    pub owner: Option<String>,
+    /// The last day on which they are accepted [default: in 90 days].
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub expires: Option<String>,
+    /// Accept findings of level `should` too.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// Which scenarios are run again.

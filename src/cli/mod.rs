@@ -2,6 +2,7 @@
 
 mod archives;
 mod args;
+mod baseline;
 mod check;
 mod completing;
 mod completions;
@@ -9,6 +10,7 @@ mod conclude;
 mod config;
 mod diff;
 mod docs;
+mod doctor;
 mod earlier;
 mod events;
 mod explain;
@@ -16,11 +18,13 @@ mod fixtures;
 mod generate;
 mod glossary;
 mod history;
+mod init;
 mod invocation;
 mod known;
 mod list;
 mod memory;
 mod output;
+mod preview;
 mod proxy;
 mod reach;
 mod revision;
@@ -147,6 +151,9 @@ fn done() -> Done {
     };
     match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Init(args) => init::init(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Baseline(args) => baseline::baseline(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Selftest(args) => selftest::selftest(&args),
         Command::Check(args) => check::check(&args),

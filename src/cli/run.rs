@@ -5,7 +5,8 @@ use super::conclude::{Demands, conclude};
 use super::config::{self, Config};
 use super::signals::Signals;
 use super::{
-    Done, Exit, Failure, earlier, history, invocation, known, memory, note, output, reports_of, say,
+    Done, Exit, Failure, earlier, history, invocation, known, memory, note, output, preview,
+    reports_of, say,
 };
 use crate::compare;
 use crate::engine::sessions::{Live, Manner, Offline};
@@ -59,10 +60,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         return Ok(nothing(args));
     }
     if args.dry_run {
-        say(&planned
-            .iter()
-            .map(|p| format!("{}\n", p.scenario.id))
-            .collect::<String>());
+        say(&preview::of(&planned, &rulebook, &config.settings));
         return Ok(Exit::Conformant);
     }
     let _claim = Claim::take(&reports).map_err(|e| Failure::Usage(e.to_string()))?;

@@ -81,7 +81,7 @@ fn tell(
     output::write_reports(reports, record, settings)
 }
 
-fn read(path: &Path) -> Result<RunRecord, Failure> {
+pub(super) fn read(path: &Path) -> Result<RunRecord, Failure> {
     let bytes = files::read(path, files::STORED_BYTES_MAX)?;
     report::read(&bytes).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
 }

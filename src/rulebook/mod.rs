@@ -23,6 +23,7 @@ mod schemas;
 pub(crate) mod shared;
 mod sources;
 mod stories;
+pub mod unlocked;
 mod words;
 mod written;
 mod yaml;

@@ -17,5 +17,6 @@ mod reach;
 mod readme;
 mod same_verdicts;
 mod selftest;
+mod setup;
 mod unattended;
 mod version_bump;

@@ -20,6 +20,11 @@ const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
 /// The exit code by which a command says that the target has nothing of the kind.
 const UNSUPPORTED_EXIT: i32 = 95;
 
+/// Carries a hook out without a run around it.
+pub fn ask(hook: &Hook, arguments: &Value, client: &Client) -> Result<Value, HookFault> {
+    carry_out(hook, arguments, client, &AtomicBool::new(false))
+}
+
 /// Carries a hook out and reads its result.
 pub(super) fn carry_out(
     hook: &Hook,
@@ -54,7 +59,7 @@ pub(super) fn carry_out(
                     request.body = arguments.to_string().into_bytes();
                 }
             }
-            let response = ask(client, &base, &request)
+            let response = send(client, &base, &request)
                 .map_err(|fault| HookFault::Failed(format!("{method} {url}: {fault}")))?;
             result(&response)?
         }
@@ -63,7 +68,7 @@ pub(super) fn carry_out(
 }
 
 /// Asks, and once more where no connection was made: nothing was done then.
-fn ask(client: &Client, base: &BaseUrl, request: &Request) -> Result<Response, Fault> {
+fn send(client: &Client, base: &BaseUrl, request: &Request) -> Result<Response, Fault> {
     const PAUSE: Duration = Duration::from_millis(200);
     let timeout = client.limits().timeout;
     match client.send(base, request, timeout) {

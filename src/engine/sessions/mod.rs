@@ -8,8 +8,8 @@ mod offline;
 mod persons;
 mod slots;
 
-pub use hooks::hooks_of_reference;
 pub(super) use hooks::printed;
+pub use hooks::{ask, hooks_of_reference};
 pub use live::{Live, Manner};
 pub use offline::{Consulted, Mangle, Offline};
 

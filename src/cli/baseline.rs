@@ -1,0 +1,164 @@
+//! `baseline`: today's failures of a target as waivers, so that from now on only new ones fail.
+//!
+//! A waiver is bound to rule, operation, place and kind of difference: a new defect of the same rule elsewhere still
+//! fails. Judges nothing: it reads the record of a run.
+
+use super::args::BaselineArgs;
+use super::run::read_waivers;
+use super::{Done, Exit, Failure, note, stored};
+use crate::verdict::{Finding, RunRecord, Verdict};
+use crate::waivers::{Waiver, place_of};
+use jiff::civil::Date;
+use std::path::Path;
+
+/// For how long failures are accepted unless told otherwise.
+const DAYS: i64 = 90;
+
+pub(super) fn baseline(args: &BaselineArgs) -> Done {
+    let record = stored::read(&args.run)?;
+    if !record.complete {
+        let why = "was cut short: its findings are not all there are";
+        return Err(Failure::Usage(format!(
+            "{}: the run {why}",
+            args.run.display()
+        )));
+    }
+    let known = if args.out.exists() {
+        read_waivers(&args.out)?.waivers
+    } else {
+        Vec::new()
+    };
+    let (waivers, told) = if args.update {
+        let (keep, gone): (Vec<Waiver>, Vec<Waiver>) = known
+            .into_iter()
+            .partition(|waiver| !is_mended(waiver, &record));
+        let told = format!("{} removed, {} kept", gone.len(), keep.len());
+        (keep, told)
+    } else {
+        let reason = args.reason.as_deref().unwrap_or_default();
+        let owner = args.owner.as_deref().unwrap_or_default();
+        if reason.trim().is_empty() || owner.trim().is_empty() {
+            let why = "--reason TEXT and --owner NAME say why failures are accepted, and who sees to them";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        let expires = expiry(args.expires.as_deref())?;
+        let kept = known.len();
+        let waivers = accepting(&record, known, args.strict, &|finding| Waiver {
+            rule: finding.rule.clone(),
+            operation: operation_of(finding),
+            pointer: Some(place_of(&finding.pointer)),
+            kind: Some(finding.kind.clone()),
+            reason: reason.to_owned(),
+            owner: Some(owner.to_owned()),
+            expires,
+        });
+        let told = format!("{} added, {kept} kept", waivers.len() - kept);
+        (waivers, told)
+    };
+    for rule in record
+        .rules
+        .iter()
+        .filter(|rule| rule.verdict == Verdict::Fail)
+    {
+        let listed = record.findings.iter().filter(|f| f.rule == rule.id).count();
+        if listed < rule.findings {
+            let all = rule.findings;
+            note(&format!(
+                "{}: {listed} of {all} findings are listed in the record; for the others it goes on failing until a waiver names the rule alone",
+                rule.id
+            ));
+        }
+    }
+    write(&args.out, &waivers)?;
+    note(&format!("{}: {told}", args.out.display()));
+    Ok(Exit::Conformant)
+}
+
+/// The known waivers, and one for each failure that none of them accepts.
+fn accepting(
+    record: &RunRecord,
+    mut waivers: Vec<Waiver>,
+    strict: bool,
+    waiver_of: &dyn Fn(&Finding) -> Waiver,
+) -> Vec<Waiver> {
+    let fails = |finding: &&Finding| finding.level == "must" || strict && finding.level == "should";
+    for finding in record.findings.iter().filter(fails) {
+        if !waivers.iter().any(|waiver| waiver.accepts(finding)) {
+            waivers.push(waiver_of(finding));
+        }
+    }
+    waivers
+}
+
+/// What a finding is bound to: `flow/read-flows`; nothing for a payload that no operation brought.
+fn operation_of(finding: &Finding) -> Option<String> {
+    let is_of_one = !finding.operation.is_empty();
+    is_of_one.then(|| format!("{}/{}", finding.service, finding.operation))
+}
+
+/// Whether its rule was judged at its operation, and nothing is left to accept.
+fn is_mended(waiver: &Waiver, record: &RunRecord) -> bool {
+    let concluded = |verdict| matches!(verdict, Verdict::Pass | Verdict::Fail | Verdict::Waived);
+    let mut rules = record.rules.iter().filter(|rule| waiver.names(&rule.id));
+    let was_judged = rules.any(|rule| rule.judged > 0 && concluded(rule.verdict));
+    // A part of a run may have judged the rule elsewhere only.
+    let was_played = waiver.operation.as_ref().is_none_or(|operation| {
+        let own = format!("{operation}/");
+        let mut scenarios = record.scenarios.iter().filter(|s| s.id.starts_with(&own));
+        scenarios.any(|scenario| concluded(scenario.verdict))
+    });
+    let is_whole = record.partition.is_none() || waiver.operation.is_some();
+    was_judged
+        && was_played
+        && is_whole
+        && !record
+            .findings
+            .iter()
+            .any(|finding| waiver.accepts(finding))
+}
+
+fn expiry(text: Option<&str>) -> Result<Date, Failure> {
+    match text {
+        Some(text) => text
+            .parse()
+            .map_err(|_| Failure::Usage(format!("--expires {text}: no day; write 2027-01-31"))),
+        None => {
+            let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+            Ok(today.saturating_add(jiff::Span::new().days(DAYS)))
+        }
+    }
+}
+
+fn write(path: &Path, waivers: &[Waiver]) -> Result<(), Failure> {
+    let mut text = String::from(
+        "# Failures that are accepted for now: `conformant run --waivers` this file. `conformant baseline --update` takes out\n\
+         # what has been mended.\nwaivers:",
+    );
+    if waivers.is_empty() {
+        text.push_str(" []");
+    }
+    text.push('\n');
+    for waiver in waivers {
+        text.push_str(&shown(waiver));
+    }
+    std::fs::write(path, text).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
+}
+
+/// A waiver as YAML; a JSON text is one of YAML's.
+fn shown(waiver: &Waiver) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let mut text = format!("  - rule: {}\n", quoted(&waiver.rule));
+    for (key, value) in [
+        ("operation", &waiver.operation),
+        ("pointer", &waiver.pointer),
+        ("kind", &waiver.kind),
+        ("owner", &waiver.owner),
+    ] {
+        if let Some(value) = value {
+            text.push_str(&format!("    {key}: {}\n", quoted(value)));
+        }
+    }
+    text.push_str(&format!("    reason: {}\n", quoted(&waiver.reason)));
+    text.push_str(&format!("    expires: {}\n", waiver.expires));
+    text
+}

@@ -1,0 +1,158 @@
+//! `init`: a configuration, stubs of the hooks and a CI file to begin with.
+//!
+//! Asks for addresses where none were given and a person is there; sends one request without credentials to each. Never writes over
+//! a file.
+
+use super::args::{Forge, InitArgs};
+use super::{Done, Exit, Failure, config, note, say};
+use crate::engine::split_url;
+use crate::http::Request;
+use crate::rulebook::hooks::{HOOKS, Hook};
+use crate::transport::{BaseUrl, Client, Limits};
+use crate::verdict::SERVICES;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, Value, context};
+use std::io::{BufRead, IsTerminal};
+use std::path::Path;
+
+/// Where the pieces of an initial set-up come from.
+const CONFIGURATION: &str = include_str!("init/conformant.yaml.jinja");
+const SHELL: &str = include_str!("init/hook.sh.jinja");
+const PYTHON: &str = include_str!("init/hook.py.jinja");
+const GITHUB: &str = include_str!("init/github.yml");
+const GITLAB: &str = include_str!("init/gitlab.yml");
+
+pub(super) fn init(args: &InitArgs) -> Done {
+    let targets = targets(&args.targets)?;
+    let services: Vec<_> = SERVICES
+        .iter()
+        .map(|service| {
+            let url = targets.iter().find(|(name, _)| name == service);
+            let url = url.map(|(_, url)| url.clone());
+            let probed = url.as_deref().map(probe);
+            context! { name => *service, upper => service.to_uppercase(), url, probed }
+        })
+        .collect();
+    let hooks: Vec<_> = HOOKS.iter().map(described).collect();
+    let values = context! { services, hooks, control => args.hooks.clone() };
+    let mut files = vec![
+        ("conformant.yaml", rendered(CONFIGURATION, &values)?),
+        ("hooks/hook.sh", rendered(SHELL, &values)?),
+        ("hooks/hook.py", rendered(PYTHON, &values)?),
+    ];
+    match forge(args) {
+        Forge::Github => files.push((".github/workflows/conformant.yml", GITHUB.to_owned())),
+        Forge::Gitlab => files.push((".gitlab-ci.yml", GITLAB.to_owned())),
+        Forge::None => {}
+    }
+    let mut is_all_new = true;
+    for (name, text) in files {
+        is_all_new &= write(&args.out.join(name), &text)?;
+    }
+    note(
+        "next: `conformant doctor` says what a run would meet, `conformant run --dry-run` what it would send",
+    );
+    Ok(if is_all_new {
+        Exit::Conformant
+    } else {
+        Exit::Usage
+    })
+}
+
+/// Addresses by service: of the flags, or of whoever sits at the terminal.
+fn targets(flags: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let mut targets = Vec::new();
+    for flag in flags {
+        targets.extend(config::by_service("--target", flag).map_err(Failure::Usage)?);
+    }
+    let mut stdin = std::io::stdin().lock();
+    if targets.is_empty() && std::io::stdin().is_terminal() {
+        for service in SERVICES {
+            say(&format!("base URL of {service} (nothing: not there): "));
+            let mut line = String::new();
+            let read = stdin.read_line(&mut line);
+            read.map_err(|e| Failure::Usage(format!("standard input: {e}")))?;
+            if !line.trim().is_empty() {
+                targets.push((service.to_owned(), line.trim().to_owned()));
+            }
+        }
+    }
+    for (service, url) in &targets {
+        BaseUrl::parse(url)
+            .map_err(|e| Failure::Usage(format!("--target {service}={url}: {e}")))?;
+    }
+    Ok(targets)
+}
+
+/// What an address says to somebody whom it does not know, for a comment.
+fn probe(url: &str) -> String {
+    let limits = Limits::default();
+    let (origin, path) = split_url(url);
+    let Ok(base) = BaseUrl::parse(origin) else {
+        return "no address".to_owned();
+    };
+    let path = if path.is_empty() { "/" } else { path };
+    match Client::new(limits).send(&base, &Request::new("GET", path), limits.timeout) {
+        Ok(answer) => format!("answered {} without credentials", answer.status),
+        Err(fault) => format!("did not answer: {fault}"),
+    }
+}
+
+fn described(hook: &Hook) -> Value {
+    let names = hook.required.iter().chain(hook.optional);
+    let required = hook.required.iter().map(|name| (*name).to_owned());
+    let optional = hook.optional.iter().map(|name| format!("{name}=None"));
+    let parameters: Vec<String> = required.chain(optional).chain(["**_".to_owned()]).collect();
+    context! {
+        name => hook.name,
+        arguments => names.clone().map(|name| Value::from(*name)).collect::<Vec<_>>(),
+        listed => names.copied().collect::<Vec<_>>().join(", "),
+        parameters => parameters.join(", "),
+        more => hook.open,
+    }
+}
+
+/// The forge that was named, or the one whose files stand there.
+fn forge(args: &InitArgs) -> Forge {
+    args.ci.unwrap_or_else(|| {
+        if args.out.join(".github").is_dir() {
+            Forge::Github
+        } else if args.out.join(".gitlab-ci.yml").is_file() {
+            Forge::Gitlab
+        } else {
+            Forge::None
+        }
+    })
+}
+
+fn rendered(template: &str, values: &Value) -> Result<String, Failure> {
+    let mut environment = Environment::new();
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .keep_trailing_newline(true)
+        .build()
+        .map_err(|e| Failure::Trouble(e.to_string()))?;
+    environment.set_syntax(syntax);
+    environment
+        .render_str(template, values.clone())
+        .map_err(|e| Failure::Trouble(e.to_string()))
+}
+
+/// Writes a file that is not there yet, and says so; whether it was new.
+fn write(path: &Path, text: &str) -> Result<bool, Failure> {
+    let failed = |e: std::io::Error| Failure::Usage(format!("{}: {e}", path.display()));
+    if path.exists() {
+        note(&format!(
+            "{} is there already and stays as it is",
+            path.display()
+        ));
+        return Ok(false);
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    std::fs::write(path, text).map_err(failed)?;
+    say(&format!("{}\n", path.display()));
+    Ok(true)
+}

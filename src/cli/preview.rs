@@ -1,0 +1,122 @@
+//! `run --dry-run`: the requests of each scenario as far as they are known before anything was answered.
+//!
+//! Sends nothing and runs nothing: what a step takes from an earlier answer stands as `${name.field}`.
+
+use crate::engine::{Planned, Settings};
+use crate::rulebook::scenario::{Credentials, Step};
+use crate::rulebook::{Operation, Place, Rulebook, Service};
+use serde_json::{Map, Value};
+
+/// Groups may use groups; the rulebook's own check keeps them from using themselves.
+const DEPTH_MAX: usize = 16;
+
+/// What the plan would do, a scenario after the other.
+pub(super) fn of(planned: &[Planned<'_>], rulebook: &Rulebook, settings: &Settings) -> String {
+    let preview = Preview { rulebook, settings };
+    let mut text = String::new();
+    for planned in planned {
+        text.push_str(&format!("{}\n", planned.scenario.id));
+        preview.steps(planned.service, &planned.scenario.steps, "  ", &mut text, 0);
+    }
+    text
+}
+
+struct Preview<'a> {
+    rulebook: &'a Rulebook,
+    settings: &'a Settings,
+}
+
+impl Preview<'_> {
+    fn steps(
+        &self,
+        service: &Service,
+        steps: &[Step],
+        indent: &str,
+        text: &mut String,
+        depth: usize,
+    ) {
+        for step in steps {
+            let inner = format!("{indent}  ");
+            if let Some(name) = &step.r#use {
+                text.push_str(&format!("{indent}use {name}{}\n", pairs(&step.with)));
+                let (owner, name) = self.owner(service, name);
+                let group = owner.and_then(|owner| Some((owner, owner.groups.get(name)?)));
+                if let Some((owner, group)) = group.filter(|_| depth < DEPTH_MAX) {
+                    self.steps(owner, &group.steps, &inner, text, depth + 1);
+                }
+                continue;
+            }
+            text.push_str(&format!("{indent}{}\n", self.step(service, step)));
+            self.steps(service, &step.between, &inner, text, depth);
+        }
+    }
+
+    fn step(&self, service: &Service, step: &Step) -> String {
+        if let Some(hook) = &step.hook {
+            return format!("hook {hook}{}", pairs(&step.with));
+        }
+        let Some(call) = &step.call else {
+            return step.summary();
+        };
+        let (owner, name) = self.owner(service, call);
+        let operation = owner.and_then(|owner| owner.operations.get(name));
+        operation.map_or_else(|| step.summary(), |operation| self.request(operation, step))
+    }
+
+    /// The service that a name speaks of, and the name within it.
+    fn owner<'s>(&'s self, service: &'s Service, name: &'s str) -> (Option<&'s Service>, &'s str) {
+        match name.split_once('/') {
+            Some((other, name)) => (self.rulebook.services.get(other), name),
+            None => (Some(service), name),
+        }
+    }
+
+    fn request(&self, operation: &Operation, step: &Step) -> String {
+        let target = self.settings.targets.get(&operation.service);
+        let base = target.map_or_else(
+            || format!("{{{}_url}}", operation.service),
+            |t| t.url.clone(),
+        );
+        let configured = operation.path_from.as_ref().map(|key| {
+            let value = target.and_then(|target| target.values.get(key)?.as_str());
+            value.map_or_else(|| format!("/{{{key}}}"), str::to_owned)
+        });
+        let mut path = configured.unwrap_or_else(|| operation.path.clone());
+        let mut rest = Map::new();
+        for (name, value) in &step.with {
+            let place = operation.parameters.iter().find(|p| p.name == *name);
+            if place.is_some_and(|p| p.place == Place::Path) {
+                path = path.replace(&format!("{{{name}}}"), &shown(value));
+            } else if !value.is_null() {
+                rest.insert(name.clone(), value.clone());
+            }
+        }
+        let credentials = if step.credentials == Credentials::Default {
+            String::new()
+        } else {
+            format!("  (credentials: {:?})", step.credentials)
+        };
+        let walked = if step.walk {
+            "  (and each next page)"
+        } else {
+            ""
+        };
+        format!(
+            "{} {base}{path}{}{credentials}{walked}",
+            operation.method,
+            pairs(&rest)
+        )
+    }
+}
+
+fn pairs(with: &Map<String, Value>) -> String {
+    let pair = |(name, value): (&String, &Value)| format!("  {name}={}", shown(value));
+    with.iter().map(pair).collect()
+}
+
+fn shown(value: &Value) -> String {
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    crate::text::escape_line(&crate::text::excerpt(&text, 120)).to_string()
+}

@@ -1,0 +1,92 @@
+//! What each hook is good for: the must-rules that no story can judge without it.
+//!
+//! Reads stories alone; rules that every answer is judged by need no hook.
+
+use super::scenario::Step;
+use super::{Rulebook, Service};
+use crate::verdict::Level;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// By hook, in order: the rules that stories name, and name nowhere without that hook.
+pub fn by_hook(rulebook: &Rulebook) -> BTreeMap<String, Vec<String>> {
+    let mut needed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for service in rulebook.services.values() {
+        for (scenario, _) in service.scenarios.values() {
+            let mut hooks = BTreeSet::new();
+            let mut rules = BTreeSet::new();
+            collect(
+                rulebook,
+                service,
+                &scenario.steps,
+                &mut hooks,
+                &mut rules,
+                0,
+            );
+            for rule in rules {
+                needed
+                    .entry(rule)
+                    .and_modify(|known| known.retain(|hook| hooks.contains(hook)))
+                    .or_insert_with(|| hooks.clone());
+            }
+        }
+    }
+    let mut unlocked: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (rule, hooks) in needed {
+        let is_must = rulebook
+            .rules
+            .get(rule)
+            .is_some_and(|r| r.level == Level::Must);
+        for hook in hooks.into_iter().filter(|_| is_must) {
+            unlocked
+                .entry(hook.to_owned())
+                .or_default()
+                .push(rule.to_owned());
+        }
+    }
+    unlocked
+}
+
+fn collect<'a>(
+    rulebook: &'a Rulebook,
+    service: &'a Service,
+    steps: &'a [Step],
+    hooks: &mut BTreeSet<&'a str>,
+    rules: &mut BTreeSet<&'a str>,
+    depth: usize,
+) {
+    /// Groups do not use themselves; this is for those that a check has not seen yet.
+    const DEPTH_MAX: usize = 16;
+    for step in steps {
+        hooks.extend(step.hook.as_deref());
+        rules.extend(step.rules().map(String::as_str));
+        collect(rulebook, service, &step.between, hooks, rules, depth);
+        let Some(name) = &step.r#use else { continue };
+        let (owner, name) = match name.split_once('/') {
+            Some((other, name)) => (rulebook.services.get(other), name),
+            None => (Some(service), name.as_str()),
+        };
+        let group = owner.and_then(|owner| Some((owner, owner.groups.get(name)?)));
+        if let Some((owner, group)) = group.filter(|_| depth < DEPTH_MAX) {
+            collect(rulebook, owner, &group.steps, hooks, rules, depth + 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_wait_for_a_person_need_that_hook() {
+        let rulebook = Rulebook::embedded().unwrap();
+        let unlocked = by_hook(&rulebook);
+        for hook in ["approve_request", "scan_registration", "register_binding"] {
+            assert!(!unlocked[hook].is_empty(), "{hook}");
+        }
+        assert!(
+            unlocked
+                .keys()
+                .all(|hook| crate::rulebook::hooks::find(hook).is_some())
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! Setting up in front of a target: `init`, `doctor`, `baseline`, and what a run would send.
+
+use crate::program::{Served, conformant, run};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+#[test]
+fn init_writes_what_a_run_can_read_and_never_writes_over_it() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let arguments = [
+        "init",
+        "--target",
+        "flow=http://127.0.0.1:9/flow",
+        "--ci",
+        "gitlab",
+    ];
+    let (code, out, err) = run(folder.path(), &arguments);
+    assert_eq!(code, 0, "{out}{err}");
+    let written = read(folder.path(), "conformant.yaml");
+    assert!(written.contains("did not answer: refused"), "{written}");
+    assert!(read(folder.path(), ".gitlab-ci.yml").contains("conformant run"));
+
+    let dry = [
+        "run",
+        "--dry-run",
+        "--filter",
+        "flow/create-execution/happy",
+    ];
+    let (code, out, err) = run(folder.path(), &dry);
+    assert_eq!(code, 0, "{written}{err}");
+    assert!(
+        out.contains("POST http://127.0.0.1:9/flow/v1/Flows/"),
+        "{out}"
+    );
+
+    let hook = ["sh", "hooks/hook.sh", "approve_request", "uuid=1"];
+    let status = Command::new(hook[0])
+        .args(&hook[1..])
+        .current_dir(folder.path())
+        .status();
+    assert_eq!(status.expect("there is a shell").code(), Some(95));
+
+    let (code, _, err) = run(folder.path(), &arguments);
+    assert_eq!(code, 2, "{err}");
+    assert_eq!(read(folder.path(), "conformant.yaml"), written);
+    assert!(err.contains("is there already"), "{err}");
+}
+
+#[test]
+fn doctor_tells_what_a_run_would_meet() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let served = Served::start(folder.path(), &[]);
+    let target = format!("all={}", served.url);
+    let hooks = format!("{}/_control", served.url);
+    let (code, out, err) = run(
+        folder.path(),
+        &["doctor", "--target", &target, "--hooks", &hooks],
+    );
+    assert_eq!(code, 0, "{out}{err}");
+    for told in [
+        "ok   flow: reachable",
+        "ok   chat: credentials: accepted: GET /chat/v2/Services answered 200, refused without them",
+        "ok   hook advance_clock: it is ",
+        "ok   callback address: ",
+        "nothing that a run judges would be left out",
+    ] {
+        assert!(out.contains(told), "{told} is missing:\n{out}");
+    }
+
+    let flow = format!("flow={}/flow", served.url);
+    let (code, out, _) = run(
+        folder.path(),
+        &["doctor", "--target", &flow, "--format", "json"],
+    );
+    assert_eq!(code, 3, "{out}");
+    let said: Value = serde_json::from_str(&out).expect("it is JSON");
+    let checks = said["checks"].as_array().expect("a list");
+    let credentials = checks
+        .iter()
+        .find(|check| check["what"] == "flow: credentials");
+    assert_eq!(credentials.expect("it was looked at")["ok"], false, "{out}");
+    let reasons: Vec<&str> = said["not_judged"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|left_out| left_out["why"].as_str())
+        .collect();
+    assert!(
+        reasons.contains(&"targets.chat is not configured"),
+        "{reasons:?}"
+    );
+    assert!(
+        reasons.contains(&"hook approve_request is not configured"),
+        "{reasons:?}"
+    );
+
+    let (code, _, err) = run(folder.path(), &["doctor"]);
+    assert_eq!(code, 2, "{err}");
+}
+
+/// Judges the flow service with waivers; the code.
+fn judged(served: &Served, folder: &Path) -> i32 {
+    let target = format!("all={}", served.url);
+    let hooks = format!("{}/_control", served.url);
+    let arguments = ["run", "--target", &target, "--hooks", &hooks];
+    let selection = [
+        "--filter",
+        "flow/read-flows/*",
+        "--filter",
+        "flow/fetch-flow/*",
+    ];
+    let reports = ["--report", "json=run.json", "--waivers", "waivers.yaml"];
+    let done = conformant(folder, &[&arguments[..], &selection, &reports].concat()).output();
+    done.expect("it can be started")
+        .status
+        .code()
+        .expect("it ends")
+}
+
+#[test]
+fn a_baseline_accepts_today_and_nothing_else() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let broken = Served::start(folder.path(), &["--fault", "flow/meta-page-size-wrong"]);
+    std::fs::write(folder.path().join("waivers.yaml"), "waivers: []\n").expect("there is room");
+    assert_eq!(judged(&broken, folder.path()), 1);
+
+    let (code, _, err) = run(folder.path(), &["baseline", "run.json"]);
+    assert_eq!(code, 2, "without a reason: {err}");
+    let who = ["--reason", "ticket 4711", "--owner", "the flow team"];
+    let (code, _, err) = run(
+        folder.path(),
+        &[&["baseline", "run.json"], &who[..]].concat(),
+    );
+    assert_eq!(code, 0, "{err}");
+    let accepted = read(folder.path(), "waivers.yaml");
+    for told in [
+        "operation: \"flow/read-flows\"",
+        "pointer: \"/meta/page_size\"",
+        "owner: \"the flow team\"",
+    ] {
+        assert!(accepted.contains(told), "{accepted}");
+    }
+    assert_eq!(judged(&broken, folder.path()), 0);
+
+    // What is still broken stays.
+    let (code, _, err) = run(folder.path(), &["baseline", "run.json", "--update"]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(read(folder.path(), "waivers.yaml"), accepted);
+
+    let mended = Served::start(folder.path(), &[]);
+    assert_eq!(
+        judged(&mended, folder.path()),
+        0,
+        "a part tells of no stale waiver"
+    );
+    let (code, _, err) = run(folder.path(), &["baseline", "run.json", "--update"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(read(folder.path(), "waivers.yaml").ends_with("waivers: []\n"));
+}
