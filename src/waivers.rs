@@ -57,7 +57,7 @@ impl<'a> Waivers<'a> {
         for finding in findings.iter_mut() {
             self.mark_finding(finding);
         }
-        self.settle(result, findings.iter());
+        Self::settle(result, findings.iter());
     }
 
     /// Applies them to a finished record; returns what is wrong with the waivers themselves. That one
@@ -72,7 +72,7 @@ impl<'a> Waivers<'a> {
         for scenario in &mut record.scenarios {
             let id = scenario.id.clone();
             let findings = record.findings.iter();
-            self.settle(scenario, findings.filter(|f| f.scenario == id));
+            Self::settle(scenario, findings.filter(|f| f.scenario == id));
         }
         record.summary.rules = RuleCounts::of(&record.rules);
         record.waivers = self.results(&record.findings);
@@ -147,7 +147,7 @@ impl<'a> Waivers<'a> {
         }
     }
 
-    fn settle<'f>(&self, result: &mut ScenarioResult, findings: impl Iterator<Item = &'f Finding>) {
+    fn settle<'f>(result: &mut ScenarioResult, findings: impl Iterator<Item = &'f Finding>) {
         let musts: Vec<&Finding> = findings.filter(|f| f.level == "must").collect();
         if result.verdict == Verdict::Fail
             && let Some(first) = musts.first()

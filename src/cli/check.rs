@@ -24,7 +24,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     }
     let values = match kind {
         Kind::Har => known.of_traffic(),
-        _ => known.values.clone(),
+        Kind::Representation(_) | Kind::Token | Kind::Qr | Kind::Events(_) => known.values.clone(),
     };
     let surroundings = Surroundings {
         api_key: known.of_application("api_key"),

@@ -46,7 +46,7 @@ pub(super) struct ConfigFile {
     /// Certificates, where a target has none of its own under its `tls`.
     tls: Option<TlsEntry>,
     /// The proxy on the way to every target and hook but those on this machine: http://HOST:PORT, or `environment` for
-    /// what HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY say. None unless named.
+    /// what `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say. None unless named.
     proxy: Option<String>,
 }
 

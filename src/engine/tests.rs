@@ -228,10 +228,10 @@ fn requests_are_bound_to_the_things_that_answer() {
                 let Some(shown) = sight.representation(&case) else {
                     continue;
                 };
-                if let Some(sid) = shown.value.get("sid") {
-                    if sid != thing.key.as_str() {
-                        wrong.insert(format!("{id}: sid {sid}"));
-                    }
+                if let Some(sid) = shown.value.get("sid")
+                    && sid != thing.key.as_str()
+                {
+                    wrong.insert(format!("{id}: sid {sid}"));
                 }
                 let about = &rulebook().kinds[sight.face].about;
                 for ((at, _), parent) in about.parents.iter().zip(&thing.parents) {
@@ -272,13 +272,12 @@ fn requests_are_bound_to_the_things_that_answer() {
             let operation = seen
                 .operation
                 .filter(|o| o.names_its_thing() && o.thing.is_some());
-            if operation.is_some() && seen.acceptance == Acceptance::Accepted {
-                if bound.thing.is_none() {
-                    wrong.insert(format!(
-                        "{id}: {} is bound to nothing",
-                        seen.exchange.request.target
-                    ));
-                }
+            let accepted = operation.is_some() && seen.acceptance == Acceptance::Accepted;
+            if accepted && bound.thing.is_none() {
+                wrong.insert(format!(
+                    "{id}: {} is bound to nothing",
+                    seen.exchange.request.target
+                ));
             }
         }
         for list in &history.lists {

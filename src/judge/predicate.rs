@@ -209,11 +209,14 @@ impl Check for Loaded {
     }
 }
 
+/// Reads a predicate's parameters; the number is its place in the order of judging.
+type Read = fn(&Parameters<'_>, usize) -> Result<Arc<dyn Check>, Unread>;
+
 /// One line of the catalogue.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) name: &'static str,
-    pub(super) read: fn(&Parameters<'_>, usize) -> Result<Arc<dyn Check>, Unread>,
+    pub(super) read: Read,
     pub(super) fits: fn(&Model<'_>) -> Option<Vec<String>>,
     pub(super) schema: fn(&mut SchemaGenerator) -> Schema,
     #[cfg_attr(

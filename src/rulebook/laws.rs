@@ -24,7 +24,8 @@ const OF: &str = "of";
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Law {
-    law: String,
+    #[serde(rename = "law")]
+    predicate: String,
     says: String,
     level: Option<Level>,
     basis: Option<Basis>,
@@ -67,17 +68,17 @@ pub(super) fn read(
         let Some(law) = draft.typed::<Law>(file, node) else {
             continue;
         };
-        if !catalogue.names().contains(&law.law.as_str()) {
+        if !catalogue.names().contains(&law.predicate.as_str()) {
             let span = file.node.place(&format!("{at}/law"));
             let known = catalogue.names().iter().copied();
-            draft.unknown(file, span, "law", &law.law, known);
+            draft.unknown(file, span, "law", &law.predicate, known);
             continue;
         }
         let subjects = law.rows.keys().chain(law.except.keys());
         let subjects = subjects.map(|subject| full(file, subject));
         covered
             .0
-            .entry(law.law.clone())
+            .entry(law.predicate.clone())
             .or_default()
             .extend(subjects);
         for (subject, reason) in &law.except {
@@ -103,7 +104,7 @@ fn read_row(
     (law, subject, row): (&Law, &str, &Row),
 ) {
     let id = row.id.clone();
-    let id = id.unwrap_or_else(|| format!("{}/{}", full(file, subject), law.law));
+    let id = id.unwrap_or_else(|| format!("{}/{}", full(file, subject), law.predicate));
     check_id(draft, file, at, &id);
     let source = SourceRef {
         document: row.document,
@@ -116,7 +117,7 @@ fn read_row(
     let of_row = node.get("rows").and_then(|rows| rows.get(subject));
     let parameters = parameters(&full(file, subject), [Some(node), of_row]);
     let check = draft.typed_by(file, &parameters, |node| {
-        let read = catalogue.read(&law.law, &Parameters(node));
+        let read = catalogue.read(&law.predicate, &Parameters(node));
         read.map_err(|unread| unread.0)
     });
     let Some(check) = check else { return };

@@ -45,10 +45,9 @@ impl NotYet {
             .strip_prefix("variant ")
             .and_then(|id| self.accused.get(id));
         match accused {
-            None => Owed::No,
             Some(by) if *by == row.failed_by => Owed::Yes,
             Some(by) if row.failed_by.is_subset(by) => Owed::NoLonger,
-            Some(_) => Owed::No,
+            Some(_) | None => Owed::No,
         }
     }
 
