@@ -36,6 +36,9 @@ pub(super) fn target_of(target: &Target, from: &str, link: &str) -> Result<Strin
     let home = Url::parse(origin).map_err(|_| LinkError::Broken("the target has no origin"))?;
     let parsed = home.join(from).unwrap_or_else(|_| home.clone()).join(link);
     let parsed = parsed.map_err(|_| LinkError::Broken("it is no URL"))?;
+    if !matches!(parsed.scheme(), "http" | "https") {
+        return Err(LinkError::Broken("it is no address of HTTP"));
+    }
     if !parsed.username().is_empty() || parsed.password().is_some() {
         return Err(LinkError::Broken("it carries credentials"));
     }

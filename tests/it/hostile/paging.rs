@@ -31,6 +31,9 @@ fn cycles_are_told_and_left() {
     }
 }
 
+/// A long walk begins with the small pages that were asked for, and again with larger ones.
+const WALK_PAGES: usize = 20 + 1000;
+
 /// A list of flows, so many to a page, up to the page `last`; each flow can be fetched.
 fn long_list(each: usize, last: usize) -> Target {
     Target::answering(move |asked| {
@@ -41,12 +44,16 @@ fn long_list(each: usize, last: usize) -> Target {
         let token = asked.head.split("PageToken=t").nth(1).unwrap_or("0");
         let digits: String = token.chars().take_while(char::is_ascii_digit).collect();
         let number: usize = digits.parse().expect("a token of ours");
+        let size = asked.head.split("PageSize=").nth(1).unwrap_or("2");
+        let size: String = size.chars().take_while(char::is_ascii_digit).collect();
+        let size: u64 = size.parse().expect("a size that was asked for");
         let next = format!(
-            "{origin}/flow/v1/Flows?PageSize=2&Page={0}&PageToken=t{0}",
+            "{origin}/flow/v1/Flows?PageSize={size}&Page={0}&PageToken=t{0}",
             number + 1
         );
         let next = (number < last).then_some(next.as_str());
         let mut page = page(&origin, number, next);
+        page["meta"]["page_size"] = serde_json::json!(size);
         let items = (0..each).map(|n| flow(&origin, number * each + n));
         page["flows"] = items.collect();
         vec![Act::Send(ok(page.to_string())), Act::Keep]
@@ -71,7 +78,7 @@ fn a_list_longer_than_a_walk_accuses_nobody() {
         "{reason}"
     );
     assert_eq!(judged.record["findings"], serde_json::json!([]));
-    assert_eq!(target.asked().len(), 1000);
+    assert_eq!(target.asked().len(), WALK_PAGES);
     assert!(
         judged.ended.peak_kib <= 128 * 1024,
         "{} KiB",
@@ -103,7 +110,7 @@ fn pages_without_end_that_hold_nothing_are_told() {
         &judged,
         Due::Fails("the last 999 pages hold nothing"),
     );
-    assert_eq!(target.asked().len(), 1000);
+    assert_eq!(target.asked().len(), WALK_PAGES);
 }
 
 #[test]
@@ -170,9 +177,9 @@ fn links_to_anywhere_else_are_told_and_never_followed() {
             format!("http://user:secret@{authority}/"),
             "it carries credentials",
         ),
-        ("file:///etc/passwd".to_owned(), "another origin"),
-        ("data:application/json,{}".to_owned(), "another origin"),
-        ("javascript:alert(1)".to_owned(), "another origin"),
+        ("file:///etc/passwd".to_owned(), "no address of HTTP"),
+        ("data:application/json,{}".to_owned(), "no address of HTTP"),
+        ("javascript:alert(1)".to_owned(), "no address of HTTP"),
         (
             format!("/flow\r\nHost: {authority}\r\n\r\n"),
             "control characters",
@@ -187,7 +194,14 @@ fn links_to_anywhere_else_are_told_and_never_followed() {
         let shown = link.clone();
         let target = linked(move |_, _| link.clone());
         let judged = walk(&target);
-        check(&shown, &judged, Due::Fails(why));
+        let due = if why == "another origin" {
+            // It may be an address of the target: no finding, and no request without its being said.
+            assert!(judged.ended.stdout.contains(why), "{shown}");
+            Due::Fine
+        } else {
+            Due::Fails(why)
+        };
+        check(&shown, &judged, due);
         assert_eq!(target.asked().len(), 1, "{shown}");
     }
     let same_authority = linked(move |origin, _| format!("{origin}@{authority}/flow"));
