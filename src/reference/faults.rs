@@ -167,6 +167,7 @@ switches! {
         FlowEndedNotListed = "flow/ended-not-listed": "Ended executions are missing from the list.",
         FlowListedStatusStale = "flow/listed-status-stale": "The list shows ended executions as active.",
         FlowSubflowParentMissing = "flow/subflow-parent-missing": "The first step of a subflow names no parent step.",
+        FlowDraftShownPublished = "flow/draft-shown-published": "A flow that was never published says that it is.",
         FlowParentOnEveryStep = "flow/parent-on-every-step": "Steps outside a subflow name a parent step.",
         FlowVariablesSetAtStart = "flow/variables-set-at-start": "A running step already shows the variables that its end sets.",
         // chat: pages

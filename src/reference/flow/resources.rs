@@ -162,7 +162,7 @@ impl FlowResource {
             } else {
                 Some(self.friendly_name.as_str())
             },
-            "status": if self.published { "published" } else { "draft" },
+            "status": if self.published || core.fails(Fault::FlowDraftShownPublished) { "published" } else { "draft" },
             "version": self.version,
             "date_created": shown_created(core, self.created, view),
             "date_updated": nullable_updated(core, self.created, self.updated),
