@@ -133,7 +133,7 @@ fn whoever_still_sends_the_old_version_fails_once_the_event_type_has_moved() {
     ]);
     assert_eq!(code, 1, "{out}{err}");
     assert!(
-        out.contains("FAIL events/message-sent/5/from/channel"),
+        out.contains("FAIL  events/message-sent/5/from/channel"),
         "{out}"
     );
     // The fixtures of the old version stay right for it.

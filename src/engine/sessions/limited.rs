@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often a request is sent again where the target does not say when to.
-const TRIES_MAX: u32 = 8;
+const TRIES_MAX: u32 = 5;
 /// The first of those waits; each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// Between two requests, once a target was found to limit.
@@ -68,6 +68,7 @@ impl Schedule {
         const EASE_AFTER: u32 = 20;
         let mut state = self.state();
         let told = response.headers.get("Retry-After");
+        let told = told.and_then(|text| wait_of(text, clock::now()));
         let limits = response.status == 429 || (response.status == 503 && told.is_some());
         if !limits {
             state.served += 1;
@@ -76,7 +77,6 @@ impl Schedule {
             }
             return Next::Take;
         }
-        let told = told.and_then(|text| wait_of(text, clock::now()));
         if told.is_none() && tries >= TRIES_MAX {
             return Next::GiveUp;
         }
@@ -131,6 +131,7 @@ mod tests {
             (503, None, 0, Next::Take),
             (429, Some("3"), 0, again(3000)),
             (503, Some("3"), 40, again(3000)),
+            (503, Some("-1"), 0, Next::Take),
             (429, None, 0, again(500)),
             (429, Some("soon"), 2, again(2000)),
             (429, None, TRIES_MAX, Next::GiveUp),
