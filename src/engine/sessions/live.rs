@@ -196,10 +196,8 @@ impl Live {
     fn clock_was_moved(&self, answer: &Value, arguments: &Value) {
         if let Some(ahead_ms) = ahead_of(answer) {
             self.ahead_ms.store(ahead_ms, Ordering::SeqCst);
-        } else if let Some(seconds) = arguments.get("seconds").and_then(Value::as_f64) {
-            let by = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-            let ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
-            self.ahead_ms.fetch_add(ms, Ordering::SeqCst);
+        } else {
+            self.ahead_ms.fetch_add(asked_ms(arguments), Ordering::SeqCst);
         }
     }
 
@@ -243,6 +241,13 @@ fn ahead_of(answer: &Value) -> Option<i64> {
     Some(now.as_millisecond() - clock::now().as_millisecond())
 }
 
+/// How far `advance_clock` was asked to move the time, in milliseconds.
+fn asked_ms(arguments: &Value) -> i64 {
+    let seconds = arguments.get("seconds").and_then(Value::as_f64);
+    let by = Duration::try_from_secs_f64(seconds.unwrap_or_default()).unwrap_or_default();
+    i64::try_from(by.as_millis()).unwrap_or(i64::MAX)
+}
+
 impl Sessions for Live {
     fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String> {
         let person = self.persons.as_ref();
@@ -260,6 +265,12 @@ impl Sessions for Live {
         } else {
             None
         };
+        // Who waited for the lease waited while others moved the clock.
+        if lease.is_some()
+            && let Some(ahead_ms) = self.ask_the_time()
+        {
+            self.ahead_ms.store(ahead_ms, Ordering::SeqCst);
+        }
         let prefix = format!("{}-", super::short_name(&planned.scenario.id));
         let callbacks = Callbacks {
             sink: Arc::clone(self.listener.sink()),
@@ -273,6 +284,7 @@ impl Sessions for Live {
             slot: RefCell::new(Some(slot)),
             opened: clock::monotonic(),
             ahead_ms: Cell::new(self.ahead_ms.load(Ordering::SeqCst)),
+            off_ms: Cell::new(0),
             address_set: Cell::new(false),
             person,
             lease,
@@ -372,6 +384,8 @@ struct LiveSession<'a> {
     /// How far the target's clock was ahead when it began, and then by its own moves; what other
     /// stories learn meanwhile does not change that it moved under this one's feet.
     ahead_ms: Cell<i64>,
+    /// How far the clock had been moved by somebody else when this story moved it.
+    off_ms: Cell<i64>,
     /// Callbacks of a whole application were led here.
     address_set: Cell<bool>,
     person: Option<Person<'a>>,
@@ -440,7 +454,11 @@ impl Session for LiveSession<'_> {
         match name {
             ADVANCE_CLOCK => {
                 self.live.clock_was_moved(&answer, arguments);
-                self.ahead_ms.set(self.live.ahead_ms.load(Ordering::SeqCst));
+                let there = self.live.ahead_ms.load(Ordering::SeqCst);
+                let due = self.ahead_ms.get().saturating_add(asked_ms(arguments));
+                let off_ms = there.saturating_sub(due);
+                self.off_ms.set(self.off_ms.get().max(off_ms.saturating_abs()));
+                self.ahead_ms.set(there);
             }
             "set_callback" => self.address_set.set(true),
             _ => {}
@@ -516,7 +534,7 @@ impl Session for LiveSession<'_> {
     fn disturbed(&self) -> Option<String> {
         let there = self.live.ask_the_time()?;
         self.live.ahead_ms.store(there, Ordering::SeqCst);
-        let off_ms = (there - self.ahead_ms.get()).abs();
+        let off_ms = (there - self.ahead_ms.get()).abs().max(self.off_ms.get());
         (off_ms > CLOCK_OFF_MS).then(|| {
             format!(
                 "the target's clock was moved by somebody else meanwhile, by {} s",
