@@ -32,7 +32,7 @@ pub use settings::{Hook, HookWay, Options, Settings, Target};
 use crate::clock;
 use crate::judge::evidence::{Evidence, Exchange, Outcome};
 use crate::judge::{self, Judgement};
-use crate::rulebook::scenario::{Credentials, Scenario};
+use crate::rulebook::scenario::Scenario;
 use crate::rulebook::{Rule, Rulebook};
 use crate::schema::Schemas;
 use crate::verdict::{RunEvent, RunRecord, ScenarioResult, Verdict};
@@ -62,6 +62,11 @@ pub trait Sessions: Sync {
 
     /// How many stories of this kind can be told at a time, where that is fewer than others.
     fn at_most(&self, _planned: &Planned<'_>) -> Option<usize> {
+        None
+    }
+
+    /// The service that answered nothing but refusals, for which the run was interrupted.
+    fn denied_by(&self) -> Option<String> {
         None
     }
 
@@ -113,7 +118,6 @@ pub fn run(
     let (sender, receiver) = mpsc::channel();
     let mut complete = true;
     let mut ended = Ended::default();
-    let mut admission = Admission::default();
     let tell = |index: usize, sender: &Sender<Progress>| {
         let (planned, seed) = (&planned[index], options.seed);
         if sender.send(Progress::Began(index)).is_err() {
@@ -169,10 +173,6 @@ pub fn run(
                     id: planned[index].scenario.id.clone(),
                 }),
                 Progress::Ended(index, concluded) => {
-                    if let Some(service) = admission.denied_by(&concluded) {
-                        ended.denied_by.get_or_insert(service);
-                        interrupted.store(true, Ordering::Relaxed);
-                    }
                     early.insert(index, *concluded);
                 }
             }
@@ -189,7 +189,7 @@ pub fn run(
             }
         }
     });
-    complete &= ended.denied_by.is_none();
+    ended.denied_by = sessions.denied_by();
     // A story may have ended by itself although its last wait was cut short.
     complete &= !interrupted.load(Ordering::Relaxed);
     let services: Vec<&str> = planned.iter().map(|p| p.service.name.as_str()).collect();
@@ -206,31 +206,6 @@ pub fn run(
         record: Box::new(record),
     });
     ended
-}
-
-/// Whether services let the run in at all: wrong credentials are a mistake of ours, and no reason to
-/// accuse every operation.
-#[derive(Debug, Default)]
-struct Admission {
-    /// By service: requests with the configured credentials that were answered 401 or 403, and others.
-    answers: BTreeMap<String, (usize, usize)>,
-}
-
-impl Admission {
-    /// So many answers in a row, the first of a run, leave no doubt.
-    const DENIED_MAX: usize = 5;
-
-    fn denied_by(&mut self, concluded: &Concluded) -> Option<String> {
-        for (service, (denied, admitted)) in &concluded.admission {
-            let so_far = self.answers.entry(service.clone()).or_default();
-            so_far.0 += denied;
-            so_far.1 += admitted;
-        }
-        let is_shut =
-            |(denied, admitted): &(usize, usize)| *denied >= Self::DENIED_MAX && *admitted == 0;
-        let mut shut = self.answers.iter().filter(|(_, answers)| is_shut(answers));
-        shut.next().map(|(service, _)| service.clone())
-    }
 }
 
 /// What the jobs tell while they work.
@@ -358,19 +333,6 @@ fn with_evidence(
         Outcome::Fault { cause, .. } => cause != "redirect",
         Outcome::Answered { response, .. } => (300..400).contains(&response.status),
     };
-    let mut admission: BTreeMap<String, (usize, usize)> = BTreeMap::new();
-    for exchange in &evidence.exchanges {
-        let Some(status) = exchange.status() else {
-            continue;
-        };
-        if exchange.credentials == Credentials::Default {
-            let answers = admission.entry(exchange.service.clone()).or_default();
-            match status {
-                401 | 403 => answers.0 += 1,
-                _ => answers.1 += 1,
-            }
-        }
-    }
     let operations = evidence
         .exchanges
         .iter()
@@ -381,7 +343,6 @@ fn with_evidence(
         trouble: evidence.exchanges.iter().any(got_in_the_way)
             || matches!(concluded.stopped, Some(Stop::HookFailed(_))),
         operations,
-        admission,
         kinds: judge::kinds_of(rulebook, evidence),
         shown,
         ..concluded
@@ -431,7 +392,6 @@ fn ended(
         exchanges,
         trouble: false,
         operations,
-        admission: BTreeMap::new(),
         kinds,
         shown: shown::Shown::default(),
     }

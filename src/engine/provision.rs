@@ -3,7 +3,7 @@
 //! `${target.flow.flow_sid}` and `${target.flow.disposable_flow_sid}` come from the configuration,
 //! else from the hook `create_flow` (and `publish_flow`), else, for the former, from the list.
 
-use super::runner::Stop;
+use super::runner::{SET_UP_FAILED, Stop};
 use super::session::{HookFault, Session};
 use super::settings::Settings;
 use super::template::{Scope, TemplateError};
@@ -196,6 +196,13 @@ fn page(session: &dyn Session, path: &str) -> Result<Option<Value>, Stop> {
             Stop::Inconclusive(why)
         }
     })?;
+    session.answered("flow", path, response.status);
+    if !response.is_success() {
+        return Err(Stop::Inconclusive(format!(
+            "{SET_UP_FAILED}: GET {path} answered {}",
+            response.status
+        )));
+    }
     let page = crate::json::parse(&response.body, crate::json::Limits::default()).ok();
     Ok(page.map(|page| page.value))
 }

@@ -29,8 +29,6 @@ pub struct Concluded {
     pub trouble: bool,
     /// Operations that were called, as `SERVICE/ID`.
     pub operations: BTreeSet<String>,
-    /// By service: answers of 401 or 403 to the configured credentials, and all others to them.
-    pub admission: BTreeMap<String, (usize, usize)>,
     /// Kinds of the representations that came back.
     pub kinds: BTreeSet<String>,
     /// What a person is shown of it.
@@ -100,7 +98,6 @@ impl<'a> Recorder<'a> {
             exchanges: 0,
             trouble: false,
             operations,
-            admission: BTreeMap::new(),
             kinds,
             shown: Shown::default(),
         });

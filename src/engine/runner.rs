@@ -16,7 +16,7 @@ use crate::judge::evidence::{
     Statement, Via, Walk, WalkEnd,
 };
 use crate::judge::{self, Acceptance, acceptance};
-use crate::rulebook::scenario::{Expect, Group, Scenario, Step, Until};
+use crate::rulebook::scenario::{Credentials, Expect, Group, Scenario, Step, Until};
 use crate::rulebook::{Operation, Rulebook, Service};
 use crate::schema::Schemas;
 use serde_json::{Map, Value, json};
@@ -582,6 +582,12 @@ impl<'a> Runner<'a> {
     /// Keeps an exchange that has just ended.
     fn keep(&mut self, mut exchange: Exchange) -> usize {
         exchange.span.ended = self.session.now();
+        if let Some(status) = exchange.status()
+            && exchange.credentials == Credentials::Default
+        {
+            let (service, operation) = (&exchange.service, &exchange.operation);
+            self.session.answered(service, operation, status);
+        }
         let index = self.evidence.exchanges.len();
         self.evidence.exchanges.push(exchange);
         self.evidence.events.push(Event::Exchange(index));

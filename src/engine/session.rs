@@ -40,6 +40,9 @@ pub trait Session {
     /// The time on the target's clock, as far as it is known.
     fn now(&self) -> Timestamp;
 
+    /// Notes what was answered to a request with the configured credentials.
+    fn answered(&self, _service: &str, _operation: &str, _status: u16) {}
+
     /// Whether nobody else acts on this world.
     fn is_alone(&self) -> bool {
         false

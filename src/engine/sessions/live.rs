@@ -3,6 +3,7 @@
 //! Others may use the same target meanwhile. What it has only one of is asked for by the hook `lease`;
 //! where its clock was moved by somebody else, [`Session::disturbed`] says so.
 
+use super::admission::Admission;
 use super::hooks;
 use super::limited::{Next, Schedule};
 use super::persons::{Person, Persons};
@@ -65,6 +66,7 @@ pub struct Live {
     tell: Box<dyn Fn(&str) + Send + Sync>,
     limits_told: Once,
     schedule: Schedule,
+    admission: Admission,
     slots: Slots,
     /// Who can be brought into a flow; nothing where nobody is configured.
     persons: Option<Persons>,
@@ -143,6 +145,7 @@ impl Live {
             tell: manner.tell,
             limits_told: Once::new(),
             schedule: Schedule::new(),
+            admission: Admission::default(),
             slots: Slots::new(manner.jobs),
             persons,
             ahead_ms: AtomicI64::new(0),
@@ -311,6 +314,10 @@ impl Sessions for Live {
         is_few.then_some(flow.persons.len())
     }
 
+    fn denied_by(&self) -> Option<String> {
+        self.admission.denied_by()
+    }
+
     fn clock_seconds(&self) -> Option<f64> {
         let (ahead_ms, began) = self.began.get()?;
         let moved = self.ahead_ms.load(Ordering::SeqCst) - ahead_ms;
@@ -440,6 +447,13 @@ impl Session for LiveSession<'_> {
             if self.live.is_over() {
                 return Ok(response);
             }
+        }
+    }
+
+    /// A service that lets nobody in ends the run.
+    fn answered(&self, service: &str, operation: &str, status: u16) {
+        if self.live.admission.note(service, operation, status) {
+            self.live.interrupted.store(true, Ordering::Relaxed);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The worlds that scenarios talk to: the reference in process or behind a socket, and live
 //! targets.
 
+mod admission;
 mod hooks;
 mod limited;
 mod live;

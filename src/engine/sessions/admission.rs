@@ -1,0 +1,83 @@
+//! Whether services let the run in at all: wrong credentials are a mistake of ours, and no reason to
+//! accuse every operation. Answers are counted as they come, over all stories.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// So many refusals, the first answers of a service and of more than one operation, leave no doubt.
+const DENIED_MAX: usize = 5;
+/// So many leave none where it is always the same operation, which alone could be forbidden.
+const DENIED_MAX_OF_ONE: usize = 10;
+
+/// What services answered to requests with the configured credentials.
+#[derive(Debug, Default)]
+pub(super) struct Admission {
+    services: Mutex<BTreeMap<String, Answers>>,
+}
+
+#[derive(Debug, Default)]
+struct Answers {
+    /// Refusals with 401 or 403.
+    denied: usize,
+    /// The operations that were refused.
+    operations: BTreeSet<String>,
+    /// Anything else came.
+    is_admitted: bool,
+}
+
+impl Answers {
+    fn is_shut(&self) -> bool {
+        let most = match self.operations.len() {
+            0 | 1 => DENIED_MAX_OF_ONE,
+            _ => DENIED_MAX,
+        };
+        !self.is_admitted && self.denied >= most
+    }
+}
+
+impl Admission {
+    /// Notes an answer; true once the service answers nothing but refusals.
+    pub(super) fn note(&self, service: &str, operation: &str, status: u16) -> bool {
+        let mut services = self.services();
+        let answers = services.entry(service.to_owned()).or_default();
+        match status {
+            401 | 403 => {
+                answers.denied += 1;
+                answers.operations.insert(operation.to_owned());
+            }
+            _ => answers.is_admitted = true,
+        }
+        answers.is_shut()
+    }
+
+    /// The service that lets nobody in.
+    pub(super) fn denied_by(&self) -> Option<String> {
+        let services = self.services();
+        let mut shut = services.iter().filter(|(_, answers)| answers.is_shut());
+        shut.next().map(|(service, _)| service.clone())
+    }
+
+    fn services(&self) -> MutexGuard<'_, BTreeMap<String, Answers>> {
+        self.services.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_refusals_alone_shut_a_service() {
+        let shut_after = |answers: &[(&str, u16)]| {
+            let admission = Admission::default();
+            let note = |(operation, status): &(&str, u16)| admission.note("chat", operation, *status);
+            let after = answers.iter().position(note).map(|at| at + 1);
+            assert_eq!(admission.denied_by().is_some(), after.is_some());
+            after
+        };
+        let of_two: Vec<_> = ["a", "b"].into_iter().cycle().map(|o| (o, 401)).take(9).collect();
+        assert_eq!(shut_after(&of_two), Some(5));
+        assert_eq!(shut_after(&[("a", 403); 12]), Some(10), "one operation may be forbidden");
+        assert_eq!(shut_after(&[[("a", 404)].as_slice(), &of_two].concat()), None);
+    }
+}
