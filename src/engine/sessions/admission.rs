@@ -70,14 +70,27 @@ mod tests {
     fn only_refusals_alone_shut_a_service() {
         let shut_after = |answers: &[(&str, u16)]| {
             let admission = Admission::default();
-            let note = |(operation, status): &(&str, u16)| admission.note("chat", operation, *status);
+            let note =
+                |(operation, status): &(&str, u16)| admission.note("chat", operation, *status);
             let after = answers.iter().position(note).map(|at| at + 1);
             assert_eq!(admission.denied_by().is_some(), after.is_some());
             after
         };
-        let of_two: Vec<_> = ["a", "b"].into_iter().cycle().map(|o| (o, 401)).take(9).collect();
+        let of_two: Vec<_> = ["a", "b"]
+            .into_iter()
+            .cycle()
+            .map(|o| (o, 401))
+            .take(9)
+            .collect();
         assert_eq!(shut_after(&of_two), Some(5));
-        assert_eq!(shut_after(&[("a", 403); 12]), Some(10), "one operation may be forbidden");
-        assert_eq!(shut_after(&[[("a", 404)].as_slice(), &of_two].concat()), None);
+        assert_eq!(
+            shut_after(&[("a", 403); 12]),
+            Some(10),
+            "one operation may be forbidden"
+        );
+        assert_eq!(
+            shut_after(&[[("a", 404)].as_slice(), &of_two].concat()),
+            None
+        );
     }
 }

@@ -200,7 +200,8 @@ impl Live {
         if let Some(ahead_ms) = ahead_of(answer) {
             self.ahead_ms.store(ahead_ms, Ordering::SeqCst);
         } else {
-            self.ahead_ms.fetch_add(asked_ms(arguments), Ordering::SeqCst);
+            self.ahead_ms
+                .fetch_add(asked_ms(arguments), Ordering::SeqCst);
         }
     }
 
@@ -471,7 +472,8 @@ impl Session for LiveSession<'_> {
                 let there = self.live.ahead_ms.load(Ordering::SeqCst);
                 let due = self.ahead_ms.get().saturating_add(asked_ms(arguments));
                 let off_ms = there.saturating_sub(due);
-                self.off_ms.set(self.off_ms.get().max(off_ms.saturating_abs()));
+                self.off_ms
+                    .set(self.off_ms.get().max(off_ms.saturating_abs()));
                 self.ahead_ms.set(there);
             }
             "set_callback" => self.address_set.set(true),
