@@ -466,8 +466,6 @@ pub enum ExportFormat {
     Asyncapi,
     /// JSON Schema 2020-12, a self-contained file of each representation and request body.
     Jsonschema,
-    /// `WireMock` stub mappings, one of each operation.
-    Wiremock,
     /// A Postman collection 2.1 of every operation's happy path, which runs against `serve`.
     Postman,
     /// HAR 1.2: every exchange of an offline run, without secrets.

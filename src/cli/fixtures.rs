@@ -155,7 +155,6 @@ fn export(args: &ExportArgs) -> Done {
         ExportFormat::Openapi => Format::OpenApi,
         ExportFormat::Asyncapi => Format::AsyncApi,
         ExportFormat::Jsonschema => Format::JsonSchema,
-        ExportFormat::Wiremock => Format::WireMock,
         ExportFormat::Postman => Format::Postman,
         ExportFormat::Har => Format::Har,
         ExportFormat::Hurl => Format::Hurl,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Other tools take our exports at their word: validators read them, newman, hurl and a Pact verifier play them against
-# `serve`, and WireMock serves stubs that `run` judges.
+# `serve`.
 # Call: tests/interop/exports.sh [CONFORMANT]. Needs bash; a part is skipped, and says so, only where its tool cannot be had.
 # What npm and pip install is kept in $CONFORMANT_INTEROP_CACHE where that is set, and goes with everything else where not.
 set -euo pipefail
@@ -48,45 +48,14 @@ serve() {
   url=$found
 }
 
-# Judges a target, in the background. Stories about callbacks are left out: a stub delivers none, and waiting for them is real time.
-judge() {
-  timeout 240 "$conformant" run --jobs 16 "${topics[@]}" --target all="$2" --report json="$work/$1.json" >"$work/$1.log" 2>&1 &
-  judging+=($!)
-  children+=($!)
-}
-
 part 'exports'
-for format in openapi asyncapi jsonschema wiremock postman har hurl pact; do
+for format in openapi asyncapi jsonschema postman har hurl pact; do
   "$conformant" fixtures export --format "$format" "$work/$format"
 done
 serve
 reference=$url
 serve --fault flow/execution-not-stored
 faulty=$url
-
-part 'WireMock: stubs are judged beside the reference'
-judging=()
-topics=()
-while read -r topic; do
-  topics+=(--filter "$topic/*")
-done < <("$conformant" list scenarios | sed -nE 's,^([a-z]+/[a-z0-9-]+)/.*,\1,p' | sort -u | grep -v /callbacks)
-jar=
-if command -v java >/dev/null && npm_has wiremock; then
-  jar=$(find "$tools/node_modules/wiremock" -name 'wiremock-standalone-*.jar' | head -n 1)
-fi
-if [ -n "$jar" ]; then
-  java -jar "$jar" --root-dir "$work/wiremock" --port 0 --disable-banner --no-request-journal \
-    --container-threads 50 --jetty-accept-queue-size 1000 >"$work/wiremock.log" 2>&1 &
-  children+=($!)
-  await "$work/wiremock.log" 's/^port: +([0-9]+).*/\1/p'
-  stubs=http://127.0.0.1:$found
-  # The first use of each template is slow, and a slow answer would be no evidence.
-  timeout 120 "$conformant" run --jobs 2 --filter '*/happy' --target all="$stubs" --report json="$work/warm.json" >/dev/null 2>&1 || true
-  judge stubs "$stubs"
-  judge reference "$reference/_world/judged"
-else
-  skip 'WireMock needs java and npm: its stubs were not served'
-fi
 
 part 'openapi-spec-validator'
 if [ -x "$tools/python/bin/python" ] || python3 -m venv "$tools/python" >/dev/null 2>&1 \
@@ -142,13 +111,4 @@ else
   skip '@pact-foundation/pact cannot be installed by npm'
 fi
 
-if [ -n "$jar" ]; then
-  part 'WireMock: what the stubs break is what no stub can keep'
-  for judged in "${judging[@]}"; do
-    code=0
-    wait "$judged" || code=$?
-    [ "$code" -le 1 ] || die "a run ended with $code: $(tail -n 5 "$work/stubs.log" "$work/reference.log")"
-  done
-  python3 "$here/wiremock.py" "$work/reference.json" "$work/stubs.json" "$here/stateless.txt"
-fi
 part 'done'
