@@ -11,8 +11,8 @@ sed -i "s/\"version\": \"[^\"]*\"/\"version\": \"$version\"/" "$work/package.jso
 for program in "$@"; do
   platform=${program%%=*}
   mkdir -p "$work/binaries/$platform"
-  cp "${program#*=}" "$work/binaries/$platform/"
-  chmod 755 "$work/binaries/$platform"/*
+  case $platform in win32-*) name=conformant.exe ;; *) name=conformant ;; esac
+  install -m 755 "${program#*=}" "$work/binaries/$platform/$name"
 done
 mkdir -p "$out"
 (cd "$work" && npm pack --silent --pack-destination "$(cd "$OLDPWD" && cd "$out" && pwd)")
