@@ -10,6 +10,7 @@ use conformant::clock;
 use conformant::engine::sessions::{Mangle, Offline};
 use conformant::engine::{self, Options, Planned, Target, plan};
 use conformant::http::{Request, Response};
+use conformant::prove::Mode;
 use conformant::reference;
 use conformant::rulebook::Rulebook;
 use conformant::schema::Schemas;
@@ -148,6 +149,7 @@ impl Run<'_> {
             jobs: JOBS,
             shuffle: false,
             run_max: Duration::from_secs(600),
+            prove: Mode::Off,
         };
         let calm = AtomicBool::new(false);
         let mut exchanges = 0;

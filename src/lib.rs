@@ -18,6 +18,7 @@ pub mod verdict;
 
 pub mod fixtures;
 pub mod judge;
+pub mod prove;
 pub mod reference;
 
 pub mod server;

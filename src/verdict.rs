@@ -5,9 +5,11 @@
 //! here.
 
 mod defects;
+mod proof;
 mod shown;
 
 pub use defects::{KnownDefect, defects, recognise, without_names};
+pub use proof::{Blind, Changes, Proof, Sample, share};
 pub use shown::{
     Defect, Delivery, EarlierRun, History, Sharpness, ShownExchange, StepResult, WaiverResult,
     WallClock,
@@ -336,6 +338,9 @@ pub struct RunRecord {
     /// How many known defects this run would have noticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharpness: Option<Sharpness>,
+    /// What changes of the run's own answers would have been noticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
     /// The command that was given, without what says only where its output goes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub invocation: String,

@@ -169,6 +169,10 @@ pub struct RunArgs {
     /// Exit 4 unless so many percent of the must-rules that were tried could be judged.
     #[arg(long, value_name = "PERCENT", default_value_t = 90, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub min_judged: u8,
+    /// Prove what a pass is worth: change what was answered, one place at a time, and judge again: off, each rule (rules), and
+    /// how much of all would be noticed (sample).
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    pub prove: Prove,
     /// Keep the record of each run in this folder, and tell what changed since the last ones.
     #[arg(long, value_name = "DIR")]
     pub history: Option<PathBuf>,
@@ -184,6 +188,18 @@ pub struct RunArgs {
     /// The longest the whole run may take, such as 10m.
     #[arg(long, value_name = "DURATION")]
     pub global_timeout: Option<String>,
+}
+
+/// How far a run proves itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Prove {
+    /// Not at all.
+    Off,
+    /// Each rule that passed is to be broken by some change of the answers.
+    #[default]
+    Rules,
+    /// That, and answers are changed at random.
+    Sample,
 }
 
 /// Whose CI is to run it.

@@ -1,6 +1,6 @@
 //! `run`: the main job.
 
-use super::args::RunArgs;
+use super::args::{Prove, RunArgs};
 use super::conclude::{Demands, conclude};
 use super::config::{self, Config};
 use super::signals::Signals;
@@ -11,6 +11,7 @@ use super::{
 use crate::compare;
 use crate::engine::sessions::{Live, Manner, Offline};
 use crate::engine::{self, Options, Partition, Planned, Selection, Sessions, Target, plan};
+use crate::prove::Mode;
 use crate::redact::Redactor;
 use crate::report::{Claim, Consumer, Keep, Settings as ReportSettings, Stream};
 use crate::rulebook::{self, Rulebook};
@@ -70,6 +71,11 @@ pub(super) fn run(args: &RunArgs) -> Done {
         jobs: args.jobs.unwrap_or(JOBS_DEFAULT),
         shuffle: args.shuffle,
         run_max: config.run_max,
+        prove: match args.prove {
+            Prove::Off => Mode::Off,
+            Prove::Rules => Mode::Rules,
+            Prove::Sample => Mode::Sample,
+        },
     };
     let settings = ReportSettings {
         strict: args.strict,

@@ -6,8 +6,8 @@
 //! own part.
 
 use crate::verdict::{
-    Delivery, Finding, OpenPointResult, RuleCounts, RuleResult, RunRecord, ScenarioResult,
-    ShownExchange, Summary, Verdict, WaiverResult,
+    Delivery, Finding, Level, OpenPointResult, Proof, RuleCounts, RuleResult, RunRecord,
+    ScenarioResult, ShownExchange, Summary, Verdict, WaiverResult,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,6 +124,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
         },
         complete: parts.iter().all(|part| part.complete),
         partition: None,
+        proof: proof(parts, &rules),
         rules,
         findings,
         open_points,
@@ -299,6 +300,33 @@ fn rank(verdict: Verdict) -> u8 {
         Verdict::NotApplicable => 6,
         Verdict::NotJudged => 7,
     }
+}
+
+/// What the parts changed together. Changes at random were drawn for each part alone and say nothing of the whole.
+fn proof(parts: &[RunRecord], rules: &[RuleResult]) -> Option<Proof> {
+    let mut whole = Proof::default();
+    for proof in parts.iter().map(|part| part.proof.as_ref()) {
+        let proof = proof?;
+        whole.mode.clone_from(&proof.mode);
+        for (rule, changes) in &proof.rules {
+            whole.rules.entry(rule.clone()).or_default().add(*changes);
+        }
+        for (service, changes) in &proof.services {
+            whole
+                .services
+                .entry(service.clone())
+                .or_default()
+                .add(*changes);
+        }
+    }
+    whole.proven = whole.rules.values().filter(|c| c.broke > 0).count();
+    whole.vacuous = whole.rules.len() - whole.proven;
+    let is_untried = |rule: &&RuleResult| {
+        let binds = matches!(rule.level, Level::Must | Level::Should);
+        binds && rule.verdict == Verdict::Pass && !whole.rules.contains_key(&rule.id)
+    };
+    whole.unproven = rules.iter().filter(is_untried).count();
+    Some(whole)
 }
 
 fn answers(parts: &[RunRecord]) -> Vec<OpenPointResult> {

@@ -31,7 +31,8 @@ pub use settings::{Hook, HookWay, Options, Settings, Target};
 
 use crate::clock;
 use crate::judge::evidence::{Evidence, Exchange, Outcome};
-use crate::judge::{self, Judgement};
+use crate::judge::{self, Judgement, Memo};
+use crate::prove::{Mode, Prover};
 use crate::rulebook::scenario::Scenario;
 use crate::rulebook::{Rule, Rulebook};
 use crate::schema::Schemas;
@@ -113,6 +114,13 @@ pub fn run(
         targets: targets.clone(),
     });
     let mut recorder = Recorder::new(rulebook, targets, options.seed);
+    let prover = Prover::new(
+        rulebook,
+        schemas,
+        options.prove,
+        options.seed,
+        planned.len(),
+    );
     let started = clock::monotonic();
     let deadline = started + options.run_max;
     let (sender, receiver) = mpsc::channel();
@@ -123,7 +131,16 @@ pub fn run(
         if sender.send(Progress::Began(index)).is_err() {
             return false;
         }
-        let concluded = conclude(rulebook, schemas, planned, sessions, seed, interrupted);
+        let prover = (options.prove != Mode::Off).then_some(&prover);
+        let concluded = conclude_proven(
+            rulebook,
+            schemas,
+            planned,
+            sessions,
+            seed,
+            interrupted,
+            prover,
+        );
         sender
             .send(Progress::Ended(index, Box::new(concluded)))
             .is_ok()
@@ -197,6 +214,7 @@ pub fn run(
         |rule: &Rule| services.contains(&rule.service.as_str()),
         complete,
     );
+    prover.finish(&mut record);
     if record.is_live() {
         record.summary.seconds = started.elapsed().as_secs_f64();
         record.summary.clock_seconds = sessions.clock_seconds();
@@ -249,7 +267,37 @@ pub fn conclude(
     seed: u64,
     interrupted: &AtomicBool,
 ) -> Concluded {
-    let work = || conclude_unguarded(rulebook, schemas, planned, sessions, seed, interrupted);
+    conclude_proven(
+        rulebook,
+        schemas,
+        planned,
+        sessions,
+        seed,
+        interrupted,
+        None,
+    )
+}
+
+fn conclude_proven(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    planned: &Planned<'_>,
+    sessions: &dyn Sessions,
+    seed: u64,
+    interrupted: &AtomicBool,
+    prover: Option<&Prover<'_>>,
+) -> Concluded {
+    let work = || {
+        conclude_unguarded(
+            rulebook,
+            schemas,
+            planned,
+            sessions,
+            seed,
+            interrupted,
+            prover,
+        )
+    };
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let what = panic
             .downcast_ref::<String>()
@@ -274,6 +322,7 @@ fn conclude_unguarded(
     sessions: &dyn Sessions,
     seed: u64,
     interrupted: &AtomicBool,
+    prover: Option<&Prover<'_>>,
 ) -> Concluded {
     /// How often a story is told that others keep disturbing.
     const ATTEMPTS_MAX: usize = 5;
@@ -285,7 +334,7 @@ fn conclude_unguarded(
             Err(why) => return ended(id, Judgement::default(), Some(Stop::Error(why)), 0, 0.0),
         };
         let began = session.now();
-        let Story { evidence, stop } = runner::play(
+        let Story { mut evidence, stop } = runner::play(
             rulebook,
             schemas,
             planned.service,
@@ -295,13 +344,20 @@ fn conclude_unguarded(
             interrupted,
         );
         let seconds = session.seconds_since(began);
-        let judgement = judge::judge(rulebook, schemas, &evidence);
+        let memo = Memo::default();
+        let judgement = match prover {
+            Some(_) => judge::judge_instances(rulebook, schemas, &evidence, &memo),
+            None => judge::judge(rulebook, schemas, &evidence),
+        };
         let went_wrong = !judgement.findings.is_empty()
             || matches!(stop, Some(Stop::Unexpected | Stop::Inconclusive(_)));
         let disturbed = went_wrong.then(|| session.disturbed()).flatten();
         attempt += 1;
         if disturbed.is_some() && attempt < ATTEMPTS_MAX && !interrupted.load(Ordering::Relaxed) {
             continue;
+        }
+        if let Some(prover) = prover.filter(|_| disturbed.is_none()) {
+            prover.story(&mut evidence, &judgement, &memo);
         }
         let (judgement, stop) = match disturbed {
             Some(why) => (void(&judgement, &why), Some(Stop::Inconclusive(why))),

@@ -3,6 +3,7 @@
 
 use super::bearer::Bearer;
 use crate::judge::Shell;
+use crate::prove::Mode;
 use crate::reference::account;
 use crate::reference::auth::application;
 use crate::transport::{BaseUrl, Client, Limits, Way};
@@ -277,4 +278,6 @@ pub struct Options {
     pub shuffle: bool,
     /// The longest the whole run may take.
     pub run_max: Duration,
+    /// How far the run proves what its green is worth.
+    pub prove: Mode,
 }

@@ -91,3 +91,18 @@ pub fn overlap(pattern: &str, place: &str) -> bool {
         .zip(segments(place))
         .all(|(p, s)| p == "*" || p == s)
 }
+
+/// True when a document has no more values than that.
+pub fn has_at_most(value: &Value, nodes: usize) -> bool {
+    fn left(value: &Value, nodes: usize) -> Option<usize> {
+        let nodes = nodes.checked_sub(1)?;
+        match value {
+            Value::Array(items) => items.iter().try_fold(nodes, |n, item| left(item, n)),
+            Value::Object(members) => members
+                .values()
+                .try_fold(nodes, |n, member| left(member, n)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(nodes),
+        }
+    }
+    left(value, nodes).is_some()
+}

@@ -6,6 +6,7 @@
 use super::acceptance::{Acceptance, acceptance, is_plain_error};
 use super::evidence::{Evidence, Exchange};
 use super::history::History;
+use super::memo::Memo;
 use super::reproduce::curl;
 use super::sites::Site;
 use super::verdicts::{Fact, Judgement, Verdicts};
@@ -73,6 +74,17 @@ impl<'a> Case<'a> {
         evidence: &'a Evidence,
         judgement: &mut Judgement,
     ) -> Self {
+        Self::remembering(rulebook, schemas, evidence, None, judgement)
+    }
+
+    /// The same; documents that the memory holds are not judged again.
+    pub(super) fn remembering(
+        rulebook: &'a Rulebook,
+        schemas: &Schemas,
+        evidence: &'a Evidence,
+        memo: Option<&Memo>,
+        judgement: &mut Judgement,
+    ) -> Self {
         let mut case = Self {
             rulebook,
             evidence,
@@ -98,15 +110,20 @@ impl<'a> Case<'a> {
             };
             if let (Some(kind), Some(value)) = (kind, exchange.document()) {
                 let whole = Site::answer(index, "");
-                let broken = case.judge_payload(schemas, kind, value, &whole, judgement);
+                let broken = case.judge_payload((schemas, memo), kind, value, &whole, judgement);
                 case.seen[index].broken.clone_from(&broken);
                 case.represent(kind, value, Some(index), None, &broken);
             }
         }
         for (index, payload) in evidence.payloads.iter().enumerate() {
             let whole = Site::payload(index, "");
-            let broken =
-                case.judge_payload(schemas, &payload.kind, &payload.value, &whole, judgement);
+            let broken = case.judge_payload(
+                (schemas, memo),
+                &payload.kind,
+                &payload.value,
+                &whole,
+                judgement,
+            );
             case.represent(&payload.kind, &payload.value, None, Some(index), &broken);
         }
         case.history = History::of(&case);
@@ -116,13 +133,17 @@ impl<'a> Case<'a> {
     /// Judges one document by its schema and payload rules; returns the pointers that broke.
     fn judge_payload(
         &self,
-        schemas: &Schemas,
+        (schemas, memo): (&Schemas, Option<&Memo>),
         kind: &str,
-        value: &Value,
+        value: &Arc<Value>,
         whole: &Site,
         judgement: &mut Judgement,
     ) -> Vec<String> {
-        let mut outcome = super::payload::judge_payload(self.rulebook, schemas, kind, value);
+        let judge = || super::payload::judge_payload(self.rulebook, schemas, kind, value);
+        let mut outcome = match memo {
+            Some(memo) => memo.of(kind, value, judge),
+            None => judge(),
+        };
         let notes = match whole {
             Site::Payload { payload, .. } => &self.evidence.payloads[*payload].notes[..],
             Site::Answer { exchange, .. } => self.evidence.exchanges[*exchange].notes(),
@@ -360,7 +381,7 @@ fn is_broken(broken: &[String], pointer: &str) -> bool {
 /// A unified diff between the document as it should be at `pointer` and as it is.
 fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
     let (value, pointer) = around(value, pointer);
-    if !has_at_most(value, DIFF_NODES_MAX) {
+    if !json::has_at_most(value, DIFF_NODES_MAX) {
         return String::new();
     }
     let mut wanted = value.clone();
@@ -382,7 +403,7 @@ fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
 /// the whole, or what is left of it on the way to the place.
 fn around<'v, 'p>(document: &'v Value, pointer: &'p str) -> (&'v Value, &'p str) {
     let (mut value, mut left) = (document, pointer);
-    while !has_at_most(value, DIFF_NODES_MAX) {
+    while !json::has_at_most(value, DIFF_NODES_MAX) {
         let end = left[left.len().min(1)..].find('/').map(|at| at + 1);
         let Some((segment, rest)) = end.map(|end| left.split_at(end)) else {
             break;
@@ -393,21 +414,6 @@ fn around<'v, 'p>(document: &'v Value, pointer: &'p str) -> (&'v Value, &'p str)
         (value, left) = (member, rest);
     }
     (value, left)
-}
-
-/// True when a document has no more values than that.
-fn has_at_most(value: &Value, nodes: usize) -> bool {
-    fn left(value: &Value, nodes: usize) -> Option<usize> {
-        let nodes = nodes.checked_sub(1)?;
-        match value {
-            Value::Array(items) => items.iter().try_fold(nodes, |n, item| left(item, n)),
-            Value::Object(members) => members
-                .values()
-                .try_fold(nodes, |n, member| left(member, n)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(nodes),
-        }
-    }
-    left(value, nodes).is_some()
 }
 
 #[cfg(test)]

@@ -4,14 +4,18 @@
 //! little evidence a predicate says nothing, and the rule stays not judged.
 
 mod acceptance;
+mod alternatives;
+mod breaking;
 mod case;
 mod catalogue;
+mod change;
 mod compare;
 mod duplicates;
 pub mod evidence;
 mod examples;
 pub mod history;
 mod listing;
+mod memo;
 mod mutation;
 mod observe;
 mod operation;
@@ -25,10 +29,13 @@ mod story;
 mod verdicts;
 
 pub use acceptance::{Acceptance, acceptance, is_plain_error};
+pub use breaking::{closed_at, judge_site, mutations_of, of_property, place};
 pub use case::{Case, Representation, Seen};
 pub use catalogue::rules_schema;
+pub use change::{Change, Other};
 pub use examples::{ComesTo, Example, Scene};
-pub use mutation::{Change, Mutation};
+pub use memo::Memo;
+pub use mutation::{Mutation, Undo};
 pub use predicate::{Loaded, Need, Predicate};
 pub use reproduce::{Shell, UNKNOWN, WRONG, shell_word};
 pub use sites::{Site, Sites};
@@ -43,12 +50,63 @@ use std::collections::BTreeSet;
 
 /// Judges the evidence of one story by every rule of the rulebook that it bears on.
 pub fn judge(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Judgement {
-    judge_into(Judgement::default(), rulebook, schemas, evidence)
+    judge_into(Judgement::default(), rulebook, schemas, evidence, None)
 }
 
-/// The same, and keeps every instance.
-pub fn judge_instances(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Judgement {
-    judge_into(Judgement::with_instances(), rulebook, schemas, evidence)
+/// The same, and keeps every instance; the memory learns what was concluded of each document.
+pub fn judge_instances(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    evidence: &Evidence,
+    memo: &Memo,
+) -> Judgement {
+    judge_into(
+        Judgement::with_instances(),
+        rulebook,
+        schemas,
+        evidence,
+        Some(memo),
+    )
+}
+
+/// The same as [`judge`] for evidence of which most was judged before: documents that the memory holds are not judged again.
+pub fn judge_again(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    evidence: &Evidence,
+    memo: &Memo,
+) -> Judgement {
+    judge_into(
+        Judgement::default(),
+        rulebook,
+        schemas,
+        evidence,
+        Some(memo),
+    )
+}
+
+/// Judges by the rules about single representations and by this one alone.
+pub fn judge_by(
+    rule: &Rule,
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    evidence: &Evidence,
+    memo: &Memo,
+) -> Judgement {
+    let mut judgement = Judgement::default();
+    let case = Case::remembering(rulebook, schemas, evidence, Some(memo), &mut judgement);
+    let mut verdicts = Verdicts::new(&case, &mut judgement);
+    // Steps name written rules, too, for what is accepted or refused.
+    operation::judge(&case, &mut verdicts);
+    match Loaded::of(rule) {
+        Some(predicate) => predicate.judge(&case, rule, &mut verdicts),
+        None => {
+            parameter::judge(&case, &mut verdicts);
+            listing::judge(&case, &mut verdicts);
+        }
+    }
+    only_binding(rulebook, &mut judgement);
+    judgement
 }
 
 fn judge_into(
@@ -56,8 +114,9 @@ fn judge_into(
     rulebook: &Rulebook,
     schemas: &Schemas,
     evidence: &Evidence,
+    memo: Option<&Memo>,
 ) -> Judgement {
-    let case = Case::new(rulebook, schemas, evidence, &mut judgement);
+    let case = Case::remembering(rulebook, schemas, evidence, memo, &mut judgement);
     let mut verdicts = Verdicts::new(&case, &mut judgement);
     operation::judge(&case, &mut verdicts);
     parameter::judge(&case, &mut verdicts);

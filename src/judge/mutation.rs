@@ -1,19 +1,15 @@
 //! Mutations: one change of the evidence at one place, by which a rule shows that it can fail.
 //!
-//! The self-test breaks with them what a rule passed on. They know no rule.
+//! The self-test breaks with them what a rule passed on, and a run that proves itself does. They know no rule.
 
-use super::compare::instant;
-use super::evidence::{Body, Evidence, Exchange, Outcome};
+use super::change::{Change, later, remove};
+use super::evidence::{Body, Event, Evidence, Exchange, Outcome};
 use super::sites::{Site, Sites};
-use crate::clock::{self, Timestamp};
+use crate::clock::Timestamp;
+use crate::http::Response;
 use crate::json::{self, Note};
 use serde_json::{Value, json};
 use std::sync::Arc;
-
-/// How far a number is moved to be beyond any bound that a rule states.
-const FAR: i64 = 1_000_000;
-/// How far an instant is moved.
-const FAR_MS: i64 = 24 * 3600 * 1000;
 
 /// One change at one place of the evidence.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,31 +20,52 @@ pub struct Mutation {
     pub change: Change,
 }
 
-/// What is changed.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Change {
-    /// The value is missing.
-    Gone,
-    /// Another value stands there.
-    To(Value),
-    /// A value beside it: the last character, one more, the opposite.
-    Near,
-    /// A number or an instant far beyond it.
-    Up,
-    /// A number or an instant far below it.
-    Down,
-    /// The value that stands at another site.
-    As(Site),
-    /// A list holds each of its items twice.
-    Twice,
-    /// The answer is the one that the same operation last had when it was accepted.
-    PreviousAnswer,
-    /// The body is another text.
-    Text(&'static str),
-    /// The text begins with a byte order mark.
-    Marked,
-    /// The time of the target lies that many seconds later.
-    Later(i64),
+/// What the evidence was before a mutation, so that it need not be copied whole.
+#[derive(Debug)]
+#[must_use = "the evidence stays changed until it is restored"]
+pub struct Undo(Was);
+
+#[derive(Debug)]
+enum Was {
+    Now(Option<Timestamp>),
+    Outcome {
+        exchange: usize,
+        outcome: Box<Outcome>,
+        results: Vec<(usize, Arc<Value>)>,
+    },
+    Notes(usize, Vec<Note>),
+    Payload(usize, Arc<Value>),
+    Results(Vec<(usize, Arc<Value>)>, Option<Vec<Event>>),
+}
+
+impl Undo {
+    /// Makes the evidence what it was.
+    pub fn restore(self, evidence: &mut Evidence) {
+        let results_are = |evidence: &mut Evidence, results: Vec<(usize, Arc<Value>)>| {
+            for (statement, value) in results {
+                evidence.statements[statement].result = value;
+            }
+        };
+        match self.0 {
+            Was::Now(now) => evidence.now = now,
+            Was::Outcome {
+                exchange,
+                outcome,
+                results,
+            } => {
+                evidence.exchanges[exchange].outcome = *outcome;
+                results_are(evidence, results);
+            }
+            Was::Notes(payload, notes) => evidence.payloads[payload].notes = notes,
+            Was::Payload(payload, value) => evidence.payloads[payload].value = value,
+            Was::Results(results, events) => {
+                results_are(evidence, results);
+                if let Some(events) = events {
+                    evidence.events = events;
+                }
+            }
+        }
+    }
 }
 
 impl Mutation {
@@ -69,6 +86,11 @@ impl Mutation {
                 Change::Gone,
                 Change::To(Value::Null),
                 Change::PreviousAnswer,
+                Change::Swapped,
+                Change::Lost,
+                Change::Doubled,
+                Change::Refused,
+                Change::Accepted(None),
             ];
             mutations.extend(changes.map(|change| Self::new(site.clone(), change)));
             let others = sites.iter().filter(|other| *other != site);
@@ -77,8 +99,80 @@ impl Mutation {
         mutations
     }
 
-    /// Changes the evidence; false where there is nothing to change.
+    /// Changes the evidence and says what it was; nothing where there is nothing to change.
+    pub fn make(&self, evidence: &mut Evidence) -> Option<Undo> {
+        let was = self.was(evidence)?;
+        let is_changed = self.apply(evidence);
+        let undo = Undo(was);
+        if is_changed {
+            return Some(undo);
+        }
+        undo.restore(evidence);
+        None
+    }
+
+    /// What it may change.
+    fn was(&self, evidence: &Evidence) -> Option<Was> {
+        if let Change::Later(_) = self.change {
+            return Some(Was::Now(evidence.now));
+        }
+        if let Change::Lost | Change::Doubled = self.change {
+            let results = evidence.statements.iter().enumerate();
+            let results = results.map(|(n, s)| (n, Arc::clone(&s.result)));
+            return Some(Was::Results(
+                results.collect(),
+                Some(evidence.events.clone()),
+            ));
+        }
+        match (&self.site, &self.change) {
+            (Site::Payload { payload, .. }, Change::Marked) => {
+                let notes = &evidence.payloads.get(*payload)?.notes;
+                Some(Was::Notes(*payload, notes.clone()))
+            }
+            (Site::Payload { payload, .. }, _) => {
+                let value = &evidence.payloads.get(*payload)?.value;
+                Some(Was::Payload(*payload, Arc::clone(value)))
+            }
+            (Site::Result { statement, .. }, change) if !change.is_of_answer() => {
+                let result = &evidence.statements.get(*statement)?.result;
+                Some(Was::Results(vec![(*statement, Arc::clone(result))], None))
+            }
+            (site, _) => {
+                let exchange = site.exchange(evidence)?;
+                let exchanged = evidence.exchanges.get(exchange)?;
+                let results = exchanged.document().map(|d| shared(evidence, d));
+                Some(Was::Outcome {
+                    exchange,
+                    outcome: Box::new(exchanged.outcome.clone()),
+                    results: results.unwrap_or_default(),
+                })
+            }
+        }
+    }
+
+    /// Changes the evidence; false where there is nothing to change. What a step states of an answer is stated of the
+    /// changed one.
     pub fn apply(&self, evidence: &mut Evidence) -> bool {
+        let stated = self.site.exchange(evidence).and_then(|exchange| {
+            let is_answer = !matches!(self.site, Site::Result { .. }) || self.change.is_of_answer();
+            let document = evidence.exchanges.get(exchange)?.document()?;
+            is_answer.then(|| (exchange, Arc::clone(document), shared(evidence, document)))
+        });
+        let is_changed = self.change_it(evidence);
+        if let Some((exchange, before, statements)) = stated.filter(|_| is_changed) {
+            let after = evidence.exchanges[exchange].document();
+            let after = after.cloned().unwrap_or_default();
+            if *after == *before {
+                return !matches!(self.change, Change::PreviousAnswer);
+            }
+            for (statement, _) in statements {
+                evidence.statements[statement].result = Arc::clone(&after);
+            }
+        }
+        is_changed
+    }
+
+    fn change_it(&self, evidence: &mut Evidence) -> bool {
         match &self.change {
             Change::Later(seconds) => {
                 let Some(now) = evidence.now else {
@@ -88,6 +182,9 @@ impl Mutation {
                 true
             }
             Change::PreviousAnswer => previous_answer(evidence, &self.site),
+            Change::Refused => refused(evidence, &self.site),
+            Change::Accepted(made) => accepted(evidence, &self.site, made.as_ref()),
+            Change::Lost | Change::Doubled => callbacks(evidence, &self.site, &self.change),
             Change::Text(text) => {
                 let exchange = exchange_of(evidence, &self.site);
                 let Some(Outcome::Answered { response, .. }) = exchange.map(|e| &mut e.outcome)
@@ -112,58 +209,53 @@ impl Mutation {
             Change::To(value) => set(evidence, &self.site, value),
             Change::Gone => {
                 let pointer = self.site.pointer();
-                document_of(evidence, &self.site)
-                    .is_some_and(|document| remove(Arc::make_mut(document), pointer))
+                document_of(evidence, &self.site).is_some_and(|document| {
+                    let first = json::expand(document, pointer).into_iter().next();
+                    let place = first.map(|(place, _)| place);
+                    place.is_some_and(|place| remove(Arc::make_mut(document), &place))
+                })
             }
-            Change::Near | Change::Up | Change::Down | Change::Twice => {
-                each(evidence, &self.site, |value| moved(value, &self.change))
+            change @ (Change::OtherType(_)
+            | Change::Near
+            | Change::Up
+            | Change::Down
+            | Change::Foreign
+            | Change::Cut
+            | Change::Prefix
+            | Change::Format
+            | Change::TooLarge
+            | Change::TooSmall
+            | Change::ExtraField
+            | Change::Twice
+            | Change::Swapped) => {
+                let pointer = self.site.pointer();
+                document_of(evidence, &self.site).is_some_and(|document| {
+                    let places = json::expand(document, pointer);
+                    let can = places.iter().any(|(_, v)| change.of_value(v).is_some());
+                    can && change.everywhere(Arc::make_mut(document), pointer)
+                })
             }
         }
     }
 }
 
-/// The value moved as the change says; nothing where it cannot be moved so.
-fn moved(value: &Value, change: &Change) -> Option<Value> {
-    let way = match change {
-        Change::Near => 1,
-        Change::Up => FAR,
-        Change::Down => -FAR,
-        Change::Twice => {
-            let items = value.as_array().filter(|items| !items.is_empty())?;
-            return Some(items.iter().chain(items).cloned().collect());
-        }
-        Change::Gone
-        | Change::To(_)
-        | Change::As(_)
-        | Change::PreviousAnswer
-        | Change::Text(_)
-        | Change::Marked
-        | Change::Later(_) => return None,
-    };
-    match value {
-        Value::Number(number) => Some(match number.as_i64() {
-            Some(number) => json!(number.saturating_add(way)),
-            None => json!(way),
-        }),
-        Value::Bool(flag) => Some(json!(!flag)),
-        Value::String(text) => match instant(value) {
-            Some(at) if way != 1 => Some(json!(later(at, way.signum() * FAR_MS).to_string())),
-            Some(at) => Some(json!(later(at, 1000).to_string())),
-            None if way == 1 => {
-                let mut text = text.clone();
-                let last = text.pop();
-                text.push(if last == Some('0') { '1' } else { '0' });
-                Some(json!(text))
-            }
-            None => None,
-        },
-        Value::Null if way == 1 => Some(json!("0")),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
+impl Change {
+    /// Whether it changes an answer as such, whatever was looked at of it.
+    const fn is_of_answer(&self) -> bool {
+        matches!(
+            self,
+            Self::PreviousAnswer | Self::Refused | Self::Accepted(_) | Self::Text(_) | Self::Marked
+        )
     }
 }
 
-fn later(at: Timestamp, ms: i64) -> Timestamp {
-    clock::from_unix_ms(at.as_millisecond().saturating_add(ms))
+/// The statements about this very document.
+fn shared(evidence: &Evidence, document: &Arc<Value>) -> Vec<(usize, Arc<Value>)> {
+    let statements = evidence.statements.iter().enumerate();
+    statements
+        .filter(|(_, statement)| Arc::ptr_eq(&statement.result, document))
+        .map(|(n, statement)| (n, Arc::clone(&statement.result)))
+        .collect()
 }
 
 /// The document that a site leads into.
@@ -204,33 +296,18 @@ fn notes_of<'e>(evidence: &'e mut Evidence, site: &Site) -> Option<&'e mut Vec<N
     }
 }
 
-/// Changes every place that the site's pointer leads to.
-fn each(evidence: &mut Evidence, site: &Site, change: impl Fn(&Value) -> Option<Value>) -> bool {
-    let Some(document) = document_of(evidence, site) else {
-        return false;
-    };
-    let changed: Vec<(String, Value)> = json::expand(document, site.pointer())
-        .into_iter()
-        .filter_map(|(at, value)| Some((at, change(value)?)))
-        .collect();
-    let document = Arc::make_mut(document);
-    for (at, value) in &changed {
-        if let Some(slot) = document.pointer_mut(at) {
-            slot.clone_from(value);
-        }
-    }
-    !changed.is_empty()
-}
-
 /// Sets a value; a member that is missing is added.
 fn set(evidence: &mut Evidence, site: &Site, value: &Value) -> bool {
-    if each(evidence, site, |_| Some(value.clone())) {
-        return true;
-    }
-    let Some((above, name)) = site.pointer().rsplit_once('/') else {
+    let Some(document) = document_of(evidence, site) else {
         return false;
     };
-    let Some(document) = document_of(evidence, site) else {
+    let change = Change::To(value.clone());
+    let there = json::expand(document, site.pointer());
+    if !there.is_empty() {
+        let can = there.iter().any(|(_, v)| change.of_value(v).is_some());
+        return can && change.everywhere(Arc::make_mut(document), site.pointer());
+    }
+    let Some((above, name)) = site.pointer().rsplit_once('/') else {
         return false;
     };
     match Arc::make_mut(document).pointer_mut(above) {
@@ -242,73 +319,159 @@ fn set(evidence: &mut Evidence, site: &Site, value: &Value) -> bool {
     }
 }
 
-/// Takes away the first value that a pointer leads to.
-fn remove(document: &mut Value, pointer: &str) -> bool {
-    let Some((place, _)) = json::expand(document, pointer).into_iter().next() else {
-        return false;
-    };
-    let Some((above, name)) = place.rsplit_once('/') else {
-        return false;
-    };
-    match document.pointer_mut(above) {
-        Some(Value::Object(members)) => {
-            let name = name.replace("~1", "/").replace("~0", "~");
-            members.shift_remove(&name).is_some()
-        }
-        Some(Value::Array(items)) => match name.parse() {
-            Ok(index) if items.len() > index => {
-                items.remove(index);
-                true
-            }
-            Ok(_) | Err(_) => false,
-        },
-        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | None => false,
-    }
+fn is_success(exchange: &Exchange) -> bool {
+    exchange.status().is_some_and(|s| (200..300).contains(&s))
+}
+
+fn same_operation(one: &Exchange, other: &Exchange) -> bool {
+    one.operation == other.operation && one.service == other.service
 }
 
 fn previous_answer(evidence: &mut Evidence, site: &Site) -> bool {
-    let Site::Exchange(index) = site else {
+    let Some(index) = site.exchange(evidence) else {
         return false;
     };
-    let Some((before, later)) = evidence.exchanges.split_at_mut_checked(*index) else {
+    let Some((before, later)) = evidence.exchanges.split_at_mut_checked(index) else {
         return false;
     };
     let Some(exchange) = later.first_mut() else {
         return false;
     };
-    let accepted = |e: &&Exchange| e.status().is_some_and(|s| (200..300).contains(&s));
-    let previous = before
-        .iter()
-        .rev()
-        .filter(|e| e.operation == exchange.operation && e.service == exchange.service)
-        .find(accepted);
+    let mut earlier = before.iter().rev();
+    let previous = earlier.find(|e| same_operation(e, exchange) && is_success(e));
     if let Some(previous) = previous {
         exchange.outcome = previous.outcome.clone();
     }
     previous.is_some()
 }
 
+/// A plain refusal where an acceptance was.
+fn refused(evidence: &mut Evidence, site: &Site) -> bool {
+    let Some(exchange) = exchange_of(evidence, site).filter(|e| is_success(e)) else {
+        return false;
+    };
+    exchange.outcome = Outcome::Answered {
+        response: Response::new(400, "text/plain", "refused"),
+        body: Body::Unreadable("no document".to_owned()),
+    };
+    true
+}
+
+/// An answer that the same operation had where a refusal was; without any, one that was made.
+fn accepted(evidence: &mut Evidence, site: &Site, made: Option<&Value>) -> bool {
+    let Some(index) = site.exchange(evidence) else {
+        return false;
+    };
+    let Some(exchange) = evidence.exchanges.get(index) else {
+        return false;
+    };
+    if is_success(exchange) || exchange.status().is_none() {
+        return false;
+    }
+    let mut others = evidence.exchanges.iter();
+    let answer = others.find(|e| same_operation(e, exchange) && is_success(e));
+    let answer = answer.map_or_else(
+        || Outcome::Answered {
+            response: Response::new(200, "application/json", ""),
+            body: made.map_or(Body::Empty, |value| Body::Document {
+                value: Arc::new(value.clone()),
+                notes: Vec::new(),
+            }),
+        },
+        |e| e.outcome.clone(),
+    );
+    evidence.exchanges[index].outcome = answer;
+    true
+}
+
+/// Takes the last callback of a wait away, or has it come once more, in whatever is stated of that wait.
+fn callbacks(evidence: &mut Evidence, site: &Site, change: &Change) -> bool {
+    let Site::Result { statement, .. } = site else {
+        return false;
+    };
+    let Some(result) = evidence.statements.get(*statement).map(|s| &s.result) else {
+        return false;
+    };
+    let mut changed = Value::clone(result);
+    let is_wait = changed.get("waited").is_some();
+    let Some(requests) = changed.get_mut("requests").and_then(Value::as_array_mut) else {
+        return false;
+    };
+    let Some(last) = requests.last().filter(|_| is_wait).cloned() else {
+        return false;
+    };
+    if *change == Change::Lost {
+        requests.pop();
+    } else {
+        requests.push(last);
+    }
+    changed["count"] = json!(changed["requests"].as_array().map_or(0, Vec::len));
+    let before = Arc::clone(result);
+    let changed = Arc::new(changed);
+    for stated in &mut evidence.statements {
+        if Arc::ptr_eq(&stated.result, &before) {
+            stated.result = Arc::clone(&changed);
+        }
+    }
+    let is_delivery = |event: &Event| matches!(event, Event::Delivery(_));
+    if *change == Change::Lost
+        && let Some(came) = evidence.events.iter().rposition(is_delivery)
+    {
+        evidence.events.remove(came);
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::evidence::{Payload, Statement};
+    use crate::rulebook::scenario::Expect;
+
+    fn evidence() -> Evidence {
+        let requests = json!({"count": 1, "requests": [{"method": "POST"}], "waited": "1s"});
+        let expect: Expect =
+            serde_json::from_value(json!({"rule": "a/b", "at": "/count", "at-least": 1}))
+                .expect("a statement");
+        Evidence {
+            payloads: vec![Payload {
+                kind: "flow/flow".to_owned(),
+                value: Arc::new(json!({"list": [1, 2], "sid": "FW1"})),
+                notes: Vec::new(),
+                step: 1,
+            }],
+            statements: vec![Statement {
+                expect,
+                result: Arc::new(requests),
+                step: 1,
+                exchange: None,
+            }],
+            ..Evidence::default()
+        }
+    }
 
     #[test]
-    fn a_value_moves_to_one_that_differs() {
-        for (value, change, wanted) in [
-            (json!(1), Change::Near, json!(2)),
-            (json!(1), Change::Down, json!(1 - FAR)),
-            (json!(true), Change::Near, json!(false)),
-            (json!("a0"), Change::Near, json!("a1")),
-            (json!([1]), Change::Twice, json!([1, 1])),
-            (
-                json!("2026-01-01T00:00:00Z"),
-                Change::Up,
-                json!("2026-01-02T00:00:00Z"),
-            ),
+    fn what_was_changed_is_restored() {
+        let result = |pointer: &str| Site::Result {
+            statement: 0,
+            pointer: pointer.to_owned(),
+        };
+        let seen = |e: &Evidence| (e.payloads[0].value.clone(), e.statements[0].result.clone());
+        for mutation in [
+            Mutation::new(Site::payload(0, "/list/0"), Change::Gone),
+            Mutation::new(Site::payload(0, "/list"), Change::Swapped),
+            Mutation::new(Site::payload(0, "/other"), Change::To(json!(1))),
+            Mutation::new(result(""), Change::Lost),
+            Mutation::new(result(""), Change::Doubled),
+            Mutation::new(result("/count"), Change::Near),
         ] {
-            assert_eq!(moved(&value, &change), Some(wanted), "{value}");
+            let mut changed = evidence();
+            let undo = mutation.make(&mut changed).expect("it can be made");
+            assert_ne!(seen(&changed), seen(&evidence()), "{mutation:?}");
+            undo.restore(&mut changed);
+            assert_eq!(seen(&changed), seen(&evidence()), "{mutation:?}");
         }
-        assert_eq!(moved(&json!({}), &Change::Near), None);
-        assert_eq!(moved(&json!([]), &Change::Twice), None);
+        let nothing = Mutation::new(Site::payload(0, "/sid"), Change::Twice);
+        assert!(nothing.make(&mut evidence()).is_none());
     }
 }

@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(
             keys(&value),
             "schema_version tool rulebook targets seed complete summary rules findings \
-             open_points scenarios defects exchanges deliveries waivers sharpness invocation exit"
+             open_points scenarios defects exchanges deliveries waivers sharpness proof invocation exit"
         );
         assert_eq!(keys(&value["summary"]), "rules scenarios exchanges seconds");
         assert_eq!(
@@ -120,6 +120,7 @@ mod tests {
             "deliveries",
             "waivers",
             "sharpness",
+            "proof",
             "invocation",
             "exit",
         ] {

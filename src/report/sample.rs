@@ -3,10 +3,12 @@
 use crate::source::{Document, Source};
 use crate::text;
 use crate::verdict::{
-    Basis, Defect, Delivery, EarlierRun, Finding, History, Level, OpenPointResult, RuleCounts,
-    RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION, ScenarioResult, Sharpness, ShownExchange,
-    StepResult, Summary, Tool, Verdict, WaiverResult, WallClock,
+    Basis, Blind, Changes, Defect, Delivery, EarlierRun, Finding, History, Level, OpenPointResult,
+    Proof, RuleCounts, RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION, Sample,
+    ScenarioResult, Sharpness, ShownExchange, StepResult, Summary, Tool, Verdict, WaiverResult,
+    WallClock,
 };
+use std::collections::BTreeMap;
 
 /// A finished run with something of everything.
 pub(super) fn sample() -> RunRecord {
@@ -92,6 +94,7 @@ pub(super) fn sample() -> RunRecord {
             expires: "2027-01-31".into(),
             findings: 3,
         }],
+        proof: Some(proof()),
         sharpness: Some(Sharpness {
             known: 3,
             noticed: 2,
@@ -238,6 +241,41 @@ fn every_shown_text_is(record: &mut RunRecord, text: &str) {
         marked: 1,
         cause: 2,
     }];
+}
+
+fn proof() -> Proof {
+    let changes = |made, noticed, broke| Changes {
+        made,
+        noticed,
+        broke,
+    };
+    let services = BTreeMap::from([("flow".to_owned(), changes(8, 6, 5))]);
+    Proof {
+        mode: "sample".into(),
+        proven: 1,
+        vacuous: 1,
+        unproven: 0,
+        services: services.clone(),
+        rules: BTreeMap::from([
+            ("flow/execution/sid".to_owned(), changes(5, 5, 5)),
+            ("flow/executions/order".to_owned(), changes(3, 1, 0)),
+        ]),
+        sample: Some(Sample {
+            made: 8,
+            noticed: 6,
+            per_story: 4,
+            services,
+            blind: vec![Blind {
+                of: "flow/fetch-execution".into(),
+                pointer: "/context".into(),
+                changes: vec!["missing".into(), "near".into()],
+                made: 3,
+                noticed: 1,
+                would: vec!["hook end_execution".into()],
+            }],
+            more: 2,
+        }),
+    }
 }
 
 /// Texts that attack what reads a report; each format is tested with all of them.

@@ -6,9 +6,9 @@ use crate::redact::Redactor;
 use crate::source::Source;
 use crate::text;
 use crate::verdict::{
-    Defect, Delivery, EarlierRun, Finding, History, OpenPointResult, PartOf, RuleResult,
-    RulebookStamp, RunEvent, RunRecord, ScenarioResult, Sharpness, ShownExchange, StepResult,
-    Summary, Tool, WaiverResult, WallClock,
+    Blind, Defect, Delivery, EarlierRun, Finding, History, OpenPointResult, PartOf, Proof,
+    RuleResult, RulebookStamp, RunEvent, RunRecord, ScenarioResult, Sharpness, ShownExchange,
+    StepResult, Summary, Tool, WaiverResult, WallClock,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -106,6 +106,7 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
         deliveries,
         waivers,
         sharpness,
+        proof,
         invocation,
         exit: _,
         places,
@@ -165,6 +166,9 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
     }) = sharpness
     {
         visit_lines(unnoticed, visit);
+    }
+    if let Some(proof) = proof {
+        visit_proof(proof, visit);
     }
     visit(invocation, Shape::Line);
     visit_map(places, visit);
@@ -278,6 +282,33 @@ fn visit_waiver(waiver: &mut WaiverResult, visit: Visit) {
     } = waiver;
     for text in [rule, pointer, reason, expires] {
         visit(text, Shape::Line);
+    }
+}
+
+fn visit_proof(proof: &mut Proof, visit: Visit) {
+    let Proof {
+        mode,
+        proven: _,
+        vacuous: _,
+        unproven: _,
+        services: _,
+        rules: _,
+        sample,
+    } = proof;
+    visit(mode, Shape::Line);
+    for blind in sample.iter_mut().flat_map(|sample| &mut sample.blind) {
+        let Blind {
+            of,
+            pointer,
+            changes,
+            made: _,
+            noticed: _,
+            would,
+        } = blind;
+        visit(of, Shape::Line);
+        visit(pointer, Shape::Line);
+        visit_lines(changes, visit);
+        visit_lines(would, visit);
     }
 }
 

@@ -3,10 +3,11 @@
 //! Decides once, for every format, what is red: a test is red only where the run's exit code says
 //! so, too. Writes no format's syntax.
 
-use super::Settings;
+use super::{Settings, cards};
 use crate::text;
 use crate::verdict::{
-    Finding, Level, RuleResult, RunRecord, ScenarioResult, Verdict, WaiverResult,
+    Blind, Finding, Level, Proof, RuleResult, RunRecord, Sample, ScenarioResult, Verdict,
+    WaiverResult, share,
 };
 use std::collections::BTreeMap;
 
@@ -247,6 +248,64 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
         line += " (the run was cut short)";
     }
     line
+}
+
+/// How many of the passed rules a change of the answers breaks.
+pub(super) fn proof(proof: &Proof) -> String {
+    let tried = proof.proven + proof.vacuous;
+    let whole = proof.whole();
+    let mut line = format!(
+        "{} of {tried} passed rules are broken by some change of these answers ({} of {} noticed)",
+        proof.proven,
+        whole.noticed,
+        count(whole.made, "change"),
+    );
+    if proof.vacuous > 0 {
+        line = format!("{line} · vacuous {}, not judged", proof.vacuous);
+    }
+    if proof.unproven > 0 {
+        line = format!("{line} · nothing to change for {}", proof.unproven);
+    }
+    line
+}
+
+/// How much of all that was answered could not change unnoticed.
+pub(super) fn sensitivity(sample: &Sample) -> String {
+    let services = sample.services.iter();
+    let services: Vec<String> = services
+        .map(|(service, c)| format!("{service} {}", share(c.noticed, c.made)))
+        .collect();
+    format!(
+        "{}: {} of {} drawn at random would have been found, at most {} a scenario ({})",
+        share(sample.noticed, sample.made),
+        sample.noticed,
+        count(sample.made, "change"),
+        sample.per_story,
+        services.join(" · ")
+    )
+}
+
+/// A place where a change would not be noticed, in one line.
+pub(super) fn blind(blind: &Blind) -> String {
+    let would = match blind.would.as_slice() {
+        [] => "no rule speaks of it".to_owned(),
+        would => {
+            let advice: Vec<String> = would.iter().map(|need| cards::advice(need)).collect();
+            advice.join(", ")
+        }
+    };
+    format!(
+        "{} {}: {} of {} unnoticed, {} ({would})",
+        blind.of,
+        if blind.pointer.is_empty() {
+            "as such"
+        } else {
+            &blind.pointer
+        },
+        blind.made - blind.noticed,
+        count(blind.made, "change"),
+        blind.changes.join(", "),
+    )
 }
 
 /// `1 rule`, `2 rules`.

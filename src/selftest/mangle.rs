@@ -1,12 +1,11 @@
 //! Generated faults: what passes between scenario and reference is rewritten, so that the
 //! reference behaves as if it were broken, without knowing.
 
-use super::mutate::Mutation;
 use crate::engine::Target;
 use crate::engine::request::recognise;
 use crate::engine::sessions::Mangle;
 use crate::http::{Request, Response};
-use crate::json;
+use crate::judge::{Change, place};
 use crate::reference::account;
 use crate::reference::auth::application;
 use crate::rulebook::rules::Comparison;
@@ -24,7 +23,7 @@ pub(super) enum Rewrite {
     Representation {
         kind: String,
         pointer: String,
-        mutation: Mutation,
+        mutation: Change,
     },
     /// An operation's answers become errors.
     Broken { operation: String },
@@ -66,7 +65,7 @@ pub(super) enum Rewrite {
 
 impl Rewrite {
     /// A change of a representation.
-    pub(super) fn of_kind(kind: &str, pointer: &str, mutation: Mutation) -> Self {
+    pub(super) fn of_kind(kind: &str, pointer: &str, mutation: Change) -> Self {
         Self::Representation {
             kind: kind.to_owned(),
             pointer: pointer.to_owned(),
@@ -385,7 +384,7 @@ impl Mangle for Mangler<'_> {
         {
             if let Some(place) = self.place(operation, response, kind, pointer) {
                 rewrite_json(response, |document| {
-                    mutation.apply(document, &place);
+                    mutation.everywhere(document, &place);
                 });
             }
             return;
@@ -448,7 +447,7 @@ impl Mangle for Mangler<'_> {
         } = self.rewrite
             && broken == kind
         {
-            mutation.apply(document, pointer);
+            mutation.everywhere(document, pointer);
         }
     }
 }
@@ -471,19 +470,7 @@ impl Mangler<'_> {
         } else {
             operation.error.as_deref()
         }?;
-        if shown == kind {
-            return Some(pointer.to_owned());
-        }
-        let page = self.rulebook.kinds.get(shown)?;
-        if kind.ends_with("/list-meta") && page.page_of.is_some() {
-            return Some(format!("/meta{pointer}"));
-        }
-        match &page.page_of {
-            Some((item, Some(key))) if item == kind => {
-                Some(format!("/{}/*{pointer}", json::escape(key)))
-            }
-            Some(_) | None => None,
-        }
+        place(self.rulebook, Some(&own), shown, kind, pointer)
     }
 }
 

@@ -5,7 +5,6 @@
 
 mod mangle;
 mod matrix;
-mod mutate;
 mod not_yet;
 mod pairs;
 mod written;
@@ -18,13 +17,13 @@ use crate::engine::plan::{self, Planned};
 use crate::engine::sessions::{Consulted, Mangle, Offline};
 use crate::engine::{self, Concluded, Target};
 use crate::judge::payload::judge_payload;
+use crate::judge::{Change, closed_at, of_property};
 use crate::reference::{Fault, Variant};
 use crate::rulebook::{Origin, Rulebook};
 use crate::schema::Schemas;
 use crate::text::glob;
 use crate::verdict::{Level, Verdict};
 use mangle::Rewrite;
-use mutate::Mutation;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -55,7 +54,7 @@ enum Trial {
     Rewrite(Rewrite),
     Payload {
         kind: String,
-        mutation: Mutation,
+        mutation: Change,
         pointer: String,
     },
     /// A written rule about a representation that no exchange carries.
@@ -158,13 +157,13 @@ impl Selftest<'_> {
         for rule in self.rulebook.rules.values() {
             match &rule.origin {
                 Origin::Property { kind, pointer } => {
-                    for mutation in mutate::of_property(self.rulebook, kind, pointer) {
+                    for mutation in of_property(self.rulebook, kind, pointer) {
                         trials.push(self.of_kind(&shown, kind, pointer, mutation));
                     }
                 }
                 Origin::NoOtherFields { kind } => {
-                    let pointer = mutate::closed_at(self.rulebook, kind, &rule.id);
-                    trials.push(self.of_kind(&shown, kind, &pointer, Mutation::ExtraField));
+                    let pointer = closed_at(self.rulebook, kind, &rule.id);
+                    trials.push(self.of_kind(&shown, kind, &pointer, Change::ExtraField));
                 }
                 Origin::Operation { .. }
                 | Origin::Parameter { .. }
@@ -212,7 +211,7 @@ impl Selftest<'_> {
         shown: &BTreeSet<&String>,
         kind: &str,
         pointer: &str,
-        mutation: Mutation,
+        mutation: Change,
     ) -> Trial {
         let is_operation = self.rulebook.operation_by_id(kind).is_some();
         if is_operation || shown.contains(&kind.to_owned()) {
@@ -246,7 +245,7 @@ impl Selftest<'_> {
                 kind,
                 mutation,
                 pointer,
-            } => self.payload(kind, *mutation, pointer),
+            } => self.payload(kind, mutation, pointer),
             Trial::Written { rule } => written::try_out(self.rulebook, self.schemas, rule),
         }
     }
@@ -306,7 +305,7 @@ impl Selftest<'_> {
     }
 
     /// An example with one thing changed, judged as a payload.
-    fn payload(&self, kind: &str, mutation: Mutation, pointer: &str) -> Row {
+    fn payload(&self, kind: &str, mutation: &Change, pointer: &str) -> Row {
         let mut row = Row::default();
         let Some(mut changed) = written::example(self.rulebook, kind) else {
             row.errors.push(format!(
@@ -314,7 +313,7 @@ impl Selftest<'_> {
             ));
             return row;
         };
-        if !mutation.apply(&mut changed, pointer) {
+        if !mutation.everywhere(&mut changed, pointer) {
             row.errors
                 .push(format!("{kind}: its example has nothing at {pointer}"));
             return row;

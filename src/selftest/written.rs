@@ -2,7 +2,7 @@
 
 use super::matrix::Row;
 use crate::fixtures::{Plan, subjects};
-use crate::judge::{Loaded, judge, judge_instances};
+use crate::judge::{Loaded, Memo, judge, judge_instances};
 use crate::rulebook::Rulebook;
 use crate::schema::Schemas;
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub(super) fn try_out(rulebook: &Rulebook, schemas: &Schemas, rule: &str) -> Row
         return row;
     };
     let evidence = predicate.stage(known, kind, example);
-    let judgement = judge_instances(rulebook, schemas, &evidence);
+    let judgement = judge_instances(rulebook, schemas, &evidence, &Memo::default());
     let instances = judgement.instances().iter().filter(|i| i.rule == rule);
     let mutations = instances.flat_map(|instance| predicate.break_it(instance));
     for mutation in mutations {

@@ -103,6 +103,11 @@ const LAYERS: &[Layer] = &[
         "a verdict is a pure function of evidence and rulebook: the judge sends nothing and knows no reference",
     ),
     layer(
+        "prove",
+        &["json", "judge", "rulebook", "schema", "verdict"],
+        "what would be noticed is asked of the judge alone: nothing is sent",
+    ),
+    layer(
         "reference",
         &["clock", "http", "ids", "json", "text"],
         "behaviour is written twice, as rules and as code: a reference that reads the rules proves nothing",
@@ -127,6 +132,7 @@ const LAYERS: &[Layer] = &[
             "http",
             "json",
             "judge",
+            "prove",
             "reference",
             "rulebook",
             "schema",

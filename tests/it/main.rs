@@ -12,6 +12,7 @@ mod hostile;
 mod layers;
 mod live;
 mod program;
+mod prove;
 mod proxy;
 mod reach;
 mod readme;

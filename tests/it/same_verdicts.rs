@@ -4,6 +4,7 @@
 use conformant::engine::plan::{self, Selection};
 use conformant::engine::sessions::Offline;
 use conformant::engine::{self, Options, Sessions, Target};
+use conformant::prove::Mode;
 use conformant::reference::Fault;
 use conformant::rulebook::Rulebook;
 use conformant::schema::Schemas;
@@ -55,6 +56,7 @@ fn record(sessions: &dyn Sessions, jobs: usize, shuffle: Option<u64>) -> String 
         jobs,
         shuffle: shuffle.is_some(),
         run_max: Duration::from_secs(600),
+        prove: Mode::Sample,
     };
     let calm = AtomicBool::new(false);
     let mut record: Option<RunRecord> = None;

@@ -83,9 +83,13 @@ impl Predicate for Conforms {
             json!({"conformant_extra": null}),
         ];
         let site = judged.sites.last().below(&self.at);
-        values
+        // What a schema is there to keep out, it may name.
+        let kept_out = self.schema.pointer("/not/examples/0").cloned();
+        kept_out
+            .into_iter()
+            .chain(values)
             .map(|value| Mutation::new(site.clone(), Change::To(value)))
-            .into()
+            .collect()
     }
 
     fn examples() -> Vec<Example> {

@@ -2,8 +2,9 @@
 
 pub(super) use crate::json;
 pub(super) use crate::judge::case::{Case, Representation};
+pub(super) use crate::judge::change::Change;
 pub(super) use crate::judge::examples::{Example, Scene};
-pub(super) use crate::judge::mutation::{Change, Mutation};
+pub(super) use crate::judge::mutation::Mutation;
 pub(super) use crate::judge::predicate::{Need, Predicate};
 pub(super) use crate::judge::sites::{Site, Sites};
 pub(super) use crate::judge::verdicts::{Fact, Judged, Trivial, Verdicts};

@@ -4,7 +4,7 @@
 use super::ENTRIES;
 use crate::judge::evidence::Evidence;
 use crate::judge::examples::{ComesTo, Example, RULE};
-use crate::judge::{Judgement, Loaded, Tally, judge_instances};
+use crate::judge::{Judgement, Loaded, Memo, Tally, judge_instances};
 use crate::rulebook::{Origin, Rule, Rulebook, Written};
 use crate::schema::Schemas;
 use crate::source::{Document, Source};
@@ -71,7 +71,7 @@ fn rule(example: &Example, predicate: &str) -> Rule {
 }
 
 fn judged(rulebook: &Rulebook, evidence: &Evidence) -> Judgement {
-    judge_instances(rulebook, &Schemas::default(), evidence)
+    judge_instances(rulebook, &Schemas::default(), evidence, &Memo::default())
 }
 
 /// What is not as the example says.

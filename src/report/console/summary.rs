@@ -19,6 +19,8 @@ const ROWS_MAX: usize = 80;
 const OTHERS_MAX: usize = 12;
 /// Lines of one diff or callback.
 const DIFF_LINES_MAX: usize = 24;
+/// Places where a change would not be noticed.
+const BLIND_MAX: usize = 8;
 /// Reasons why something was not judged.
 const REASONS_MAX: usize = 12;
 /// How many ids stand behind such a reason.
@@ -40,6 +42,7 @@ pub fn render(record: &RunRecord, look: &Look) -> String {
     let mut tail = summary(record, look);
     tail += &waived(record, look);
     tail += &not_judged(record, look);
+    tail += &blind(record, look);
     tail += &flaky(record, look);
     tail += &table(&cards, look);
     tail += "\n";
@@ -436,11 +439,15 @@ fn summary(record: &RunRecord, look: &Look) -> String {
         )
     });
     let mut out = String::new();
+    let proof = record.proof.as_ref();
+    let sample = proof.and_then(|proof| proof.sample.as_ref());
     for (label, text) in [
         ("rules", Some(rules)),
         ("scenarios", Some(scenarios)),
         ("exchanges", Some(exchanges)),
         ("waivers", waivers),
+        ("proof", proof.map(view::proof)),
+        ("sensitivity", sample.map(view::sensitivity)),
     ] {
         let Some(text) = text else { continue };
         out += &wrapped(&format!("{label:<11} {text}"), "", look.width);
@@ -493,6 +500,36 @@ fn not_judged(record: &RunRecord, look: &Look) -> String {
             "  … {} for {} more reasons",
             view::count(rules, "rule"),
             groups.len() - shown
+        )
+        .expect(MEMORY);
+    }
+    out
+}
+
+/// Places where a change would not be noticed, and what would change that.
+fn blind(record: &RunRecord, look: &Look) -> String {
+    let sample = record
+        .proof
+        .as_ref()
+        .and_then(|proof| proof.sample.as_ref());
+    let Some(sample) = sample.filter(|sample| !sample.blind.is_empty()) else {
+        return String::new();
+    };
+    let mut out = "what this run would not notice\n".to_owned();
+    let shown = if look.is_verbose() {
+        sample.blind.len()
+    } else {
+        sample.blind.len().min(BLIND_MAX)
+    };
+    for blind in &sample.blind[..shown] {
+        out += &wrapped(&view::blind(blind), "  ", look.width);
+    }
+    let more = sample.blind.len() - shown + sample.more;
+    if more > 0 {
+        writeln!(
+            out,
+            "  … {} in the reports",
+            view::count(more, "more place")
         )
         .expect(MEMORY);
     }
@@ -610,11 +647,19 @@ rules       pass 1 · fail 2 · open 1 · inconclusive 1 · not-applicable 2 · 
 scenarios   fail 1 · inconclusive 1 · not-applicable 1 · pass 1
 exchanges   12, seed 7
 waivers     1 waiver accept 3 findings
+proof       1 of 2 passed rules are broken by some change of these answers (6 of 8 changes noticed)
+    · vacuous 1, not judged
+sensitivity 0.75: 6 of 8 changes drawn at random would have been found, at most 4 a scenario (flow
+    0.75)
 not judged
   2 rules: give the hook end_execution (flow/executions/ends, flow/executions/steps)
   1 rule: one page only (flow/executions/walk)
   1 rule: predicate panicked (flow/execution/steps)
   1 rule: timeout (flow/executions/order)
+what this run would not notice
+  flow/fetch-execution /context: 2 of 3 changes unnoticed, missing, near (give the hook
+      end_execution)
+  … 2 more places in the reports
 
       rule                           findings scenarios  first place
 FAIL  flow/execution/status                 2         1  flow/create-execution/happy, step 1

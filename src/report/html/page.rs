@@ -6,7 +6,7 @@ use crate::report::Settings;
 use crate::report::cards::{self, Card, ServiceTally};
 use crate::report::view;
 use crate::text;
-use crate::verdict::{History, OpenPointResult, RunRecord, Verdict};
+use crate::verdict::{History, OpenPointResult, Proof, RunRecord, Verdict, share};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
@@ -137,6 +137,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
             view::count(played.count(), "scenario"), thousands(record.summary.exchanges),
         ),
         sharpness => sharpness(record),
+        proof => record.proof.as_ref().map(proof),
         trend => history.map(|history| trend(history, whole.broken)),
         services => services.iter().map(service).collect::<Vec<_>>(),
         defects_lead => defects_lead(cards, &whole),
@@ -323,6 +324,29 @@ fn sharpness(record: &RunRecord) -> Option<Value> {
         unnoticed => unnoticed.iter().take(UNNOTICED_MAX).cloned().collect::<Vec<_>>(),
         more => (unnoticed.len() > UNNOTICED_MAX).then(|| format!("and {} more", unnoticed.len() - UNNOTICED_MAX)),
     })
+}
+
+/// What changes of these answers would have been noticed.
+fn proof(proof: &Proof) -> Value {
+    let tried = proof.proven + proof.vacuous;
+    let sample = proof.sample.as_ref();
+    let services = proof.services.iter().map(|(name, c)| {
+        let drawn = sample.and_then(|sample| sample.services.get(name));
+        context! {
+            name,
+            rules => share(c.noticed, c.made),
+            drawn => drawn.map(|c| share(c.noticed, c.made)),
+        }
+    });
+    context! {
+        said => format!("{} of {}", thousands(proof.proven), thousands(tried)),
+        says => view::proof(proof),
+        sampled => sample.map(view::sensitivity),
+        services => services.collect::<Vec<_>>(),
+        missed => sample.map_or(0, |sample| sample.blind.len() + sample.more),
+        blind => sample.map(|sample| sample.blind.iter().map(view::blind).collect::<Vec<_>>()),
+        more => sample.filter(|s| s.more > 0).map(|s| format!("and {} more", s.more)),
+    }
 }
 
 /// The last runs as a line, and what changed since the last one.

@@ -1,0 +1,321 @@
+//! What else could stand at a place: values that a schema or what was sent allows, by which a rule may fail that says more than the
+//! schema; and what a step's statement would not hold of.
+
+use super::change::Change;
+use super::evidence::{Evidence, Statement};
+use super::mutation::Mutation;
+use super::sites::{Site, Sites};
+use crate::json;
+use crate::rulebook::scenario::Expect;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// Values below a place that are changed one by one.
+const LEAVES_MAX: usize = 24;
+/// Values that were sent and may stand somewhere they should not.
+const SENT_MAX: usize = 12;
+/// How deep a made document is.
+const DEPTH_MAX: usize = 8;
+
+/// Further changes of the places that decide a written rule, beside those that the predicate knows.
+pub(super) fn of_sites(
+    evidence: &Evidence,
+    sites: &Sites,
+    schema_at: &dyn Fn(&Site) -> Vec<Value>,
+) -> Vec<Mutation> {
+    let mut mutations = Vec::new();
+    for site in sites.iter() {
+        if let Site::Result { statement, .. } = site
+            && let Some(stated) = evidence.statements.get(*statement)
+        {
+            mutations.extend(against(*statement, stated));
+        }
+        let there = document(evidence, site)
+            .and_then(|d| json::expand(d, site.pointer()).into_iter().next());
+        let Some((_, value)) = there else {
+            continue;
+        };
+        let to = |value: Value| Mutation::new(site.clone(), Change::To(value));
+        mutations.extend(schema_at(site).into_iter().map(to));
+        match value {
+            Value::Number(_) => mutations.extend([json!(0), json!(1)].map(to)),
+            Value::String(_) => mutations.extend(sent(evidence).into_iter().map(to)),
+            Value::Array(_) | Value::Object(_) => {
+                let mut leaves = Vec::new();
+                leaves_of(value, &mut String::new(), &mut leaves);
+                for leaf in leaves.iter().take(LEAVES_MAX) {
+                    let at = |change| Mutation::new(site.below(leaf), change);
+                    mutations.extend([Change::To(Value::Null), Change::Near, Change::Gone].map(at));
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
+        }
+    }
+    mutations
+}
+
+/// Texts that requests of the case carried: what must not be shown is mostly one of them.
+fn sent(evidence: &Evidence) -> Vec<Value> {
+    let values = evidence.exchanges.iter().flat_map(|e| e.sent.values());
+    let texts: BTreeSet<&str> = values
+        .filter_map(Value::as_str)
+        .filter(|t| t.len() > 3)
+        .collect();
+    texts.into_iter().take(SENT_MAX).map(Value::from).collect()
+}
+
+/// What a statement does not hold of.
+fn against(statement: usize, stated: &Statement) -> Vec<Mutation> {
+    let expect: &Expect = &stated.expect;
+    let at = |pointer: &str, value: Value| {
+        let site = Site::Result {
+            statement,
+            pointer: pointer.to_owned(),
+        };
+        Mutation::new(site, Change::To(value))
+    };
+    let mut mutations = Vec::new();
+    if let Some(value) = &expect.differs {
+        mutations.push(at(&expect.at, value.clone()));
+    }
+    if expect.absent == Some(true) {
+        mutations.push(at(&expect.at, json!("conformant")));
+    }
+    if let Some(most) = expect.at_most {
+        mutations.push(at(&expect.at, json!(most + 1)));
+    }
+    if expect.at_least.is_some() {
+        mutations.extend([at(&expect.at, json!(0)), at(&expect.at, json!([]))]);
+    }
+    if let Some(value) = &expect.excludes {
+        mutations
+            .extend(among(&stated.result, &expect.at, value).map(|(list, with)| at(&list, with)));
+    }
+    mutations
+}
+
+/// The list that a pointer with `*` goes through, with one more item that has the value.
+fn among(result: &Value, pointer: &str, value: &Value) -> Option<(String, Value)> {
+    let (list, below) = pointer.split_once("/*").unwrap_or((pointer, ""));
+    let mut items = result.pointer(list)?.as_array()?.clone();
+    let item = if below.is_empty() {
+        value.clone()
+    } else {
+        let mut item = items.first().cloned().unwrap_or_else(|| json!({}));
+        match item.pointer_mut(below) {
+            Some(slot) => slot.clone_from(value),
+            None => item = nested(below, value),
+        }
+        item
+    };
+    items.push(item);
+    Some((list.to_owned(), Value::Array(items)))
+}
+
+/// `/a/b` and 1 make `{"a": {"b": 1}}`.
+fn nested(pointer: &str, value: &Value) -> Value {
+    let segments: Vec<String> = json::segments(pointer).collect();
+    segments
+        .into_iter()
+        .rev()
+        .fold(value.clone(), |inner, name| {
+            Value::Object(Map::from_iter([(name, inner)]))
+        })
+}
+
+fn document<'e>(evidence: &'e Evidence, site: &Site) -> Option<&'e Value> {
+    match site {
+        Site::Payload { payload, .. } => evidence.payloads.get(*payload).map(|p| &*p.value),
+        Site::Result { statement, .. } => evidence.statements.get(*statement).map(|s| &*s.result),
+        Site::Exchange(_) | Site::Answer { .. } | Site::Walk(_) => {
+            let exchange = evidence.exchanges.get(site.exchange(evidence)?)?;
+            exchange.document().map(|d| &**d)
+        }
+    }
+}
+
+fn leaves_of(value: &Value, at: &mut String, leaves: &mut Vec<String>) {
+    if leaves.len() >= LEAVES_MAX {
+        return;
+    }
+    let length = at.len();
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                json::push(at, name);
+                leaves_of(member, at, leaves);
+                at.truncate(length);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                json::push(at, &index.to_string());
+                leaves_of(item, at, leaves);
+                at.truncate(length);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            if !at.is_empty() {
+                leaves.push(at.clone());
+            }
+        }
+    }
+}
+
+/// The least document that a schema lets pass for one of its kind, as far as can be made without knowing more: an
+/// acceptance where none was seen.
+pub(super) fn skeleton(root: &Value) -> Value {
+    made(root, root, 0)
+}
+
+fn made(root: &Value, schema: &Value, depth: usize) -> Value {
+    let layers = super::breaking::layers(root, schema);
+    let keyword = |name: &str| layers.iter().find_map(|layer| layer.get(name));
+    if let Some(value) = keyword("const")
+        .or_else(|| keyword("examples")?.get(0))
+        .or_else(|| keyword("enum")?.get(0))
+    {
+        return value.clone();
+    }
+    let types: Vec<&str> = match keyword("type") {
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        Some(_) | None => Vec::new(),
+    };
+    let is = |name: &str| types.contains(&name);
+    if is("object") || (types.is_empty() && keyword("properties").is_some()) {
+        let required: BTreeSet<&str> = layers
+            .iter()
+            .filter_map(|layer| layer.get("required")?.as_array())
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let property = |name: &str| {
+            layers
+                .iter()
+                .find_map(|layer| layer.get("properties")?.get(name))
+        };
+        let members = required
+            .into_iter()
+            .filter(|_| depth < DEPTH_MAX)
+            .map(|name| {
+                let value =
+                    property(name).map_or(Value::Null, |inner| made(root, inner, depth + 1));
+                (name.to_owned(), value)
+            });
+        return Value::Object(members.collect());
+    }
+    if is("null") {
+        return Value::Null;
+    }
+    let text = |name: &str| keyword(name).and_then(Value::as_str);
+    if is("array") {
+        json!([])
+    } else if is("boolean") {
+        json!(true)
+    } else if is("integer") || is("number") {
+        keyword("minimum").cloned().unwrap_or_else(|| json!(1))
+    } else if let Some(prefix) =
+        text("pattern").and_then(|p| p.strip_prefix('^')?.split('[').next())
+    {
+        json!(format!("{prefix}{}", "0123456789abcdef".repeat(2)))
+    } else {
+        match text("format") {
+            Some("date-time") => json!("2026-01-01T00:00:00Z"),
+            Some("uri" | "url") => json!("http://reference.invalid/"),
+            Some(_) | None => json!("x"),
+        }
+    }
+}
+
+/// The document with a value at a place, the member added where it is missing.
+pub(super) fn with(document: &Value, pointer: &str, value: Value) -> Option<Value> {
+    let mut changed = document.clone();
+    if let Some(slot) = changed.pointer_mut(pointer) {
+        *slot = value;
+        return Some(changed);
+    }
+    let (above, name) = pointer.rsplit_once('/')?;
+    let members = changed.pointer_mut(above)?.as_object_mut()?;
+    members.insert(name.replace("~1", "/").replace("~0", "~"), value);
+    Some(changed)
+}
+
+/// Values of the forms that the documents use; `expected` may show the prefix of a SID.
+pub(super) fn plausible(expected: &str) -> Vec<Value> {
+    let digits = "0123456789abcdef".repeat(2);
+    let pattern = expected.split_once('^').map_or("", |(_, pattern)| pattern);
+    let prefix = pattern.trim_start_matches('(').get(..2).unwrap_or("XX");
+    vec![
+        json!("{}"),
+        json!("2026-01-01T00:00:00Z"),
+        json!("http://reference.invalid/"),
+        json!("01234567-89ab-cdef-0123-456789abcdef"),
+        json!("+12025550100"),
+        json!(format!("{prefix}{digits}")),
+        json!("x"),
+        json!("GET"),
+        json!(1),
+        json!([]),
+        json!({}),
+        json!(true),
+        json!(null),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_statement_is_told_what_it_does_not_hold_of() {
+        for expect in [
+            json!({"at": "/flows/*/sid", "excludes": "FW1"}),
+            json!({"at": "/flows", "at-least": 1}),
+            json!({"at": "/count", "at-most": 1}),
+            json!({"at": "/gone", "absent": true}),
+            json!({"at": "/count", "differs": 5}),
+        ] {
+            let mut full = expect.clone();
+            full["rule"] = json!("a/b");
+            let result = json!({"flows": [{"sid": "FW2"}], "count": 1});
+            let statement = Statement {
+                expect: serde_json::from_value(full).expect("a statement"),
+                result: Arc::new(result),
+                step: 1,
+                exchange: None,
+            };
+            let mutations = against(0, &statement);
+            let mut evidence = Evidence {
+                statements: vec![statement],
+                ..Evidence::default()
+            };
+            let is_broken = mutations.iter().any(|mutation| {
+                let undo = mutation.make(&mut evidence);
+                let stated = &evidence.statements[0];
+                let holds = super::super::holds(&stated.expect, &stated.result);
+                undo.expect("it can be made").restore(&mut evidence);
+                !holds
+            });
+            assert!(is_broken, "{expect}");
+        }
+    }
+
+    #[test]
+    fn a_made_document_has_what_is_required() {
+        let schema = json!({
+            "type": "object", "required": ["sid", "links", "n", "at"],
+            "properties": {
+                "sid": {"$ref": "#/$defs/sid"}, "n": {"type": ["integer", "null"]}, "other": {"type": "string"},
+                "at": {"type": "string", "format": "date-time"},
+                "links": {"type": "object", "required": ["to"], "properties": {"to": {"type": "string"}}},
+            },
+            "$defs": {"sid": {"type": "string", "pattern": "^FW[0-9a-f]{32}$"}},
+        });
+        let sid = format!("FW{}", "0123456789abcdef".repeat(2));
+        let made =
+            json!({"at": "2026-01-01T00:00:00Z", "links": {"to": "x"}, "n": null, "sid": sid});
+        assert_eq!(skeleton(&schema), made);
+    }
+}

@@ -1,0 +1,361 @@
+//! Changes: what a mutation does at its place. The same set breaks a rule in the self-test, in the examples of predicates
+//! and in a run that proves itself. They know no rule and no evidence.
+
+use super::compare::instant;
+use super::sites::Site;
+use crate::clock::{self, Timestamp};
+use crate::json;
+use serde_json::{Value, json};
+
+/// How far a number is moved to be beyond any bound that a rule states.
+const FAR: i64 = 1_000_000;
+/// How far an instant is moved.
+const FAR_MS: i64 = 24 * 3600 * 1000;
+
+/// What is changed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// The value is missing; an item of a list is dropped.
+    Gone,
+    /// Another value stands there.
+    To(Value),
+    /// A value of a type that the schema does not admit.
+    OtherType(Other),
+    /// A value beside it: the last character, one more, the opposite.
+    Near,
+    /// A number or an instant far beyond it.
+    Up,
+    /// A number or an instant far below it.
+    Down,
+    /// A word outside an enumeration.
+    Foreign,
+    /// The last character is cut off: a SID of 31 digits.
+    Cut,
+    /// A SID has another prefix.
+    Prefix,
+    /// A text that has no such format.
+    Format,
+    /// A number above any bound.
+    TooLarge,
+    /// A number below any bound.
+    TooSmall,
+    /// A field that is not listed stands in it.
+    ExtraField,
+    /// The value that stands at another site.
+    As(Site),
+    /// A list holds each of its items twice.
+    Twice,
+    /// The first item of a list stands last and the last one first.
+    Swapped,
+    /// The answer is the one that the same operation last had when it was accepted.
+    PreviousAnswer,
+    /// What was accepted is refused.
+    Refused,
+    /// What was refused is accepted: with an answer that the same operation had, else with this one, else without any.
+    Accepted(Option<Value>),
+    /// The last callback never came.
+    Lost,
+    /// The last callback came twice.
+    Doubled,
+    /// The body is another text.
+    Text(&'static str),
+    /// The text begins with a byte order mark.
+    Marked,
+    /// The time of the target lies that many seconds later.
+    Later(i64),
+}
+
+/// A type that a property can be given against its schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the types are JSON's")]
+pub enum Other {
+    Number,
+    Text,
+    Flag,
+    List,
+    Object,
+}
+
+impl Other {
+    /// All of them, those first that truthy comparisons let through.
+    pub const ALL: [Self; 5] = [
+        Self::Number,
+        Self::Text,
+        Self::Flag,
+        Self::List,
+        Self::Object,
+    ];
+
+    /// Whether a schema that admits these types admits it.
+    pub(super) fn is_among(self, types: &[String]) -> bool {
+        let names: &[&str] = match self {
+            Self::Number => &["number", "integer"],
+            Self::Text => &["string"],
+            Self::Flag => &["boolean"],
+            Self::List => &["array"],
+            Self::Object => &["object"],
+        };
+        types.iter().any(|t| names.contains(&t.as_str()))
+    }
+
+    /// Whether that is the value's own type.
+    pub const fn is_of(self, value: &Value) -> bool {
+        matches!(
+            (self, value),
+            (Self::Number, Value::Number(_))
+                | (Self::Text, Value::String(_))
+                | (Self::Flag, Value::Bool(_))
+                | (Self::List, Value::Array(_))
+                | (Self::Object, Value::Object(_))
+        )
+    }
+
+    /// A value of that type, as close as can be to what stood there: the number as text, the text
+    /// as a number.
+    fn value(self, was: &Value) -> Value {
+        match (self, was) {
+            (Self::Number, _) => json!(7),
+            (Self::Text, Value::Number(number)) => json!(number.to_string()),
+            (Self::Text, Value::Bool(flag)) => json!(flag.to_string()),
+            (Self::Text, _) => json!("7"),
+            (Self::Flag, _) => json!(true),
+            (Self::List, _) => json!([]),
+            (Self::Object, _) => json!({}),
+        }
+    }
+}
+
+impl Change {
+    /// The word in the kill matrix and in reports.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Gone => "missing",
+            Self::To(Value::Null) => "null",
+            Self::To(_) => "other-value",
+            Self::OtherType(_) => "other-type",
+            Self::Near => "near",
+            Self::Up => "far-above",
+            Self::Down => "far-below",
+            Self::Foreign => "foreign",
+            Self::Cut => "cut",
+            Self::Prefix => "prefix",
+            Self::Format => "format",
+            Self::TooLarge => "too-large",
+            Self::TooSmall => "too-small",
+            Self::ExtraField => "extra-field",
+            Self::As(_) => "another's-value",
+            Self::Twice => "doubled",
+            Self::Swapped => "swapped",
+            Self::PreviousAnswer => "older-answer",
+            Self::Refused => "refused",
+            Self::Accepted(_) => "accepted",
+            Self::Lost => "callback-lost",
+            Self::Doubled => "callback-doubled",
+            Self::Text(_) => "other-text",
+            Self::Marked => "byte-order-mark",
+            Self::Later(_) => "later",
+        }
+    }
+
+    /// Changes the document at each place that `pointer` (with `*`) leads to; false when it leads to nothing that can be
+    /// changed so.
+    pub fn everywhere(&self, document: &mut Value, pointer: &str) -> bool {
+        if *self == Self::Gone {
+            let places: Vec<String> = json::expand(document, pointer)
+                .into_iter()
+                .map(|(at, _)| at)
+                .collect();
+            // From the end, so that items before it stay where they are.
+            let removed = places.iter().rev().filter(|place| remove(document, place));
+            return removed.count() > 0;
+        }
+        let changed: Vec<(String, Value)> = json::expand(document, pointer)
+            .into_iter()
+            .filter_map(|(at, value)| Some((at, self.of_value(value)?)))
+            .collect();
+        for (at, value) in &changed {
+            if let Some(slot) = document.pointer_mut(at) {
+                slot.clone_from(value);
+            }
+        }
+        !changed.is_empty()
+    }
+
+    /// What stands there instead; nothing where the value cannot be changed so.
+    pub(super) fn of_value(&self, value: &Value) -> Option<Value> {
+        let unless_null = |changed: Value| (!value.is_null()).then_some(changed);
+        let changed = match self {
+            Self::To(other) => Some(other.clone()),
+            Self::OtherType(other) => Some(other.value(value)),
+            Self::Near => moved(value, 1),
+            Self::Up => moved(value, FAR),
+            Self::Down => moved(value, -FAR),
+            Self::Foreign => unless_null(json!("conformant-foreign")),
+            Self::Cut => {
+                let mut text = value.as_str()?.to_owned();
+                text.pop();
+                Some(json!(text))
+            }
+            Self::Prefix => {
+                let text = value.as_str()?;
+                Some(json!(format!("ZZ{}", text.get(2..).unwrap_or_default())))
+            }
+            Self::Format => unless_null(json!("not in its format")),
+            Self::TooLarge => unless_null(json!(1_000_000_007)),
+            Self::TooSmall => unless_null(json!(-7)),
+            Self::ExtraField => {
+                let mut members = value.as_object()?.clone();
+                members.insert("conformant_extra".to_owned(), json!(1));
+                Some(Value::Object(members))
+            }
+            Self::Twice => {
+                let items = value.as_array().filter(|items| !items.is_empty())?;
+                Some(items.iter().chain(items).cloned().collect())
+            }
+            Self::Swapped => {
+                let mut items = value.as_array().filter(|items| items.len() > 1)?.clone();
+                let last = items.len() - 1;
+                items.swap(0, last);
+                Some(Value::Array(items))
+            }
+            Self::Gone
+            | Self::As(_)
+            | Self::PreviousAnswer
+            | Self::Refused
+            | Self::Accepted(_)
+            | Self::Lost
+            | Self::Doubled
+            | Self::Text(_)
+            | Self::Marked
+            | Self::Later(_) => None,
+        };
+        changed.filter(|changed| changed != value)
+    }
+}
+
+/// The value moved by so much; nothing where it cannot be moved.
+fn moved(value: &Value, way: i64) -> Option<Value> {
+    match value {
+        Value::Number(number) => Some(match number.as_i64() {
+            Some(number) => json!(number.saturating_add(way)),
+            None => json!(way),
+        }),
+        Value::Bool(flag) => Some(json!(!flag)),
+        Value::String(text) => match instant(value) {
+            Some(at) if way != 1 => Some(json!(later(at, way.signum() * FAR_MS).to_string())),
+            Some(at) => Some(json!(later(at, 1000).to_string())),
+            None if way == 1 => {
+                let mut text = text.clone();
+                let last = text.pop();
+                text.push(if last == Some('0') { '1' } else { '0' });
+                Some(json!(text))
+            }
+            None => None,
+        },
+        Value::Null if way == 1 => Some(json!("0")),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// So many milliseconds later.
+pub(super) fn later(at: Timestamp, ms: i64) -> Timestamp {
+    clock::from_unix_ms(at.as_millisecond().saturating_add(ms))
+}
+
+/// Takes away the member or item at a place.
+pub(super) fn remove(document: &mut Value, place: &str) -> bool {
+    let Some((above, name)) = place.rsplit_once('/') else {
+        return false;
+    };
+    match document.pointer_mut(above) {
+        Some(Value::Object(members)) => {
+            let name = name.replace("~1", "/").replace("~0", "~");
+            members.shift_remove(&name).is_some()
+        }
+        Some(Value::Array(items)) => match name.parse() {
+            Ok(index) if items.len() > index => {
+                items.remove(index);
+                true
+            }
+            Ok(_) | Err(_) => false,
+        },
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_changes_to_one_that_differs() {
+        for (value, change, wanted) in [
+            (json!(1), Change::Near, json!(2)),
+            (json!(1), Change::Down, json!(1 - FAR)),
+            (json!(true), Change::Near, json!(false)),
+            (json!("a0"), Change::Near, json!("a1")),
+            (json!([1]), Change::Twice, json!([1, 1])),
+            (json!([1, 2, 3]), Change::Swapped, json!([3, 2, 1])),
+            (
+                json!({"a": 1}),
+                Change::ExtraField,
+                json!({"a": 1, "conformant_extra": 1}),
+            ),
+            (
+                json!("2026-01-01T00:00:00Z"),
+                Change::Up,
+                json!("2026-01-02T00:00:00Z"),
+            ),
+        ] {
+            assert_eq!(change.of_value(&value), Some(wanted), "{value}");
+        }
+        assert_eq!(Change::Near.of_value(&json!({})), None);
+        assert_eq!(Change::Twice.of_value(&json!([])), None);
+        assert_eq!(Change::Swapped.of_value(&json!([1, 1])), None);
+        assert_eq!(Change::To(json!(1)).of_value(&json!(1)), None);
+    }
+
+    #[test]
+    fn each_change_is_made_where_it_is_named_and_nowhere_else() {
+        let document = json!({"sid": "FW0", "n": 5, "list": [{"x": "a"}, {"x": "b"}]});
+        for (change, pointer, changed) in [
+            (
+                Change::Gone,
+                "/n",
+                json!({"sid": "FW0", "list": [{"x": "a"}, {"x": "b"}]}),
+            ),
+            (
+                Change::To(Value::Null),
+                "/sid",
+                json!({"sid": null, "n": 5, "list": [{"x": "a"}, {"x": "b"}]}),
+            ),
+            (
+                Change::Cut,
+                "/sid",
+                json!({"sid": "FW", "n": 5, "list": [{"x": "a"}, {"x": "b"}]}),
+            ),
+            (
+                Change::OtherType(Other::Text),
+                "/n",
+                json!({"sid": "FW0", "n": "5", "list": [{"x": "a"}, {"x": "b"}]}),
+            ),
+            (
+                Change::Gone,
+                "/list/*",
+                json!({"sid": "FW0", "n": 5, "list": []}),
+            ),
+            (
+                Change::Foreign,
+                "/list/*/x",
+                json!({"sid": "FW0", "n": 5,
+                "list": [{"x": "conformant-foreign"}, {"x": "conformant-foreign"}]}),
+            ),
+        ] {
+            let mut copy = document.clone();
+            assert!(change.everywhere(&mut copy, pointer), "{pointer}");
+            assert_eq!(copy, changed);
+        }
+        let nowhere = Change::To(Value::Null).everywhere(&mut document.clone(), "/nowhere");
+        assert!(!nowhere);
+    }
+}

@@ -1,0 +1,407 @@
+//! Would it have been noticed: what a story showed is changed one place at a time and judged again, without a request.
+//!
+//! It is done where the evidence is still at hand, when a story was judged, so that memory does not grow with the run. What is concluded
+//! depends on the seed and on the stories' names alone, not on the order in which they end.
+
+mod blind;
+mod sample;
+
+use crate::judge::evidence::Evidence;
+use crate::judge::{Judged, Judgement, Memo, Mutation, Tally, judge_by, judge_site, mutations_of};
+use crate::rulebook::{Origin, Rule, Rulebook};
+use crate::schema::Schemas;
+use crate::verdict::{Changes, Level, Proof, RuleCounts, RunRecord, Verdict};
+use sample::Sampler;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Mutex, PoisonError};
+
+/// Changes for one rule in one story, and until one breaks it.
+const MUTATIONS_MAX: usize = 8;
+const STUBBORN_MAX: usize = 64;
+/// Changes that are looked at, those that turn out to change nothing included.
+const TRIED_MAX: usize = 192;
+/// Examples of one rule in one story, the first and the last.
+const INSTANCES_MAX: usize = 3;
+/// Stories that a rule is tried in until one of its changes breaks it: the first by id.
+const STORIES_MAX: usize = 6;
+/// Values of a story's largest document beyond which nothing is changed: each change copies one.
+const VALUES_MAX: usize = 20_000;
+
+/// How much is proven.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing.
+    Off,
+    /// Each rule that passed.
+    #[default]
+    Rules,
+    /// That, and how much of all would be noticed.
+    Sample,
+}
+
+impl Mode {
+    /// The word on the command line and in the record.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Rules => "rules",
+            Self::Sample => "sample",
+        }
+    }
+}
+
+/// Proves the stories of one run.
+#[derive(Debug)]
+pub struct Prover<'a> {
+    rulebook: &'a Rulebook,
+    schemas: &'a Schemas,
+    mode: Mode,
+    /// By rule, then by story.
+    tried: Mutex<BTreeMap<&'a str, Stories>>,
+    sampler: Sampler,
+}
+
+/// What came of a rule in the first stories by id, up to one that proves it.
+#[derive(Debug, Default)]
+struct Stories(BTreeMap<String, Changes>);
+
+impl Stories {
+    /// Whether a story of this id may still count: no earlier one proves the rule, and there are not enough of them.
+    fn wants(&self, story: &str) -> bool {
+        let earlier = || {
+            self.0
+                .range::<str, _>((Bound::Unbounded, Bound::Excluded(story)))
+        };
+        earlier().all(|(_, changes)| changes.broke == 0) && earlier().count() < STORIES_MAX
+    }
+
+    fn add(&mut self, story: &str, changes: Changes) {
+        if changes.made == 0 || !self.wants(story) {
+            return;
+        }
+        self.0.insert(story.to_owned(), changes);
+        // What lies behind the first proof counts no longer, in whatever order stories end.
+        let last = self.0.iter().position(|(_, changes)| changes.broke > 0);
+        let kept = last.map_or(STORIES_MAX, |last| last + 1).min(STORIES_MAX);
+        while self.0.len() > kept {
+            self.0.pop_last();
+        }
+    }
+
+    fn whole(&self) -> Changes {
+        let mut whole = Changes::default();
+        self.0.values().for_each(|changes| whole.add(*changes));
+        whole
+    }
+}
+
+impl<'a> Prover<'a> {
+    /// A prover for one run of so many stories.
+    pub fn new(
+        rulebook: &'a Rulebook,
+        schemas: &'a Schemas,
+        mode: Mode,
+        seed: u64,
+        stories: usize,
+    ) -> Self {
+        Self {
+            rulebook,
+            schemas,
+            mode,
+            tried: Mutex::default(),
+            sampler: Sampler::new(seed, stories),
+        }
+    }
+
+    /// Changes what a story showed, and leaves it as it was. `judgement` is what was concluded of it, with its instances; the memory holds its
+    /// documents.
+    pub fn story(&self, evidence: &mut Evidence, judgement: &Judgement, memo: &Memo) {
+        if self.mode == Mode::Off || !is_small(evidence) {
+            return;
+        }
+        memo.close();
+        for (rule, instances) in self.wanted(&evidence.scenario, judgement) {
+            let changes = self.try_out(rule, &instances, evidence, judgement, memo);
+            let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+            tried
+                .entry(&rule.id)
+                .or_default()
+                .add(&evidence.scenario, changes);
+        }
+        if self.mode == Mode::Sample {
+            self.sampler
+                .story(self.rulebook, self.schemas, evidence, judgement, memo);
+        }
+    }
+
+    /// Rules that held in a story which still counts for them, each with some examples.
+    fn wanted<'j>(
+        &self,
+        story: &str,
+        judgement: &'j Judgement,
+    ) -> Vec<(&'a Rule, Vec<&'j Judged>)> {
+        let mut wanted: BTreeMap<&str, Vec<&Judged>> = BTreeMap::new();
+        {
+            let tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+            let holds = |tally: &Tally| tally.judged() > 0 && tally.findings() == 0;
+            let held = judgement.tallies.iter().filter(|(_, tally)| holds(tally));
+            for (rule, _) in held {
+                if tried
+                    .get(rule.as_str())
+                    .is_none_or(|stories| stories.wants(story))
+                {
+                    wanted.insert(rule, Vec::new());
+                }
+            }
+        }
+        for instance in judgement.instances() {
+            let Some(some) = wanted.get_mut(instance.rule.as_str()) else {
+                continue;
+            };
+            if some.len() == INSTANCES_MAX {
+                some.pop();
+            }
+            some.push(instance);
+        }
+        let binds = |rule: &&Rule| matches!(rule.level, Level::Must | Level::Should);
+        let known = |(id, some)| Some((self.rulebook.rules.get(id).filter(binds)?, some));
+        wanted.into_iter().filter_map(known).collect()
+    }
+
+    /// What comes of changes by which one rule may fail.
+    fn try_out(
+        &self,
+        rule: &Rule,
+        instances: &[&Judged],
+        evidence: &mut Evidence,
+        judgement: &Judgement,
+        memo: &Memo,
+    ) -> Changes {
+        let mut by_instance: Vec<_> = instances
+            .iter()
+            .map(|judged| {
+                mutations_of(self.rulebook, self.schemas, evidence, rule, judged).into_iter()
+            })
+            .collect();
+        let mut changes = Changes::default();
+        let mut tried = 0;
+        // One of each example in turn: they differ in what may break them.
+        let is_enough = |changes: &Changes| {
+            changes.made
+                >= if changes.broke > 0 {
+                    MUTATIONS_MAX
+                } else {
+                    STUBBORN_MAX
+                }
+        };
+        while !by_instance.is_empty() && tried < TRIED_MAX && !is_enough(&changes) {
+            by_instance.retain_mut(|mutations| {
+                let Some(mutation) = mutations.next() else {
+                    return false;
+                };
+                tried += 1;
+                if !is_enough(&changes) {
+                    changes.add(self.try_one(rule, &mutation, evidence, judgement, memo));
+                }
+                true
+            });
+        }
+        changes
+    }
+
+    fn try_one(
+        &self,
+        rule: &Rule,
+        mutation: &Mutation,
+        evidence: &mut Evidence,
+        judgement: &Judgement,
+        memo: &Memo,
+    ) -> Changes {
+        let Some(undo) = mutation.make(evidence) else {
+            return Changes::default();
+        };
+        let (broke, noticed) = match &rule.origin {
+            Origin::Property { .. } | Origin::NoOtherFields { .. } => {
+                let violations = judge_site(self.rulebook, self.schemas, evidence, &mutation.site);
+                let broke = violations.iter().any(|v| v.rule == rule.id);
+                // What its document broke before is no news.
+                let known = |id: &str| judgement.tallies.get(id).is_some_and(|t| t.findings() > 0);
+                (broke, violations.iter().any(|v| !known(&v.rule)))
+            }
+            Origin::Operation { .. }
+            | Origin::Parameter { .. }
+            | Origin::Credentials { .. }
+            | Origin::ListKey { .. }
+            | Origin::ListWalk { .. }
+            | Origin::Written(_)
+            | Origin::Either => {
+                let changed = judge_by(rule, self.rulebook, self.schemas, evidence, memo);
+                let broke = changed
+                    .tallies
+                    .get(&rule.id)
+                    .is_some_and(|t| t.findings() > 0);
+                (broke, broke || finds_more(&changed, judgement))
+            }
+        };
+        undo.restore(evidence);
+        Changes {
+            made: 1,
+            noticed: usize::from(noticed),
+            broke: usize::from(broke),
+        }
+    }
+
+    /// Writes into the record what was proven. A rule that no change breaks was not judged.
+    pub fn finish(self, record: &mut RunRecord) {
+        if self.mode == Mode::Off {
+            return;
+        }
+        let tried = self
+            .tried
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut proof = Proof {
+            mode: self.mode.word().to_owned(),
+            ..Proof::default()
+        };
+        for rule in &mut record.rules {
+            let binds = matches!(rule.level, Level::Must | Level::Should);
+            let known = self.rulebook.rules.get(&rule.id);
+            let is_over_stories = known.is_some_and(|r| matches!(r.origin, Origin::Either));
+            if rule.verdict != Verdict::Pass || !binds || is_over_stories {
+                continue;
+            }
+            let changes = tried
+                .get(rule.id.as_str())
+                .map(Stories::whole)
+                .unwrap_or_default();
+            if changes.made == 0 {
+                proof.unproven += 1;
+                continue;
+            }
+            if changes.broke > 0 {
+                proof.proven += 1;
+            } else {
+                proof.vacuous += 1;
+                rule.verdict = Verdict::NotJudged;
+                "vacuous: no change of these answers breaks it".clone_into(&mut rule.reason);
+            }
+            let service = known.map_or_else(String::new, |r| r.service.clone());
+            proof.services.entry(service).or_default().add(changes);
+            proof.rules.insert(rule.id.clone(), changes);
+        }
+        record.summary.rules = RuleCounts::of(&record.rules);
+        if self.mode == Mode::Sample {
+            proof.sample = Some(self.sampler.finish(self.rulebook, record));
+        }
+        record.proof = Some(proof);
+    }
+}
+
+/// Whether any rule is broken more often than before.
+fn finds_more(changed: &Judgement, before: &Judgement) -> bool {
+    changed.tallies.iter().any(|(rule, tally)| {
+        let known = before.tallies.get(rule).map_or(0, Tally::findings);
+        tally.findings() > known
+    })
+}
+
+/// Whether each document is small enough to be copied for each change.
+fn is_small(evidence: &Evidence) -> bool {
+    let answers = evidence.exchanges.iter().filter_map(|e| e.document());
+    let payloads = evidence.payloads.iter().map(|p| &p.value);
+    let results = evidence.statements.iter().map(|s| &s.result);
+    let mut documents = answers.chain(payloads).chain(results);
+    documents.all(|document| crate::json::has_at_most(document, VALUES_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changes(broke: usize) -> Changes {
+        Changes {
+            made: 4,
+            noticed: broke,
+            broke,
+        }
+    }
+
+    /// Every order in which stories end comes to the same.
+    #[test]
+    fn what_counts_depends_on_no_order() {
+        let ended = [("a", 0), ("b", 0), ("c", 2), ("d", 1), ("e", 0)];
+        let mut orders = vec![ended.to_vec()];
+        for turn in 1..ended.len() {
+            let mut order = ended.to_vec();
+            order.rotate_left(turn);
+            orders.push(order.clone());
+            order.reverse();
+            orders.push(order);
+        }
+        for order in orders {
+            let mut stories = Stories::default();
+            for (story, broke) in &order {
+                stories.add(story, changes(*broke));
+            }
+            let kept: Vec<&str> = stories.0.keys().map(String::as_str).collect();
+            assert_eq!(kept, ["a", "b", "c"], "{order:?}");
+            assert_eq!(stories.whole().made, 12);
+        }
+    }
+
+    #[test]
+    fn a_rule_that_no_change_breaks_was_not_judged() {
+        let rulebook = Rulebook::embedded().expect("it loads");
+        let schemas = Schemas::default();
+        let prover = Prover::new(&rulebook, &schemas, Mode::Rules, 0, 1);
+        let ids = [
+            "flow/execution/sid",
+            "flow/execution/status",
+            "flow/flow/sid",
+        ];
+        let rules: Vec<&Rule> = ids.iter().map(|id| &rulebook.rules[*id]).collect();
+        for (rule, broke) in rules.iter().zip([0, 2]) {
+            let mut tried = prover.tried.lock().expect("nobody panicked");
+            tried.entry(&rule.id).or_default().add("s", changes(broke));
+        }
+        let mut record = RunRecord::default();
+        record
+            .rules
+            .extend(rules.iter().map(|rule| crate::verdict::RuleResult {
+                id: rule.id.clone(),
+                level: rule.level,
+                source: rule.source.clone(),
+                verdict: Verdict::Pass,
+                judged: 1,
+                findings: 0,
+                reason: String::new(),
+                masked_by: None,
+                says: String::new(),
+                basis: None,
+                needs: Vec::new(),
+            }));
+        prover.finish(&mut record);
+        let verdicts: Vec<Verdict> = record.rules.iter().map(|rule| rule.verdict).collect();
+        assert_eq!(verdicts, [Verdict::NotJudged, Verdict::Pass, Verdict::Pass]);
+        assert!(record.rules[0].reason.starts_with("vacuous: "));
+        let counts = &record.summary.rules;
+        assert_eq!((counts.pass, counts.not_judged), (2, 1));
+        let proof = record.proof.expect("it was asked for");
+        assert_eq!((proof.proven, proof.vacuous, proof.unproven), (1, 1, 1));
+        assert_eq!(proof.whole().made, 8);
+    }
+
+    #[test]
+    fn a_rule_is_tried_in_so_many_stories_and_no_more() {
+        let mut stories = Stories::default();
+        for story in 0..STORIES_MAX {
+            assert!(stories.wants(&format!("s{story}")));
+            stories.add(&format!("s{story}"), changes(0));
+        }
+        assert!(!stories.wants("t") && stories.wants("a"));
+        stories.add("a", changes(0));
+        assert_eq!(stories.0.len(), STORIES_MAX);
+    }
+}

@@ -1,0 +1,243 @@
+//! Changes at random: how much of all that a run showed could be otherwise without anyone noticing.
+//!
+//! What is drawn of a story depends on the seed and its id alone.
+
+use super::blind::Blinds;
+use super::finds_more;
+use crate::judge::evidence::{Evidence, Exchange, Expectation};
+use crate::judge::{Change, Judgement, Memo, Mutation, Other, Site, judge_again};
+use crate::rulebook::Rulebook;
+use crate::schema::Schemas;
+use crate::verdict::{RunRecord, Sample};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::sync::{Mutex, PoisonError};
+
+/// Changes of a whole run, shared out evenly among its stories.
+const BUDGET: usize = 5_000;
+/// A story is given at least and at most so many.
+const PER_STORY: (usize, usize) = (4, 200);
+/// Draws for one change until one can be made.
+const DRAWS_MAX: usize = 6;
+
+/// Draws changes and keeps what came of them.
+#[derive(Debug)]
+pub(super) struct Sampler {
+    seed: u64,
+    per_story: usize,
+    blinds: Mutex<Blinds>,
+}
+
+impl Sampler {
+    pub(super) fn new(seed: u64, stories: usize) -> Self {
+        let (least, most) = PER_STORY;
+        Self {
+            seed,
+            per_story: (BUDGET / stories.max(1)).clamp(least, most),
+            blinds: Mutex::default(),
+        }
+    }
+
+    /// Changes one story at random, one place at a time.
+    pub(super) fn story(
+        &self,
+        rulebook: &Rulebook,
+        schemas: &Schemas,
+        evidence: &mut Evidence,
+        judgement: &Judgement,
+        memo: &Memo,
+    ) {
+        let digest = Sha256::digest(format!("{}/{}", self.seed, evidence.scenario));
+        let mut drawn = Drawn(ChaCha8Rng::from_seed(digest.into()));
+        let mut blinds = Blinds::default();
+        for _ in 0..self.per_story {
+            let made = (0..DRAWS_MAX).find_map(|_| {
+                let mutation = drawn.mutation(evidence)?;
+                let undo = mutation.make(evidence)?;
+                Some((mutation, undo))
+            });
+            let Some((mutation, undo)) = made else {
+                continue;
+            };
+            let changed = judge_again(rulebook, schemas, evidence, memo);
+            let is_noticed = finds_more(&changed, judgement);
+            undo.restore(evidence);
+            blinds.add(evidence, &mutation, is_noticed);
+        }
+        let mut all = self.blinds.lock().unwrap_or_else(PoisonError::into_inner);
+        all.merge(blinds);
+    }
+
+    /// What the record says of it.
+    pub(super) fn finish(self, rulebook: &Rulebook, record: &RunRecord) -> Sample {
+        let blinds = self
+            .blinds
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        Sample {
+            per_story: self.per_story,
+            ..blinds.sample(rulebook, record)
+        }
+    }
+}
+
+/// What chance gives, the same for the same seed.
+struct Drawn(ChaCha8Rng);
+
+impl Drawn {
+    fn below(&mut self, count: usize) -> usize {
+        let draw = usize::try_from(self.0.next_u64() >> 1).unwrap_or_default();
+        draw % count.max(1)
+    }
+
+    fn of<'i, T>(&mut self, items: &'i [T]) -> Option<&'i T> {
+        items.get(self.below(items.len()))
+    }
+
+    /// A change of what this evidence holds; it may turn out to change nothing.
+    fn mutation(&mut self, evidence: &Evidence) -> Option<Mutation> {
+        let exchanges = evidence.exchanges.len();
+        let payloads = evidence.payloads.len();
+        let waits: Vec<usize> = waits(evidence);
+        let all = exchanges + payloads + waits.len();
+        if all == 0 {
+            return None;
+        }
+        let at = self.below(all);
+        if let Some(statement) = at.checked_sub(exchanges + payloads) {
+            let site = Site::Result {
+                statement: waits[statement],
+                pointer: String::new(),
+            };
+            let change = self.of(&[Change::Lost, Change::Doubled])?.clone();
+            return Some(Mutation::new(site, change));
+        }
+        let (whole, document) = match at.checked_sub(exchanges) {
+            Some(payload) => (
+                Site::payload(payload, ""),
+                &evidence.payloads[payload].value,
+            ),
+            None => {
+                let exchange = &evidence.exchanges[at];
+                // One in five changes the answer as such.
+                if self.below(5) == 0 {
+                    let change = self.of(&as_such(exchange))?.clone();
+                    return Some(Mutation::new(Site::Exchange(at), change));
+                }
+                (Site::answer(at, ""), exchange.document()?)
+            }
+        };
+        let places = places(document);
+        let (pointer, value) = self.of(&places)?;
+        let change = self.change(&whole, pointer, value, &places)?;
+        Some(Mutation::new(whole.below(pointer), change))
+    }
+
+    fn change(
+        &mut self,
+        whole: &Site,
+        pointer: &str,
+        value: &Value,
+        places: &[(String, &Value)],
+    ) -> Option<Change> {
+        if value.is_array() {
+            return self.of(&[Change::Twice, Change::Swapped]).cloned();
+        }
+        Some(match self.below(6) {
+            0 => Change::Gone,
+            1 => Change::To(Value::Null),
+            2 => {
+                let other = Other::ALL[self.below(Other::ALL.len())];
+                Change::OtherType((!other.is_of(value)).then_some(other)?)
+            }
+            3 => {
+                let siblings: Vec<&str> = places
+                    .iter()
+                    .filter(|(at, there)| at != pointer && same_type(there, value))
+                    .map(|(at, _)| at.as_str())
+                    .collect();
+                Change::As(whole.below(self.of(&siblings)?))
+            }
+            4 => Change::Up,
+            _ => Change::Near,
+        })
+    }
+}
+
+/// What an answer as such may change to: whoever prepares the ground, or leaves it open whether a request is accepted, asks no more.
+fn as_such(exchange: &Exchange) -> Vec<Change> {
+    let other = match &exchange.expectation {
+        Expectation::Accepted(_) if !exchange.setup => Some(Change::Refused),
+        Expectation::Rejected(_) => Some(Change::Accepted(None)),
+        Expectation::Accepted(_) | Expectation::Either => None,
+    };
+    other.into_iter().chain([Change::PreviousAnswer]).collect()
+}
+
+fn same_type(one: &Value, other: &Value) -> bool {
+    std::mem::discriminant(one) == std::mem::discriminant(other)
+}
+
+/// Statements about waits for callbacks that came.
+fn waits(evidence: &Evidence) -> Vec<usize> {
+    let came = |result: &Value| {
+        let requests = result.get("requests").and_then(Value::as_array);
+        result.get("waited").is_some() && requests.is_some_and(|r| !r.is_empty())
+    };
+    let statements = evidence.statements.iter().enumerate();
+    statements
+        .filter(|(_, s)| came(&s.result))
+        .map(|(n, _)| n)
+        .collect()
+}
+
+/// Every place of a document: what holds no other value, and lists with something in them.
+fn places(document: &Value) -> Vec<(String, &Value)> {
+    fn collect<'v>(at: &mut String, value: &'v Value, places: &mut Vec<(String, &'v Value)>) {
+        let length = at.len();
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    crate::json::push(at, name);
+                    collect(at, member, places);
+                    at.truncate(length);
+                }
+            }
+            Value::Array(items) => {
+                if !items.is_empty() {
+                    places.push((at.clone(), value));
+                }
+                for (index, item) in items.iter().enumerate() {
+                    crate::json::push(at, &index.to_string());
+                    // An item may be dropped, too.
+                    if item.is_object() {
+                        places.push((at.clone(), item));
+                    }
+                    collect(at, item, places);
+                    at.truncate(length);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                places.push((at.clone(), value));
+            }
+        }
+    }
+    let mut places = Vec::new();
+    collect(&mut String::new(), document, &mut places);
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_place_of_a_document_may_be_drawn() {
+        let document = json!({"a": 1, "l": [{"x": "y"}], "e": [], "o": {"n": null}});
+        let at: Vec<String> = places(&document).into_iter().map(|(at, _)| at).collect();
+        assert_eq!(at, ["/a", "/l", "/l/0", "/l/0/x", "/o/n"]);
+    }
+}
