@@ -8,6 +8,7 @@ use crate::json::{self, Parsed};
 use crate::rulebook::scenario::Step;
 use crate::transport::{Callback, Reply};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long `await` waits unless told otherwise.
@@ -48,9 +49,13 @@ impl Wait<'_> {
         let wanted = step.count.unwrap_or(1);
         let (mut waited, mut came, mut last) = (Duration::ZERO, 0, Duration::ZERO);
         while waited < within {
-            let now = self.callbacks.sink.callbacks(&name).len();
-            if now > came {
-                (came, last) = (now, waited);
+            let all = self.callbacks.sink.callbacks(&name);
+            if all.len() > came {
+                // What was waiting for our own late answer says nothing of the target.
+                if delay_of(all[..came].last()).is_zero() {
+                    session.callback_took(waited - last);
+                }
+                (came, last) = (all.len(), waited);
             }
             if came >= wanted && !self.may_come_later(&name) {
                 break;
@@ -63,11 +68,9 @@ impl Wait<'_> {
             session.wait(LOOK_EVERY);
             waited += LOOK_EVERY;
         }
-        if came > 0 {
-            session.callback_took(last);
-        }
         if !quiet.is_zero() {
-            session.wait(session.silence(quiet));
+            let answered = delay_of(self.callbacks.sink.callbacks(&name).last());
+            session.wait((session.silence(quiet) + answered).min(quiet));
         }
         if came == 0 && wanted > 0 && session.address_may_be_taken() && !self.holds_now(&name) {
             return Err(Stop::Inconclusive(format!(
@@ -95,6 +98,11 @@ impl Wait<'_> {
         let requests: Vec<Value> = came.iter().map(|callback| view(callback).0).collect();
         (self.holds)(&json!({"count": requests.len(), "requests": requests}))
     }
+}
+
+/// How late a callback is answered.
+fn delay_of(callback: Option<&Arc<Callback>>) -> Duration {
+    callback.map_or(Duration::ZERO, |callback| callback.answered.after)
 }
 
 /// A callback as scenarios look at it, and what it carries.

@@ -19,6 +19,7 @@ pub mod session;
 pub mod sessions;
 pub mod settings;
 mod shown;
+mod stage;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -41,10 +42,11 @@ pub use record::{Concluded, ONLY_IN_FILES, Recorder};
 use runner::Story;
 pub(crate) use runner::play;
 use session::Session;
+use stage::Stage;
+pub use stage::Room;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -56,14 +58,9 @@ pub trait Sessions: Sync {
     /// Base URL by service, for the record.
     fn targets(&self) -> BTreeMap<String, String>;
 
-    /// Whether no other story of the run may be told meanwhile.
-    fn plays_alone(&self, _planned: &Planned<'_>) -> bool {
-        false
-    }
-
-    /// How many stories of this kind can be told at a time, where that is fewer than others.
-    fn at_most(&self, _planned: &Planned<'_>) -> Option<usize> {
-        None
+    /// What a story takes of the target while it is told.
+    fn room(&self, _planned: &Planned<'_>) -> Room {
+        Room::default()
     }
 
     /// The service that answered nothing but refusals, for which the run was interrupted.
@@ -145,36 +142,20 @@ pub fn run(
             .send(Progress::Ended(index, Box::new(concluded)))
             .is_ok()
     };
+    let stage = Stage::new(planned.iter().map(|p| sessions.room(p)).collect());
     std::thread::scope(|scope| {
-        let tell = &tell;
-        scope.spawn(move || {
-            let (alone, together): (Vec<usize>, Vec<usize>) =
-                (0..planned.len()).partition(|&index| sessions.plays_alone(&planned[index]));
-            // First, while what they walk over is short.
-            if !alone.into_iter().all(|index| tell(index, &sender)) {
-                return;
-            }
-            let (queued, free): (Vec<usize>, Vec<usize>) = together
-                .into_iter()
-                .partition(|&index| sessions.at_most(&planned[index]).is_some());
-            let most = queued.first().and_then(|&i| sessions.at_most(&planned[i]));
-            let threads = sessions.threads(options.jobs.max(1));
-            // Those that wait for each other keep no others waiting.
-            for (stories, threads) in [(queued, most.unwrap_or(1)), (free, threads)] {
-                let (stories, next) = (Arc::new(stories), Arc::new(AtomicUsize::new(0)));
-                for _ in 0..threads.min(stories.len()) {
-                    let (sender, stories) = (sender.clone(), Arc::clone(&stories));
-                    let next = Arc::clone(&next);
-                    scope.spawn(move || {
-                        while let Some(&index) = stories.get(next.fetch_add(1, Ordering::Relaxed)) {
-                            if !tell(index, &sender) {
-                                return;
-                            }
-                        }
-                    });
+        let (tell, stage) = (&tell, &stage);
+        for _ in 0..sessions.threads(options.jobs.max(1)).min(planned.len()) {
+            let sender = sender.clone();
+            scope.spawn(move || {
+                while let Some(entered) = stage.enter() {
+                    if !tell(entered.index, &sender) {
+                        return;
+                    }
                 }
-            }
-        });
+            });
+        }
+        drop(sender);
         let mut early: BTreeMap<usize, Concluded> = BTreeMap::new();
         let mut due = 0;
         let (began, mut said) = (clock::monotonic(), 0);

@@ -1,6 +1,7 @@
 //! The plan: which scenarios run, in which order.
 
 use super::derive;
+use super::template::wait_of;
 use crate::rulebook::scenario::{Scenario, Step};
 use crate::rulebook::{Place, Rulebook, Service};
 use crate::text::glob;
@@ -9,7 +10,9 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// What of the rulebook's scenarios is wanted.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +59,31 @@ impl Planned<'_> {
     /// Whether any step, those of groups included, is like this.
     pub fn any_step(&self, is: &dyn Fn(&Step) -> bool) -> bool {
         any_step(self.service, &self.scenario.steps, is, 0)
+    }
+
+    /// Services that its steps ask or change; a group of another service keeps to that service.
+    pub fn touches(&self) -> BTreeSet<String> {
+        let touched = RefCell::new(BTreeSet::from([self.service.name.clone()]));
+        self.any_step(&|step| {
+            let names = [step.call.as_deref(), step.r#use.as_deref()];
+            let named = names.into_iter().flatten().filter_map(|n| n.split_once('/'));
+            touched.borrow_mut().extend(named.map(|(service, _)| service.to_owned()));
+            false
+        });
+        touched.into_inner()
+    }
+
+    /// How long it does nothing but wait, by its own words.
+    pub fn waits(&self) -> Duration {
+        let total = Cell::new(Duration::ZERO);
+        self.any_step(&|step| {
+            let answers = step.answers.iter().filter_map(|answer| answer.after.as_deref());
+            let stated = [step.wait.as_deref(), step.quiet.as_deref()];
+            let waits = stated.into_iter().flatten().chain(answers).filter_map(wait_of);
+            total.set(waits.fold(total.get(), Duration::saturating_add));
+            false
+        });
+        total.get()
     }
 
     /// Whether it walks a list that other scenarios of a run against one target may add to: one whose

@@ -12,7 +12,7 @@ use crate::clock::{self, Timestamp};
 use crate::engine::session::{Callbacks, HookFault, SendFault, Session};
 use crate::engine::settings::Settings;
 use crate::engine::template::wait_of;
-use crate::engine::{Planned, Sessions};
+use crate::engine::{Planned, Room, Sessions};
 use crate::http::{Request, Response};
 use crate::transport::{BaseUrl, Client, Limits, Listener, Listening, Share};
 use serde_json::{Value, json};
@@ -163,10 +163,10 @@ impl Live {
             && planned.any_step(&|step| step.wait.as_deref().is_some_and(long))
     }
 
-    /// Whether a hook of this story changes what the target has only one of: its time, or the
-    /// address to which an application's callbacks go.
-    fn changes_what_all_share(&self, planned: &Planned<'_>) -> bool {
-        planned.any_step(&|step| {
+    /// Whether this story changes what the target has only one of: its time, or the address to which
+    /// an application's callbacks go.
+    fn takes_what_is_there_once(&self, planned: &Planned<'_>) -> bool {
+        self.moves_the_clock(planned) || planned.any_step(&|step| {
             let hook = step.hook.as_deref();
             let hook = hook.filter(|hook| matches!(*hook, ADVANCE_CLOCK | "set_callback"));
             hook.is_some_and(|hook| self.settings.hooks.contains_key(hook))
@@ -264,7 +264,7 @@ impl Sessions for Live {
                 self.began.get_or_init(|| (ahead_ms, clock::monotonic()));
             }
         });
-        let lease = if self.plays_alone(planned) {
+        let lease = if self.takes_what_is_there_once(planned) {
             self.lease()
         } else {
             None
@@ -303,16 +303,21 @@ impl Sessions for Live {
             .collect()
     }
 
-    fn plays_alone(&self, planned: &Planned<'_>) -> bool {
-        self.moves_the_clock(planned)
-            || self.changes_what_all_share(planned)
-            || planned.walks_a_shared_list(self.has_own_flow())
-    }
-
-    fn at_most(&self, planned: &Planned<'_>) -> Option<usize> {
-        let flow = self.settings.targets.get("flow")?;
-        let is_few = !flow.persons.is_empty() && self.enters_a_shared_flow(planned);
-        is_few.then_some(flow.persons.len())
+    fn room(&self, planned: &Planned<'_>) -> Room {
+        let mut touches = planned.touches();
+        let takes_all = self.takes_what_is_there_once(planned);
+        if takes_all {
+            // Where time and addresses matter most. Others are told again where they went wrong
+            // because the clock was moved under their feet.
+            touches.insert("auth".to_owned());
+        }
+        let persons = self.persons.as_ref().map(Persons::count);
+        Room {
+            touches,
+            is_alone: takes_all || planned.walks_a_shared_list(self.has_own_flow()),
+            at_most: persons.filter(|_| self.enters_a_shared_flow(planned)),
+            waits: planned.waits(),
+        }
     }
 
     fn denied_by(&self) -> Option<String> {
@@ -585,7 +590,7 @@ mod tests {
         let all = plan::all(&rulebook);
         let alone = |id: &str| {
             let planned = all.iter().find(|p| p.scenario.id == id).unwrap();
-            live.plays_alone(planned)
+            live.room(planned).is_alone
         };
         assert!(
             alone("flow/read-executions/walk"),

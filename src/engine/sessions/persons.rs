@@ -6,6 +6,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 /// The telephone numbers of a run.
 #[derive(Debug)]
 pub(super) struct Persons {
+    count: usize,
     free: Mutex<Vec<String>>,
     freed: Condvar,
 }
@@ -21,9 +22,15 @@ pub(super) struct Person<'a> {
 impl Persons {
     pub(super) fn new(numbers: Vec<String>) -> Self {
         Self {
+            count: numbers.len(),
             free: Mutex::new(numbers),
             freed: Condvar::new(),
         }
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.count
     }
 
     /// Waits for a person.
