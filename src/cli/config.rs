@@ -58,6 +58,10 @@ struct TargetEntry {
     url: Option<String>,
     /// The same base as the target's own links show it, where that differs: a gateway in front of it.
     public_url: Option<String>,
+    /// Further origins at which content of media lies: redirects and links to it are followed there too, without
+    /// credentials.
+    #[serde(default)]
+    content_origins: Vec<String>,
     /// API key, the user name of HTTP Basic credentials.
     username: Option<String>,
     /// API key secret, the password; only as `${NAME}`.
@@ -610,6 +614,12 @@ impl Reader {
         target.public_url = entry
             .public_url
             .map(|url| self.fill(&at("public_url"), &url));
+        for (at, origin) in entry.content_origins.iter().enumerate() {
+            let at = format!("targets.{name}.content_origins[{at}]");
+            let origin = self.fill(&at, origin);
+            self.base_url(&at, &origin);
+            target.content_origins.push(origin);
+        }
         target.json_bodies = entry.body == Some(BodyForm::Json);
         for (key, value) in [
             ("user_status_path", entry.user_status_path),

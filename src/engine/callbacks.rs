@@ -53,7 +53,7 @@ impl Wait<'_> {
             if all.len() > came {
                 // What was waiting for our own late answer says nothing of the target.
                 if delay_of(all[..came].last()).is_zero() {
-                    session.callback_took(waited - last);
+                    session.callback_took(waited.saturating_sub(last));
                 }
                 (came, last) = (all.len(), waited);
             }

@@ -19,22 +19,68 @@ pub(super) enum LinkError {
     Broken(&'static str),
     /// It leads to another origin, which may be the target's own.
     #[error(
-        "it leads to another origin; is {0} an address of the target, say so as `public_url` of its entry in `targets`"
+        "it leads to another origin; is {0} an address of the target, say so as `public_url` of its entry in \
+         `targets`, or as one of its `content_origins` where only content lies there"
     )]
     Elsewhere(String),
 }
 
+/// Where a link leads that is followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Leads {
+    /// Path and query at the target.
+    Home(String),
+    /// Where the target keeps content: an origin, and path and query there. Nobody shows credentials.
+    Content(String, String),
+}
+
+/// Where a link leads that stands in the answer to a request for `from`.
+pub(super) fn leads(target: &Target, from: &Leads, link: &str) -> Result<Leads, LinkError> {
+    let (base, path) = match from {
+        Leads::Home(path) => (home_of(target)?, path),
+        Leads::Content(origin, path) => (origin_of(origin)?, path),
+    };
+    let parsed = resolved(&base, path, link)?;
+    let origin = parsed.origin();
+    match path_at_home(target, &parsed) {
+        Ok(path) => Ok(Leads::Home(path)),
+        Err(LinkError::Elsewhere(named))
+            if target
+                .content_origins
+                .iter()
+                .any(|known| origin_of(known).is_ok_and(|known| known.origin() == origin)) =>
+        {
+            let path = &parsed[url::Position::BeforePath..url::Position::AfterQuery];
+            Ok(Leads::Content(named, path.to_owned()))
+        }
+        Err(why) => Err(why),
+    }
+}
+
 /// Path and query at the target of a link that stands in the answer to a request for `from`.
 pub(super) fn target_of(target: &Target, from: &str, link: &str) -> Result<String, LinkError> {
+    let parsed = resolved(&home_of(target)?, from, link)?;
+    path_at_home(target, &parsed)
+}
+
+fn origin_of(text: &str) -> Result<Url, LinkError> {
+    Url::parse(text).map_err(|_| LinkError::Broken("it is no URL"))
+}
+
+fn home_of(target: &Target) -> Result<Url, LinkError> {
+    let (origin, _) = split_url(&target.url);
+    Url::parse(origin).map_err(|_| LinkError::Broken("the target has no origin"))
+}
+
+/// The address that a link names.
+fn resolved(base: &Url, from: &str, link: &str) -> Result<Url, LinkError> {
     if link.len() > LINK_BYTES_MAX {
         return Err(LinkError::Broken("longer than 8 KiB"));
     }
     if link.chars().any(char::is_control) {
         return Err(LinkError::Broken("it has control characters"));
     }
-    let (origin, prefix) = split_url(&target.url);
-    let home = Url::parse(origin).map_err(|_| LinkError::Broken("the target has no origin"))?;
-    let parsed = home.join(from).unwrap_or_else(|_| home.clone()).join(link);
+    let parsed = base.join(from).unwrap_or_else(|_| base.clone()).join(link);
     let parsed = parsed.map_err(|_| LinkError::Broken("it is no URL"))?;
     if !matches!(parsed.scheme(), "http" | "https") {
         return Err(LinkError::Broken("it is no address of HTTP"));
@@ -42,6 +88,13 @@ pub(super) fn target_of(target: &Target, from: &str, link: &str) -> Result<Strin
     if !parsed.username().is_empty() || parsed.password().is_some() {
         return Err(LinkError::Broken("it carries credentials"));
     }
+    Ok(parsed)
+}
+
+/// Path and query of an address at the target.
+fn path_at_home(target: &Target, parsed: &Url) -> Result<String, LinkError> {
+    let (_, prefix) = split_url(&target.url);
+    let home = home_of(target)?;
     let path = &parsed[url::Position::BeforePath..url::Position::AfterQuery];
     if parsed.origin() == home.origin() {
         return Ok(path.to_owned());
@@ -134,7 +187,7 @@ fn collect<'v>(value: &'v Value, at: &mut String, links: &mut Vec<(&'v str, Stri
 
 #[cfg(test)]
 mod tests {
-    use super::{LinkError, Shown, target_of};
+    use super::{Leads, LinkError, Shown, leads, target_of};
     use crate::engine::Target;
     use serde_json::json;
 
@@ -190,6 +243,22 @@ mod tests {
                 matches!(led(other), Err(LinkError::Elsewhere(_))),
                 "{other:?}"
             );
+        }
+    }
+
+    #[test]
+    fn content_may_lie_where_the_configuration_says() {
+        let mut target = target(None);
+        target.content_origins = vec!["https://store.example".to_owned()];
+        let home = Leads::Home("/flow/v1/Flows".to_owned());
+        let there = leads(&target, &home, "https://store.example/a?b").unwrap();
+        let path = |path: &str| Leads::Content("https://store.example".to_owned(), path.to_owned());
+        assert_eq!(there, path("/a?b"));
+        assert_eq!(leads(&target, &there, "c"), Ok(path("/c")));
+        let back = leads(&target, &there, "http://127.0.0.1:8080/d");
+        assert_eq!(back, Ok(Leads::Home("/d".to_owned())));
+        for other in ["https://store.example:444/", "http://store.example/"] {
+            assert!(leads(&target, &home, other).is_err(), "{other}");
         }
     }
 

@@ -42,8 +42,8 @@ pub use record::{Concluded, ONLY_IN_FILES, Recorder};
 use runner::Story;
 pub(crate) use runner::play;
 use session::Session;
-use stage::Stage;
 pub use stage::Room;
+use stage::Stage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,6 +61,11 @@ pub trait Sessions: Sync {
     /// What a story takes of the target while it is told.
     fn room(&self, _planned: &Planned<'_>) -> Room {
         Room::default()
+    }
+
+    /// How many stories can have a person at a time.
+    fn persons(&self) -> usize {
+        usize::MAX
     }
 
     /// The service that answered nothing but refusals, for which the run was interrupted.
@@ -142,7 +147,9 @@ pub fn run(
             .send(Progress::Ended(index, Box::new(concluded)))
             .is_ok()
     };
-    let stage = Stage::new(planned.iter().map(|p| sessions.room(p)).collect());
+    let rooms = planned.iter().map(|p| sessions.room(p)).collect();
+    let persons = || sessions.persons();
+    let stage = Stage::new(rooms, &persons);
     std::thread::scope(|scope| {
         let (tell, stage) = (&tell, &stage);
         for _ in 0..sessions.threads(options.jobs.max(1)).min(planned.len()) {

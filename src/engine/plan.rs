@@ -10,7 +10,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -66,24 +66,21 @@ impl Planned<'_> {
         let touched = RefCell::new(BTreeSet::from([self.service.name.clone()]));
         self.any_step(&|step| {
             let names = [step.call.as_deref(), step.r#use.as_deref()];
-            let named = names.into_iter().flatten().filter_map(|n| n.split_once('/'));
-            touched.borrow_mut().extend(named.map(|(service, _)| service.to_owned()));
+            let named = names
+                .into_iter()
+                .flatten()
+                .filter_map(|n| n.split_once('/'));
+            touched
+                .borrow_mut()
+                .extend(named.map(|(service, _)| service.to_owned()));
             false
         });
         touched.into_inner()
     }
 
-    /// How long it does nothing but wait, by its own words.
-    pub fn waits(&self) -> Duration {
-        let total = Cell::new(Duration::ZERO);
-        self.any_step(&|step| {
-            let answers = step.answers.iter().filter_map(|answer| answer.after.as_deref());
-            let stated = [step.wait.as_deref(), step.quiet.as_deref()];
-            let waits = stated.into_iter().flatten().chain(answers).filter_map(wait_of);
-            total.set(waits.fold(total.get(), Duration::saturating_add));
-            false
-        });
-        total.get()
+    /// About how long it takes: what it waits by its own words, and a moment for each step.
+    pub fn length(&self) -> Duration {
+        length_of(self.service, &self.scenario.steps, 0)
     }
 
     /// Whether it walks a list that other scenarios of a run against one target may add to: one whose
@@ -116,8 +113,28 @@ fn is_configured(value: &Value, has_own_flow: bool) -> bool {
     names.is_some_and(|names| names.is_ok_and(|names| names.iter().all(|n| is_shared(&n.path))))
 }
 
+/// Groups within groups.
+const DEPTH_MAX: usize = 16;
+
+fn length_of(service: &Service, steps: &[Step], depth: usize) -> Duration {
+    const STEP: Duration = Duration::from_millis(20);
+    let length = |step: &Step| {
+        let answers = step.answers.iter().filter_map(|a| a.after.as_deref());
+        let stated = [step.wait.as_deref(), step.quiet.as_deref()].into_iter();
+        let own: Duration = stated.flatten().chain(answers).filter_map(wait_of).sum();
+        let group = step.r#use.as_ref().and_then(|n| service.groups.get(n));
+        let group = group.filter(|_| depth < DEPTH_MAX);
+        let group = group.map_or(STEP, |g| length_of(service, &g.steps, depth + 1));
+        let times = u32::try_from(step.repeat.unwrap_or(1)).unwrap_or(u32::MAX);
+        own.saturating_add(group).saturating_mul(times)
+    };
+    steps
+        .iter()
+        .map(length)
+        .fold(Duration::ZERO, Duration::saturating_add)
+}
+
 fn any_step(service: &Service, steps: &[Step], is: &dyn Fn(&Step) -> bool, depth: usize) -> bool {
-    const DEPTH_MAX: usize = 16;
     steps.iter().any(|step| {
         let group = step
             .r#use

@@ -10,6 +10,7 @@ use super::template::{Scope, TemplateError};
 use crate::judge::evidence::{HookCall, Span};
 use crate::rulebook::scenario::Step;
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// The configured values of every target, as `target` in scenarios.
 pub(super) fn values(settings: &Settings) -> Value {
@@ -126,21 +127,26 @@ pub(super) fn end_executions_of(
     flow_sid: &str,
     to: &str,
 ) -> Result<bool, Stop> {
-    let path = format!("/v1/Flows/{flow_sid}/Executions?PageSize=1000");
-    let Some(page) = page(session, &path)? else {
-        return Ok(false);
-    };
-    let listed = page.get("executions").and_then(Value::as_array);
-    let text = |one: &Value, key: &str| one.get(key).and_then(Value::as_str).map(str::to_owned);
-    let busy: Vec<String> = listed
-        .into_iter()
-        .flatten()
-        .filter(|one| text(one, "status").as_deref() == Some("active"))
-        .filter(|one| text(one, "contact_channel_address").as_deref() == Some(to))
-        .filter_map(|one| text(one, "sid"))
-        .collect();
+    /// For how long others may go on with an execution of theirs.
+    const OTHERS_MAX: Duration = Duration::from_secs(15);
+    const LOOK_EVERY: Duration = Duration::from_millis(500);
+    let mut waited = Duration::ZERO;
+    let mut busy = active_executions_of(session, flow_sid, to)?;
     if busy.is_empty() {
         return Ok(false);
+    }
+    if session.shares_person() {
+        session.person_is_busy();
+        let why = "another story has the same person in the flow".to_owned();
+        return Err(Stop::Inconclusive(why));
+    }
+    while busy.iter().any(|sid| session.may_be_anothers(sid)) && waited < OTHERS_MAX {
+        session.wait(LOOK_EVERY);
+        waited += LOOK_EVERY;
+        busy = active_executions_of(session, flow_sid, to)?;
+    }
+    if busy.is_empty() {
+        return Ok(true);
     }
     if !session.has_hook("end_execution") {
         return Err(Stop::Inconclusive(
@@ -156,6 +162,31 @@ pub(super) fn end_executions_of(
             .map_err(|fault| Stop::of_hook("end_execution", &fault))?;
     }
     Ok(true)
+}
+
+fn active_executions_of(
+    session: &dyn Session,
+    flow_sid: &str,
+    to: &str,
+) -> Result<Vec<String>, Stop> {
+    let path = format!("/v1/Flows/{flow_sid}/Executions?PageSize=1000");
+    let page = page(session, &path)?.unwrap_or_default();
+    let listed = page.get("executions").and_then(Value::as_array);
+    let text = |one: &Value, key: &str| one.get(key).and_then(Value::as_str).map(str::to_owned);
+    let active = listed
+        .into_iter()
+        .flatten()
+        .filter(|one| text(one, "status").as_deref() == Some("active"))
+        .filter(|one| text(one, "contact_channel_address").as_deref() == Some(to))
+        .filter_map(|one| text(one, "sid"));
+    Ok(active.collect())
+}
+
+/// Whether an execution that is still needed was ended by somebody else.
+pub(super) fn is_ended(session: &dyn Session, flow_sid: &str, execution_sid: &str) -> bool {
+    let path = format!("/v1/Flows/{flow_sid}/Executions/{execution_sid}");
+    let shown = page(session, &path).ok().flatten();
+    shown.is_some_and(|shown| shown.get("status").and_then(Value::as_str) == Some("ended"))
 }
 
 /// A published flow of the first page, else any.

@@ -2,7 +2,7 @@
 //!
 //! It concludes nothing: what the evidence means is the judge's business.
 
-use super::link::{LinkError, target_of};
+use super::link::{Leads, LinkError, leads, target_of};
 use super::request::{self, BuildError};
 use super::session::{HookFault, SendFault, Session};
 use super::settings::Target;
@@ -546,8 +546,22 @@ impl<'a> Runner<'a> {
             request: built.request,
         };
         let called = self.exchange(exchange, operation)?;
+        self.note_execution(&called);
         self.accept_existing(step, &called)?;
         Ok(Called { taint, ..called })
+    }
+
+    /// Tells the session of an execution that was made, for somebody is in a flow now.
+    fn note_execution(&self, called: &Called) {
+        let exchange = &self.evidence.exchanges[called.exchange];
+        let is_made = exchange.service == "flow"
+            && exchange.operation == "create-execution"
+            && called.acceptance == Acceptance::Accepted;
+        let flow_sid = exchange.sent.get("FlowSid").and_then(Value::as_str);
+        let sid = called.value.get("sid").and_then(Value::as_str);
+        if let (true, Some(flow_sid), Some(sid)) = (is_made, flow_sid, sid) {
+            self.session.made_execution(flow_sid, sid);
+        }
     }
 
     /// Whether a refused execution is of somebody who was in the flow already, and is no longer.
@@ -890,11 +904,20 @@ impl<'a> Runner<'a> {
             .as_ref()
             .map(|via| &self.evidence.exchanges[via.exchange]);
         let from = shown_by.map_or("/", |exchange| exchange.request.target.as_str());
-        let path = target_of(target, from, &url)
+        let led = leads(target, &Leads::Home(from.to_owned()), &url)
             .map_err(|why| inconclusive(format!("{}: {why}", crate::text::excerpt(&url, 200))))?;
-        let mut request = Request::new("GET", path);
-        request::authorize(target, step.credentials, &mut request)?;
-        let found = self.recognise(origin, &request);
+        let (base, found, request, credentials) = match &led {
+            Leads::Home(path) => {
+                let mut request = Request::new("GET", path.as_str());
+                request::authorize(target, step.credentials, &mut request)?;
+                let found = self.recognise(origin, &request);
+                (origin, found, request, step.credentials)
+            }
+            Leads::Content(origin, path) => {
+                let request = Request::new("GET", path.as_str());
+                (origin.as_str(), None, request, Credentials::None)
+            }
+        };
         let (service, operation, mut sent) = match &found {
             Some((operation, sent)) => (&operation.service, operation.id.clone(), sent.clone()),
             None => (&name, String::new(), BTreeMap::new()),
@@ -910,8 +933,8 @@ impl<'a> Runner<'a> {
             service: service.clone(),
             operation,
             sent,
-            credentials: step.credentials,
-            base: origin.to_owned(),
+            credentials,
+            base: base.to_owned(),
             shell: Arc::clone(&target.shell),
             outcome: Outcome::Fault {
                 cause: String::new(),
@@ -927,7 +950,7 @@ impl<'a> Runner<'a> {
             setup: self.setup,
             request,
         };
-        let answer = self.follow(&name, target, &exchange.request);
+        let answer = self.follow(&name, target, led, &exchange.request);
         match answer.and_then(|response| self.within_budget(response)) {
             Ok(response) => {
                 let view = body::view(&response);
@@ -980,22 +1003,27 @@ impl<'a> Runner<'a> {
         &self,
         service: &str,
         target: &Target,
+        mut at: Leads,
         request: &Request,
     ) -> Result<Response, SendFault> {
         const HOPS_MAX: usize = 5;
         let mut asked = request.clone();
         for _ in 0..HOPS_MAX {
-            let response = self.session.send(service, &asked)?;
-            let leads = (300..400).contains(&response.status);
-            let Some(location) = response.headers.get("Location").filter(|_| leads) else {
+            let response = match &at {
+                Leads::Home(_) => self.session.send(service, &asked)?,
+                Leads::Content(origin, _) => self.session.get_elsewhere(origin, &asked)?,
+            };
+            let is_redirect = (300..400).contains(&response.status);
+            let Some(location) = response.headers.get("Location").filter(|_| is_redirect) else {
                 return Ok(response);
             };
-            let path = target_of(target, &asked.target, location).map_err(|why| SendFault {
+            at = leads(target, &at, location).map_err(|why| SendFault {
                 cause: "redirect".to_owned(),
                 detail: format!("{}: {why}", crate::text::excerpt(location, 200)),
                 unreachable: false,
             })?;
-            asked = Request::new("GET", path);
+            let (Leads::Home(path) | Leads::Content(_, path)) = &at;
+            asked = Request::new("GET", path.as_str());
         }
         Err(SendFault {
             cause: "redirect".to_owned(),

@@ -28,6 +28,15 @@ pub trait Session {
     /// Sends a request to a service; its target is the path behind the service's base URL.
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault>;
 
+    /// Gets what lies at another origin than the service's own.
+    fn get_elsewhere(&self, origin: &str, _request: &Request) -> Result<Response, SendFault> {
+        Err(SendFault {
+            cause: "redirect".to_owned(),
+            detail: format!("nothing lies at {origin} here"),
+            unreachable: false,
+        })
+    }
+
     /// Whether a hook of that name is there.
     fn has_hook(&self, name: &str) -> bool;
 
@@ -87,6 +96,22 @@ pub trait Session {
     /// The telephone number that this story alone has meanwhile.
     fn person(&self) -> Option<String> {
         None
+    }
+
+    /// Whether other stories may speak of that person meanwhile.
+    fn shares_person(&self) -> bool {
+        false
+    }
+
+    /// Notes that somebody was refused because of being in the flow already.
+    fn person_is_busy(&self) {}
+
+    /// Notes an execution that this story made.
+    fn made_execution(&self, _flow_sid: &str, _execution_sid: &str) {}
+
+    /// Whether somebody else may have made that execution and still need it.
+    fn may_be_anothers(&self, _execution_sid: &str) -> bool {
+        false
     }
 
     /// What somebody else did to the target while the story was told that makes it void.

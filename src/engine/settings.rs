@@ -139,6 +139,9 @@ pub struct Target {
     pub url: String,
     /// The same base as the target's own links show it, where that differs.
     pub public_url: Option<String>,
+    /// Further origins at which its content lies: redirects and links to content may lead there, and
+    /// nobody shows credentials.
+    pub content_origins: Vec<String>,
     /// User name and password of HTTP Basic credentials.
     pub basic: Option<(String, String)>,
     /// Account SID and auth token, the second way in (D2 and D3, Authentication).

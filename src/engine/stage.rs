@@ -15,10 +15,10 @@ pub struct Room {
     pub touches: BTreeSet<String>,
     /// Whether no other story may touch the same services meanwhile.
     pub is_alone: bool,
-    /// How many stories of this kind can be told at a time, where that is fewer than others.
-    pub at_most: Option<usize>,
-    /// How long it will do nothing but wait, by its own words: those that wait longest begin first.
-    pub waits: Duration,
+    /// Whether it needs a person, of whom there may be few.
+    pub needs_person: bool,
+    /// About how long it takes: the longest begin first.
+    pub length: Duration,
 }
 
 impl Room {
@@ -29,9 +29,10 @@ impl Room {
 }
 
 /// The stories of a run, by their index in the plan.
-#[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct Stage<'a> {
     rooms: Vec<Room>,
+    /// How many stories can have a person at a time.
+    persons: &'a (dyn Fn() -> usize + Sync),
     state: Mutex<State>,
     left: Condvar,
 }
@@ -44,25 +45,25 @@ struct State {
 }
 
 /// A story's place on the stage, until dropped.
-#[derive(Debug)]
 pub(super) struct Entered<'a> {
-    stage: &'a Stage,
+    stage: &'a Stage<'a>,
     /// Which story it is.
     pub(super) index: usize,
 }
 
-impl Stage {
+impl<'a> Stage<'a> {
     /// A stage for these stories. Those that must be alone come first, while what they walk over is
-    /// short; then those that wait longest, so that nobody waits for them in the end.
-    pub(super) fn new(rooms: Vec<Room>) -> Self {
+    /// short; then the longest, so that nobody waits for them in the end.
+    pub(super) fn new(rooms: Vec<Room>, persons: &'a (dyn Fn() -> usize + Sync)) -> Self {
         let mut waiting: Vec<usize> = (0..rooms.len()).collect();
         waiting.sort_by_key(|&index| {
             let room = &rooms[index];
-            (!room.is_alone, Reverse(room.waits), index)
+            (!room.is_alone, Reverse(room.length), index)
         });
         let playing = BTreeSet::new();
         Self {
             rooms,
+            persons,
             state: Mutex::new(State { waiting, playing }),
             left: Condvar::new(),
         }
@@ -91,8 +92,9 @@ impl Stage {
     fn fits(&self, index: usize, playing: &BTreeSet<usize>) -> bool {
         let room = &self.rooms[index];
         let others = || playing.iter().map(|&other| &self.rooms[other]);
-        let alike = || others().filter(|other| other.at_most.is_some()).count();
-        others().all(|other| room.suffers(other)) && room.at_most.is_none_or(|most| alike() < most)
+        let with_person = || others().filter(|other| other.needs_person).count();
+        others().all(|other| room.suffers(other))
+            && (!room.needs_person || with_person() < (self.persons)())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -111,24 +113,27 @@ impl Drop for Entered<'_> {
 mod tests {
     use super::*;
 
-    fn room(touches: &[&str], is_alone: bool, waits: u64) -> Room {
+    fn room(touches: &[&str], is_alone: bool, length: u64) -> Room {
         Room {
             touches: touches.iter().map(|&t| t.to_owned()).collect(),
             is_alone,
-            at_most: None,
-            waits: Duration::from_secs(waits),
+            needs_person: false,
+            length: Duration::from_secs(length),
         }
     }
 
     #[test]
     fn who_is_alone_comes_first_and_others_elsewhere_go_on() {
-        let stage = Stage::new(vec![
-            room(&["flow"], false, 0),
-            room(&["chat"], false, 0),
-            room(&["chat", "media"], false, 5),
-            room(&["flow"], true, 0),
-            room(&["flow", "auth"], true, 0),
-        ]);
+        let stage = Stage::new(
+            vec![
+                room(&["flow"], false, 0),
+                room(&["chat"], false, 0),
+                room(&["chat", "media"], false, 5),
+                room(&["flow"], true, 0),
+                room(&["flow", "auth"], true, 0),
+            ],
+            &|| 1,
+        );
         let (walk, longest) = (stage.enter().unwrap(), stage.enter().unwrap());
         assert_eq!((walk.index, longest.index), (3, 2));
         let chat = stage.enter().unwrap();
@@ -144,10 +149,10 @@ mod tests {
     #[test]
     fn no_more_are_told_at_a_time_than_there_is_room_for() {
         let few = Room {
-            at_most: Some(1),
+            needs_person: true,
             ..Room::default()
         };
-        let stage = Stage::new(vec![few.clone(), few, Room::default()]);
+        let stage = Stage::new(vec![few.clone(), few, Room::default()], &|| 1);
         let first = stage.enter().unwrap();
         let free = stage.enter().unwrap();
         assert_eq!((first.index, free.index), (0, 2));

@@ -9,6 +9,7 @@ use super::limited::{Next, Schedule};
 use super::persons::{Person, Persons};
 use super::slots::{Slot, Slots};
 use crate::clock::{self, Timestamp};
+use crate::engine::provision::is_ended;
 use crate::engine::session::{Callbacks, HookFault, SendFault, Session};
 use crate::engine::settings::Settings;
 use crate::engine::template::wait_of;
@@ -34,7 +35,7 @@ const ADVANCE_FROM: Duration = Duration::from_secs(5);
 const UNAUTHORIZED: u16 = 401;
 
 /// Stories under way for each job: those that wait leave their place to others.
-const STORIES_PER_JOB: usize = 4;
+const STORIES_PER_JOB: usize = 8;
 
 /// How far the target's clock may be from where we know it to be: it tells whole seconds, and answers
 /// take their time.
@@ -52,6 +53,7 @@ const SILENCE_MIN: Duration = Duration::from_secs(1);
 /// The hooks that this module itself calls.
 const ADVANCE_CLOCK: &str = "advance_clock";
 const LEASE: &str = "lease";
+const END_EXECUTION: &str = "end_execution";
 
 /// Sessions with live targets; they share connections and time, not state.
 pub struct Live {
@@ -166,11 +168,12 @@ impl Live {
     /// Whether this story changes what the target has only one of: its time, or the address to which
     /// an application's callbacks go.
     fn takes_what_is_there_once(&self, planned: &Planned<'_>) -> bool {
-        self.moves_the_clock(planned) || planned.any_step(&|step| {
-            let hook = step.hook.as_deref();
-            let hook = hook.filter(|hook| matches!(*hook, ADVANCE_CLOCK | "set_callback"));
-            hook.is_some_and(|hook| self.settings.hooks.contains_key(hook))
-        })
+        self.moves_the_clock(planned)
+            || planned.any_step(&|step| {
+                let hook = step.hook.as_deref();
+                let hook = hook.filter(|hook| matches!(*hook, ADVANCE_CLOCK | "set_callback"));
+                hook.is_some_and(|hook| self.settings.hooks.contains_key(hook))
+            })
     }
 
     /// With the hook each story has a flow of its own, and what is listed under it.
@@ -291,6 +294,7 @@ impl Sessions for Live {
             off_ms: Cell::new(0),
             address_set: Cell::new(false),
             person,
+            executions: RefCell::default(),
             lease,
         }))
     }
@@ -311,13 +315,16 @@ impl Sessions for Live {
             // because the clock was moved under their feet.
             touches.insert("auth".to_owned());
         }
-        let persons = self.persons.as_ref().map(Persons::count);
         Room {
             touches,
             is_alone: takes_all || planned.walks_a_shared_list(self.has_own_flow()),
-            at_most: persons.filter(|_| self.enters_a_shared_flow(planned)),
-            waits: planned.waits(),
+            needs_person: self.persons.is_some() && self.enters_a_shared_flow(planned),
+            length: planned.length(),
         }
+    }
+
+    fn persons(&self) -> usize {
+        self.persons.as_ref().map_or(usize::MAX, Persons::most)
     }
 
     fn denied_by(&self) -> Option<String> {
@@ -352,9 +359,8 @@ impl Drop for Lease<'_> {
 }
 
 impl LiveSession<'_> {
-    fn exchange(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
+    fn exchange(&self, base: &BaseUrl, request: &Request) -> Result<Response, SendFault> {
         let client = &self.live.client;
-        let base = &self.live.bases[service];
         client
             .exchange_in(
                 &mut self.share.borrow_mut(),
@@ -402,10 +408,40 @@ struct LiveSession<'a> {
     /// Callbacks of a whole application were led here.
     address_set: Cell<bool>,
     person: Option<Person<'a>>,
+    /// Executions that it made and did not end, each with its flow.
+    executions: RefCell<Vec<(String, String)>>,
     lease: Option<Lease<'a>>,
 }
 
+impl Drop for LiveSession<'_> {
+    /// Where a person can be in a flow once, nobody is left in one.
+    fn drop(&mut self) {
+        let is_once = self.live.persons.as_ref().is_some_and(Persons::is_once);
+        if self.person.is_none() || !is_once || self.live.is_over() {
+            return;
+        }
+        for (flow_sid, execution_sid) in self.executions.take() {
+            let arguments = json!({"flow_sid": flow_sid, "execution_sid": execution_sid});
+            // Who stays in it is found, and waited for, by the next story.
+            let _ = self.hook(END_EXECUTION, &arguments);
+        }
+    }
+}
+
 impl LiveSession<'_> {
+    /// Whether the target shows that a person can be in a flow once, and other stories had this one.
+    fn lost_its_person(&self) -> bool {
+        let Some(persons) = self.live.persons.as_ref().filter(|_| self.shares_person()) else {
+            return false;
+        };
+        let executions = self.executions.borrow();
+        let is_ended = |(flow, execution): &(String, String)| is_ended(self, flow, execution);
+        if !persons.is_once() && executions.iter().any(is_ended) {
+            persons.once();
+        }
+        persons.is_once()
+    }
+
     /// Does nothing until then, and lets others act meanwhile.
     fn idle(&self, until: Instant) {
         if until <= clock::monotonic() {
@@ -427,11 +463,12 @@ impl Session for LiveSession<'_> {
         let mut tries = 0;
         loop {
             self.idle(self.live.schedule.place());
-            let mut response = self.exchange(service, request)?;
+            let base = &self.live.bases[service];
+            let mut response = self.exchange(base, request)?;
             if response.status == UNAUTHORIZED
                 && let Some(request) = self.with_another_token(service, request)
             {
-                response = self.exchange(service, &request)?;
+                response = self.exchange(base, &request)?;
             }
             match self
                 .live
@@ -454,6 +491,15 @@ impl Session for LiveSession<'_> {
                 return Ok(response);
             }
         }
+    }
+
+    fn get_elsewhere(&self, origin: &str, request: &Request) -> Result<Response, SendFault> {
+        let base = BaseUrl::parse(origin).map_err(|why| SendFault {
+            cause: "redirect".to_owned(),
+            detail: format!("{origin}: {why}"),
+            unreachable: false,
+        })?;
+        self.exchange(&base, request)
     }
 
     /// A service that lets nobody in ends the run.
@@ -482,6 +528,11 @@ impl Session for LiveSession<'_> {
                 self.ahead_ms.set(there);
             }
             "set_callback" => self.address_set.set(true),
+            END_EXECUTION => {
+                let ended = arguments["execution_sid"].as_str().unwrap_or_default();
+                let mut executions = self.executions.borrow_mut();
+                executions.retain(|(_, execution_sid)| execution_sid != ended);
+            }
             _ => {}
         }
         Ok(answer)
@@ -551,8 +602,35 @@ impl Session for LiveSession<'_> {
         self.person.as_ref().map(|person| person.number.clone())
     }
 
-    /// Another run may have moved the target's clock under this story's feet.
+    fn shares_person(&self) -> bool {
+        self.person.as_ref().is_some_and(|person| person.is_shared)
+    }
+
+    fn person_is_busy(&self) {
+        if let Some(persons) = &self.live.persons {
+            persons.once();
+        }
+    }
+
+    fn made_execution(&self, flow_sid: &str, execution_sid: &str) {
+        let made = (flow_sid.to_owned(), execution_sid.to_owned());
+        self.executions.borrow_mut().push(made);
+        if let Some(persons) = &self.live.persons {
+            persons.note_made(execution_sid);
+        }
+    }
+
+    fn may_be_anothers(&self, execution_sid: &str) -> bool {
+        let persons = self.live.persons.as_ref();
+        self.live.settings.is_shared && persons.is_none_or(|p| !p.have_made(execution_sid))
+    }
+
+    /// Another run may have moved the target's clock under this story's feet, and another story may have
+    /// needed the same person.
     fn disturbed(&self) -> Option<String> {
+        if self.lost_its_person() {
+            return Some("another story had the same person in the flow".to_owned());
+        }
         let there = self.live.ask_the_time()?;
         self.live.ahead_ms.store(there, Ordering::SeqCst);
         let off_ms = (there - self.ahead_ms.get()).abs().max(self.off_ms.get());
