@@ -37,8 +37,11 @@ predicates! {
     unique_within::UniqueWithin,
     increasing_within::IncreasingWithin,
     transition::Transition,
-    never_after::NeverAfter,
     one_spelling::OneSpelling,
     rest_stays::RestStays,
+    own_parent::OwnParent,
+    listed::Listed,
+    gone::Gone,
+    empty_answer::EmptyAnswer,
     immutable::Immutable,
 }
