@@ -111,13 +111,37 @@ fn path_at_home(target: &Target, parsed: &Url) -> Result<String, LinkError> {
     Err(LinkError::Elsewhere(parsed.origin().ascii_serialization()))
 }
 
-/// The latest answer that showed this address, and where.
-pub(super) fn shown_in(exchanges: &[Exchange], url: &str) -> Option<Via> {
+/// The answer that showed this address, and where: the one that a step reads it from, as
+/// `${page.json.meta.url}`, where that is known, else the latest.
+pub(super) fn shown_in(
+    exchanges: &[Exchange],
+    url: &str,
+    read: &str,
+    captured: &BTreeMap<String, usize>,
+) -> Option<Via> {
+    if let Some((name, pointer)) = place_in(read)
+        && let Some(&exchange) = captured.get(name)
+        && let Some(document) = exchanges.get(exchange).and_then(Exchange::document)
+        && document.pointer(&pointer).is_some_and(|held| held == url)
+    {
+        return Some(Via { exchange, pointer });
+    }
     let shown = |(exchange, seen): (usize, &Exchange)| {
         let pointer = place_of(seen.document()?, url)?;
         Some(Via { exchange, pointer })
     };
     exchanges.iter().enumerate().rev().find_map(shown)
+}
+
+/// The capture that an interpolation reads, and where in the answer.
+fn place_in(read: &str) -> Option<(&str, String)> {
+    let name = read.strip_prefix("${")?.strip_suffix('}')?;
+    let (name, path) = name.split_once('.')?;
+    let path = path.strip_prefix("json.").unwrap_or(path);
+    let mut pointer = String::new();
+    path.split('.')
+        .for_each(|segment| json::push(&mut pointer, segment));
+    Some((name, pointer))
 }
 
 fn place_of(value: &Value, text: &str) -> Option<String> {

@@ -44,14 +44,6 @@ const BODY_EXCERPT_BYTES: usize = 64 * 1024;
 /// Groups within groups.
 const GROUP_DEPTH_MAX: usize = 16;
 
-/// How long the end of a scenario waits before lists that lag are read again, time by time; more in
-/// all than they may lag.
-const LOOKS: [Duration; 3] = [
-    Duration::from_secs(1),
-    Duration::from_secs(4),
-    Duration::from_secs(6),
-];
-
 /// Why a scenario went no further.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
@@ -118,6 +110,7 @@ pub(crate) fn play(
         depth: 0,
         setup: false,
         soft_stop: None,
+        captured_at: BTreeMap::new(),
         refused: BTreeSet::new(),
         judged_as: BTreeMap::new(),
         listeners: Vec::new(),
@@ -139,9 +132,6 @@ pub(crate) fn play(
             stop = Some(why);
             break;
         }
-    }
-    if stop.is_none() {
-        runner.look_again();
     }
     runner.evidence.now = Some(session.now());
     let stop = stop.or(runner.soft_stop);
@@ -166,6 +156,8 @@ struct Runner<'a> {
     setup: bool,
     /// Something could not be stated, but the story went on.
     soft_stop: Option<Stop>,
+    /// Exchanges that brought what was captured, by name.
+    captured_at: BTreeMap<String, usize>,
     /// Captures of calls that were free to be refused and were; steps that need them are skipped.
     refused: BTreeSet<String>,
     /// Kind that the callbacks at a listening address are judged as.
@@ -510,33 +502,6 @@ impl<'a> Runner<'a> {
             }
             listener.noted = came.len();
         }
-    }
-
-    /// Reads lists again that lack what was made, or hold what was ended: they may follow later, and
-    /// nobody is accused before.
-    fn look_again(&mut self) {
-        for wait in LOOKS {
-            let lagging = judge::lagging(self.rulebook, &self.evidence);
-            if lagging.is_empty() || self.is_interrupted() {
-                return;
-            }
-            self.pass(wait);
-            for page in lagging {
-                // What cannot be read again says nothing.
-                let _unread = self.read_again(page);
-            }
-        }
-    }
-
-    /// The list whose first page that exchange asked for, from its beginning.
-    fn read_again(&mut self, page: usize) -> Result<Value, Stop> {
-        let page = &self.evidence.exchanges[page];
-        let operation = self.operation(&format!("{}/{}", page.service, page.operation))?;
-        let mut again = unanswered(page);
-        again.span = Span::at(self.session.now());
-        again.expectation = Expectation::Either;
-        let called = self.exchange(again, operation)?;
-        self.walk(&Step::default(), operation, &called)
     }
 
     fn operation(&self, name: &str) -> Result<&'a Operation, Stop> {
@@ -919,7 +884,8 @@ impl<'a> Runner<'a> {
     }
 
     fn get_step(&mut self, step: &Step, url: &str) -> Result<(), Stop> {
-        let url = self.scope.fill_text(url)?;
+        let read = url;
+        let url = self.scope.fill_text(read)?;
         let url = url.as_str().unwrap_or_default().to_owned();
         let masked = self.scope.take_taint();
         if url.is_empty() && step.either {
@@ -937,7 +903,7 @@ impl<'a> Runner<'a> {
             .get(&name)
             .ok_or_else(|| Stop::NotApplicable(format!("service {name} is not targeted")))?;
         let (origin, _) = split_url(&target.url);
-        let via = super::link::shown_in(&self.evidence.exchanges, &url);
+        let via = super::link::shown_in(&self.evidence.exchanges, &url, read, &self.captured_at);
         let shown_by = via
             .as_ref()
             .map(|via| &self.evidence.exchanges[via.exchange]);
@@ -1187,6 +1153,10 @@ impl<'a> Runner<'a> {
         let result: Arc<Value> = value.into();
         if let Some(name) = &step.capture {
             self.scope.capture(name, Value::clone(&result), origin);
+            match exchange {
+                Some(exchange) => self.captured_at.insert(name.clone(), exchange),
+                None => self.captured_at.remove(name),
+            };
         }
         for expect in &step.expect {
             let filled = self.fill_expect(expect);

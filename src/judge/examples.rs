@@ -4,7 +4,8 @@
 //! what its predicate looks at.
 
 use super::evidence::{
-    Body, Event, Evidence, Exchange, Expectation, Outcome, Payload, Span, Statement, Walk, WalkEnd,
+    Body, Event, Evidence, Exchange, Expectation, Outcome, Payload, Span, Statement, Via, Walk,
+    WalkEnd,
 };
 use crate::clock::{self, Timestamp};
 use crate::http::{Request, Response};
@@ -146,6 +147,23 @@ impl Scene {
             moved: false,
             step: 0,
         });
+        self
+    }
+
+    /// The last exchange followed a link that an earlier one showed there.
+    pub fn via(mut self, exchange: usize, pointer: &str) -> Self {
+        if let Some(last) = self.evidence.exchanges.last_mut() {
+            let pointer = pointer.to_owned();
+            last.via = Some(Via { exchange, pointer });
+        }
+        self
+    }
+
+    /// The last request went there.
+    pub fn at(mut self, target: &str) -> Self {
+        if let Some(last) = self.evidence.exchanges.last_mut() {
+            last.request.target = target.to_owned();
+        }
         self
     }
 

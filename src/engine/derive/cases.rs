@@ -52,7 +52,7 @@ pub(super) struct Cases<'a> {
     scenarios: Vec<Scenario>,
 }
 
-impl Cases<'_> {
+impl<'a> Cases<'a> {
     /// The rule that the documented request is accepted.
     pub(super) fn own_rule(&self) -> String {
         format!("{}/{}", self.operation.service, self.operation.id)
@@ -149,10 +149,10 @@ impl Cases<'_> {
     }
 
     /// The path parameters that name things, outermost first.
-    pub(super) fn path(&self) -> Vec<&Parameter> {
+    pub(super) fn path(&self) -> Vec<&'a Parameter> {
         let path = self.operation.parameters.iter();
         let path = path.filter(|p| p.place == Place::Path && p.schema.get("enum").is_none());
-        let mut path: Vec<&Parameter> = path.collect();
+        let mut path: Vec<&'a Parameter> = path.collect();
         path.sort_by_key(|p| self.operation.path.find(&format!("{{{}}}", p.name)));
         path
     }

@@ -1,12 +1,13 @@
 //! Credentials that are missing, wrong, or nearly right; on the operation, on the further pages of its
 //! list and on the addresses that its answer shows.
 
-use super::cases::{Cases, accepted, either, refused};
+use super::cases::{Cases, accepted, refused};
 use crate::rulebook::scenario::{Credentials, Step};
 use serde_json::{Map, Value, json};
 
 /// The pairs that nobody may get in with, each but one thing away from the right one.
-const NEAR: [Credentials; 5] = [
+const NEAR: [Credentials; 6] = [
+    Credentials::UserOtherCase,
     Credentials::PasswordOtherCase,
     Credentials::PasswordShort,
     Credentials::PasswordSpace,
@@ -43,10 +44,8 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
 
 fn near(cases: &mut Cases<'_>, rule: &str) {
     let call = |credentials, step| cases.call(with(credentials, step), &Map::new());
-    let mut steps: Vec<Step> = NEAR.map(|one| call(one, refused(rule))).to_vec();
-    // That letter case counts is stated of passwords no more than of names, but another text is
-    // another password; a name may be a SID, whose digits have either case.
-    steps.push(call(Credentials::UserOtherCase, either()));
+    // That letter case counts is not stated, but another text is another key, and another secret.
+    let steps = NEAR.map(|one| call(one, refused(rule)));
     let mixed = [Credentials::MixedUser, Credentials::MixedPassword];
     let mixed = mixed.map(|one| call(one, refused(rule)));
     let what = "with credentials that are nearly right";

@@ -3,8 +3,10 @@
 
 use super::cases::{Cases, accepted, either, only, rename_all};
 use super::credentials::follow;
-use crate::rulebook::Place;
+use crate::judge::Loaded;
+use crate::judge::predicates::ordered_by::OrderedBy;
 use crate::rulebook::scenario::Step;
+use crate::rulebook::{Check, Place, Subject};
 use serde_json::{Map, Value, json};
 
 /// One more than a page of the default size holds (D2, Limits; D3, Limits).
@@ -47,7 +49,10 @@ fn page_urls(cases: &mut Cases<'_>) {
         keep("${second.json.meta.previous_page_url}", "before"),
         keep("${second.json.meta.next_page_url}", "third"),
         keep("${third.json.meta.previous_page_url}", "second-again"),
+        keep("${third.json.meta.first_page_url}", "first-again"),
     ]);
+    // What addresses lead to is compared where the list begins as it did.
+    steps.push(cases.call(either(), &only("PageSize", 1)));
     cases.after_setup("page-urls", "every address that a page shows", steps);
 }
 
@@ -57,7 +62,15 @@ fn beyond_a_page(cases: &mut Cases<'_>, walk: &Step) {
     if more.is_empty() {
         return;
     }
-    let mut steps = more;
+    let mut steps = Vec::new();
+    if is_ordered(cases) {
+        // Those beyond the page are older than the rest.
+        steps.push(Step {
+            wait: Some("2s".to_owned()),
+            ..Step::default()
+        });
+    }
+    steps.extend(more);
     steps.push(cases.call(walk.clone(), &Map::new()));
     steps.push(cases.call(walk.clone(), &only("PageSize", 20)));
     let filters = cases.happy.optional.iter();
@@ -71,6 +84,14 @@ fn beyond_a_page(cases: &mut Cases<'_>, walk: &Step) {
     }
     let what = format!("a walk over {BEYOND_A_PAGE} more, filtered and not");
     cases.after_setup("beyond-a-page", &what, steps);
+}
+
+/// Whether the order of the list is stated.
+fn is_ordered(cases: &Cases<'_>) -> bool {
+    let rules = cases.rulebook.rules.values();
+    let ordered = rules.filter_map(Loaded::typed::<OrderedBy>);
+    let mut subjects = ordered.map(Check::subject);
+    subjects.any(|of| of == Subject::Operations(vec![&cases.operation.id]))
 }
 
 impl Cases<'_> {

@@ -3,7 +3,7 @@
 //! No document says that letter case or a space counts in a value, so that each may be refused or not;
 //! a value that an enumeration or a form does not allow must not be honoured.
 
-use super::cases::{Cases, either, refused, slug};
+use super::cases::{Cases, either, only, refused, slug};
 use crate::engine::near::Near;
 use crate::rulebook::scenario::Step;
 use crate::rulebook::{Parameter, Place};
@@ -35,6 +35,70 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         }
     }
     path_near(cases);
+    names_in_other_case(cases);
+}
+
+/// Natural names in another letter case: what answers to them is another thing, or none.
+fn names_in_other_case(cases: &mut Cases<'_>) {
+    let mut named: Vec<(String, Vec<Step>)> = Vec::new();
+    for (parameter, name) in names_in_path(cases) {
+        let value = Value::String(name);
+        let twin = only(&parameter.name, value.clone());
+        let mut other = cases.again(1);
+        other.insert(parameter.name.clone(), near(&value, "other-case"));
+        let steps = vec![
+            cases.call(Step::default(), &twin),
+            cases.call(refused(&parameter.rule), &other),
+        ];
+        named.push((slug(parameter).to_owned(), steps));
+    }
+    for parameter in &cases.operation.parameters {
+        let items = &parameter.schema["items"];
+        let is_free = items.get("enum").is_none() && items["type"] == "string";
+        let value = cases
+            .happy
+            .optional
+            .get(&parameter.name)
+            .and_then(|v| v.get(0));
+        if let Some(value) = value.filter(|_| is_free && parameter.place == Place::Query) {
+            let call = |values: Value| cases.call(either(), &only(&parameter.name, values));
+            let other = near(value, "other-case");
+            let steps = vec![call(json!([other])), call(json!([other, value]))];
+            named.push((slug(parameter).to_owned(), steps));
+        }
+    }
+    for (slug, steps) in named {
+        let what = format!("{slug} in another letter case");
+        cases.after_setup(&format!("{slug}-other-case"), &what, steps);
+    }
+}
+
+/// Parameters of the path that take a natural name for a SID, each with the name of what it names.
+fn names_in_path<'c>(cases: &Cases<'c>) -> Vec<(&'c Parameter, String)> {
+    let kinds = &cases.rulebook.kinds;
+    let own = cases
+        .operation
+        .thing
+        .as_ref()
+        .and_then(|kind| kinds.get(kind));
+    let Some(own) = own else {
+        return Vec::new();
+    };
+    let above = own.about.parents.iter().map(|(_, kind)| kinds.get(kind));
+    let of_path = above.chain([Some(own)]);
+    let path = cases.path().into_iter().zip(of_path);
+    let named = path.filter(|(p, _)| p.names_a_thing(cases.operation));
+    named
+        .filter_map(|(parameter, kind)| {
+            let field = kind?.about.identity.as_ref()?.names.first()?;
+            let value = cases.happy.with.get(&parameter.name)?.as_str()?;
+            let name = value.strip_suffix(".sid}")?;
+            Some((
+                parameter,
+                format!("{name}.{}}}", field.trim_start_matches('/')),
+            ))
+        })
+        .collect()
 }
 
 fn values_near(cases: &mut Cases<'_>, parameter: &Parameter, values: &[Value]) {

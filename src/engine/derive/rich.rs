@@ -1,10 +1,12 @@
 //! Rich values: each stored text is as people write it, and comes back as it was sent.
 //!
 //! A service may refuse any of them; what it accepts it shows unchanged. D2 recommends to avoid a list of
-//! punctuation in identities and friendly names, which are therefore tried with letters, digits and
-//! single spaces alone; bounds are probed in ASCII elsewhere.
+//! punctuation in identities and friendly names, which are therefore tried without it; bounds are
+//! probed in ASCII elsewhere.
 
 use super::cases::{Cases, either, slug};
+use crate::judge::Loaded;
+use crate::judge::predicates::kept::Kept;
 use crate::rulebook::scenario::Step;
 use crate::rulebook::{Parameter, Place};
 use serde_json::{Map, Value, json};
@@ -17,6 +19,9 @@ const EMOJI: &str = "ok 🚀 👩\u{200d}👩\u{200d}👧 𝄞";
 const MARKS: &str = " a+b & c=d 100% ?x #y ; <b>&amp;</b> \"q\" 'p' \\n $1 {{flow.data.x}} %41 ";
 const LINES: &str = "\tone\ntwo\r\n\r\nthree \n";
 const DIGITS: &str = "007";
+/// What markup takes for its own, without the punctuation that names should do without.
+const BRACKETS: &str = "a < b > \"c\"";
+const SPACES: &str = " two  words ";
 /// Fields that hold an identity or a friendly name (D2 19).
 const NAMES: [&str; 6] = [
     "/friendly_name",
@@ -36,7 +41,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     }
     for parameter in &cases.operation.parameters {
         let values = match parameter.place {
-            Place::Body => values(parameter),
+            Place::Body => values(parameter, is_shown_later(cases, parameter)),
             Place::Path | Place::Query | Place::Header => Vec::new(),
         };
         if !values.is_empty() {
@@ -74,7 +79,15 @@ fn case(cases: &mut Cases<'_>, parameter: &Parameter, values: &[Value]) {
     cases.after_setup(&format!("{}-rich", slug(parameter)), &what, steps);
 }
 
-fn values(parameter: &Parameter) -> Vec<Value> {
+/// Whether what is sent comes back elsewhere than in the answer.
+fn is_shown_later(cases: &Cases<'_>, parameter: &Parameter) -> bool {
+    let operation = cases.own_rule();
+    let laws = cases.rulebook.rules.values();
+    laws.filter_map(Loaded::typed::<Kept>)
+        .any(|kept| kept.shows(&operation, &parameter.name))
+}
+
+fn values(parameter: &Parameter, is_shown_later: bool) -> Vec<Value> {
     let schema = &parameter.schema;
     let has = |key: &str| schema.get(key).is_some();
     if schema.get("contentMediaType").and_then(Value::as_str) == Some("application/json") {
@@ -93,15 +106,16 @@ fn values(parameter: &Parameter) -> Vec<Value> {
     }
     let at = parameter.echo.as_ref().map(|echo| echo.at.as_str());
     let mut values = match at {
-        Some(at) if NAMES.contains(&at) => vec![json!(LETTERS), json!(EMOJI), json!(DIGITS)],
+        Some(at) if NAMES.contains(&at) => [LETTERS, EMOJI, DIGITS, BRACKETS, SPACES]
+            .map(Value::from)
+            .to_vec(),
         Some(at) if at.ends_with("/url") => {
             return vec![json!(
                 "https://hooks.example.com/a%20b/%C3%A9?x=1+2&y=%2B&z=a%26b"
             )];
         }
-        Some("/body") => [LETTERS, EMOJI, MARKS, LINES, DIGITS, "null", "{}"]
-            .map(Value::from)
-            .to_vec(),
+        Some("/body") => texts(),
+        None if is_shown_later => texts(),
         // What comes back nowhere cannot be told to have changed.
         Some(_) | None => return Vec::new(),
     };
@@ -109,6 +123,13 @@ fn values(parameter: &Parameter) -> Vec<Value> {
         values.push(json!({"$text": "abcdefghij", "length": LONG}));
     }
     values
+}
+
+/// Texts of every kind.
+fn texts() -> Vec<Value> {
+    [LETTERS, EMOJI, MARKS, LINES, DIGITS, "null", "{}"]
+        .map(Value::from)
+        .to_vec()
 }
 
 /// JSON texts of every kind that a text of the application's own data may be.
@@ -119,6 +140,11 @@ fn documents() -> Vec<Value> {
         "words": [true, false, null, "", " ", "null", "1", MARKS, LINES],
         LETTERS: EMOJI,
         "empty": {},
+        "seven": 7,
+        "half": 0.5,
+        "yes": true,
+        "nothing": null,
+        "padded": SPACES,
         "": "no name",
     });
     let deep = json!({"a": {"b": {"c": {"d": [1, "two", {"three": 3}]}}}});

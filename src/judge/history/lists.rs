@@ -10,7 +10,13 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Where a page names the next one.
-const NEXT: &str = "/meta/next_page_url";
+pub const NEXT: &str = "/meta/next_page_url";
+/// Where it names the one before.
+pub const PREVIOUS: &str = "/meta/previous_page_url";
+/// Where it names the first one.
+pub const FIRST: &str = "/meta/first_page_url";
+/// Where it names itself.
+pub const ITSELF: &str = "/meta/url";
 
 /// A list as it was read, page by page.
 #[derive(Debug)]
@@ -27,6 +33,8 @@ pub struct List<'a> {
     pub pages: Vec<usize>,
     /// What it holds, in order.
     pub items: Vec<Item>,
+    /// Whether it was read from its beginning, by its parameters and by no link.
+    pub from_start: bool,
     /// Whether it was read from its first page to its last.
     pub is_complete: bool,
     /// When its first page was read.
@@ -57,16 +65,42 @@ impl List<'_> {
         self.items.iter().any(|item| item.thing == Some(thing))
     }
 
-    /// Where its items stand on a page.
-    pub fn place(&self) -> String {
-        let key = self.operation.list_key.as_deref().unwrap_or_default();
-        crate::json::join("", key)
-    }
-
     /// Whether each of its items is known by its key.
     pub fn is_readable(&self) -> bool {
         self.items.iter().all(|item| item.thing.is_some())
     }
+}
+
+impl History<'_> {
+    /// Which page of which list an exchange brought: an index into the lists, read from their
+    /// beginning, and the page's place counted from 0. Links between pages count as what they are named.
+    pub fn page_of(&self, case: &Case<'_>, exchange: usize) -> Option<(usize, usize)> {
+        let (at, place) = self.lists.iter().enumerate().find_map(|(at, list)| {
+            let place = list.pages.iter().position(|page| *page == exchange)?;
+            Some((at, place))
+        })?;
+        let list = &self.lists[at];
+        if list.from_start {
+            return Some((at, place));
+        }
+        let via = case.seen[list.pages[0]].exchange.via.as_ref()?;
+        // A link leads back in time, so that this ends.
+        let (of, from) =
+            (via.exchange < list.pages[0]).then(|| self.page_of(case, via.exchange))??;
+        let begins = match via.pointer.as_str() {
+            FIRST => 0,
+            ITSELF => from,
+            PREVIOUS => from.checked_sub(1)?,
+            NEXT => from + 1,
+            _ => return None,
+        };
+        Some((of, begins + place))
+    }
+}
+
+/// Whether a link to a page stands there.
+fn is_paging(pointer: &str) -> bool {
+    [NEXT, PREVIOUS, FIRST, ITSELF].contains(&pointer)
 }
 
 /// Puts the pages of all lists together, in the order in which they were asked for.
@@ -138,7 +172,10 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
                 let filters = filters
                     .filter_map(|p| Some((p.name.as_str(), exchange.sent.get(&p.name)?)))
                     .collect();
-                let from_start = via.is_none()
+                let from_start = exchange
+                    .via
+                    .as_ref()
+                    .is_none_or(|via| !is_paging(&via.pointer))
                     && !["Page", "PageToken"]
                         .iter()
                         .any(|p| exchange.sent.contains_key(*p));
@@ -149,6 +186,7 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
                     filters,
                     pages: vec![index],
                     items: page,
+                    from_start,
                     is_complete: from_start && is_sound && is_last,
                     first: history.moments[index],
                     last: history.moments[index],

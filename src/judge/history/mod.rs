@@ -6,7 +6,6 @@
 //! nothing is judged by nothing. Nothing here knows a rule.
 
 mod changes;
-mod existence;
 mod identity;
 mod lists;
 mod reading;
@@ -15,7 +14,7 @@ mod writes;
 
 pub use changes::{Change, same};
 pub use identity::{Thing, ThingId, Things};
-pub use lists::{Item, List};
+pub use lists::{FIRST, ITSELF, Item, List, NEXT, PREVIOUS};
 pub use sights::{Bound, Shows, Sight, When};
 pub use writes::{Named, Origin, Outcome, Write, WriteId};
 

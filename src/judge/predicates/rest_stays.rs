@@ -36,7 +36,10 @@ impl Predicate for RestStays {
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
-        Some(operations(model, |o| o.does == Does::Changes))
+        let services = model.services.values();
+        let operations = services.flat_map(|service| service.operations.values());
+        let changes = operations.filter(|o| o.does == Does::Changes && o.thing.is_some());
+        Some(changes.map(|o| format!("{}/{}", o.service, o.id)).collect())
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
@@ -94,7 +97,7 @@ impl Predicate for RestStays {
 
 impl RestStays {
     fn operation(&self) -> &str {
-        operation_of(&self.of)
+        self.of.rsplit('/').next().unwrap_or_default()
     }
 
     fn judge_write(

@@ -1,0 +1,391 @@
+//! `kept`: what an accepted write named is shown from then on, as it was sent. Says nothing of the write's
+//! own answer, which its parameters judge, nor of what something else changed since.
+
+use super::prelude::*;
+use crate::judge::compare::as_text;
+use crate::judge::history::{Outcome, Shows, Sight, Write};
+use crate::judge::parameter::beyond;
+use crate::judge::predicates::echoes::differs;
+use crate::rulebook::rules::Comparison;
+use crate::rulebook::{Does, Operation, Parameter, Place};
+use crate::verdict::Level;
+use std::collections::BTreeMap;
+
+/// What a write of this operation names is shown whenever its thing is seen later.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Kept {
+    /// The operation with its service.
+    of: String,
+    /// Parameters that come back elsewhere than in the answer, each with where; where left out, those
+    /// with `x-echo`.
+    #[serde(default)]
+    shown: BTreeMap<String, Shown>,
+}
+
+/// Where a parameter comes back in a later sight, if it stands there at all.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Shown {
+    /// The representation that shows it.
+    kind: String,
+    /// Where in it.
+    at: String,
+    /// Whether further members may stand beside those that were sent.
+    #[serde(default)]
+    part: bool,
+}
+
+/// One value that was sent, and where it should stand.
+struct Expected<'c> {
+    kind: Option<&'c str>,
+    at: &'c str,
+    sent: &'c Value,
+    /// How long a name of its members may be; a longer one may be cut.
+    names_max: Option<u64>,
+    how: How<'c>,
+}
+
+enum How<'c> {
+    Echoed(Comparison, &'c [Value]),
+    Part,
+}
+
+impl Check for Kept {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Operations(vec![self.operation()])
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        let mut operation = names.operation("of", self.operation());
+        for parameter in self.shown.keys() {
+            operation.parameter("shown", parameter);
+        }
+        for shown in self.shown.values() {
+            names.kind("kind", &shown.kind).pointer("at", &shown.at);
+        }
+    }
+}
+
+impl Predicate for Kept {
+    const NAME: &'static str = "kept";
+
+    fn needs() -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn fits(model: &Model<'_>) -> Option<Vec<String>> {
+        let services = model.services.values();
+        let operations = services.flat_map(|service| service.operations.values());
+        let writes = operations.filter(|o| {
+            let writes = matches!(o.does, Does::Makes | Does::FindsOrMakes | Does::Changes);
+            let mut bodies = o.parameters.iter();
+            writes && o.thing.is_some() && bodies.any(|p| p.place == Place::Body)
+        });
+        Some(writes.map(|o| format!("{}/{}", o.service, o.id)).collect())
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for write in &case.history.writes {
+            let Some(index) = write.exchange() else {
+                continue;
+            };
+            let seen = &case.seen[index];
+            let is_this = seen.exchange.service == rule.service
+                && seen.exchange.operation == self.operation();
+            if let Some(operation) = seen.operation.filter(|_| is_this)
+                && write.outcome == Outcome::Done
+            {
+                self.judge_write(case, rule, (write, index, operation), verdicts);
+            }
+        }
+    }
+
+    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+        let mut mutations = Mutation::of_sites(&judged.sites);
+        let other = |site: &Site| Mutation::new(site.clone(), Change::To(json!({"other": "member"})));
+        mutations.extend(judged.sites.iter().map(other));
+        mutations
+    }
+
+    fn examples() -> Vec<Example> {
+        let sid = |prefix: &str| format!("{prefix}{}", "1".repeat(32));
+        let service = |name: &str| {
+            json!({
+                "sid": sid("IS"), "account_sid": "AC1", "friendly_name": name,
+                "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
+                "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
+                "reachability_enabled": false, "typing_indicator_timeout": 5,
+                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
+            })
+        };
+        let made = Example::of("chat", json!({"of": "chat/create-service"})).answered(
+            "create-service",
+            json!({"FriendlyName": " a "}),
+            service(" a "),
+        );
+        let fetched = |scene: Scene, name: &str| {
+            scene.answered("fetch-service", json!({"Sid": sid("IS")}), service(name))
+        };
+        let execution = |data: Value| {
+            json!({
+                "sid": sid("FN"), "account_sid": "", "flow_sid": sid("FW"), "contact_sid": "",
+                "contact_channel_address": "", "context": {"flow": {"data": data}}, "status": "active",
+                "date_created": "", "date_updated": "", "url": "", "links": {},
+            })
+        };
+        let shown = json!({
+            "of": "flow/create-execution",
+            "shown": {"Parameters": {"kind": "flow/execution", "at": "/context/flow/data", "part": true}},
+        });
+        let began = |data: Value| {
+            let sent = json!({"FlowSid": sid("FW"), "To": "a", "From": "b", "Parameters": "{\"n\":1.5}"});
+            let path = json!({"FlowSid": sid("FW"), "Sid": sid("FN")});
+            Example::of("flow", shown.clone())
+                .answered("create-execution", sent, execution(json!({})))
+                .answered("fetch-execution", path, execution(data))
+        };
+        vec![
+            fetched(made.clone(), " a ").passes(),
+            fetched(made.clone(), "a").fails("/friendly_name"),
+            fetched(
+                made.clone().answered(
+                    "update-service",
+                    json!({"Sid": sid("IS"), "FriendlyName": "b"}),
+                    service("b"),
+                ),
+                "b",
+            )
+            .not_judged(),
+            began(json!({"n": 1.5, "more": true})).passes(),
+            began(json!({"n": 1})).fails("/context/flow/data"),
+            made.not_judged(),
+        ]
+    }
+}
+
+impl Kept {
+    fn operation(&self) -> &str {
+        self.of.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Whether a parameter comes back elsewhere than in the answer.
+    pub(crate) fn shows(&self, operation: &str, parameter: &str) -> bool {
+        self.of == operation && self.shown.contains_key(parameter)
+    }
+
+    fn judge_write(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        (write, index, operation): (&Write<'_>, usize, &Operation),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let Some(id) = write.thing.filter(|&id| history.is_own(id)) else {
+            return;
+        };
+        let expected: Vec<Expected<'_>> = operation
+            .parameters
+            .iter()
+            .filter_map(|p| self.expected(case, index, p))
+            .filter(|e| !verdicts.accuses(&Site::answer(index, e.at)))
+            .collect();
+        if expected.is_empty() {
+            return;
+        }
+        let thing = history.things.get(id);
+        for sight in &thing.sights {
+            let is_later = write.when.is_before(&sight.when) && !sight.is_attempt;
+            // Another face, or a list, may follow a change later: no document says when.
+            let is_own_face = operation.response.as_deref() == Some(sight.face);
+            let is_whole = matches!(sight.shows, Shows::Whole(_));
+            let follows = write.does == Does::Changes && !(is_whole && is_own_face);
+            if is_later && !follows {
+                let since = Since::new(case, write, sight, thing.kind, id);
+                since.judge(rule, &expected, verdicts);
+            }
+        }
+    }
+
+    /// What was sent as a parameter, and where it should stand.
+    fn expected<'c>(
+        &'c self,
+        case: &'c Case<'_>,
+        index: usize,
+        parameter: &'c Parameter,
+    ) -> Option<Expected<'c>> {
+        let sent = case.seen[index].exchange.sent.get(&parameter.name)?;
+        let kind = case.rulebook.rules.get(&parameter.rule);
+        let binds = kind.is_none_or(|rule| rule.level == Level::Must);
+        if parameter.place != Place::Body || beyond(sent, &parameter.schema).is_some() {
+            return None;
+        }
+        let names_max = parameter.schema.pointer("/propertyNames/maxLength");
+        let names_max = names_max.and_then(Value::as_u64);
+        if let Some(shown) = self.shown.get(&parameter.name) {
+            return Some(Expected {
+                kind: Some(&shown.kind),
+                at: &shown.at,
+                sent,
+                names_max,
+                how: match shown.part {
+                    true => How::Part,
+                    false => How::Echoed(Comparison::Text, &[]),
+                },
+            });
+        }
+        let echo = parameter.echo.as_ref().filter(|_| self.shown.is_empty() && binds)?;
+        Some(Expected {
+            kind: None,
+            at: &echo.at,
+            sent,
+            names_max,
+            how: How::Echoed(echo.compare, &echo.or),
+        })
+    }
+}
+
+/// A sight some time after a write.
+struct Since<'c> {
+    case: &'c Case<'c>,
+    sight: &'c Sight<'c>,
+    /// What was done meanwhile; nothing where that may be anything.
+    others: Option<Vec<&'c Write<'c>>>,
+}
+
+impl<'c> Since<'c> {
+    fn new(
+        case: &'c Case<'c>,
+        write: &'c Write<'c>,
+        sight: &'c Sight<'c>,
+        kind: &str,
+        id: usize,
+    ) -> Self {
+        let meanwhile = |other: &&Write<'_>| {
+            other.origin != write.origin
+                && !other.when.is_before(&write.when)
+                && !sight.when.is_before(&other.when)
+                && other.may_touch(id, kind)
+        };
+        let others: Vec<&Write<'_>> = case.history.writes.iter().filter(meanwhile).collect();
+        let is_known = |other: &&Write<'_>| {
+            let sent = other.exchange().map(|index| &case.seen[index]);
+            let Some((seen, operation)) = sent.and_then(|seen| Some((seen, seen.operation?))) else {
+                return false;
+            };
+            let mut parameters = operation.parameters.iter();
+            // What a parameter that never comes back changes is not known.
+            let silent = parameters.any(|p| {
+                p.echo.is_none() && p.place == Place::Body && seen.exchange.sent.contains_key(&p.name)
+            });
+            other.outcome == Outcome::Done && other.does == Does::Changes && !silent
+        };
+        let others = others.iter().all(is_known).then_some(others);
+        Self {
+            case,
+            sight,
+            others,
+        }
+    }
+
+    fn judge(&self, rule: &Rule, expected: &[Expected<'_>], verdicts: &mut Verdicts<'_>) {
+        let Some(shown) = self.sight.representation(self.case) else {
+            return;
+        };
+        let mut sites = Vec::new();
+        let mut wrong = None;
+        for one in expected {
+            let Some(got) = self.open(one).then(|| shown.value(one.at)).flatten() else {
+                continue;
+            };
+            let site = shown.site(one.at);
+            if verdicts.accuses(&site) {
+                continue;
+            }
+            let is_xml = self.is_xml();
+            if let Some(fact) = one.wrong(got, is_xml) {
+                wrong.get_or_insert((site.clone(), fact));
+            }
+            sites.push(site);
+        }
+        if let Some(sites) = Sites::of(sites) {
+            verdicts.instance(rule, sites).conclude_at(wrong);
+        }
+    }
+
+    /// Whether this sight is to show that value: nothing else named it meanwhile.
+    fn open(&self, one: &Expected<'_>) -> bool {
+        let face = self.sight.face;
+        let about = self.case.rulebook.kinds.get(face).map(|kind| &kind.about);
+        let is_derived = about.is_some_and(|about| about.is_derived(one.at));
+        let overlaps = |at: &str| json::within(at, one.at) || json::within(one.at, at);
+        let named = |other: &&Write<'_>| other.named.iter().any(|n| overlaps(&n.echo.at));
+        let others = self.others.as_ref();
+        one.kind.is_none_or(|kind| kind == face)
+            && (one.kind.is_some() || !is_derived)
+            && others.is_some_and(|others| !others.iter().any(named))
+    }
+
+    fn is_xml(&self) -> bool {
+        let exchange = self.sight.exchange.map(|index| self.case.seen[index].exchange);
+        exchange.is_some_and(|e| e.sent.get("FORMAT").is_some_and(|format| *format == "xml"))
+    }
+}
+
+impl Expected<'_> {
+    fn wrong(&self, got: &Value, is_xml: bool) -> Option<Fact> {
+        match self.how {
+            How::Echoed(compare, or) if is_xml => {
+                let (sent, got) = (spaced(self.sent), spaced(got));
+                differs(&Value::String(sent), &Value::String(got), compare, or)
+            }
+            How::Echoed(compare, or) => differs(self.sent, got, compare, or),
+            How::Part => self.lacks(got, is_xml),
+        }
+    }
+
+    /// The first member that was sent and does not stand there.
+    fn lacks(&self, got: &Value, is_xml: bool) -> Option<Fact> {
+        let parsed = self.sent.as_str().and_then(json::parse_text);
+        let sent = parsed.as_ref().unwrap_or(self.sent).as_object()?;
+        let got = got.as_object().filter(|members| !members.is_empty())?;
+        // A name of an element has no spaces; what else becomes of a key there is not said.
+        let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        let is_short = |name: &str| self.names_max.is_none_or(|max| name.chars().count() as u64 <= max);
+        let mut members = sent
+            .iter()
+            .filter(|(name, _)| is_short(name) && (!is_xml || is_name(name)));
+        let (name, value, there) = members.find_map(|(name, value)| {
+            let there = got.get(name);
+            let is_there = there.is_some_and(|there| match value {
+                Value::String(_) if is_xml => spaced(value) == spaced(there),
+                Value::String(text) => *text == as_text(there),
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::Array(_)
+                | Value::Object(_) => json::equal(value, there),
+            });
+            (!is_there).then_some((name, value, there))
+        })?;
+        let actual = there.map_or_else(|| "nothing".to_owned(), json::short);
+        let expected = json::short(value);
+        Some(Fact {
+            kind: "not-kept",
+            message: format!("sent {expected} as {}, came back as {actual}", json::short(&Value::from(name.as_str()))),
+            expected,
+            actual,
+        })
+    }
+}
+
+/// A text without what XML may do to its spaces.
+fn spaced(value: &Value) -> String {
+    let text = as_text(value);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
