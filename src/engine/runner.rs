@@ -44,6 +44,14 @@ const BODY_EXCERPT_BYTES: usize = 64 * 1024;
 /// Groups within groups.
 const GROUP_DEPTH_MAX: usize = 16;
 
+/// How long the end of a scenario waits before lists that lag are read again, time by time; more in
+/// all than they may lag.
+const LOOKS: [Duration; 3] = [
+    Duration::from_secs(1),
+    Duration::from_secs(4),
+    Duration::from_secs(6),
+];
+
 /// Why a scenario went no further.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
@@ -132,6 +140,9 @@ pub(crate) fn play(
             stop = Some(why);
             break;
         }
+    }
+    if stop.is_none() {
+        runner.look_again();
     }
     runner.evidence.now = Some(session.now());
     let stop = stop.or(runner.soft_stop);
@@ -502,6 +513,33 @@ impl<'a> Runner<'a> {
             }
             listener.noted = came.len();
         }
+    }
+
+    /// Reads lists again that lack what was made, or hold what was ended: they may follow later, and
+    /// nobody is accused before.
+    fn look_again(&mut self) {
+        for wait in LOOKS {
+            let lagging = judge::lagging(self.rulebook, &self.evidence);
+            if lagging.is_empty() || self.is_interrupted() {
+                return;
+            }
+            self.pass(wait);
+            for page in lagging {
+                // What cannot be read again says nothing.
+                let _unread = self.read_again(page);
+            }
+        }
+    }
+
+    /// The list whose first page that exchange asked for, from its beginning.
+    fn read_again(&mut self, page: usize) -> Result<Value, Stop> {
+        let page = &self.evidence.exchanges[page];
+        let operation = self.operation(&format!("{}/{}", page.service, page.operation))?;
+        let mut again = unanswered(page);
+        again.span = Span::at(self.session.now());
+        again.expectation = Expectation::Either;
+        let called = self.exchange(again, operation)?;
+        self.walk(&Step::default(), operation, &called)
     }
 
     fn operation(&self, name: &str) -> Result<&'a Operation, Stop> {

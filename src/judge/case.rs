@@ -130,6 +130,35 @@ impl<'a> Case<'a> {
         case
     }
 
+    /// Prepares the evidence as far as things are concerned, and judges nothing.
+    pub fn unjudged(rulebook: &'a Rulebook, evidence: &'a Evidence) -> Self {
+        let mut case = Self {
+            rulebook,
+            evidence,
+            seen: Vec::new(),
+            representations: Vec::new(),
+            history: History::default(),
+        };
+        for (index, exchange) in evidence.exchanges.iter().enumerate() {
+            let operation = rulebook.operation(&exchange.service, &exchange.operation);
+            let acceptance = acceptance(rulebook, exchange, operation);
+            let shown = operation
+                .filter(|_| acceptance == Acceptance::Accepted)
+                .and_then(|o| o.response.as_deref());
+            case.seen.push(Seen {
+                exchange,
+                operation,
+                acceptance,
+                broken: Vec::new(),
+            });
+            if let (Some(kind), Some(value)) = (shown, exchange.document()) {
+                case.represent(kind, value, Some(index), None, &[]);
+            }
+        }
+        case.history = History::of(&case);
+        case
+    }
+
     /// Judges one document by its schema and payload rules; returns the pointers that broke.
     fn judge_payload(
         &self,

@@ -162,6 +162,13 @@ fn only_binding(rulebook: &Rulebook, judgement: &mut Judgement) {
     }
 }
 
+/// Lists that may merely lag behind what was done in a story: the first page of each as an index
+/// into its exchanges.
+pub fn lagging(rulebook: &Rulebook, evidence: &Evidence) -> Vec<usize> {
+    let case = Case::unjudged(rulebook, evidence);
+    case.history.lagging(&case)
+}
+
 /// The kinds of the representations in the evidence, pages and their metadata included.
 pub fn kinds_of(rulebook: &Rulebook, evidence: &Evidence) -> BTreeSet<String> {
     let mut kinds: BTreeSet<String> = evidence.payloads.iter().map(|p| p.kind.clone()).collect();

@@ -106,6 +106,14 @@ impl Annotations {
         self.identity.as_ref().map(|identity| identity.of.as_str())
     }
 
+    /// Whether it is known by what it belongs to: a user's channel.
+    pub fn is_composed(&self) -> bool {
+        self.identity.as_ref().is_some_and(|identity| {
+            let mut keys = identity.key.iter();
+            keys.all(|key| self.parents.iter().any(|(at, _)| at == key))
+        })
+    }
+
     /// Whether the value at `pointer`, or something above it, changes without being named.
     pub fn is_derived(&self, pointer: &str) -> bool {
         let marked = self.derived.keys();

@@ -34,7 +34,7 @@ pub struct Effect {
     pub key: Option<&'static str>,
     /// The argument with a name of the thing.
     pub name: Option<&'static str>,
-    /// What the name is within: its kind, and the argument with its key.
+    /// What it is within: its kind, and the argument with its key.
     pub scope: Option<(&'static str, &'static str)>,
 }
 
@@ -151,6 +151,10 @@ pub const HOOKS: &[Hook] = &[
             &[
                 any(Does::FindsOrMakes, "chat/binding"),
                 any(Does::FindsOrMakes, "chat/user"),
+                Effect {
+                    scope: Some(("chat/service", "service_sid")),
+                    ..by_key(Does::FindsOrMakes, "chat/binding", "binding_sid")
+                },
             ],
         ),
     ),

@@ -101,9 +101,9 @@ impl<'a> Things<'a> {
         self.names.insert(place, named);
     }
 
-    /// Says what a thing belongs to, where that was not known.
+    /// Says what a thing belongs to, where that was not known, or not so closely.
     pub(super) fn place(&mut self, id: ThingId, parents: &[ThingId]) {
-        if self.all[id].parents.is_empty() && !parents.contains(&id) {
+        if parents.starts_with(&self.all[id].parents) && !parents.contains(&id) {
             self.all[id].parents = parents.to_vec();
         }
         let of_ours = self.all[id].parents.iter().any(|&p| self.all[p].is_ours);

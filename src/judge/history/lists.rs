@@ -65,6 +65,12 @@ impl List<'_> {
         self.items.iter().any(|item| item.thing == Some(thing))
     }
 
+    /// Where its items stand on a page.
+    pub fn place(&self) -> String {
+        let key = self.operation.list_key.as_deref().unwrap_or_default();
+        crate::json::join("", key)
+    }
+
     /// Whether each of its items is known by its key.
     pub fn is_readable(&self) -> bool {
         self.items.iter().all(|item| item.thing.is_some())

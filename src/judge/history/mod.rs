@@ -6,6 +6,7 @@
 //! nothing is judged by nothing. Nothing here knows a rule.
 
 mod changes;
+mod existence;
 mod identity;
 mod lists;
 mod reading;

@@ -112,10 +112,7 @@ impl<'a> Reading<'_, 'a> {
             .collect();
         let identity = about.identity.as_ref();
         // What a thing is known by may be what it belongs to: a user's channel.
-        let is_composed = identity.is_some_and(|identity| {
-            let mut keys = identity.key.iter();
-            keys.all(|key| about.parents.iter().any(|(at, _)| at == key))
-        });
+        let is_composed = about.is_composed();
         let names_itself = operation.names_its_thing();
         let own = usize::from(names_itself && !is_composed);
         let above = texts.len().saturating_sub(own);
@@ -249,6 +246,7 @@ impl<'a> Reading<'_, 'a> {
     }
 
     /// What a thing belongs to: what its path names, else what it says itself.
+    /// Where the two differ nothing is known.
     fn place(
         &mut self,
         id: ThingId,
@@ -260,10 +258,14 @@ impl<'a> Reading<'_, 'a> {
         for (n, (at, kind)) in about.parents.iter().enumerate() {
             let named = bound.parents.get(n).copied().flatten();
             let said = representation.value(at).and_then(Value::as_str);
-            let parent = named.or_else(|| {
-                let key = said.filter(|key| !key.is_empty())?;
-                Some(self.met(kind, key, &parents.clone()))
-            });
+            let said = said.filter(|key| !key.is_empty());
+            let parent = match (named, said) {
+                // It was shown where it does not belong: its address says nothing of it.
+                (Some(named), Some(said)) if self.history.things.get(named).key != said => return,
+                (Some(named), _) => Some(named),
+                (None, Some(said)) => Some(self.met(kind, said, &parents.clone())),
+                (None, None) => None,
+            };
             match parent {
                 Some(parent) => parents.push(parent),
                 None => return,
@@ -414,16 +416,21 @@ impl<'a> Reading<'_, 'a> {
                 .and_then(|result| text(result, name));
             told.or_else(|| text(&call.arguments, name))
         });
+        let scope = effect.scope.and_then(|(kind, argument)| {
+            let kind = self.case.rulebook.kinds.get(kind)?.name.as_str();
+            let key = text(&call.arguments, argument)?;
+            self.history.things.by_key(kind, &key)
+        });
         if let Some(key) = key.filter(|key| !key.is_empty()) {
-            return Some(self.history.things.meet(kind, &key));
+            let id = self.history.things.meet(kind, &key);
+            if let Some(scope) = scope {
+                self.history.things.place(id, &[scope]);
+            }
+            return Some(id);
         }
         // By a name, within the nearest thing that is named by its key.
         let name = effect.name.and_then(|name| text(&call.arguments, name))?;
-        let (scope_kind, argument) = effect.scope?;
-        let scope_kind = self.case.rulebook.kinds.get(scope_kind)?.name.as_str();
-        let scope = text(&call.arguments, argument)?;
-        let scope = self.history.things.by_key(scope_kind, &scope)?;
-        self.history.things.by_name(kind, Some(scope), &name)
+        self.history.things.by_name(kind, Some(scope?), &name)
     }
 }
 

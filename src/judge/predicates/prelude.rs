@@ -8,7 +8,20 @@ pub(super) use crate::judge::mutation::Mutation;
 pub(super) use crate::judge::predicate::{Need, Predicate};
 pub(super) use crate::judge::sites::{Site, Sites};
 pub(super) use crate::judge::verdicts::{Fact, Judged, Trivial, Verdicts};
-pub(super) use crate::rulebook::{Check, Model, Names, PayloadRule, Rule, Subject};
+pub(super) use crate::rulebook::{Check, Model, Names, Operation, PayloadRule, Rule, Subject};
 pub(super) use schemars::JsonSchema;
 pub(super) use serde::Deserialize;
 pub(super) use serde_json::{Value, json};
+
+/// The id of an operation that is written with its service.
+pub(super) fn operation_of(of: &str) -> &str {
+    of.rsplit('/').next().unwrap_or_default()
+}
+
+/// The operations that a law fits, with their service.
+pub(super) fn operations(model: &Model<'_>, fits: impl Fn(&Operation) -> bool) -> Vec<String> {
+    let services = model.services.values();
+    let operations = services.flat_map(|service| service.operations.values());
+    let fitting = operations.filter(|o| o.thing.is_some() && fits(o));
+    fitting.map(|o| format!("{}/{}", o.service, o.id)).collect()
+}

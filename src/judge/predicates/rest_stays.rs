@@ -36,10 +36,7 @@ impl Predicate for RestStays {
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
-        let services = model.services.values();
-        let operations = services.flat_map(|service| service.operations.values());
-        let changes = operations.filter(|o| o.does == Does::Changes && o.thing.is_some());
-        Some(changes.map(|o| format!("{}/{}", o.service, o.id)).collect())
+        Some(operations(model, |o| o.does == Does::Changes))
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
@@ -97,7 +94,7 @@ impl Predicate for RestStays {
 
 impl RestStays {
     fn operation(&self) -> &str {
-        self.of.rsplit('/').next().unwrap_or_default()
+        operation_of(&self.of)
     }
 
     fn judge_write(

@@ -1,0 +1,110 @@
+//! Whether a thing was there at a moment, and which lists still lag behind what was done.
+
+use super::identity::ThingId;
+use super::lists::List;
+use super::sights::{Shows, When};
+use super::writes::{Outcome, Write};
+use super::{History, SETTLE};
+use crate::judge::case::Case;
+use crate::rulebook::Does;
+
+impl History<'_> {
+    /// Since when a thing was there for certain until that moment: something brought or showed it,
+    /// and nothing afterwards may have ended it.
+    pub fn there_since(&self, id: ThingId, until: &When) -> Option<When> {
+        let thing = self.things.get(id);
+        let brought = thing.writes.iter().map(|&write| &self.writes[write]);
+        let brought = brought.filter(|write| {
+            write.outcome == Outcome::Done && matches!(write.does, Does::Makes | Does::FindsOrMakes)
+        });
+        let seen = thing.sights.iter().filter(|s| s.shows != Shows::NotFound);
+        let mut moments: Vec<When> = brought
+            .map(|write| write.when)
+            .chain(seen.map(|sight| sight.when))
+            .filter(|when| when.is_before(until))
+            .collect();
+        moments.sort_by_key(|when| when.event);
+        let holds = |since: &When| {
+            let mut writes = self.writes.iter();
+            !writes.any(|write| {
+                let between = write.when.event > since.event && !until.is_before(&write.when);
+                between && self.may_end(write, id)
+            })
+        };
+        moments.into_iter().find(holds)
+    }
+
+    /// Whether a write may have ended a thing, or put another one in its place.
+    fn may_end(&self, write: &Write<'_>, id: ThingId) -> bool {
+        let kind = self.things.get(id).kind;
+        let above = |thing: ThingId| thing == id || self.things.is_below(id, thing);
+        match (write.outcome, write.does, write.thing) {
+            (Outcome::Refused, _, _) => false,
+            (_, Does::Ends, Some(thing)) => above(thing),
+            (_, Does::Ends | Does::FindsOrMakes, None) => write.kind == kind,
+            _ => write.kind.is_empty(),
+        }
+    }
+
+    /// Whether a list that began then shows all that was done before, however it lags.
+    pub fn is_settled(done: &When, list: &List<'_>) -> bool {
+        let since = list.first.span.began.duration_since(done.span.ended);
+        done.is_before(&list.first) && since.unsigned_abs() >= SETTLE
+    }
+
+    /// Whether a thing belongs into a list by all that the list's path names; nothing where that is
+    /// not known.
+    pub fn belongs(&self, id: ThingId, list: &List<'_>) -> Option<bool> {
+        self.is_under(id, &list.parents)
+    }
+
+    /// Whether a thing is below all of these; nothing where that is not known.
+    pub fn is_under(&self, id: ThingId, parents: &[Option<ThingId>]) -> Option<bool> {
+        let own = &self.things.get(id).parents;
+        let mut is_under = true;
+        for parent in parents {
+            let parent = (*parent)?;
+            let kind = self.things.get(parent).kind;
+            let same = own.iter().find(|&&p| self.things.get(p).kind == kind)?;
+            is_under &= *same == parent;
+        }
+        Some(is_under)
+    }
+
+    /// Lists that lack what was made, or hold what was ended, and may merely lag behind it: of each
+    /// the first page of its last reading.
+    pub fn lagging(&self, case: &Case<'_>) -> Vec<usize> {
+        let mut behind = Vec::new();
+        for (n, list) in self.lists.iter().enumerate() {
+            let same = |other: &List<'_>| {
+                other.operation.id == list.operation.id
+                    && other.parents == list.parents
+                    && other.filters == list.filters
+            };
+            let is_last = !self.lists[n + 1..].iter().any(same);
+            if is_last && list.filters.is_empty() && list.is_complete && self.lags(case, list) {
+                behind.push(list.pages[0]);
+            }
+        }
+        behind
+    }
+
+    fn lags(&self, case: &Case<'_>, list: &List<'_>) -> bool {
+        let kind = case.rulebook.kinds.get(list.face);
+        let Some(of) = kind.and_then(|kind| kind.about.of()) else {
+            return false;
+        };
+        self.things.of_kind(of).any(|(id, thing)| {
+            let ended = thing.ended.map(|write| &self.writes[write]);
+            let is_gone = ended.is_some_and(|write| write.when.is_before(&list.first));
+            match list.holds(id) {
+                true => is_gone,
+                false => {
+                    let since = self.there_since(id, &list.first);
+                    let may_follow = since.is_some_and(|since| !Self::is_settled(&since, list));
+                    may_follow && self.is_own(id) && self.belongs(id, list) == Some(true)
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! `empty-answer`: an answer that is said to be empty has no body.
+
+use super::prelude::*;
+use crate::judge::acceptance::Acceptance;
+use crate::judge::evidence::Outcome;
+use crate::rulebook::Does;
+
+/// The accepted answer of this operation has no body.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EmptyAnswer {
+    /// The operation with its service.
+    of: String,
+}
+
+impl Check for EmptyAnswer {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Operations(vec![operation_of(&self.of)])
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names.operation("of", operation_of(&self.of));
+    }
+}
+
+impl Predicate for EmptyAnswer {
+    const NAME: &'static str = "empty-answer";
+
+    fn needs() -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn fits(model: &Model<'_>) -> Option<Vec<String>> {
+        Some(operations(model, |o| o.does == Does::Ends && o.response.is_none()))
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in case.of_operation(&rule.service, operation_of(&self.of)) {
+            let Outcome::Answered { response, .. } = &seen.exchange.outcome else {
+                continue;
+            };
+            if seen.acceptance != Acceptance::Accepted {
+                continue;
+            }
+            let wrong = (!response.body.is_empty()).then(|| Fact {
+                kind: "unexpected-body",
+                expected: "no body".to_owned(),
+                actual: format!("{} bytes", response.body.len()),
+                ..Fact::default()
+            });
+            verdicts.instance(rule, Site::Exchange(index)).conclude(wrong);
+        }
+    }
+
+    fn examples() -> Vec<Example> {
+        let scene = Example::of("chat", json!({"of": "chat/delete-binding"}));
+        let gone = |scene: Scene| scene.deleted("delete-binding", json!({}));
+        vec![
+            gone(scene.clone()).passes(),
+            scene.clone().written("delete-binding", json!({}), "{}").fails(""),
+            scene.refused("delete-binding", json!({})).not_judged(),
+        ]
+    }
+
+    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+        vec![Mutation::new(judged.sites.last().clone(), Change::Text("{}"))]
+    }
+}
