@@ -5,7 +5,7 @@
 //! too.
 
 use super::redactor::SECRET_BYTES_MIN;
-use super::view::View;
+use super::view::{Order, View};
 use crate::text;
 use std::collections::BTreeSet;
 
@@ -27,11 +27,17 @@ pub(super) struct Pattern {
 pub(super) fn patterns(secret: &str, into: &mut BTreeSet<Pattern>) {
     // Bytes: half a character may come to light before its other half does.
     let mut forms = vec![secret.as_bytes().to_vec()];
-    for round in 0..ROUNDS {
-        let Some(unescaped) = View::of(&forms[round]).unescaped() else {
-            break;
-        };
-        forms.push(unescaped.bytes().to_vec());
+    for order in [Order::AtOnce, Order::BackslashesLast] {
+        let mut form = secret.as_bytes().to_vec();
+        for _ in 0..ROUNDS {
+            let Some(unescaped) = View::of(&form).unescaped(order) else {
+                break;
+            };
+            form = unescaped.bytes().to_vec();
+            if !forms.contains(&form) {
+                forms.push(form.clone());
+            }
+        }
     }
     // Forms write blanks as plus signs.
     let plus = |byte: &u8| if *byte == b' ' { b'+' } else { *byte };

@@ -7,7 +7,7 @@
 
 use super::names::{self, Names};
 use super::patterns::{Pattern, patterns};
-use super::view::{Joining, View};
+use super::view::{Joining, Order, View};
 use crate::http::Headers;
 use crate::text::CUT;
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
@@ -129,10 +129,9 @@ impl Redactor {
         };
         let joinings = [Joining::Lines, Joining::Forms, Joining::Chunks];
         let whole = View::of(text);
-        if search
-            .all(&whole, &joinings, LAYERS_MAX, BASE64_MAX)
-            .is_err()
-        {
+        let views = [whole.unchunked(), Some(whole)].into_iter().flatten();
+        let mut searched = views.map(|view| search.all(&view, &joinings, LAYERS_MAX, BASE64_MAX));
+        if searched.any(|searched| searched.is_err()) {
             return Cow::Owned(REDACTED.to_owned());
         }
         let found = merged(text, search.found);
@@ -161,15 +160,40 @@ impl Search<'_> {
         layers: usize,
         base64: usize,
     ) -> Result<(), TooMuch> {
-        self.layers(view, Joining::No, layers, base64)?;
+        let mut orders = vec![Order::AtOnce];
+        if view.may_part_backslashes() {
+            orders.push(Order::BackslashesLast);
+        }
+        for order in orders {
+            self.joinings(view, joinings, order, layers, base64)?;
+        }
+        Ok(())
+    }
+
+    fn joinings(
+        &mut self,
+        view: &View<'_>,
+        joinings: &[Joining],
+        order: Order,
+        layers: usize,
+        base64: usize,
+    ) -> Result<(), TooMuch> {
+        self.layers(view, Joining::No, order, layers, base64)?;
         // Breaks that are escaped come to light further in.
         let may_be_broken = |b: &u8| matches!(b, b'\n' | b'\r' | b'\\' | b'%' | b'&' | b'=');
         if view.bytes().iter().any(may_be_broken) {
-            let is_form = [b'%', b'+'].iter().all(|b| view.bytes().contains(b));
+            let is_plus = |pair: &[u8]| pair[0] == b'+' || pair.eq_ignore_ascii_case(b"2b");
+            let is_form = view.bytes().contains(&b'%') && view.bytes().windows(2).any(is_plus);
             let joinings = joinings.iter().copied();
             for joining in joinings.filter(|j| *j != Joining::Forms || is_form) {
                 let joined = view.joined(joining);
-                self.layers(joined.as_ref().unwrap_or(view), joining, layers, base64)?;
+                self.layers(
+                    joined.as_ref().unwrap_or(view),
+                    joining,
+                    order,
+                    layers,
+                    base64,
+                )?;
             }
         }
         Ok(())
@@ -180,6 +204,7 @@ impl Search<'_> {
         &mut self,
         view: &View<'_>,
         joining: Joining,
+        order: Order,
         layers: usize,
         base64: usize,
     ) -> Result<(), TooMuch> {
@@ -190,9 +215,9 @@ impl Search<'_> {
         if base64 > 0 {
             self.base64(view, layers - 1, base64 - 1)?;
         }
-        if let Some(unescaped) = view.unescaped() {
-            let joined = unescaped.joined(joining);
-            self.layers(&joined.unwrap_or(unescaped), joining, layers - 1, base64)?;
+        if let Some(unescaped) = view.unescaped(order) {
+            let joined = unescaped.joined(joining).unwrap_or(unescaped);
+            self.layers(&joined, joining, order, layers - 1, base64)?;
         }
         Ok(())
     }

@@ -31,6 +31,16 @@ struct Place {
     to: usize,
 }
 
+/// Which escapes one step undoes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// All that are seen.
+    AtOnce,
+    /// Those that begin with a backslash only where there is no other. A backslash stands for itself
+    /// in pairs, and a pair that an escaped line break parts would be read as two escapes.
+    BackslashesLast,
+}
+
 /// What is left out where a text was broken up on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Joining {
@@ -72,18 +82,38 @@ impl<'a> View<'a> {
     }
 
     /// The view with one level of escapes undone; nothing where there is none.
-    pub(super) fn unescaped(&self) -> Option<View<'static>> {
-        self.changed(|bytes, at| {
-            let (length, decoded) = match bytes[at] {
-                b'%' => percent(&bytes[at..]),
-                b'&' => entity(&bytes[at..]),
-                b'\\' => backslash(&bytes[at..]),
-                b'=' => quoted_printable(&bytes[at..]),
-                b'~' => pointer(&bytes[at..]),
-                _ => None,
-            }?;
-            Some((length, decoded))
+    pub(super) fn unescaped(&self, order: Order) -> Option<View<'static>> {
+        let at_once = order == Order::AtOnce;
+        let changed = self.changed(|bytes, at| match bytes[at] {
+            b'%' => percent(&bytes[at..]),
+            b'&' => entity(&bytes[at..]),
+            b'\\' if at_once => backslash(&bytes[at..]),
+            b'=' => quoted_printable(&bytes[at..]),
+            b'~' => pointer(&bytes[at..]),
+            _ => None,
+        });
+        if at_once || changed.is_some() {
+            return changed;
+        }
+        self.changed(|bytes, at| match bytes[at] {
+            b'\\' => backslash(&bytes[at..]),
+            _ => None,
         })
+    }
+
+    /// True where two backslashes that belong together may stand apart: a line break between them
+    /// is itself escaped.
+    pub(super) fn may_part_backslashes(&self) -> bool {
+        let bytes = self.bytes();
+        let is_break = |at: usize| {
+            matches!(
+                bytes[at..],
+                [b'0', b'A' | b'a' | b'D' | b'd', ..]
+                    | [b'#', b'1' | b'x' | b'X', ..]
+                    | [b'=', b'\r' | b'\n', ..]
+            )
+        };
+        memchr::memchr(b'\\', bytes).is_some() && (0..bytes.len()).any(is_break)
     }
 
     /// The view without what broke it up; nothing where nothing did.
@@ -107,6 +137,49 @@ impl<'a> View<'a> {
                 bytes[at + length..].iter().take_while(is_blank).count()
             });
             Some((length + more, Decoded::default()))
+        })
+    }
+
+    /// What chunks hold whose sizes are right, put together; nothing where there is none. A chunk may
+    /// end anywhere, also within an escape or a line break.
+    pub(super) fn unchunked(&self) -> Option<View<'static>> {
+        let bytes = self.bytes();
+        let mut frames: Vec<Range<usize>> = Vec::new();
+        let mut at = 0;
+        while at < bytes.len() {
+            if let Some((content, end)) = chunk(bytes, at) {
+                frames.push(at..content.start);
+                frames.push(content.end..end);
+                at = end;
+                continue;
+            }
+            let next = memchr::memchr(b'\n', &bytes[at..])?;
+            at += next + 1;
+            if memchr::memchr(b'\n', &bytes[at..]).is_none() {
+                break;
+            }
+        }
+        if frames.is_empty() {
+            return None;
+        }
+        let kept: Vec<usize> = {
+            let mut frames = frames.into_iter().peekable();
+            let is_kept = |at: &usize| {
+                while frames.next_if(|frame| frame.end <= *at).is_some() {}
+                frames.peek().is_none_or(|frame| !frame.contains(at))
+            };
+            (0..bytes.len()).filter(is_kept).collect()
+        };
+        let place = |at: &usize| {
+            let origin = self.origin(*at..*at + 1);
+            Place {
+                from: origin.start,
+                to: origin.end,
+            }
+        };
+        Some(View {
+            bytes: kept.iter().map(|at| bytes[*at]).collect(),
+            places: Some(kept.iter().map(place).collect()),
         })
     }
 
@@ -383,6 +456,16 @@ fn line_break(text: &[u8]) -> Option<usize> {
         [b'\n' | b'\r', ..] => Some(1),
         _ => None,
     }
+}
+
+/// What a chunk that begins here holds, and where it ends; nothing unless its size is right.
+fn chunk(text: &[u8], at: usize) -> Option<(Range<usize>, usize)> {
+    let from = at + chunk_frame(&text[at..])?;
+    let digits = text[at..].iter().take_while(|b| b.is_ascii_hexdigit());
+    let size = hexadecimal(text.get(at..at + digits.count()))?;
+    let to = from.checked_add(usize::try_from(size).ok()?)?;
+    let end = to + line_break(text.get(to..)?)?;
+    (size > 0).then_some((from..to, end))
 }
 
 /// The length of a line that begins here and holds the size of a chunk, line break included.
