@@ -4,7 +4,7 @@
 
 use crate::text::escape_line;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, BufRead, Read as _};
 use std::path::{Path, PathBuf};
 
 /// The largest file that people write by hand: configuration, waivers, declarations, rulebook files.
@@ -90,9 +90,43 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
+/// The next line without its end, in place of what the buffer held; false behind the last one.
+///
+/// # Errors
+/// The system's, and [`io::ErrorKind::InvalidData`] for a line of more bytes than that: no more of it
+/// is read.
+pub fn read_line(
+    source: &mut impl BufRead,
+    line: &mut Vec<u8>,
+    bytes_max: u64,
+) -> io::Result<bool> {
+    line.clear();
+    let taken = source.take(bytes_max + 1).read_until(b'\n', line)?;
+    if line.pop_if(|last| *last == b'\n').is_none() && line.len() as u64 > bytes_max {
+        let why = format!("more than {bytes_max} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
+    Ok(taken > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_read_within_their_size() {
+        let mut source = io::BufReader::with_capacity(2, &b"abc\n\nde"[..]);
+        let mut line = Vec::new();
+        let mut read = Vec::new();
+        while read_line(&mut source, &mut line, 3).unwrap() {
+            read.push(String::from_utf8(line.clone()).unwrap());
+        }
+        assert_eq!(read, ["abc", "", "de"]);
+        let endless = &mut io::BufReader::new(io::repeat(b'x'));
+        let error = read_line(endless, &mut line, 1 << 20).unwrap_err();
+        assert_eq!(error.to_string(), "more than 1048576 bytes");
+        assert!(line.capacity() < 4 << 20, "{}", line.capacity());
+    }
 
     #[test]
     fn only_regular_files_within_the_size_are_read() {
