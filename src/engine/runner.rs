@@ -1190,7 +1190,7 @@ impl<'a> Runner<'a> {
         }
         let result: Arc<Value> = value.into();
         if let Some(name) = &step.capture {
-            self.scope.capture(name, Value::clone(&result), origin);
+            self.scope.capture(name, Arc::clone(&result), origin);
             match exchange {
                 Some(exchange) => self.captured_at.insert(name.clone(), exchange),
                 None => self.captured_at.remove(name),

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Names that a scenario can read.
@@ -34,7 +35,8 @@ pub(super) struct Scope<'a> {
 /// A result kept under a name.
 #[derive(Debug)]
 struct Captured {
-    value: Value,
+    /// Shared with the evidence: an answer may be large.
+    value: Arc<Value>,
     /// What it is judged as, where it is an answer.
     origin: Option<Origin>,
     /// Where it breaks rules of its own, and which.
@@ -121,8 +123,14 @@ impl<'a> Scope<'a> {
     }
 
     /// Keeps a result; `origin` says what it is judged as.
-    pub(super) fn capture(&mut self, name: &str, value: Value, origin: Option<Origin>) {
+    pub(super) fn capture(
+        &mut self,
+        name: &str,
+        value: impl Into<Arc<Value>>,
+        origin: Option<Origin>,
+    ) {
         self.masked.remove(name);
+        let value = value.into();
         let broken = OnceCell::new();
         let captured = Captured {
             value,
@@ -146,7 +154,7 @@ impl<'a> Scope<'a> {
         (!before.contains(name))
             .then(|| self.captured.remove(name))
             .flatten()
-            .map(|captured| captured.value)
+            .map(|captured| Arc::unwrap_or_clone(captured.value))
     }
 
     /// Puts what was not there before under a prefix: `channel` becomes `prefix.channel`.

@@ -6,6 +6,7 @@ mod equal;
 mod excerpt;
 mod parse;
 mod pointer;
+mod tree;
 mod window;
 
 #[cfg(test)]

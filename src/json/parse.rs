@@ -197,7 +197,7 @@ pub fn parse(bytes: &[u8], limits: Limits) -> Result<Parsed, ParseFault> {
         return Err(ParseFault::Empty);
     }
     let duplicates = scan(bytes, mark, limits)?;
-    let value = serde_json::from_slice(text).map_err(|e| syntax(bytes, mark, &e))?;
+    let value = super::tree::read(text).map_err(|e| syntax(bytes, mark, &e))?;
     let mut notes = Vec::new();
     if mark > 0 {
         notes.push(Note::ByteOrderMark);
