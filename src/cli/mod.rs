@@ -135,13 +135,7 @@ fn done() -> Done {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
-            let plain = error.render().to_string();
-            if plain.contains(text::is_deceptive) {
-                note(plain.trim_end());
-            } else {
-                // A closed pipe is the reader's choice, not an error.
-                let _ = error.print();
-            }
+            refuse(&error);
             return Ok(Exit::Usage);
         }
         Err(shown) => {
@@ -232,6 +226,27 @@ pub(crate) fn say(text: &str) {
 pub(crate) fn note(text: &str) {
     let mut out = std::io::stderr().lock();
     let _ = writeln!(out, "{}", output::sayable(text));
+}
+
+/// Says what is wrong with the arguments. One that is more than a line, or would steer the terminal or a
+/// CI log, is shown as it is spelled here: told anew, with every argument escaped.
+fn refuse(error: &clap::Error) {
+    let given: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let escaped: Vec<String> = given
+        .iter()
+        .map(|word| text::escape_line(word).into_owned())
+        .collect();
+    if given == escaped {
+        // A closed pipe is the reader's choice, not an error.
+        let _ = error.print();
+        return;
+    }
+    match Cli::try_parse_from(escaped) {
+        Err(again) if again.use_stderr() => note(again.render().to_string().trim_end()),
+        Ok(_) | Err(_) => note(&text::escape_line(&error.render().to_string())),
+    }
 }
 
 fn complain(failure: &Failure) {

@@ -3,6 +3,7 @@
 
 use crate::hostile::command::{conformant, folder, run};
 use crate::program::root;
+use clap::{CommandFactory as _, Parser as _};
 use conformant::http::Request;
 use conformant::transport::{Multipart, encode};
 
@@ -53,6 +54,77 @@ fn every_argument_takes_or_refuses_them() {
             let is_command =
                 |line: &str| line.trim_start().starts_with("::error") || line.contains("##vso[");
             assert!(!lines.any(is_command), "{given:?}: {output:?}");
+        }
+    }
+}
+
+/// Every option and argument of every command, by the words that lead there.
+fn options(command: &clap::Command, path: &[String]) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    for arg in command
+        .get_arguments()
+        .filter(|arg| arg.get_action().takes_values())
+    {
+        let mut words = path.to_vec();
+        words.extend(arg.get_long().map(|long| format!("--{long}={{}}")));
+        if arg.is_positional() {
+            words.push("{}".to_owned());
+        }
+        all.push(words);
+    }
+    for below in command.get_subcommands() {
+        let path = [path, &[below.get_name().to_owned()]].concat();
+        all.extend(options(below, &path));
+    }
+    // In place of a command.
+    all.push([path, &["{}".to_owned()]].concat());
+    all
+}
+
+/// Each string in each place is parsed without a panic; the first that each place refuses is given to the
+/// program itself, which says so harmlessly and in its own lines.
+#[test]
+fn every_option_of_every_command_refuses_them_harmlessly() {
+    let strings: Vec<String> = strings()
+        .into_iter()
+        .chain(["x\n::error::y\n##vso[task.complete]".to_owned()])
+        .filter(|text| !text.contains('\0'))
+        .collect();
+    let mut refused = Vec::new();
+    let all = options(&conformant::cli::Cli::command(), &[]);
+    assert!(all.len() > 100, "{}", all.len());
+    for option in &all {
+        let filled = |text: &str| {
+            let words = option.iter().map(|word| word.replace("{}", text));
+            std::iter::once("conformant".to_owned())
+                .chain(words)
+                .collect::<Vec<_>>()
+        };
+        let is_refused = |text: &&String| {
+            let parsed = conformant::cli::Cli::try_parse_from(filled(text));
+            parsed.is_err_and(|error| error.use_stderr())
+        };
+        // The last first: it is the worst that a log may be told.
+        refused.extend(
+            strings
+                .iter()
+                .rev()
+                .find(is_refused)
+                .map(|text| filled(text)),
+        );
+    }
+    assert!(refused.len() > 20, "{}", refused.len());
+    let folder = folder();
+    for words in refused {
+        let ended = run(conformant(folder.path()).args(&words[1..]));
+        assert_eq!(ended.exit, Some(2), "{words:?}: {ended:?}");
+        let told = &ended.stderr;
+        assert!(
+            !told.contains(conformant::text::is_deceptive),
+            "{words:?}: {told:?}"
+        );
+        for command in ["\n::error", "##vso["] {
+            assert!(!told.contains(command), "{words:?}: {told:?}");
         }
     }
 }
