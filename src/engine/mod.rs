@@ -29,6 +29,7 @@ pub use plan::{Partition, Planned, Selection};
 pub(crate) use runner::split_url;
 pub use runner::{SET_UP_FAILED, Stop};
 pub use settings::{Hook, HookWay, Options, Settings, Target};
+pub use template::TemplateError;
 
 use crate::clock;
 use crate::judge::evidence::{Evidence, Exchange, Outcome};
@@ -91,6 +92,22 @@ pub struct Ended {
     pub trouble: bool,
     /// Why the run was given up: a service that answers nothing but 401 and 403, by its name.
     pub denied_by: Option<String>,
+}
+
+/// Fills in a value as steps are filled in, with these captures and nothing else: for those who try to
+/// break it.
+#[doc(hidden)]
+pub fn filled(
+    rulebook: &Rulebook,
+    captures: &BTreeMap<String, serde_json::Value>,
+    value: &serde_json::Value,
+) -> Result<serde_json::Value, TemplateError> {
+    let (schemas, target) = (Schemas::default(), serde_json::json!({}));
+    let mut scope = template::Scope::new(rulebook, &schemas, target, String::new());
+    for (name, captured) in captures {
+        scope.capture(name, captured.clone(), None);
+    }
+    scope.fill(value)
 }
 
 /// Runs a plan. Events come in the plan's order, whatever the number of jobs; `interrupted` ends

@@ -44,6 +44,12 @@ impl Rulebook {
         Self::shapes_by(Self::catalogue(), services)
     }
 
+    /// See [`Rulebook::with_file_by`].
+    #[doc(hidden)]
+    pub fn embedded_with(path: &str, bytes: &[u8]) -> Result<Self, Problems> {
+        Self::with_file_by(Self::catalogue(), path, bytes)
+    }
+
     /// The rulebook in a folder.
     pub fn from_dir(specs: &Path) -> Result<Self, Problems> {
         Self::load(Some(specs), &[])

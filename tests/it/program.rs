@@ -79,6 +79,15 @@ pub(crate) fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     (code, text(&stdout), text(&stderr))
 }
 
+/// A number that whoever starts the tests gives: how long to go on, where to begin.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what a test is asked for by hand comes from the environment"
+)]
+pub(crate) fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

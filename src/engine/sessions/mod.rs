@@ -12,7 +12,7 @@ mod slots;
 pub(super) use hooks::printed;
 pub use hooks::{ask, hooks_of_reference};
 pub use live::{Live, Manner};
-pub use offline::{Consulted, Mangle, Offline};
+pub use offline::{Consulted, Mangle, Network, Offline};
 
 use sha2::{Digest, Sha256};
 

@@ -56,6 +56,13 @@ pub struct Offline<'a> {
     mangle: Option<&'a dyn Mangle>,
     consulted: Option<&'a Mutex<BTreeMap<String, Consulted>>>,
     sinks: Arc<Sinks>,
+    between: Option<Arc<dyn Network>>,
+}
+
+/// What lies between the reference and the receivers of its callbacks.
+pub trait Network: Send + Sync + fmt::Debug {
+    /// Brings a callback to its receiver, or does not; `onward` is the way there.
+    fn deliver(&self, callback: &Callback, onward: &dyn Deliver) -> Outcome;
 }
 
 impl<'a> Offline<'a> {
@@ -76,6 +83,7 @@ impl<'a> Offline<'a> {
             mangle: None,
             consulted: None,
             sinks,
+            between: None,
         }
     }
 
@@ -107,6 +115,7 @@ impl<'a> Offline<'a> {
             mangle: None,
             consulted: None,
             sinks,
+            between: None,
         })
     }
 
@@ -114,6 +123,13 @@ impl<'a> Offline<'a> {
     #[must_use]
     pub fn mangled(mut self, mangle: &'a dyn Mangle) -> Self {
         self.mangle = Some(mangle);
+        self
+    }
+
+    /// The same sessions, whose callbacks go through a network that has its own mind; in process only.
+    #[must_use]
+    pub fn through(mut self, network: Arc<dyn Network>) -> Self {
+        self.between = Some(network);
         self
     }
 
@@ -141,7 +157,14 @@ impl Sessions for Offline<'_> {
                     faults: self.faults.clone(),
                     variants: self.variants.clone(),
                 };
-                let deliver = Arc::clone(&self.sinks) as Arc<dyn Deliver>;
+                let sinks = Arc::clone(&self.sinks) as Arc<dyn Deliver>;
+                let deliver = match &self.between {
+                    None => sinks,
+                    Some(network) => Arc::new(Through {
+                        network: Arc::clone(network),
+                        sinks,
+                    }),
+                };
                 let world = World::new(settings, WorldClock::stands_still(), deliver);
                 Way::InProcess(Box::new(world))
             }
@@ -292,6 +315,18 @@ impl Drop for OneWorld<'_> {
                 server.drop_world(&self.name);
             }
         }
+    }
+}
+
+/// The way of callbacks through a network.
+struct Through {
+    network: Arc<dyn Network>,
+    sinks: Arc<dyn Deliver>,
+}
+
+impl Deliver for Through {
+    fn deliver(&self, callback: &Callback) -> Outcome {
+        self.network.deliver(callback, self.sinks.as_ref())
     }
 }
 

@@ -1,0 +1,4 @@
+//! See `http-answer` in `tests/it/fuzzed/entries.rs`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| conformant_fuzz::run("http-answer", data));

@@ -1,0 +1,44 @@
+//! What public torture suites of JSON and YAML try, by class, each written down here anew: what must be
+//! taken, what must be refused, and what must only do no harm.
+//!
+//! The files stand in `tests/corpus/json` and `tests/corpus/yaml`; the letter in front of a name says which:
+//! `y` is taken, `n` refused, `i` left to the reader.
+
+use crate::program::{files, root};
+use conformant::json::{self, Limits};
+use conformant::rulebook::parse_file;
+use serde_json::Value;
+
+fn each(folder: &str, takes: impl Fn(&[u8]) -> bool) -> usize {
+    let all = files(&root().join("tests/corpus").join(folder), &[]);
+    let mut wrong = Vec::new();
+    for path in &all {
+        let bytes = std::fs::read(path).expect("a file of the corpus");
+        let name = path.file_name().expect("a file").to_string_lossy();
+        let is_due = match name.as_bytes()[0] {
+            b'y' => Some(true),
+            b'n' => Some(false),
+            _ => None,
+        };
+        let taken = takes(&bytes);
+        if is_due.is_some_and(|due| due != taken) {
+            wrong.push(format!("{name} is taken: {taken}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{folder}: {wrong:#?}");
+    all.len()
+}
+
+#[test]
+fn json_of_every_class_is_taken_or_refused_as_it_is_due() {
+    let tried = each("json", |bytes| {
+        json::parse(bytes, Limits::default()).is_ok()
+    });
+    assert!(tried > 100, "{tried}");
+}
+
+#[test]
+fn yaml_of_every_class_is_taken_or_refused_as_it_is_due() {
+    let tried = each("yaml", |bytes| parse_file::<Value>("x.yaml", bytes).is_ok());
+    assert!(tried > 50, "{tried}");
+}
