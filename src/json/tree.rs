@@ -38,6 +38,18 @@ impl<'de> Visitor<'de> for Tree {
         Ok(Value::Bool(value))
     }
 
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
         Ok(Value::String(value.to_owned()))
     }
@@ -71,8 +83,8 @@ impl<'de> Visitor<'de> for Tree {
     }
 }
 
-/// A key; nothing for the one under which the reader gives a number as its text, and which no document
-/// may have.
+/// A key; nothing for the one under which the reader gives a number whose text must be kept, and which no
+/// document may have.
 struct Key;
 
 impl<'de> DeserializeSeed<'de> for Key {

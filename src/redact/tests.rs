@@ -184,6 +184,7 @@ fn backslashes_that_a_broken_line_parts_hide_nothing() {
         utf8_percent_encode(&escaped, PATH).to_string(),
         quoted_printable(&quoted_printable(&escaped, false), false),
         split_up(3, 5, &quoted_printable(&escaped, false)),
+        split_up(3, 5, &quoted_printable(&escaped, false)) + "and more",
     ] {
         let shown = redactor.redact(&text).into_owned();
         assert!(!shown.contains("tails"), "{text:?}: {shown:?}");

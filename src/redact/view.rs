@@ -153,11 +153,10 @@ impl<'a> View<'a> {
                 at = end;
                 continue;
             }
-            let next = memchr::memchr(b'\n', &bytes[at..])?;
-            at += next + 1;
-            if memchr::memchr(b'\n', &bytes[at..]).is_none() {
+            let Some(next) = memchr::memchr(b'\n', &bytes[at..]) else {
                 break;
-            }
+            };
+            at += next + 1;
         }
         if frames.is_empty() {
             return None;

@@ -11,6 +11,7 @@ use conformant::engine::session::{Callbacks, HookFault, SendFault, Session};
 use conformant::engine::sessions::{Network, Offline};
 use conformant::engine::{self, Options, Planned, Sessions, Settings, Target};
 use conformant::http::{Request, Response};
+use conformant::prove::Mode;
 use conformant::reference::{Callback, Fault};
 use conformant::rulebook::Rulebook;
 use conformant::schema::Schemas;
@@ -232,6 +233,7 @@ fn run(sessions: &dyn Sessions, planned: &[Planned<'_>], jobs: usize) -> RunReco
         jobs,
         shuffle: false,
         run_max: Duration::from_secs(600),
+        prove: Mode::Off,
     };
     let calm = AtomicBool::new(false);
     let mut record = None;

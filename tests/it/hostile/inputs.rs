@@ -365,3 +365,37 @@ fn secrets_come_from_the_environment_alone() {
         "{ended:?}"
     );
 }
+
+/// A line of a stream that never ends is given up where a document would be too large.
+#[test]
+fn a_stream_that_is_verified_is_read_within_bounds() {
+    let folder = folder();
+    let generated = run(conformant(folder.path()).args([
+        "fixtures",
+        "generate",
+        "--kind",
+        "flow/flow",
+        "--format",
+        "ndjson",
+        "--out",
+        "set",
+    ]));
+    assert_eq!(generated.exit, Some(0), "{generated:?}");
+    let set = folder.path().join("set");
+    let stream = walkdir::WalkDir::new(&set)
+        .into_iter()
+        .flatten()
+        .find(|entry| entry.path().extension().is_some_and(|e| e == "ndjson"))
+        .expect("a stream");
+    let file = std::fs::File::create(stream.path()).expect("a file");
+    file.set_len(5 << 30).expect("a hole takes no room");
+    let ended = run(conformant(folder.path()).args(["fixtures", "verify", "set"]));
+    assert_eq!(ended.exit, Some(1), "{ended:?}");
+    let told = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(
+        told.contains("line 1: more than 8388608 bytes"),
+        "{ended:?}"
+    );
+    assert!(ended.peak_kib <= 128 * 1024, "{} KiB", ended.peak_kib);
+    assert!(ended.computed < COMPUTED_MAX, "{:?}", ended.computed);
+}
