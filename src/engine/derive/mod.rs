@@ -10,6 +10,7 @@ mod near;
 mod neighbour;
 mod parameters;
 mod refusals;
+mod rest;
 mod rich;
 mod scope;
 mod second;

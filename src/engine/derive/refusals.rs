@@ -1,6 +1,7 @@
 //! What a refusal leaves behind: after each refused creation the list of its scope is read.
 
-use super::cases::{Cases, only, refused};
+use super::cases::{Cases, either, only, refused};
+use super::rest::wrong_value;
 use crate::rulebook::Place;
 use crate::rulebook::scenario::{Credentials, Step};
 use serde_json::{Map, Value};
@@ -11,12 +12,20 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         return;
     };
     let look = || Cases::look(list, Cases::path_of(list, &cases.happy.with));
-    let mut steps = vec![look()];
+    // What is made before shows that the list follows.
+    let mut steps = vec![cases.call(either(), &cases.again(1)), look()];
     let required = cases.operation.parameters.iter();
     let required = required.filter(|p| p.required && p.place != Place::Path);
     for parameter in required {
         let without = only(&parameter.name, Value::Null);
         steps.push(cases.call(refused(&parameter.rule), &without));
+    }
+    for (n, parameter) in cases.operation.parameters.iter().enumerate() {
+        if let Some(wrong) = wrong_value(parameter) {
+            let mut with = cases.again(n + 2);
+            with.insert(parameter.name.clone(), wrong);
+            steps.push(cases.call(either(), &with));
+        }
     }
     if cases.operation.secured {
         steps.push(cases.call(

@@ -34,6 +34,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     match method.as_str() {
         "GET" => steps.extend([call(&ours, None), call(&theirs, None), call(&ours, None)]),
         "DELETE" => {
+            steps.extend(look(&ours));
             steps.push(call(&theirs, None));
             steps.extend(look(&ours));
             steps.extend(look(&theirs));

@@ -35,7 +35,7 @@ impl History<'_> {
     }
 
     /// Whether a write may have ended a thing, or put another one in its place.
-    fn may_end(&self, write: &Write<'_>, id: ThingId) -> bool {
+    pub fn may_end(&self, write: &Write<'_>, id: ThingId) -> bool {
         let kind = self.things.get(id).kind;
         let above = |thing: ThingId| thing == id || self.things.is_below(id, thing);
         match (write.outcome, write.does, write.thing) {

@@ -42,8 +42,11 @@ predicates! {
     own_parent::OwnParent,
     listed::Listed,
     gone::Gone,
+    refused_leaves_nothing::RefusedLeavesNothing,
     empty_answer::EmptyAnswer,
     immutable::Immutable,
     pages::Pages,
     kept::Kept,
+    others_stay::OthersStay,
+    same_everywhere::SameEverywhere,
 }

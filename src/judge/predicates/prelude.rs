@@ -25,3 +25,10 @@ pub(super) fn operations(model: &Model<'_>, fits: impl Fn(&Operation) -> bool) -
     let fitting = operations.filter(|o| o.thing.is_some() && fits(o));
     fitting.map(|o| format!("{}/{}", o.service, o.id)).collect()
 }
+
+/// Whether an address stands there: some lead to the newest of what a thing holds.
+pub(super) fn is_address(pointer: &str) -> bool {
+    ["/url", "/links"]
+        .iter()
+        .any(|at| json::within(at, pointer))
+}

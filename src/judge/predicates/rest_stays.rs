@@ -162,11 +162,6 @@ impl RestStays {
     }
 }
 
-/// Whether an address stands there: some lead to the newest of what a thing holds.
-fn is_address(pointer: &str) -> bool {
-    ["/url", "/links"].iter().any(|at| json::within(at, pointer))
-}
-
 /// Whether a write that was done names the value at that place, or something above or below it.
 fn names(write: &Write<'_>, pointer: &str) -> bool {
     let mut named = write.named.iter().map(|named| named.echo.at.as_str());
