@@ -39,10 +39,13 @@ pub(crate) fn read(response: &Response, operation: &Operation, kind: Option<&Kin
         };
     }
     match json::parse(&response.body, Limits::default()) {
-        Ok(parsed) => Body::Document {
-            value: Arc::new(parsed.value),
-            notes: parsed.notes,
-        },
+        Ok(mut parsed) => {
+            name_list(&mut parsed.value, operation);
+            Body::Document {
+                value: Arc::new(parsed.value),
+                notes: parsed.notes,
+            }
+        }
         Err(fault) => {
             let start =
                 String::from_utf8_lossy(&response.body[..response.body.len().min(EXCERPT_BYTES)]);
@@ -52,6 +55,30 @@ pub(crate) fn read(response: &Response, operation: &Operation, kind: Option<&Kin
                 text::escape_line(&start)
             ))
         }
+    }
+}
+
+/// Where no document shows the key of a list, the items stand under whatever `meta.key` says (D2, Paging): they are
+/// judged under the key that the rulebook gives them.
+fn name_list(page: &mut Value, operation: &Operation) {
+    let Some(key) = operation
+        .list_key
+        .as_deref()
+        .filter(|_| operation.is_list_key_told)
+    else {
+        return;
+    };
+    let told = page.pointer("/meta/key").and_then(Value::as_str);
+    let told = told.filter(|told| *told != key).map(str::to_owned);
+    let (Some(told), Some(members)) = (told, page.as_object_mut()) else {
+        return;
+    };
+    if members.contains_key(key) || !members.get(&told).is_some_and(Value::is_array) {
+        return;
+    }
+    if let Some(items) = members.remove(&told) {
+        members.insert(key.to_owned(), items);
+        members["meta"]["key"] = json!(key);
     }
 }
 
@@ -83,5 +110,33 @@ fn media_type_or(media_type: &str) -> String {
         "no media type".to_owned()
     } else {
         text::escape_line(media_type).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rulebook::Rulebook;
+
+    #[test]
+    fn a_list_whose_key_nobody_shows_stands_where_it_says() {
+        let rulebook = Rulebook::embedded().unwrap();
+        let named = |operation: &str, page: Value| {
+            let operation = rulebook.operation("chat", operation).unwrap();
+            let mut page = page;
+            name_list(&mut page, operation);
+            page
+        };
+        let own = json!({"meta": {"key": "subscriptions"}, "subscriptions": [1]});
+        let ours = json!({"meta": {"key": "bindings"}, "bindings": [1]});
+        assert_eq!(named("read-bindings", own.clone()), ours);
+        assert_eq!(named("read-bindings", ours.clone()), ours);
+        assert_eq!(
+            named("read-user-bindings", own.clone()),
+            own,
+            "this key is shown"
+        );
+        let false_key = json!({"meta": {"key": "items"}, "bindings": [1]});
+        assert_eq!(named("read-bindings", false_key.clone()), false_key);
     }
 }

@@ -126,14 +126,28 @@ pub(super) fn end_executions_of(
     session: &dyn Session,
     flow_sid: &str,
     to: &str,
+    tries: usize,
 ) -> Result<bool, Stop> {
+    /// How often a person is tried for whom others wait too, and how often where nobody is seen in the flow: who was
+    /// may have left just now.
+    const TRIES_MAX: usize = 10;
+    const UNSEEN_TRIES_MAX: usize = 2;
     /// For how long others may go on with an execution of theirs.
     const OTHERS_MAX: Duration = Duration::from_secs(15);
     const LOOK_EVERY: Duration = Duration::from_millis(500);
     let mut waited = Duration::ZERO;
     let mut busy = active_executions_of(session, flow_sid, to)?;
     if busy.is_empty() {
-        return Ok(false);
+        let others = session.may_be_anothers("") && tries < UNSEEN_TRIES_MAX;
+        if others {
+            session.wait(LOOK_EVERY);
+        }
+        return Ok(others);
+    }
+    if tries >= TRIES_MAX {
+        let why =
+            "others have the same person in the flow: configure further numbers in targets.flow.to";
+        return Err(Stop::Inconclusive(why.to_owned()));
     }
     if session.shares_person() {
         session.person_is_busy();

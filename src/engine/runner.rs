@@ -412,13 +412,15 @@ impl<'a> Runner<'a> {
             Some(until) => self.poll(step, operation, until)?,
             None => self.call(step, operation)?,
         };
-        if matches!(called.acceptance, Acceptance::Rejected(_))
+        let mut tries = 0;
+        while matches!(called.acceptance, Acceptance::Rejected(_))
             && step.rejected.is_none()
-            && self.person_was_busy(operation, called.exchange)?
+            && self.person_was_busy(operation, called.exchange, tries)?
         {
             // Refused with reason: a person may be in a flow once.
             self.evidence.exchanges[called.exchange].expectation = Expectation::Either;
             called = self.call(step, operation)?;
+            tries += 1;
         }
         let mut value = Arc::clone(&called.value);
         let mut origin = called.origin.clone();
@@ -606,13 +608,18 @@ impl<'a> Runner<'a> {
     }
 
     /// Whether a refused execution is of somebody who was in the flow already, and is no longer.
-    fn person_was_busy(&self, operation: &Operation, exchange: usize) -> Result<bool, Stop> {
+    fn person_was_busy(
+        &self,
+        operation: &Operation,
+        exchange: usize,
+        tries: usize,
+    ) -> Result<bool, Stop> {
         let is_execution = operation.service == "flow" && operation.id == "create-execution";
         let sent = &self.evidence.exchanges[exchange].sent;
         let text = |name: &str| sent.get(name).and_then(Value::as_str);
         match (text("FlowSid"), text("To")) {
             (Some(flow_sid), Some(to)) if is_execution => {
-                provision::end_executions_of(self.session, flow_sid, to)
+                provision::end_executions_of(self.session, flow_sid, to, tries)
             }
             _ => Ok(false),
         }

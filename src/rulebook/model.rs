@@ -142,6 +142,8 @@ pub struct Operation {
     pub error: Option<String>,
     /// The array's name of a list answer.
     pub list_key: Option<String>,
+    /// No document shows that name: the answer itself may tell another.
+    pub is_list_key_told: bool,
     /// What it does to its thing.
     pub does: Does,
     /// The kind of its thing as it shows it; nothing where no thing stands behind it.

@@ -289,6 +289,7 @@ impl Reader<'_> {
         let error = self
             .response(draft, described, id, "4XX")
             .and_then(|r| r.kind);
+        let is_list_key_told = response.as_ref().is_some_and(|r| r.is_list_key_told);
         let list_key = response.as_ref().and_then(|r| r.list_key.clone());
         if let Some(list) = &list_key {
             self.list_rules(draft, id, list);
@@ -319,6 +320,7 @@ impl Reader<'_> {
             does: self.does(draft, list_key.is_some()),
             thing: None,
             list_key,
+            is_list_key_told,
         };
         rule_paths(draft, &operation);
         described.operations.insert(id.to_owned(), operation);
@@ -677,6 +679,7 @@ impl Reader<'_> {
             return schemas::owner(&path).map(|(kind, _)| Answer {
                 kind: Some(kind),
                 list_key: None,
+                is_list_key_told: false,
             });
         }
         let prefix = format!("{}/{operation}", self.file.service());
@@ -708,6 +711,7 @@ impl Reader<'_> {
         Some(Answer {
             kind: Some(name),
             list_key: list_key.map(str::to_owned),
+            is_list_key_told: schema.get("x-list-key-told").is_some(),
         })
     }
 
@@ -833,6 +837,7 @@ struct Named<'a> {
 struct Answer {
     kind: Option<String>,
     list_key: Option<String>,
+    is_list_key_told: bool,
 }
 /// A path parameter that nothing compares with the answer is ruled by what happens when it names
 /// nothing, which no document states in words; where that may go either way it has no rule.

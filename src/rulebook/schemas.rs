@@ -74,11 +74,12 @@ const PLAIN: [&str; 32] = [
     "writeOnly",
 ];
 /// Our extensions.
-const EXTENSIONS: [&str; 15] = [
+const EXTENSIONS: [&str; 16] = [
     "x-source",
     "x-rule",
     "x-partial",
     "x-list-key",
+    "x-list-key-told",
     "x-echo",
     "x-echo-as",
     "x-echo-or",

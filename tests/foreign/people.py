@@ -1,6 +1,7 @@
 """What people, devices and consoles do: the hooks, under names of their own. A stand-in for a test bench, not part of the services."""
 
 import datetime
+import time
 from world import Reply
 
 BASE = "/bench"
@@ -94,6 +95,14 @@ class People:
     def happened(self, operation_id=None):
         chosen = [operation_id] if operation_id else list(self.events.operations)
         return self.named("events", [event for name in chosen for event in self.events.operations.get(name, [])])
+
+    def reserve(self, owner, seconds=0):
+        """What there is only one of is one run's at a time."""
+        held_by, until = self.world.lease
+        is_free = held_by in (None, owner) or time.monotonic() >= until
+        if is_free:
+            self.world.lease = (owner if seconds else None, time.monotonic() + float(seconds))
+        return self.named("granted", is_free)
 
     def wait_for(self, seconds=0):
         self.world.offset += float(seconds)

@@ -106,8 +106,8 @@ def graft(tree, keys, value):
 class Target:
     """All services behind one address: routing, credentials, the rate limit."""
 
-    def __init__(self, world, delay, rate):
-        self.world, self.rate = world, rate
+    def __init__(self, world, delay, rate, latency):
+        self.world, self.rate, self.latency = world, rate, latency
         self.second, self.spent = 0, 0
         callbacks = Callbacks(world, delay)
         self.auth, self.chat, self.flow = Auth(world, callbacks), Chat(world), Flow(world)
@@ -122,6 +122,7 @@ class Target:
             self.flow.make_flow(name, status="published")
 
     def answer(self, request):
+        time.sleep(self.latency)
         limited = self.limited(request)
         if limited:
             return limited
@@ -249,11 +250,13 @@ def rendered(reply, method):
 def arguments():
     said = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     said.add_argument("--freedom", action="append", default=[], help="a legal difference; all: one of each group")
+    said.add_argument("--round", type=int, default=0, help="which of each group `--freedom all` takes, counted on and round")
     said.add_argument("--defect", action="append", default=[], help="a fault")
     said.add_argument("--tls", nargs=2, metavar=("CERT", "KEY"))
     said.add_argument("--client-ca", help="certificates that clients must be able to show, with --tls")
     said.add_argument("--rate", type=int, default=150, help="requests a second, where a freedom limits them")
     said.add_argument("--callback-delay", type=float, default=3.0, help="seconds, where callbacks are slow")
+    said.add_argument("--latency", type=float, default=0.0, help="seconds that lie before each answer")
     said.add_argument("--port", type=int, default=0)
     said.add_argument("--list", choices=["freedoms", "defects"])
     return said.parse_args()
@@ -264,7 +267,7 @@ def main():
     if said.list:
         print("\n".join(variations.FREEDOMS if said.list == "freedoms" else variations.DEFECTS))
         return
-    freedoms = variations.freedoms(said.freedom)
+    freedoms = variations.freedoms(said.freedom, said.round)
     defects = variations.chosen(said.defect, variations.DEFECTS, "defect")
     context = None
     if said.tls:
@@ -277,7 +280,7 @@ def main():
     listeners = [socket.create_server(("127.0.0.1", port), backlog=256) for port in (said.port, 0)]
     origins = [f"{scheme}://127.0.0.1:{one.getsockname()[1]}" for one in listeners]
     world = World(freedoms, defects, origins[1])
-    target = Target(world, said.callback_delay, said.rate)
+    target = Target(world, said.callback_delay, said.rate, said.latency)
     for listener in listeners:
         threading.Thread(target=serve, args=(listener, target, context, scheme), daemon=True).start()
     flows = list(target.flow.flows)

@@ -26,6 +26,18 @@ HOOKS = {
     "send_bulk_message": "blast",
     "collect_events": "happened",
     "advance_clock": "wait_for",
+    "lease": "reserve",
+}
+# Where a bench with names of its own has what a hook is asked for.
+RESULTS = {
+    "create_flow": "flow_sid",
+    "advance_step": "step_sid",
+    "register_binding": "binding_sid",
+    "scan_registration": "registered",
+    "send_bulk_message": "operation_id",
+    "collect_events": "events",
+    "advance_clock": "now",
+    "lease": "granted",
 }
 ENVIRONMENT = {"FOREIGN_SECRET": "secret", "FOREIGN_TOKEN": "account_token", "FOREIGN_IDENTITY_KEY": "auth_key"}
 
@@ -35,13 +47,15 @@ openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -su
 openssl req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=foreign
 openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out server.pem -extfile names
 openssl req -newkey rsa:2048 -nodes -keyout client.key -out client.csr -subj /CN=harness
-openssl x509 -req -in client.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out client.pem
+openssl x509 -req -in client.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out client.pem -extfile harness
 """
 
 
 def certify(folder):
     """A private authority, and what it has certified: the target as 127.0.0.1, and the harness."""
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n")
+    # Without extensions some versions of openssl write certificates of version 1, which nobody takes any more.
+    (folder / "harness").write_text("extendedKeyUsage=clientAuth\n")
     for line in CERTIFIED.strip().splitlines():
         subprocess.run(line.split(), cwd=folder, capture_output=True, check=True)
     return folder
@@ -50,11 +64,12 @@ def certify(folder):
 class Target:
     """A running foreign target; a context manager."""
 
-    def __init__(self, freedoms=(), defects=(), tls=None, bearer=False):
+    def __init__(self, freedoms=(), defects=(), tls=None, bearer=False, more=()):
         words = [sys.executable, "-B", str(HERE / "serve.py")]
         self.tls, self.bearer = tls, bearer
         if tls:
             words += ["--tls", str(tls / "server.pem"), str(tls / "server.key"), "--client-ca", str(tls / "ca.pem")]
+        words += more
         words += [word for name in freedoms for word in ("--freedom", name)]
         words += [word for name in defects for word in ("--defect", name)]
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -86,8 +101,8 @@ class Target:
         }
         more = {}
         if self.bearer:
-            script = "import json, urllib.request as r; print(r.urlopen('%s/token').read().decode())" % facts["url"]
-            basic = {"credentials": {"command": [sys.executable, "-c", script]}}
+            keys = [str(self.tls / name) for name in ("ca.pem", "client.pem", "client.key")] if self.tls else []
+            basic = {"credentials": {"command": [sys.executable, "-B", str(HERE / "bearer.py"), facts["url"] + "/token", *keys]}}
         if self.tls:
             more["tls"] = {"ca": str(self.tls / "ca.pem")}
             more["tls"].update(client_certificate=str(self.tls / "client.pem"), client_key=str(self.tls / "client.key"))
@@ -95,6 +110,7 @@ class Target:
         application = {key: facts["application"][key] for key in ("name", "scheme")}
         application.update(id=str(facts["application"]["id"]), api_key="${FOREIGN_APPLICATION_KEY}")
         status = "/protected/users/{AUTH_ID}/status" if "status-path-without-format" in free else "/protected/{FORMAT}/users/{AUTH_ID}/status"
+        below = lambda path: {"url": facts["url"] + path, "public_url": facts["public_url"] + path}
         targets = {
             "auth": {
                 "url": facts["url"] + "/identity",
@@ -103,14 +119,13 @@ class Target:
                 "application": application,
                 "user_status_path": status,
             },
-            "chat": {"url": facts["url"] + "/talk", **basic, **messaging},
-            "media": {"url": facts["url"] + "/files", **basic},
+            "chat": {**below("/talk"), **basic, **messaging},
+            "media": {**below("/files"), **basic, "content_origins": [facts["public_url"]]},
             "flow": {
-                "url": facts["url"] + "/journeys",
+                **below("/journeys"),
                 **basic,
                 **messaging,
                 "flow_sid": facts["flow_sid"],
-                "disposable_flow_sid": facts["disposable_flow_sid"],
                 "to": "+12025550155",
                 "from": "+12025550111",
             },
@@ -118,6 +133,8 @@ class Target:
         hooks = {}
         for name, own in HOOKS.items():
             hooks[name] = {"http": {"url": f"{facts['url']}/bench/{own}"}}
+            if "hook-results-wrapped" in free and name in RESULTS:
+                hooks[name]["result"] = {RESULTS[name]: "/data/id"}
         return {"targets": targets, "hooks": hooks, **more}
 
 

@@ -326,16 +326,17 @@ def chosen(names, known, what):
     return set(names)
 
 
-def freedoms(names):
-    """What `--freedom` chose: names, or `all`, the last of each group (`rate-limit` before its sister)."""
+def freedoms(names, turn):
+    """What `--freedom` chose: names, or `all`, one of each group: another one each turn, until all have had theirs."""
     if "all" not in names:
         return chosen(names, FREEDOMS, "freedom")
-    of_group = {}
+    groups = {}
     for name, (group, _) in FREEDOMS.items():
-        if group != "rate" or name == "rate-limit":
-            of_group[group or name] = name
-    for name in names:
-        if name != "all":
-            chosen([name], FREEDOMS, "freedom")
-            of_group[FREEDOMS[name][0] or name] = name
-    return set(of_group.values())
+        groups.setdefault(group or name, []).append(name)
+    return {members[turn % len(members)] for members in groups.values()}
+
+
+def turns():
+    """How many turns give each freedom its own."""
+    groups = [group for group, _ in FREEDOMS.values() if group]
+    return max(map(groups.count, groups))

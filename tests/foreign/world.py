@@ -44,7 +44,7 @@ class World:
         self.account, self.account_token = "AC" + "5eed" * 8, "account-Token-of-the-foreign-target"
         self.key, self.secret = "SKforeign0001", "Correct-Horse-Battery-Staple"
         self.bearer_until = {}
-        self.callbacks = {}
+        self.callbacks, self.lease = {}, (None, 0.0)
 
     def free(self, name):
         assert name in variations.FREEDOMS, name

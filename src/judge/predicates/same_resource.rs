@@ -18,6 +18,11 @@ pub(crate) struct SameResource {
     fields: Vec<String>,
 }
 
+/// Where a thing does not apply its name is null or empty.
+fn names_nothing(key: &Value) -> bool {
+    key.is_null() || key.as_str().is_some_and(str::is_empty)
+}
+
 impl Check for SameResource {
     fn predicate(&self) -> &'static str {
         Self::NAME
@@ -45,7 +50,8 @@ impl Predicate for SameResource {
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut first: BTreeMap<String, &Representation<'_>> = BTreeMap::new();
         for later in case.of_kind(&self.kind) {
-            let Some(identity) = later.value(&self.key).map(Value::to_string) else {
+            let key = later.value(&self.key).filter(|key| !names_nothing(key));
+            let Some(identity) = key.map(Value::to_string) else {
                 continue;
             };
             let Some(earlier) = first.get(&identity).copied() else {
@@ -73,8 +79,10 @@ impl Predicate for SameResource {
     }
 
     fn examples() -> Vec<Example> {
+        let nameless = |sid: Value, created: &str| json!({"sid": sid, "date_created": created});
         let kind = "flow/flow";
         let parameters = json!({"kind": kind, "key": "/sid", "fields": ["/date_created"]});
+        let nowhere = parameters.clone();
         let flow = |sid: &str, created: &str| json!({"sid": sid, "date_created": created});
         let first =
             Example::of("flow", parameters).payload(kind, flow("FW1", "2026-01-01T00:00:00Z"));
@@ -85,7 +93,12 @@ impl Predicate for SameResource {
                 .payload(kind, flow("FW1", "2026-01-01T00:00:01Z"))
                 .fails("/date_created"),
             first.clone().payload(kind, flow("FW2", "2026-01-01T00:00:01Z")).not_judged(),
-            first.payload(kind, json!({"sid": "FW1"})).not_judged(),
+            first.clone().payload(kind, json!({"sid": "FW1"})).not_judged(),
+            // Where the key does not apply, nothing says that it is the same thing.
+            Example::of("flow", nowhere)
+                .payload(kind, nameless(json!(""), "2026-01-01T00:00:00Z"))
+                .payload(kind, nameless(json!(""), "2026-01-01T00:00:01Z"))
+                .not_judged(),
         ]
     }
 }
