@@ -28,6 +28,7 @@ pub mod transport;
 pub mod check;
 pub mod compare;
 pub mod engine;
+pub mod explore;
 pub mod report;
 pub mod selftest;
 pub mod waivers;

@@ -30,6 +30,8 @@ pub enum Command {
     Baseline(BaselineArgs),
     /// Serve the reference for client teams, with faults and variants if wanted.
     Serve(ServeArgs),
+    /// Send random sequences of requests, judge what comes back, and show what was found as stories.
+    Explore(ExploreArgs),
     /// Prove the rulebook: every fault is caught by the rules it should be, every variant passes.
     Selftest(SelftestArgs),
     /// Judge payload files offline.
@@ -338,6 +340,42 @@ pub struct ProxyArgs {
     pub strict: bool,
 }
 
+/// `conformant explore`.
+#[derive(Args, Debug)]
+pub struct ExploreArgs {
+    /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
+    #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Base URL of a service under test; `all=URL` stands for URL/auth, URL/chat, URL/media, URL/flow. The reference
+    /// when left out.
+    #[arg(long = "target", value_name = "SERVICE=URL")]
+    pub targets: Vec<String>,
+    /// Control plane: the hook NAME is `POST URL/NAME` with a JSON body.
+    #[arg(long, value_name = "URL", env = "CONFORMANT_HOOKS")]
+    pub hooks: Option<String>,
+    /// Only this service.
+    #[arg(long = "service", value_name = "SERVICE")]
+    pub services: Vec<String>,
+    /// How long: a time, such as 60s, or a number of sequences, which makes the output the same each time [default: 10s].
+    #[arg(long, value_name = "TIME|N")]
+    pub budget: Option<String>,
+    /// Draws the sequences.
+    #[arg(long, value_name = "N", env = "CONFORMANT_SEED")]
+    pub seed: Option<u64>,
+    /// Save each finding as a scenario that `run --scenarios DIR` plays.
+    #[arg(long, value_name = "DIR")]
+    pub save: Option<PathBuf>,
+    /// Send nothing that writes, and ask nobody to do anything.
+    #[arg(long)]
+    pub only_safe: bool,
+    /// Sequences side by side [default: 2].
+    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
+    pub jobs: Option<usize>,
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
+}
+
 /// `conformant selftest`.
 #[derive(Args, Debug)]
 pub struct SelftestArgs {
@@ -347,6 +385,9 @@ pub struct SelftestArgs {
     /// Only faults and variants whose id matches; `*` stands for any text.
     #[arg(long = "filter", value_name = "GLOB")]
     pub filters: Vec<String>,
+    /// Draw N sequences of requests instead, without any story, and say which faults they find.
+    #[arg(long, value_name = "N", conflicts_with = "pairs")]
+    pub explore: Option<u64>,
     /// Try N pairs of variants and N pairs of defects instead, drawn at random.
     #[arg(long, value_name = "N")]
     pub pairs: Option<usize>,

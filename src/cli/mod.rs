@@ -14,6 +14,7 @@ mod doctor;
 mod earlier;
 mod events;
 mod explain;
+mod explore;
 mod fixtures;
 mod generate;
 mod glossary;
@@ -149,6 +150,7 @@ fn done() -> Done {
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Baseline(args) => baseline::baseline(&args),
         Command::Serve(args) => serve::serve(&args),
+        Command::Explore(args) => explore::explore(&args),
         Command::Selftest(args) => selftest::selftest(&args),
         Command::Check(args) => check::check(&args),
         Command::Proxy(args) => proxy::proxy(&args),

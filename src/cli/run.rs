@@ -188,7 +188,7 @@ fn places(config: Option<&Path>, planned: &[Planned<'_>]) -> BTreeMap<String, St
     places
 }
 
-fn sessions<'a>(
+pub(super) fn sessions<'a>(
     config: &Config,
     options: &Options,
     signals: &'a Signals,

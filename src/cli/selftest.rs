@@ -5,7 +5,7 @@ use super::{Done, Exit, Failure, config, load, note, say};
 use crate::engine::Target;
 use crate::rulebook;
 use crate::schema::Schemas;
-use crate::selftest::{Recorded, Selftest};
+use crate::selftest::{ExploredBy, Recorded, Selftest};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::de::DeserializeOwned;
 use std::io::IsTerminal;
@@ -15,6 +15,9 @@ use std::path::Path;
 pub(super) const CAUGHT_BY: &str = include_str!("../../specs/kill-matrix.yaml");
 /// What no rule catches yet, as the binary was built with it.
 const NOT_YET: &str = include_str!("../../specs/not-yet-caught.yaml");
+/// What exploration finds, as the binary was built with it.
+const EXPLORED: &str = include_str!("../../specs/explored.yaml");
+const EXPLORED_FILE: &str = "specs/explored.yaml";
 /// Where the two stand in the project.
 pub(super) const CAUGHT_BY_FILE: &str = "specs/kill-matrix.yaml";
 const NOT_YET_FILE: &str = "specs/not-yet-caught.yaml";
@@ -32,6 +35,25 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         jobs: args.jobs.unwrap_or_else(cores),
         filters: args.filters.clone(),
     };
+    if let Some(sequences) = args.explore {
+        let explored = selftest.explored(sequences, &recorded.not_yet, &|done, all| {
+            bar.set_length(all as u64);
+            bar.set_position(done as u64);
+        });
+        bar.finish_and_clear();
+        let before: ExploredBy = read(args, EXPLORED_FILE, EXPLORED)?;
+        say(&explored.render(&before));
+        note(&format!("in {:.1} s", started.elapsed().as_secs_f64()));
+        let holds = explored.holds(&before);
+        if config::environment("BLESS").is_some() && args.filters.is_empty() && holds {
+            write(EXPLORED_FILE, &explored.by.text())?;
+        }
+        return Ok(if holds {
+            Exit::Conformant
+        } else {
+            Exit::Failed
+        });
+    }
     if let Some(count) = args.pairs {
         let pairs = selftest.pairs(count, args.seed, &recorded);
         say(&pairs.render());

@@ -6,7 +6,7 @@
 pub mod bearer;
 pub(crate) mod body;
 mod callbacks;
-mod derive;
+pub(crate) mod derive;
 pub(crate) mod link;
 mod near;
 mod needs;

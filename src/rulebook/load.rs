@@ -48,7 +48,7 @@ fn role(path: &str) -> Option<Role> {
     let service = |name: &str| draft::document_of(name).is_some();
     match segments[..] {
         [_] if stem == "common" => Some(Role::Common),
-        [_] if matches!(stem, "kill-matrix" | "not-yet-caught") => Some(Role::Other),
+        [_] if matches!(stem, "kill-matrix" | "not-yet-caught" | "explored") => Some(Role::Other),
         [s, _] if service(s) && stem == "openapi" => Some(Role::OpenApi),
         [s, _] if service(s) && stem == "open-points" => Some(Role::OpenPoints),
         [s, _] if service(s) && stem == "laws" => Some(Role::Laws),

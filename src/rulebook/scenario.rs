@@ -72,7 +72,7 @@ pub struct Scenario {
 
 /// One step: exactly one verb (`call`, `get`, `hook`, `listen`, `await`, `token`, `wait`, `use`)
 /// and what is special about it.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Step {
     /// Verb: send a request of this operation; one of another service is written `media/upload-media`.
@@ -149,7 +149,7 @@ pub struct Step {
 }
 
 /// Which items of a list count.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Among {
     /// JSON Pointer into an item.
@@ -159,7 +159,7 @@ pub struct Among {
 }
 
 /// What tells the thing that exists already.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Existing {
     /// JSON Pointer into the answer.
@@ -222,7 +222,7 @@ impl Credentials {
 }
 
 /// One statement about a result; exactly one of the comparisons is given.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Expect {
     /// The story rule that this judges.
@@ -273,7 +273,7 @@ fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Val
 
 /// When polling ends: at one of the values, or, where none is named, as soon as anything but null
 /// is there.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Until {
     /// JSON Pointer into the body.
@@ -290,7 +290,7 @@ pub struct Until {
 }
 
 /// How the listener answers one callback.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CallbackAnswer {
     /// Status code, default 200.
@@ -301,7 +301,7 @@ pub struct CallbackAnswer {
 
 /// A registration token to build (D1, Registration without personal data); what is left out is as
 /// a conforming application would have it.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TokenSpec {
     /// `context.custom_user_id`.

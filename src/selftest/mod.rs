@@ -3,12 +3,14 @@
 //! The clean reference and every variant bring no finding; every fault, named or generated, is
 //! caught by exactly the rules that the kill matrix records. A rule that no fault kills is dead.
 
+mod explored;
 mod mangle;
 mod matrix;
 mod not_yet;
 mod pairs;
 mod written;
 
+pub use explored::{Explored, ExploredBy};
 pub use matrix::{CaughtBy, Matrix, Recorded, Row, State};
 pub use not_yet::NotYet;
 pub use pairs::Pairs;
@@ -186,9 +188,12 @@ impl Selftest<'_> {
                 Origin::ListWalk { .. } | Origin::Either => {}
             }
         }
-        let wanted = |id: &str| self.filters.is_empty() || self.filters.iter().any(|f| glob(f, id));
-        trials.retain(|trial| wanted(&trial.id()) && Self::can_show(trial, clean));
+        trials.retain(|trial| self.is_wanted(&trial.id()) && Self::can_show(trial, clean));
         trials
+    }
+
+    fn is_wanted(&self, id: &str) -> bool {
+        self.filters.is_empty() || self.filters.iter().any(|f| glob(f, id))
     }
 
     /// Whether any scenario gives a generated fault something to change; the rules behind those that

@@ -165,10 +165,25 @@ const LAYERS: &[Layer] = &[
         "files are judged offline, as the judge judges everything",
     ),
     layer(
+        "explore",
+        &[
+            "clock",
+            "engine",
+            "judge",
+            "reference",
+            "rulebook",
+            "schema",
+            "text",
+            "verdict",
+        ],
+        "sequences are drawn, played by the engine and judged by the judge",
+    ),
+    layer(
         "selftest",
         &[
             "clock",
             "engine",
+            "explore",
             "fixtures",
             "http",
             "json",

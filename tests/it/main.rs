@@ -4,6 +4,7 @@
 
 mod cli;
 mod docs;
+mod explore;
 mod failpoints;
 mod fixtures;
 mod folders;

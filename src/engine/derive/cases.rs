@@ -24,13 +24,7 @@ fn of_operation(
     operation: &Operation,
     happy: &HappyPath,
 ) -> Vec<Scenario> {
-    let mut cases = Cases {
-        rulebook,
-        service,
-        operation,
-        happy,
-        scenarios: Vec::new(),
-    };
+    let mut cases = Cases::of(rulebook, service, operation, happy);
     parameters::derive(&mut cases);
     credentials::derive(&mut cases);
     lists::derive(&mut cases);
@@ -54,6 +48,22 @@ pub(super) struct Cases<'a> {
 }
 
 impl<'a> Cases<'a> {
+    /// An operation and its happy path, without any cases yet.
+    pub(super) fn of(
+        rulebook: &'a Rulebook,
+        service: &'a Service,
+        operation: &'a Operation,
+        happy: &'a HappyPath,
+    ) -> Self {
+        Self {
+            rulebook,
+            service,
+            operation,
+            happy,
+            scenarios: Vec::new(),
+        }
+    }
+
     /// The rule that the documented request is accepted.
     pub(super) fn own_rule(&self) -> String {
         format!("{}/{}", self.operation.service, self.operation.id)

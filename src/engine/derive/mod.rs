@@ -6,6 +6,7 @@
 mod cases;
 mod credentials;
 mod lists;
+pub(crate) mod moves;
 mod near;
 mod neighbour;
 mod parameters;

@@ -149,7 +149,7 @@ fn whole_names(value: &Value) -> Vec<String> {
 }
 
 /// The steps with those of groups in place of their names, so that each can be renamed or left out.
-fn expand(
+pub(super) fn expand(
     cases: &Cases<'_>,
     service: &Service,
     steps: &[Step],

@@ -1,0 +1,267 @@
+//! `explore`: random sequences of requests, judged by the rulebook, and what they found as stories.
+
+use super::args::{ExploreArgs, RunArgs};
+use super::config::{self, Config};
+use super::signals::Signals;
+use super::{Done, Exit, Failure, load, note, run, say};
+use crate::engine::sessions::Offline;
+use crate::engine::{Options, Sessions, Target};
+use crate::explore::{Budget, Coverage, Explored, Explorer, Manner, Shrunk, file_of};
+use crate::prove::Mode;
+use crate::redact::Redactor;
+use crate::schema::Schemas;
+use crate::text;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Time for exploring where none is given.
+const BUDGET_DEFAULT: &str = "10s";
+const JOBS_DEFAULT: usize = 2;
+
+pub(super) fn explore(args: &ExploreArgs) -> Done {
+    let budget = budget_of(args.budget.as_deref().unwrap_or(BUDGET_DEFAULT))?;
+    if let Some(folder) = &args.save {
+        can_be_written(folder)?;
+    }
+    let mut config = config::read(&RunArgs {
+        config: args.config.clone(),
+        targets: args.targets.clone(),
+        hooks: args.hooks.clone(),
+        specs: args.specs.clone(),
+        ..RunArgs::default()
+    })?;
+    if args.only_safe {
+        // What people and devices do changes things, too.
+        config.settings.hooks.clear();
+    }
+    let rulebook = load(&args.specs)?;
+    let schemas = Schemas::default();
+    let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
+    let is_live = !config.settings.targets.is_empty();
+    let seed = args.seed.unwrap_or_else(|| {
+        if !is_live {
+            return 0;
+        }
+        let seed = u64::from(rand::random::<u32>());
+        note(&format!(
+            "seed {seed}: with --seed {seed} the same sequences are drawn again"
+        ));
+        seed
+    });
+    let jobs = args.jobs.unwrap_or(JOBS_DEFAULT);
+    let sessions = sessions(&config, seed, jobs, &signals)?;
+    let manner = Manner {
+        seed,
+        budget,
+        jobs,
+        only_safe: args.only_safe,
+        services: args.services.clone(),
+        is_live,
+    };
+    let started = crate::clock::monotonic();
+    let explored =
+        Explorer::new(&rulebook, &schemas, manner).explore(sessions.as_ref(), &signals.interrupted);
+    let redactor = Redactor::new(&config.secrets);
+    say(&redactor.redact(&text::escape(&told(&explored))));
+    let seconds = started.elapsed().as_secs_f64();
+    note(&format!(
+        "{} exchanges in {seconds:.1} s",
+        explored.exchanges
+    ));
+    if let Some(folder) = &args.save {
+        save(folder, &explored.found, &redactor)?;
+    }
+    Ok(concluded(&explored, signals.exit()))
+}
+
+fn concluded(explored: &Explored, by_signal: Option<Exit>) -> Exit {
+    if let Some(exit) = by_signal {
+        return exit;
+    }
+    if let Some(why) = &explored.given_up {
+        note(&format!(
+            "the target answers no more: {why}; what was found until then is kept"
+        ));
+        return Exit::Trouble;
+    }
+    if explored.exchanges == 0 {
+        note("nothing was explored: no operation of the targeted services could be called");
+        return Exit::NothingJudged;
+    }
+    let is_sure = |shrunk: &Shrunk| !shrunk.is_flaky && shrunk.finding.level == "must";
+    if explored.found.iter().any(is_sure) || explored.more > 0 {
+        Exit::Failed
+    } else {
+        Exit::Conformant
+    }
+}
+
+/// `60s`, or a number of sequences.
+fn budget_of(text: &str) -> Result<Budget, Failure> {
+    let nothing = || {
+        Failure::Usage(format!(
+            "--budget {text}: nothing can be explored in that; write 60s or 1000"
+        ))
+    };
+    if let Ok(count) = text.parse::<u64>() {
+        return if count == 0 {
+            Err(nothing())
+        } else {
+            Ok(Budget::Sequences(count))
+        };
+    }
+    let time = crate::rulebook::duration(text).ok_or_else(|| {
+        Failure::Usage(format!(
+            "--budget {text}: neither a time, such as 60s, nor a number of sequences"
+        ))
+    })?;
+    if time.is_zero() {
+        Err(nothing())
+    } else {
+        Ok(Budget::Time(time))
+    }
+}
+
+fn sessions<'a>(
+    config: &Config,
+    seed: u64,
+    jobs: usize,
+    signals: &'a Signals,
+) -> Result<Box<dyn Sessions + 'a>, Failure> {
+    if config.settings.targets.is_empty() {
+        let none = (BTreeSet::new(), BTreeSet::new());
+        let offline = Offline::in_process(seed, none.0, none.1, Target::all_of_reference());
+        return Ok(Box::new(offline));
+    }
+    let options = Options {
+        seed,
+        jobs,
+        shuffle: false,
+        run_max: config.run_max,
+        prove: Mode::Off,
+    };
+    run::sessions(config, &options, signals)
+}
+
+/// Says before anything is sent that the folder cannot be written to.
+fn can_be_written(folder: &Path) -> Result<(), Failure> {
+    let fails = |why: std::io::Error| {
+        Failure::Usage(format!(
+            "--save {}: it cannot be written to: {why}",
+            folder.display()
+        ))
+    };
+    std::fs::create_dir_all(folder).map_err(fails)?;
+    let probe = folder.join(".conformant");
+    std::fs::write(&probe, "").map_err(fails)?;
+    std::fs::remove_file(&probe).map_err(fails)
+}
+
+fn save(folder: &Path, found: &[Shrunk], redactor: &Redactor) -> Result<(), Failure> {
+    for shrunk in found.iter().filter(|shrunk| !shrunk.is_flaky) {
+        let (name, text) = file_of(shrunk);
+        let path = folder.join(name);
+        let fails = |why: std::io::Error| {
+            Failure::Trouble(format!("{} could not be written: {why}", path.display()))
+        };
+        if let Some(above) = path.parent() {
+            std::fs::create_dir_all(above).map_err(fails)?;
+        }
+        std::fs::write(&path, redactor.redact(&text).as_bytes()).map_err(fails)?;
+    }
+    let sure = found.iter().filter(|shrunk| !shrunk.is_flaky).count();
+    if sure > 0 {
+        note(&format!(
+            "{sure} saved: conformant run --scenarios {} --filter '*/explored/*' plays them",
+            folder.display()
+        ));
+    }
+    Ok(())
+}
+
+fn told(explored: &Explored) -> String {
+    let mut out = String::new();
+    for shrunk in &explored.found {
+        let finding = &shrunk.finding;
+        let word = match (shrunk.is_flaky, finding.level.as_str()) {
+            (true, _) => "FLAKY",
+            (false, "must") => "FAIL",
+            (false, _) => "WARN",
+        };
+        let _ = writeln!(
+            out,
+            "{word} {} ({}/{})",
+            finding.rule, finding.service, finding.operation
+        );
+        let _ = writeln!(out, "  {}", finding.message);
+        if shrunk.is_flaky {
+            let _ = writeln!(
+                out,
+                "  it came once, in sequence {}, and not when the same was sent again:",
+                shrunk.sequence
+            );
+        }
+        out += &shrunk.told();
+        if !finding.reproduce.is_empty() {
+            let _ = writeln!(out, "  last request: {}", finding.reproduce);
+        }
+        out.push('\n');
+    }
+    if explored.more > 0 {
+        let _ = writeln!(out, "… {} more, not shrunk", explored.more);
+    }
+    let Coverage {
+        operations,
+        parameters,
+        pairs,
+        rules,
+        states,
+    } = explored.coverage;
+    let of = |(reached, all): (usize, usize)| format!("{reached} of {all}");
+    let _ = writeln!(
+        out,
+        "sequences   {}\nrequests    {}\nreached     operations {} · parameters {} · pairs {} · rules judged {} · states {}",
+        explored.sequences,
+        explored.exchanges,
+        of(operations),
+        of(parameters),
+        of(pairs),
+        of(rules),
+        of(states),
+    );
+    let found = explored
+        .found
+        .iter()
+        .filter(|shrunk| !shrunk.is_flaky)
+        .count();
+    let _ = write!(
+        out,
+        "{}",
+        if found == 0 {
+            "nothing was found".to_owned()
+        } else {
+            format!("{found} found")
+        }
+    );
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_budget_is_a_time_or_a_number_and_never_nothing() {
+        assert_eq!(budget_of("5").ok(), Some(Budget::Sequences(5)));
+        assert_eq!(
+            budget_of("2s").ok(),
+            Some(Budget::Time(Duration::from_secs(2)))
+        );
+        for wrong in ["0", "0s", "soon", "-1"] {
+            let said = budget_of(wrong).expect_err("it is no budget").to_string();
+            assert!(said.contains(wrong), "{said}");
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! Random sequences over the operations of a service: right, boundary and nearly right arguments, names of things made so far,
+//! of what was ended, and of a neighbour's, requests repeated, lists walked, looks at what was written and at what was not.
+//!
+//! Nothing is demanded that no rule demands: a request may be accepted or refused, but for the first ones, made of happy values
+//! alone while nothing was changed, and for paths that name nothing.
+
+use super::cases::{Cases, either, only, refused};
+use super::credentials::follow;
+use super::near::is_sid;
+use super::neighbour::{Neighbour, expand};
+use crate::engine::near::Near;
+use crate::rulebook::hooks::{self, HOOKS};
+use crate::rulebook::scenario::{Credentials, HappyPath, Step};
+use crate::rulebook::{Does, Operation, Place, Rulebook, Service, interpolations};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// Moves of one sequence.
+const MOVES: (usize, usize) = (2, 7);
+/// Credentials that must not be let in.
+const NEARLY: [Credentials; 6] = [
+    Credentials::None,
+    Credentials::Wrong,
+    Credentials::Unknown,
+    Credentials::PasswordOtherCase,
+    Credentials::PasswordShort,
+    Credentials::PasswordSpace,
+];
+/// Ways in which a SID is nearly another's.
+const OF_SIDS: [&str; 3] = ["last", "short", "long"];
+
+/// What chance gives, the same for the same seed and number.
+pub(crate) struct Draw(ChaCha8Rng);
+
+impl Draw {
+    /// That of one sequence.
+    pub(crate) fn new(seed: u64, sequence: u64) -> Self {
+        let mut chance = ChaCha8Rng::seed_from_u64(seed);
+        chance.set_stream(sequence);
+        Self(chance)
+    }
+
+    /// A number below another.
+    pub(crate) fn below(&mut self, count: usize) -> usize {
+        let draw = usize::try_from(self.0.next_u64() >> 1).unwrap_or_default();
+        draw % count.max(1)
+    }
+
+    /// True once in so many times.
+    fn once_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+
+    /// One of them.
+    pub(crate) fn of<'i, T>(&mut self, items: &'i [T]) -> Option<&'i T> {
+        items.get(self.below(items.len()))
+    }
+}
+
+/// The steps of one sequence; `only_safe` sends nothing that writes. Empty where a service has nothing to send.
+pub(crate) fn sequence(
+    rulebook: &Rulebook,
+    service: &Service,
+    draw: &mut Draw,
+    only_safe: bool,
+) -> Vec<Step> {
+    let known: Vec<(&Operation, &HappyPath)> = service
+        .operations
+        .values()
+        .filter_map(|operation| Some((operation, service.happy.get(&operation.id)?)))
+        .filter(|(operation, happy)| {
+            !only_safe
+                || (!operation.does.writes() && operation.method == "GET" && happy.setup.is_empty())
+        })
+        .collect();
+    let mut sequence = Sequence {
+        rulebook,
+        service,
+        prepared: BTreeSet::new(),
+        named: BTreeSet::new(),
+        ground: Vec::new(),
+        moves: Vec::new(),
+        is_changed: false,
+        made: 0,
+    };
+    let (least, most) = MOVES;
+    let Some(&first) = draw.of(&known) else {
+        return Vec::new();
+    };
+    sequence.one(first, draw, only_safe);
+    // Half of the others speak of what the first one speaks of.
+    let near: Vec<(&Operation, &HappyPath)> = known
+        .iter()
+        .filter(|(_, happy)| happy.setup.first().map(key) == first.1.setup.first().map(key))
+        .copied()
+        .collect();
+    for _ in 1..least + draw.below(most - least + 1) {
+        let among = if draw.once_in(4) { &known } else { &near };
+        if let Some(&one) = draw.of(among) {
+            sequence.one(one, draw, only_safe);
+        }
+        if !only_safe && draw.once_in(6) {
+            sequence.hook(draw);
+        }
+        if draw.once_in(12) && !only_safe {
+            let time = draw.of(&["1s", "30s", "10m", "1h"]).copied();
+            sequence.moves.push(Step {
+                wait: time.map(str::to_owned),
+                ..Step::default()
+            });
+        }
+    }
+    let mut steps = sequence.ground;
+    steps.append(&mut sequence.moves);
+    without_idle_captures(steps)
+}
+
+/// The steps without captures that no later step reads, which a scenario must not have.
+pub(crate) fn without_idle_captures(mut steps: Vec<Step>) -> Vec<Step> {
+    let mut read: BTreeSet<String> = BTreeSet::new();
+    for step in &steps {
+        let text = key(step);
+        let found = interpolations(&text.replace("\\\"", "\"")).unwrap_or_default();
+        read.extend(found.into_iter().map(|one| one.path[0].clone()));
+    }
+    for step in &mut steps {
+        let is_call = step.call.is_some() || step.hook.is_some();
+        if is_call
+            && step
+                .capture
+                .as_ref()
+                .is_some_and(|name| !read.contains(name))
+        {
+            step.capture = None;
+        }
+    }
+    steps
+}
+
+/// What tells a step from others.
+fn key(step: &Step) -> String {
+    format!("{step:?}")
+}
+
+struct Sequence<'a> {
+    rulebook: &'a Rulebook,
+    service: &'a Service,
+    /// Set-ups that are there already.
+    prepared: BTreeSet<String>,
+    /// Names under which something was made.
+    named: BTreeSet<String>,
+    ground: Vec<Step>,
+    moves: Vec<Step>,
+    /// Whether anything was asked for that may change what later requests meet.
+    is_changed: bool,
+    made: usize,
+}
+
+impl Sequence<'_> {
+    /// Lays the ground for a request. What is there under the same name already stands for it; true where it is the very same.
+    fn prepare(&mut self, steps: Vec<Step>) -> bool {
+        let mut is_same = true;
+        for step in steps {
+            let is_known = self.prepared.contains(&key(&step));
+            let named = step.capture.as_ref().or(step.listen.as_ref());
+            let is_there = named.is_some_and(|name| !self.named.insert(name.clone()));
+            is_same &= is_known || !is_there;
+            if !is_known && !is_there {
+                self.prepared.insert(key(&step));
+                self.ground.push(step);
+            }
+        }
+        is_same
+    }
+
+    /// The set-up of a happy path, groups by their steps, so that several share what they have in common.
+    fn ground_of(cases: &Cases<'_>) -> Vec<Step> {
+        let is_prefixed = cases.happy.setup.iter().any(|step| step.r#as.is_some());
+        if is_prefixed {
+            return cases.setup();
+        }
+        let steps = expand(cases, cases.service, &cases.happy.setup, &Map::new(), 0);
+        let of_setup = |step| Step {
+            setup: true,
+            ..step
+        };
+        steps.into_iter().map(of_setup).collect()
+    }
+
+    fn one(
+        &mut self,
+        (operation, happy): (&Operation, &HappyPath),
+        draw: &mut Draw,
+        only_safe: bool,
+    ) {
+        let cases = Cases::of(self.rulebook, self.service, operation, happy);
+        let is_own_ground = self.prepare(Self::ground_of(&cases));
+        let neighbour = (!only_safe && draw.once_in(2)).then(|| Neighbour::sharing(&cases, []));
+        if let Some(neighbour) = &neighbour {
+            self.prepare(neighbour.steps.clone());
+        }
+        if operation.list_key.is_some() && cases.takes("PageSize") && draw.once_in(2) {
+            if !only_safe {
+                self.moves.extend(cases.more(2 + draw.below(2)));
+                self.is_changed = true;
+            }
+            let walk = Step {
+                walk: true,
+                ..either()
+            };
+            let call = cases.call(walk, &only("PageSize", 1 + draw.below(2)));
+            self.moves.push(call);
+            return;
+        }
+        // What is made again has a name of its own: the same name twice may stand for the first thing.
+        let is_made_already = self.ground.iter().chain(&self.moves).any(|step| {
+            let call = step.call.as_deref().unwrap_or_default();
+            call.rsplit('/').next() == Some(operation.id.as_str())
+        });
+        let mut with = cases.again(if is_made_already { self.made + 1 } else { 0 });
+        let is_plain = with == happy.with;
+        // Made once more under the same name it is made in the same way.
+        let is_same_again = is_made_already && is_plain && cases.makes();
+        for (name, value) in &happy.optional {
+            let is_named = value.to_string().contains("${unique.");
+            if draw.once_in(3) && !is_same_again && !(is_made_already && is_named) {
+                with.insert(name.clone(), value.clone());
+            }
+        }
+        let demanded = is_own_ground && is_plain && with == happy.with && !self.is_changed;
+        let mut step = if demanded { Step::default() } else { either() };
+        match draw.below(12) {
+            _ if is_same_again => {}
+            0 | 1 if !cases.makes() => {
+                if let Some(neighbour) = &neighbour {
+                    with = neighbour.values(&with);
+                    step = either();
+                }
+            }
+            2 => {
+                let names: Vec<String> = cases.path().iter().map(|p| p.name.clone()).collect();
+                if let (Some(neighbour), Some(name)) = (&neighbour, draw.of(&names))
+                    && let Some(ours) = with.get(name)
+                {
+                    let theirs = neighbour.value(ours);
+                    with.insert(name.clone(), theirs);
+                    step = either();
+                }
+            }
+            3 => {
+                if let Some(near) = Self::nearly_named(&cases, &with, draw) {
+                    // Beside one that is right, so that the refusal says something.
+                    let right = Step {
+                        setup: true,
+                        ..Step::default()
+                    };
+                    self.moves.push(Step {
+                        with: with.clone(),
+                        ..cases.call(right, &Map::new())
+                    });
+                    (step, with) = near;
+                }
+            }
+            4 | 5 => {
+                Self::bound(operation, &mut with, draw);
+                step = either();
+            }
+            6 => {
+                let required = operation.parameters.iter();
+                let required: Vec<&str> = required
+                    .filter(|p| p.required && p.place != Place::Path)
+                    .map(|p| p.name.as_str())
+                    .collect();
+                if let Some(name) = draw.of(&required) {
+                    with.insert((*name).to_owned(), Value::Null);
+                    step = either();
+                }
+            }
+            7 if operation.secured => {
+                let credentials = draw.of(&NEARLY).copied().unwrap_or_default();
+                step = Step {
+                    credentials,
+                    ..either()
+                };
+            }
+            _ => {}
+        }
+        let kept = cases.makes().then(|| {
+            self.made += 1;
+            format!("made-{}", self.made)
+        });
+        step.capture.clone_from(&kept);
+        let call = Step {
+            with: with.clone(),
+            ..cases.call(step, &Map::new())
+        };
+        self.moves.push(call.clone());
+        if !operation.does.writes() {
+            return;
+        }
+        self.is_changed = true;
+        if draw.once_in(8) {
+            let again = Step {
+                either: true,
+                rejected: None,
+                capture: None,
+                ..call
+            };
+            self.moves.push(again);
+        }
+        if let Some(kept) = kept {
+            self.moves.extend(cases.seen_again(&kept, &with));
+            let kind = operation
+                .response
+                .as_ref()
+                .and_then(|kind| self.rulebook.kinds.get(kind));
+            let has_url = kind.is_some_and(|k| k.schema.pointer("/properties/url").is_some());
+            if has_url && operation.secured {
+                let credentials = draw.of(&NEARLY).copied().unwrap_or_default();
+                let stranger = Step {
+                    credentials,
+                    ..follow(&format!("${{{kept}.url}}"), either())
+                };
+                self.moves.push(stranger);
+            }
+        }
+        // What was written, and what was not.
+        let theirs = neighbour.as_ref().map(|n| n.values(&happy.with));
+        let looks = std::iter::once(&with).chain(&theirs);
+        if let Some(reader) = cases.reader() {
+            let looks = looks.map(|with| Cases::look(reader, Cases::path_of(reader, with)));
+            self.moves.extend(looks);
+        }
+    }
+
+    /// A path that is one character off: it names nothing.
+    fn nearly_named(
+        cases: &Cases<'_>,
+        with: &Map<String, Value>,
+        draw: &mut Draw,
+    ) -> Option<(Step, Map<String, Value>)> {
+        let path = cases.path();
+        let reads_a_sid = |value: &Value| {
+            value
+                .as_str()
+                .is_some_and(|text| text.starts_with("${") && text.ends_with("sid}"))
+        };
+        let named: Vec<_> = path
+            .iter()
+            .filter(|p| with.get(&p.name).is_some_and(reads_a_sid))
+            .collect();
+        let parameter = draw.of(&named)?;
+        let by = draw.of(&OF_SIDS)?;
+        let mut near = with.clone();
+        near.insert(
+            parameter.name.clone(),
+            json!({"$near": with.get(&parameter.name)?, "by": by}),
+        );
+        let step = match parameter.names_a_thing(cases.operation) {
+            true => refused(&parameter.rule),
+            false => either(),
+        };
+        Some((step, near))
+    }
+
+    /// A value at its bound, beyond it, another word of an enumeration, or one that is nearly right.
+    fn bound(operation: &Operation, with: &mut Map<String, Value>, draw: &mut Draw) {
+        let parameters: Vec<_> = operation
+            .parameters
+            .iter()
+            .filter(|p| matches!(p.place, Place::Body | Place::Query))
+            .collect();
+        let Some(parameter) = draw.of(&parameters) else {
+            return;
+        };
+        let schema = &parameter.schema;
+        let number = |name: &str| schema.get(name).and_then(Value::as_i64);
+        let off = [-1, 0, 1][draw.below(3)];
+        let right = with.get(&parameter.name).cloned();
+        let value = if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+            draw.of(words).cloned()
+        } else if let Some(max) = number("maxLength") {
+            Some(json!({"$text": "x", "length": (max + off).max(0)}))
+        } else if let (Some(min), true) = (number("minimum"), draw.once_in(2)) {
+            Some(json!(min + off))
+        } else if let Some(max) = number("maximum") {
+            Some(json!(max + off))
+        } else if is_sid(parameter) {
+            let by = draw.of(&OF_SIDS).copied();
+            right.map(|right| json!({"$near": right, "by": by}))
+        } else {
+            let by = draw.of(&Near::ALL).map(|(_, name)| *name);
+            let text = right.filter(Value::is_string);
+            text.map(|text| json!({"$near": text, "by": by}))
+        };
+        if let Some(value) = value {
+            with.insert(parameter.name.clone(), value);
+        }
+    }
+
+    /// What a person or device does to a thing of this sequence.
+    fn hook(&mut self, draw: &mut Draw) {
+        let captured: Vec<(String, String)> = self
+            .ground
+            .iter()
+            .filter_map(|step| {
+                let operation = match step.call.as_ref()?.split_once('/') {
+                    Some((of, id)) => self.rulebook.operation(of, id),
+                    None => self.service.operations.get(step.call.as_ref()?),
+                };
+                Some((step.capture.clone()?, operation?.response.clone()?))
+            })
+            .collect();
+        let possible: Vec<Step> = HOOKS
+            .iter()
+            .filter_map(|hook| self.of_things(hook, &captured))
+            .collect();
+        if let Some(step) = draw.of(&possible) {
+            self.moves.push(step.clone());
+            self.is_changed = true;
+        }
+    }
+
+    /// The hook with its required arguments read from what was captured, where all of them can be.
+    fn of_things(&self, hook: &hooks::Hook, captured: &[(String, String)]) -> Option<Step> {
+        if hook.required.is_empty() || hook.effects.iter().all(|e| e.does == Does::Makes) {
+            return None;
+        }
+        let mut with = Map::new();
+        for argument in hook.required {
+            let value = captured.iter().rev().find_map(|(name, kind)| {
+                let schema = &self.rulebook.kinds.get(kind)?.schema;
+                let properties = schema.get("properties")?;
+                let is_key = hook.effects.iter().any(|effect| {
+                    let face = self.rulebook.kinds.get(kind).and_then(|k| k.about.of());
+                    effect.key == Some(argument)
+                        && (effect.kind == kind || face == Some(effect.kind))
+                });
+                if is_key && properties.get("sid").is_some() {
+                    return Some(format!("${{{name}.sid}}"));
+                }
+                if properties.get(*argument).is_some() {
+                    return Some(format!("${{{name}.{argument}}}"));
+                }
+                // D1 wraps each thing in a member of its own.
+                let members = properties.as_object()?.iter();
+                let mut inside = members.filter(|(_, inner)| {
+                    inner
+                        .get("properties")
+                        .is_some_and(|p| p.get(*argument).is_some())
+                });
+                inside
+                    .next()
+                    .map(|(member, _)| format!("${{{name}.{member}.{argument}}}"))
+            })?;
+            with.insert((*argument).to_owned(), Value::String(value));
+        }
+        Some(Step {
+            hook: Some(hook.name.to_owned()),
+            with,
+            setup: true,
+            ..Step::default()
+        })
+    }
+}

@@ -1,0 +1,323 @@
+//! Exploration: random sequences of requests, judged by the same rules as every story, and by nothing else.
+//!
+//! A sequence depends on the seed and its number alone. What it finds is shrunk to the shortest sequence that still brings it, and is a scenario
+//! like any other: `run --scenarios` plays it.
+
+mod cover;
+mod shrink;
+mod story;
+
+pub use cover::Coverage;
+pub use story::{Shrunk, file_of};
+
+use crate::clock;
+use crate::engine::derive::moves::{Draw, sequence};
+use crate::engine::{Planned, Sessions, Stop, play};
+use crate::judge::{Judgement, judge};
+use crate::rulebook::scenario::{Scenario, Step};
+use crate::rulebook::{Rulebook, Service};
+use crate::schema::Schemas;
+use crate::verdict::Finding;
+use cover::Seen;
+use shrink::Shrink;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Sequences in a row that do not reach the target until it is given up.
+const UNREACHED_MAX: usize = 3;
+/// Findings that are shrunk; what lies beyond is named.
+const SHRUNK_MAX: usize = 50;
+
+/// How long it is explored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// So many sequences: the output is the same each time.
+    Sequences(u64),
+    /// So long.
+    Time(Duration),
+}
+
+/// How it is explored.
+#[derive(Clone, Debug)]
+pub struct Manner {
+    /// Draws everything.
+    pub seed: u64,
+    /// How long.
+    pub budget: Budget,
+    /// Sequences side by side.
+    pub jobs: usize,
+    /// Nothing is sent that writes.
+    pub only_safe: bool,
+    /// Services; empty for all that are targeted.
+    pub services: Vec<String>,
+    /// Whether a target lives on: fewer replays, and what comes once only is told so.
+    pub is_live: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Explored {
+    /// Each broken rule of each operation, with the shortest sequence that was found.
+    pub found: Vec<Shrunk>,
+    /// Further ones that were not shrunk.
+    pub more: usize,
+    /// Sequences that were played.
+    pub sequences: u64,
+    /// Requests that were judged.
+    pub exchanges: usize,
+    /// What was reached.
+    pub coverage: Coverage,
+    /// Why it ended early, where it did.
+    pub given_up: Option<String>,
+}
+
+/// Explores targets.
+#[derive(Debug)]
+pub struct Explorer<'a> {
+    rulebook: &'a Rulebook,
+    schemas: &'a Schemas,
+    manner: Manner,
+}
+
+/// What one sequence came to.
+pub(crate) struct Played {
+    pub(crate) judgement: Judgement,
+    pub(crate) stop: Option<Stop>,
+    seen: Seen,
+    exchanges: usize,
+}
+
+/// A finding as exploration tells it from others: the rule and the operation.
+pub(crate) type Key = (String, String);
+
+pub(crate) fn key_of(finding: &Finding) -> Key {
+    let operation = format!("{}/{}", finding.service, finding.operation);
+    (finding.rule.clone(), operation)
+}
+
+/// The sequence of that number over all services, as exploring everything draws it.
+pub(crate) fn drawn(rulebook: &Rulebook, seed: u64, number: u64) -> Option<(&Service, Scenario)> {
+    let services: Vec<&Service> = rulebook
+        .services
+        .values()
+        .filter(|s| !s.happy.is_empty())
+        .collect();
+    let mut draw = Draw::new(seed, number);
+    let service = draw.of(&services).copied()?;
+    let steps = sequence(rulebook, service, &mut draw, false);
+    (!steps.is_empty()).then(|| {
+        let scenario = story::scenario(&service.name, &format!("sequence-{number}"), steps);
+        (service, scenario)
+    })
+}
+
+impl<'a> Explorer<'a> {
+    /// An explorer.
+    pub fn new(rulebook: &'a Rulebook, schemas: &'a Schemas, manner: Manner) -> Self {
+        Self {
+            rulebook,
+            schemas,
+            manner,
+        }
+    }
+
+    /// Explores until the budget is spent, then shrinks what was found. What was found until it is interrupted or the target dies is kept.
+    pub fn explore(&self, sessions: &dyn Sessions, interrupted: &AtomicBool) -> Explored {
+        let services = self.services(sessions);
+        let next = AtomicU64::new(0);
+        let until = match self.manner.budget {
+            Budget::Time(time) => Some(clock::monotonic() + time),
+            Budget::Sequences(_) => None,
+        };
+        let all = Mutex::new(Whole::default());
+        std::thread::scope(|scope| {
+            for _ in 0..self.manner.jobs.max(1) {
+                scope.spawn(|| self.work(&services, sessions, &next, until, &all, interrupted));
+            }
+        });
+        let whole = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut explored = Explored {
+            sequences: whole.sequences,
+            exchanges: whole.exchanges,
+            coverage: whole.seen.coverage(self.rulebook, &services),
+            given_up: whole.given_up,
+            ..Explored::default()
+        };
+        let mut found: Vec<(Key, Found)> = whole.found.into_iter().collect();
+        // In the order in which they would come one after the other.
+        found.sort_by(|(a, one), (b, other)| (one.sequence, a).cmp(&(other.sequence, b)));
+        explored.more = found.len().saturating_sub(SHRUNK_MAX);
+        found.truncate(SHRUNK_MAX);
+        let calm = AtomicBool::new(false);
+        for (key, found) in found {
+            let shrink = Shrink {
+                explorer: self,
+                sessions,
+                key: &key,
+                is_live: self.manner.is_live,
+                interrupted: if explored.given_up.is_some() {
+                    interrupted
+                } else {
+                    &calm
+                },
+            };
+            explored.found.push(shrink.down(found));
+        }
+        explored
+    }
+
+    fn services(&self, sessions: &dyn Sessions) -> Vec<&'a Service> {
+        let targets = sessions.targets();
+        let wanted = |name: &String| {
+            let named = &self.manner.services;
+            targets.contains_key(name) && (named.is_empty() || named.contains(name))
+        };
+        let services = self.rulebook.services.values();
+        services.filter(|service| wanted(&service.name)).collect()
+    }
+
+    fn work(
+        &self,
+        services: &[&'a Service],
+        sessions: &dyn Sessions,
+        next: &AtomicU64,
+        until: Option<std::time::Instant>,
+        all: &Mutex<Whole>,
+        interrupted: &AtomicBool,
+    ) {
+        let mut mine = Whole::default();
+        let mut unreached = 0;
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let is_spent = match self.manner.budget {
+                Budget::Sequences(count) => number >= count,
+                Budget::Time(_) => until.is_some_and(|until| clock::monotonic() >= until),
+            };
+            if is_spent || interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+            let mut draw = Draw::new(self.manner.seed, number);
+            let Some(service) = draw.of(services).copied() else {
+                break;
+            };
+            let steps = sequence(self.rulebook, service, &mut draw, self.manner.only_safe);
+            if steps.is_empty() {
+                continue;
+            }
+            let scenario = story::scenario(&service.name, &format!("sequence-{number}"), steps);
+            let played = self.play(service, &scenario, sessions, interrupted);
+            if let Some(Stop::Unreachable(why)) = &played.stop {
+                unreached += 1;
+                if unreached >= UNREACHED_MAX {
+                    mine.given_up = Some(why.clone());
+                    next.store(u64::MAX / 2, Ordering::Relaxed);
+                    break;
+                }
+            } else {
+                unreached = 0;
+            }
+            mine.add(number, service, &scenario, played);
+        }
+        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.merge(mine);
+    }
+
+    /// Plays and judges a sequence.
+    pub(crate) fn play(
+        &self,
+        service: &Service,
+        scenario: &Scenario,
+        sessions: &dyn Sessions,
+        interrupted: &AtomicBool,
+    ) -> Played {
+        let planned = Planned {
+            service,
+            scenario: scenario.clone(),
+        };
+        let session = match sessions.open(&planned) {
+            Ok(session) => session,
+            Err(why) => {
+                return Played {
+                    judgement: Judgement::default(),
+                    stop: Some(Stop::Unreachable(why)),
+                    seen: Seen::default(),
+                    exchanges: 0,
+                };
+            }
+        };
+        let calm = (self.manner.seed, 0);
+        let story = play(
+            self.rulebook,
+            self.schemas,
+            service,
+            scenario,
+            session.as_ref(),
+            calm,
+            interrupted,
+        );
+        let judgement = judge(self.rulebook, self.schemas, &story.evidence);
+        Played {
+            seen: Seen::of(self.rulebook, &story.evidence, &judgement),
+            exchanges: story.evidence.exchanges.len(),
+            judgement,
+            stop: story.stop,
+        }
+    }
+}
+
+/// What sequences came to; memory grows with what is found and reached, not with their number.
+#[derive(Debug, Default)]
+struct Whole {
+    found: BTreeMap<Key, Found>,
+    sequences: u64,
+    exchanges: usize,
+    seen: Seen,
+    given_up: Option<String>,
+}
+
+/// A finding, and the first sequence that brought it.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) sequence: u64,
+    pub(crate) service: String,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) finding: Finding,
+}
+
+impl Whole {
+    fn add(&mut self, number: u64, service: &Service, scenario: &Scenario, played: Played) {
+        self.sequences += 1;
+        self.exchanges += played.exchanges;
+        self.seen.merge(played.seen);
+        for finding in played.judgement.findings {
+            let found = Found {
+                sequence: number,
+                service: service.name.clone(),
+                steps: scenario.steps.clone(),
+                finding,
+            };
+            self.keep(found);
+        }
+    }
+
+    fn keep(&mut self, found: Found) {
+        let key = key_of(&found.finding);
+        let is_first = self
+            .found
+            .get(&key)
+            .is_none_or(|known| found.sequence < known.sequence);
+        if is_first {
+            self.found.insert(key, found);
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.sequences += other.sequences;
+        self.exchanges += other.exchanges;
+        self.seen.merge(other.seen);
+        self.given_up = self.given_up.take().or(other.given_up);
+        other.found.into_values().for_each(|found| self.keep(found));
+    }
+}
