@@ -1,9 +1,17 @@
-//! The book under `docs/`: every page is listed, every link leads to one, every command is one.
+//! The book under `docs/`: every page is listed, every link leads to one, every command is one, and its
+//! tables are what the program says. `BLESS=1 cargo test --test it docs` writes the tables anew.
 
-use crate::program::root;
-use clap::CommandFactory;
+#![expect(
+    clippy::disallowed_methods,
+    reason = "BLESS is said to the tests, not to the program"
+)]
+
+use crate::program::{root, run};
+use clap::{Arg, Command, CommandFactory};
 use regex::Regex;
-use std::collections::BTreeSet;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 fn page(name: &str) -> PathBuf {
@@ -73,4 +81,188 @@ fn every_command_that_is_named_is_one() {
     }
     wrong.retain(|line| !line.contains("pip install"));
     assert!(wrong.is_empty(), "no such command: {wrong:#?}");
+}
+
+/// What the program prints as JSON.
+fn printed(arguments: &[&str]) -> Value {
+    let (code, out, err) = run(&root(), arguments);
+    assert_eq!(code, 0, "{err}");
+    serde_json::from_str(&out).expect("it is JSON")
+}
+
+fn text<'a>(value: &'a Value, member: &str) -> &'a str {
+    value[member].as_str().unwrap_or_default()
+}
+
+/// As one cell of a table.
+fn cell(text: &str) -> String {
+    text.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace('|', "\\|")
+}
+
+/// Holds a page that is made against what is committed.
+fn hold(name: &str, made: &str) {
+    if std::env::var_os("BLESS").is_some() && std::env::var_os("CI").is_none() {
+        std::fs::write(page(name), made).expect("there is room");
+    }
+    assert!(
+        text_of(name) == made,
+        "docs/src/{name} differs from what the program says; BLESS=1 cargo test --test it docs"
+    );
+}
+
+#[test]
+fn the_table_of_rules_is_the_rulebook() {
+    let matrix = std::fs::read(root().join("specs/kill-matrix.yaml")).expect("it is there");
+    let matrix: BTreeMap<String, BTreeSet<String>> =
+        conformant::rulebook::parse_file("kill-matrix.yaml", &matrix).expect("it can be read");
+    let mut catches: BTreeMap<&str, &str> = BTreeMap::new();
+    for (row, rules) in &matrix {
+        if let Some(fault) = row.strip_prefix("fault ") {
+            for rule in rules {
+                catches.entry(rule).or_insert(fault);
+            }
+        }
+    }
+    let mut made = "# All rules\n\n<!-- Made by `BLESS=1 cargo test --test it docs` from the rulebook. -->\n\n\
+        Each rule with its sentence, where the documents say it, and a known defect that it catches (none: a \
+        generated one). Below them what the documents leave open.\n"
+        .to_owned();
+    let mut service = "";
+    let rules = printed(&["list", "rules", "--format", "json"]);
+    for rule in rules.as_array().expect("rules") {
+        let id = text(rule, "id");
+        let own = id.split('/').next().unwrap_or_default();
+        if own != service {
+            service = own;
+            let _ = write!(
+                made,
+                "\n## {service}\n\n| Rule | Level | Source | Catches |\n|---|---|---|---|\n"
+            );
+        }
+        let source = &rule["source"];
+        let lines: Vec<String> = source["lines"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(ToString::to_string)
+            .collect();
+        let fault = catches.get(id).map(|f| format!("`{f}`"));
+        let _ = writeln!(
+            made,
+            "| {}<br>`{id}` | {}, {} | {} {} | {} |",
+            cell(text(rule, "says")),
+            text(rule, "level"),
+            text(rule, "basis"),
+            text(source, "document"),
+            lines.join(", "),
+            fault.unwrap_or_default()
+        );
+    }
+    made += "\n## Open points\n\n| What is left open | How it is treated |\n|---|---|\n";
+    let points = printed(&["list", "open-points", "--format", "json"]);
+    for point in points.as_array().expect("open points") {
+        let _ = writeln!(
+            made,
+            "| {}<br>`{}` | {} |",
+            cell(text(point, "says")),
+            text(point, "id"),
+            cell(text(point, "treatment"))
+        );
+    }
+    hold("rules.md", &made);
+}
+
+/// Keys below a schema of the configuration, with what they say.
+fn keys(schema: &Value, whole: &Value, path: &str, rows: &mut String) {
+    let schema = match schema["$ref"].as_str() {
+        Some(reference) => &whole["$defs"][reference.trim_start_matches("#/$defs/")],
+        None => schema,
+    };
+    for choice in schema["anyOf"].as_array().into_iter().flatten() {
+        keys(choice, whole, path, rows);
+    }
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        let path = match path {
+            "" => name.clone(),
+            above => format!("{above}.{name}"),
+        };
+        let _ = writeln!(rows, "| `{path}` | {} |", cell(text(member, "description")));
+        keys(member, whole, &path, rows);
+    }
+    let each = &schema["additionalProperties"];
+    if each.is_object() {
+        keys(each, whole, &format!("{path}.NAME"), rows);
+    }
+}
+
+fn flags(command: &Command, path: &str, made: &mut String, named: &mut BTreeMap<String, String>) {
+    let about = command.get_about().map(ToString::to_string);
+    let _ = write!(made, "\n## {path}\n\n{}\n", about.unwrap_or_default());
+    let shown: Vec<&Arg> = command
+        .get_arguments()
+        .filter(|a| !a.is_hide_set() && a.get_id() != "help" && a.get_id() != "version")
+        .collect();
+    if !shown.is_empty() {
+        *made += "\n| Flag | What it does |\n|---|---|\n";
+    }
+    for argument in shown {
+        let values: Vec<String> = match argument.get_action().takes_values() {
+            true => argument
+                .get_value_names()
+                .into_iter()
+                .flatten()
+                .map(ToString::to_string)
+                .collect(),
+            false => Vec::new(),
+        };
+        let flag = argument.get_long().map(|long| format!("--{long}"));
+        let spelled: Vec<String> = flag.iter().cloned().chain(values).collect();
+        let help = argument.get_help().map(ToString::to_string);
+        let _ = writeln!(
+            made,
+            "| `{}` | {} |",
+            cell(&spelled.join(" ")),
+            cell(&help.unwrap_or_default())
+        );
+        if let (Some(name), Some(flag)) = (argument.get_env(), flag) {
+            named.insert(name.to_string_lossy().into_owned(), flag);
+        }
+    }
+    for below in command.get_subcommands().filter(|c| c.get_name() != "help") {
+        flags(below, &format!("{path} {}", below.get_name()), made, named);
+    }
+}
+
+#[test]
+fn the_tables_of_settings_are_what_reads_them() {
+    let config = printed(&["schema", "config"]);
+    let mut rows = String::new();
+    keys(&config, &config, "", &mut rows);
+    let (mut commands, mut named) = (String::new(), BTreeMap::new());
+    for command in conformant::cli::Cli::command().get_subcommands() {
+        let path = format!("conformant {}", command.get_name());
+        flags(command, &path, &mut commands, &mut named);
+    }
+    let named: String = named
+        .iter()
+        .map(|(name, flag)| format!("| `{name}` | `{flag}` |\n"))
+        .collect();
+    let made = format!(
+        "# Every key, flag and environment name\n\n\
+        <!-- Made by `BLESS=1 cargo test --test it docs` from what reads them. -->\n\n\
+        Flags beat `CONFORMANT_*`, which beat `conformant.yaml`. `${{NAME}}` in the file takes a value from the environment; \
+        `conformant explain KEY` tells of one key.\n\n\
+        ## conformant.yaml\n\n| Key | What it says |\n|---|---|\n{rows}\n\
+        ## Environment\n\n| Name | Stands for |\n|---|---|\n{named}\
+        | `CONFORMANT_SERVICE_URL` | `targets.SERVICE.url`, such as `CONFORMANT_FLOW_URL`; `USERNAME`, `PASSWORD`, `ACCOUNT_SID`, \
+        `AUTH_TOKEN` and, for auth, `API_KEY` in place of `URL` likewise |\n\
+        | `CONFORMANT_CONTROL_TOKEN` | the token of the control plane, for `serve` and `run --hooks` |\n\
+        | `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`, `COLUMNS`, `FORCE_HYPERLINK` | colour, width and links of the console |\n\
+        | `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY` | the proxy, where `proxy: environment` says so |\n\
+        | `SSL_CERT_FILE` | further certificate authorities |\n{commands}"
+    );
+    hold("settings.md", &made);
 }

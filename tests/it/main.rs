@@ -18,6 +18,7 @@ mod prove;
 mod proxy;
 mod reach;
 mod readme;
+mod reports;
 mod same_verdicts;
 mod selftest;
 mod setup;
