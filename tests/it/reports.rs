@@ -10,6 +10,7 @@ use crate::program::root;
 use conformant::engine::plan::{self, Selection};
 use conformant::engine::sessions::Offline;
 use conformant::engine::{self, Options, Target};
+use conformant::prove::Mode;
 use conformant::redact::Redactor;
 use conformant::reference::Fault;
 use conformant::report::console::{self, Look};
@@ -64,6 +65,7 @@ fn record() -> RunRecord {
         jobs: 2,
         shuffle: false,
         run_max: Duration::from_secs(600),
+        prove: Mode::Rules,
     };
     let mut record = None;
     engine::run(
