@@ -41,6 +41,9 @@ pub(super) fn of_sites(
             Value::Number(_) => mutations.extend([json!(0), json!(1)].map(to)),
             Value::String(_) => mutations.extend(sent(evidence).into_iter().map(to)),
             Value::Array(_) | Value::Object(_) => {
+                if value.is_array() {
+                    mutations.push(to(Value::Array(Vec::new())));
+                }
                 let mut leaves = Vec::new();
                 leaves_of(value, &mut String::new(), &mut leaves);
                 for leaf in leaves.iter().take(LEAVES_MAX) {
