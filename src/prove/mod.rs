@@ -12,6 +12,7 @@ use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::schema::Schemas;
 use crate::verdict::{Changes, Level, Proof, RuleCounts, RunRecord, Verdict};
 use sample::Sampler;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Mutex, PoisonError};
@@ -27,6 +28,8 @@ const INSTANCES_MAX: usize = 3;
 const STORIES_MAX: usize = 6;
 /// Values of a story's largest document beyond which nothing is changed: each change copies one.
 const VALUES_MAX: usize = 20_000;
+/// Bytes of texts in one document.
+const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
 /// How much is proven.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -313,7 +316,19 @@ fn is_small(evidence: &Evidence) -> bool {
     let payloads = evidence.payloads.iter().map(|p| &p.value);
     let results = evidence.statements.iter().map(|s| &s.result);
     let mut documents = answers.chain(payloads).chain(results);
-    documents.all(|document| crate::json::has_at_most(document, VALUES_MAX))
+    documents.all(|document| {
+        crate::json::has_at_most(document, VALUES_MAX) && text_bytes(document) <= TEXT_BYTES_MAX
+    })
+}
+
+/// Bytes of all texts of a document.
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(text_bytes).sum(),
+        Value::Object(members) => members.values().map(text_bytes).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
 }
 
 #[cfg(test)]
