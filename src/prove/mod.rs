@@ -279,7 +279,8 @@ impl<'a> Prover<'a> {
                 .get(rule.id.as_str())
                 .map(Stories::whole)
                 .unwrap_or_default();
-            if changes.made == 0 {
+            // What others notice first cannot show whether this one would.
+            if changes.made == 0 || (changes.broke == 0 && changes.noticed > 0) {
                 proof.unproven += 1;
                 continue;
             }

@@ -264,7 +264,7 @@ pub(super) fn proof(proof: &Proof) -> String {
         line = format!("{line} · vacuous {}, not judged", proof.vacuous);
     }
     if proof.unproven > 0 {
-        line = format!("{line} · nothing to change for {}", proof.unproven);
+        line = format!("{line} · no change of its own for {}", proof.unproven);
     }
     line
 }

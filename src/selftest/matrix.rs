@@ -160,11 +160,20 @@ impl Matrix {
         }
     }
 
+    /// Rules that no row has killed, and that are not known to be owed a fault.
+    pub fn dead<'a>(&'a self, recorded: &'a Recorded) -> impl Iterator<Item = &'a String> {
+        self.dead
+            .iter()
+            .filter(|id| !recorded.not_yet.names_rule(id))
+    }
+
     /// True when every row is as recorded or known to be owed, the clean reference is clean, and no rule is dead
     /// or idle.
     pub fn holds(&self, recorded: &Recorded) -> bool {
         self.unclean.is_empty()
-            && self.dead.is_empty()
+            && self.dead(recorded).next().is_none()
+            // A part of the rows does not tell which rules are tried.
+            && (self.dead.is_empty() || recorded.not_yet.tried(&self.dead).is_empty())
             && self.idle.is_empty()
             && self
                 .rows
@@ -175,7 +184,7 @@ impl Matrix {
     /// The list of what the rulebook owes, without what these rows no longer need.
     #[must_use]
     pub fn still_owed(&self, recorded: &Recorded) -> NotYet {
-        recorded.not_yet.shrunk(&self.rows)
+        recorded.not_yet.shrunk(&self.rows, &self.dead)
     }
 
     /// What is worth recording: every named fault, and generated ones that kill more than one rule.
@@ -268,7 +277,12 @@ impl Matrix {
                 let _ = writeln!(text, "    error      {error}");
             }
         }
-        for rule in &self.dead {
+        if !self.dead.is_empty() {
+            for rule in recorded.not_yet.tried(&self.dead) {
+                let _ = writeln!(text, "LISTED IN VAIN rule {rule}");
+            }
+        }
+        for rule in self.dead(recorded) {
             let _ = writeln!(text, "DEAD {rule}: no fault kills it");
         }
         for rule in &self.idle {

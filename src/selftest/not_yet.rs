@@ -1,4 +1,5 @@
-//! What the rulebook owes: faults that no rule catches yet, and variants that a rule still accuses.
+//! What the rulebook owes: faults that no rule catches yet, variants that a rule still accuses, and rules that no fault
+//! tries yet.
 //!
 //! The list can only become shorter: whatever stands in it without need is a finding of its own.
 
@@ -18,6 +19,9 @@ pub struct NotYet {
     /// Ids of variants, each with exactly the rules that accuse it.
     #[serde(default)]
     accused: BTreeMap<String, BTreeSet<String>>,
+    /// Ids of rules that no fault of the reference breaks yet.
+    #[serde(default)]
+    untried: BTreeSet<String>,
 }
 
 /// What the list says about a row.
@@ -61,6 +65,19 @@ impl NotYet {
         self.accused.contains_key(id)
     }
 
+    /// Whether no fault need try that rule.
+    pub(super) fn names_rule(&self, id: &str) -> bool {
+        self.untried.contains(id)
+    }
+
+    /// Rules that are listed although a fault tries them.
+    pub(super) fn tried<'a>(&'a self, dead: &[String]) -> Vec<&'a String> {
+        self.untried
+            .iter()
+            .filter(|id| !dead.contains(id))
+            .collect()
+    }
+
     /// How many faults and how many variants are listed.
     pub fn counts(&self) -> (usize, usize) {
         (self.silent.len(), self.accused.len())
@@ -78,7 +95,7 @@ impl NotYet {
 
     /// The list without what these rows no longer need; nothing is ever added.
     #[must_use]
-    pub(super) fn shrunk(&self, rows: &BTreeMap<String, Row>) -> Self {
+    pub(super) fn shrunk(&self, rows: &BTreeMap<String, Row>, dead: &[String]) -> Self {
         let mut left = self.clone();
         left.silent.retain(|id| {
             let name = format!("fault {id}");
@@ -91,13 +108,14 @@ impl NotYet {
             }
         }
         left.accused.retain(|_, by| !by.is_empty());
+        left.untried.retain(|id| dead.contains(id));
         left
     }
 
     /// The list as the file that keeps it.
     pub fn text(&self) -> String {
         let mut text = String::from(
-            "# What the rulebook owes: faults that no rule catches yet, variants that a rule still accuses.\n\
+            "# What the rulebook owes: faults that no rule catches yet, variants that a rule still accuses, rules that no fault tries yet.\n\
              # The self-test fails on an entry without need; `BLESS=1 conformant selftest` removes those, and adds none.\n",
         );
         let or_empty = |is_empty: bool, empty: &'static str| if is_empty { empty } else { "" };
@@ -109,6 +127,10 @@ impl NotYet {
         for (id, by) in &self.accused {
             let rules: Vec<&str> = by.iter().map(String::as_str).collect();
             let _ = writeln!(text, "  {id}: [{}]", rules.join(", "));
+        }
+        let _ = writeln!(text, "untried:{}", or_empty(self.untried.is_empty(), " []"));
+        for id in &self.untried {
+            let _ = writeln!(text, "  - {id}");
         }
         text
     }
@@ -136,6 +158,7 @@ mod tests {
         let list = NotYet {
             silent: set(&["flow/a", "flow/b"]),
             accused: BTreeMap::from([("v".to_owned(), set(&["r1", "r2"]))]),
+            untried: set(&["r8", "r9"]),
         };
         let check = |name: &str, row: &Row, owed: Owed| assert_eq!(list.owes(name, row), owed);
         check("fault flow/a", &row(false, &[]), Owed::Yes);
@@ -151,10 +174,12 @@ mod tests {
             ("fault flow/b".to_owned(), row(false, &[])),
             ("variant v".to_owned(), row(true, &["r2", "r3"])),
         ]);
-        let left = list.shrunk(&rows);
+        let dead = ["r9".to_owned()];
+        assert_eq!(list.tried(&dead), ["r8"]);
+        let left = list.shrunk(&rows, &dead);
         assert!(
             left.text()
-                .ends_with("silent:\n  - flow/b\naccused:\n  v: [r2]\n")
+                .ends_with("silent:\n  - flow/b\naccused:\n  v: [r2]\nuntried:\n  - r9\n")
         );
         assert_eq!(left.counts(), (1, 1));
         assert_eq!(left.unknown(), ["flow/b", "v"]);

@@ -2,6 +2,7 @@
 //! once the list has had time to follow.
 
 use super::prelude::*;
+use crate::judge::evidence::WalkEnd;
 use crate::judge::history::{History, List, ThingId};
 use crate::rulebook::Does;
 
@@ -39,9 +40,16 @@ impl Predicate for Listed {
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let of = operation_of(&self.of);
+        // Half a list does not show what it lacks.
+        for walk in &case.evidence.walks {
+            let is_ours = walk.service == rule.service && walk.operation == of;
+            if is_ours && let WalkEnd::Cut(why) = &walk.end {
+                verdicts.inconclusive(rule, why);
+            }
+        }
         for list in &case.history.lists {
-            let is_ours = list.operation.service == rule.service
-                && list.operation.id == operation_of(&self.of);
+            let is_ours = list.operation.service == rule.service && list.operation.id == of;
             if is_ours && list.filters.is_empty() && list.is_complete && !list.is_attempt {
                 judge_list(case, rule, list, verdicts);
             }

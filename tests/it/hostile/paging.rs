@@ -77,7 +77,9 @@ fn a_list_longer_than_a_walk_accuses_nobody() {
         reason.contains("1000 pages, 2000 items, and no end"),
         "{reason}"
     );
-    assert_eq!(judged.record["findings"], serde_json::json!([]));
+    let findings = judged.record["findings"].as_array().expect("findings");
+    // Its pages do not say what led to them, which is a warning.
+    assert!(findings.iter().all(|f| f["level"] == "should"));
     assert_eq!(target.asked().len(), WALK_PAGES);
     assert!(
         judged.ended.peak_kib <= 128 * 1024,
