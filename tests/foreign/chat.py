@@ -51,7 +51,7 @@ class Chat:
         return Reply(body, 201 if self.world.free("created-201") else 200)
 
     def gone(self):
-        return Reply({"deleted": True}) if self.world.free("deletion-with-body") else Reply(None, 204)
+        return Reply(None, 204)
 
     def fetch_unshown(self, request, sid, word):
         """What `url` of a channel and a user leads to, though no document shows that it can be fetched."""
@@ -269,7 +269,7 @@ class Chat:
         world, kind, creator = self.world, request.field("Type") or "public", request.field("CreatedBy")
         if kind not in ("public", "private"):
             raise Refusal(400, "Type is public or private")
-        channel = Thing(seq=world.next(), sid=world.sid("CH"), service=service, unique=unique, webhooks={}, invites={}, messages=[])
+        channel = Thing(seq=world.next(), sid=world.sid("CH"), service=service, unique=unique, messaging=None, webhooks={}, invites={}, messages=[])
         channel.attributes, channel.members = world.attributes(request.field("Attributes")), {}
         channel.kind = "public" if world.bug("channel-always-public") else kind
         channel.name = name[:60] if name and world.bug("friendly-name-trimmed-to-60") else name
@@ -325,7 +325,8 @@ class Chat:
             raise Refusal(400, "MessagingServiceSid is no SID of a messaging service")
         if kind and not world.bug("v3-not-stored"):
             channel.kind, channel.updated = kind, world.moment()
-        shown = dict(self.show_channel(request, channel), messaging_service_sid=messaging or world.sid("MG"))
+        channel.messaging = messaging or channel.messaging or world.sid("MG")
+        shown = dict(self.show_channel(request, channel), messaging_service_sid=channel.messaging)
         return Reply(dict(shown, type=kind or channel.kind))
 
     # Bindings.

@@ -59,7 +59,7 @@ FREEDOMS = {
     "refusals-text": ("refusals", "refusals are plain texts"),
     "refusals-empty": ("refusals", "refusals have no body"),
     "auth-refusals-200": (None, "the authentication service refuses with 200 and success false"),
-    "deletion-with-body": (None, "deletion answers 200 with a body"),
+    "deletion-with-body": (None, "deleting a flow answers 200 with a body"),
     "sids-upper": (None, "SIDs are written with capital hexadecimal digits"),
     "index-gaps": (None, "message indexes begin at 7 and skip numbers"),
     "attributes-rewritten": (None, "attributes come back as the same JSON, spelled otherwise"),
