@@ -90,9 +90,9 @@ impl<'a> Reading<'_, 'a> {
         if let Some(thing) = bound.thing
             && operation.does == Does::Shows
             && was_refused(seen)
-            // Who is not let in sees nothing of what is there.
+            // Who is not let in, or not yet, sees nothing of what is there.
             && seen.exchange.credentials.flaw().is_none()
-            && !matches!(seen.exchange.status(), Some(401 | 403))
+            && !matches!(seen.exchange.status(), Some(401 | 403 | 408 | 425 | 429))
         {
             self.look(thing, &bound, Shows::NotFound, Some(index), when);
         }

@@ -13,17 +13,9 @@ pub(crate) struct EmptyAnswer {
     of: String,
 }
 
-impl Check for EmptyAnswer {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![operation_of(&self.of)])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operation("of", operation_of(&self.of));
+impl OfOperation for EmptyAnswer {
+    fn of(&self) -> &str {
+        &self.of
     }
 }
 
@@ -39,7 +31,7 @@ impl Predicate for EmptyAnswer {
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.of_operation(&rule.service, operation_of(&self.of)) {
+        for (index, seen) in case.of_operation(&rule.service, self.operation()) {
             let Outcome::Answered { response, .. } = &seen.exchange.outcome else {
                 continue;
             };

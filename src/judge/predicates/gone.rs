@@ -13,17 +13,9 @@ pub(crate) struct Gone {
     of: String,
 }
 
-impl Check for Gone {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![operation_of(&self.of)])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operation("of", operation_of(&self.of));
+impl OfOperation for Gone {
+    fn of(&self) -> &str {
+        &self.of
     }
 }
 
@@ -40,7 +32,7 @@ impl Predicate for Gone {
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &case.history;
-        for (index, _) in case.of_operation(&rule.service, operation_of(&self.of)) {
+        for (index, _) in case.of_operation(&rule.service, self.operation()) {
             let mut writes = history.writes.iter();
             let write = writes.find(|write| write.exchange() == Some(index));
             let Some(write) = write.filter(|write| write.outcome == Outcome::Done) else {

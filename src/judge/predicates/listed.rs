@@ -14,17 +14,9 @@ pub(crate) struct Listed {
     of: String,
 }
 
-impl Check for Listed {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![operation_of(&self.of)])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operation("of", operation_of(&self.of));
+impl OfOperation for Listed {
+    fn of(&self) -> &str {
+        &self.of
     }
 }
 
@@ -40,7 +32,7 @@ impl Predicate for Listed {
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let of = operation_of(&self.of);
+        let of = self.operation();
         // Half a list does not show what it lacks.
         for walk in &case.evidence.walks {
             let is_ours = walk.service == rule.service && walk.operation == of;

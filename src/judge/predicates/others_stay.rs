@@ -12,17 +12,9 @@ pub(crate) struct OthersStay {
     of: String,
 }
 
-impl Check for OthersStay {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![operation_of(&self.of)])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operation("of", operation_of(&self.of));
+impl OfOperation for OthersStay {
+    fn of(&self) -> &str {
+        &self.of
     }
 }
 
@@ -39,7 +31,7 @@ impl Predicate for OthersStay {
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &case.history;
-        let operation = operation_of(&self.of);
+        let operation = self.operation();
         if case.of_operation(&rule.service, operation).next().is_none() {
             return;
         }

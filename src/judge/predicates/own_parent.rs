@@ -14,17 +14,9 @@ pub(crate) struct OwnParent {
     of: String,
 }
 
-impl Check for OwnParent {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![operation_of(&self.of)])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operation("of", operation_of(&self.of));
+impl OfOperation for OwnParent {
+    fn of(&self) -> &str {
+        &self.of
     }
 }
 
@@ -51,7 +43,7 @@ impl Predicate for OwnParent {
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.of_operation(&rule.service, operation_of(&self.of)) {
+        for (index, seen) in case.of_operation(&rule.service, self.operation()) {
             match (seen.operation.map(|o| o.does), &seen.acceptance) {
                 (_, Acceptance::Inconclusive(_)) | (None, _) => {}
                 (Some(Does::Lists), _) => judge_page(case, rule, index, verdicts),

@@ -39,17 +39,9 @@ enum Aspect {
 /// What each page of a list holds, by exchange.
 type Held = BTreeMap<usize, Vec<Option<ThingId>>>;
 
-impl Check for Pages {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![self.operation()])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operation("of", self.operation());
+impl OfOperation for Pages {
+    fn of(&self) -> &str {
+        &self.of
     }
 }
 
@@ -160,11 +152,6 @@ impl Predicate for Pages {
     }
 }
 
-impl Pages {
-    fn operation(&self) -> &str {
-        self.of.rsplit('/').next().unwrap_or_default()
-    }
-}
 
 /// What a page holds beside what it should.
 enum Holds {

@@ -13,6 +13,31 @@ pub(super) use schemars::JsonSchema;
 pub(super) use serde::Deserialize;
 pub(super) use serde_json::{Value, json};
 
+/// A law of one operation, which its parameter `of` names with the service.
+pub(super) trait OfOperation: Predicate {
+    /// `SERVICE/OPERATION`.
+    fn of(&self) -> &str;
+
+    /// The operation's id.
+    fn operation(&self) -> &str {
+        operation_of(self.of())
+    }
+}
+
+impl<T: OfOperation> Check for T {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Operations(vec![self.operation()])
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names.operation("of", self.operation());
+    }
+}
+
 /// The id of an operation that is written with its service.
 pub(super) fn operation_of(of: &str) -> &str {
     of.rsplit('/').next().unwrap_or_default()

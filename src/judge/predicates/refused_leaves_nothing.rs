@@ -13,17 +13,9 @@ pub(crate) struct RefusedLeavesNothing {
     of: String,
 }
 
-impl Check for RefusedLeavesNothing {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![operation_of(&self.of)])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operation("of", operation_of(&self.of));
+impl OfOperation for RefusedLeavesNothing {
+    fn of(&self) -> &str {
+        &self.of
     }
 }
 
@@ -48,7 +40,7 @@ impl Predicate for RefusedLeavesNothing {
         let is_of = |write: &&Write<'_>| {
             let exchange = write.exchange().map(|index| case.seen[index].exchange);
             exchange.is_some_and(|e| {
-                e.service == rule.service && e.operation == operation_of(&self.of)
+                e.service == rule.service && e.operation == self.operation()
             })
         };
         let refused = history.writes.iter().filter(|w| w.outcome == Outcome::Refused);

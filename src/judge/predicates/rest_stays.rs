@@ -14,17 +14,9 @@ pub(crate) struct RestStays {
     of: String,
 }
 
-impl Check for RestStays {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![self.operation()])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operation("of", self.operation());
+impl OfOperation for RestStays {
+    fn of(&self) -> &str {
+        &self.of
     }
 }
 
@@ -93,10 +85,6 @@ impl Predicate for RestStays {
 }
 
 impl RestStays {
-    fn operation(&self) -> &str {
-        operation_of(&self.of)
-    }
-
     fn judge_write(
         &self,
         case: &Case<'_>,
