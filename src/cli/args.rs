@@ -32,6 +32,8 @@ pub enum Command {
     Serve(ServeArgs),
     /// Send random sequences of requests, judge what comes back, and show what was found as stories.
     Explore(ExploreArgs),
+    /// Write a finding of a stored run as the chain of requests that leads to it.
+    Reproduce(super::reproduce::ReproduceArgs),
     /// Prove the rulebook: every fault is caught by the rules it should be, every variant passes.
     Selftest(SelftestArgs),
     /// Judge payload files offline.

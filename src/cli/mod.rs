@@ -28,6 +28,7 @@ mod output;
 mod preview;
 mod proxy;
 mod reach;
+mod reproduce;
 mod revision;
 mod run;
 mod schema;
@@ -151,6 +152,7 @@ fn done() -> Done {
         Command::Baseline(args) => baseline::baseline(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Explore(args) => explore::explore(&args),
+        Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Selftest(args) => selftest::selftest(&args),
         Command::Check(args) => check::check(&args),
         Command::Proxy(args) => proxy::proxy(&args),

@@ -4,14 +4,16 @@
 //! like any other: `run --scenarios` plays it.
 
 mod cover;
+mod reproduced;
 mod shrink;
 mod story;
 
 pub use cover::Coverage;
+pub use reproduced::{Chain, ReproduceError, finding_of};
 pub use story::{Shrunk, file_of};
 
 use crate::clock;
-use crate::engine::derive::moves::{Draw, sequence};
+use crate::engine::derive::deck::Deck;
 use crate::engine::{Planned, Sessions, Stop, play};
 use crate::judge::{Judgement, judge};
 use crate::rulebook::scenario::{Scenario, Step};
@@ -97,20 +99,9 @@ pub(crate) fn key_of(finding: &Finding) -> Key {
     (finding.rule.clone(), operation)
 }
 
-/// The sequence of that number over all services, as exploring everything draws it.
-pub(crate) fn drawn(rulebook: &Rulebook, seed: u64, number: u64) -> Option<(&Service, Scenario)> {
-    let services: Vec<&Service> = rulebook
-        .services
-        .values()
-        .filter(|s| !s.happy.is_empty())
-        .collect();
-    let mut draw = Draw::new(seed, number);
-    let service = draw.of(&services).copied()?;
-    let steps = sequence(rulebook, service, &mut draw, false);
-    (!steps.is_empty()).then(|| {
-        let scenario = story::scenario(&service.name, &format!("sequence-{number}"), steps);
-        (service, scenario)
-    })
+/// A sequence as a scenario.
+pub(crate) fn numbered(service: &Service, number: u64, steps: Vec<Step>) -> Scenario {
+    story::scenario(&service.name, &format!("sequence-{number}"), steps)
 }
 
 impl<'a> Explorer<'a> {
@@ -126,6 +117,8 @@ impl<'a> Explorer<'a> {
     /// Explores until the budget is spent, then shrinks what was found. What was found until it is interrupted or the target dies is kept.
     pub fn explore(&self, sessions: &dyn Sessions, interrupted: &AtomicBool) -> Explored {
         let services = self.services(sessions);
+        let (seed, only_safe) = (self.manner.seed, self.manner.only_safe);
+        let deck = Deck::shuffled(self.rulebook, services.clone(), seed, only_safe);
         let next = AtomicU64::new(0);
         let until = match self.manner.budget {
             Budget::Time(time) => Some(clock::monotonic() + time),
@@ -134,7 +127,7 @@ impl<'a> Explorer<'a> {
         let all = Mutex::new(Whole::default());
         std::thread::scope(|scope| {
             for _ in 0..self.manner.jobs.max(1) {
-                scope.spawn(|| self.work(&services, sessions, &next, until, &all, interrupted));
+                scope.spawn(|| self.work(&deck, sessions, &next, until, &all, interrupted));
             }
         });
         let whole = all.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -180,7 +173,7 @@ impl<'a> Explorer<'a> {
 
     fn work(
         &self,
-        services: &[&'a Service],
+        deck: &Deck<'a>,
         sessions: &dyn Sessions,
         next: &AtomicU64,
         until: Option<std::time::Instant>,
@@ -198,15 +191,13 @@ impl<'a> Explorer<'a> {
             if is_spent || interrupted.load(Ordering::Relaxed) {
                 break;
             }
-            let mut draw = Draw::new(self.manner.seed, number);
-            let Some(service) = draw.of(services).copied() else {
-                break;
-            };
-            let steps = sequence(self.rulebook, service, &mut draw, self.manner.only_safe);
-            if steps.is_empty() {
+            let Some((service, steps)) = deck.draw(number) else {
+                if deck.is_empty() {
+                    break;
+                }
                 continue;
-            }
-            let scenario = story::scenario(&service.name, &format!("sequence-{number}"), steps);
+            };
+            let scenario = numbered(service, number, steps);
             let played = self.play(service, &scenario, sessions, interrupted);
             if let Some(Stop::Unreachable(why)) = &played.stop {
                 unreached += 1;

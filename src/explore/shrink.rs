@@ -39,6 +39,11 @@ impl Shrink<'_> {
         let (steps, finding) = best;
         // Once more, as it will be saved.
         let steps = without_idle_captures(steps);
+        let service = self.explorer.rulebook.services.get(&found.service);
+        let steps = match service {
+            Some(service) => story::with_twins(self.explorer.rulebook, service, steps),
+            None => steps,
+        };
         let scenario = story::scenario(&found.service, &name, steps.clone());
         let mut last = 1;
         match self.fails(&found, &name, &steps, &mut last) {

@@ -69,9 +69,7 @@ pub(super) fn scenario(service: &str, name: &str, steps: Vec<Step>) -> Scenario 
 
 /// Whether what each step reads is there before it, and each path is whole.
 pub(super) fn is_sound(rulebook: &Rulebook, service: &Service, scenario: &Scenario) -> bool {
-    let mut known: BTreeSet<String> = ["target", "unique", "now", "index", "with"]
-        .map(str::to_owned)
-        .into();
+    let mut known: BTreeSet<String> = ALWAYS.map(str::to_owned).into();
     scenario.steps.iter().all(|step| {
         let reads =
             Value::Object(step.with.clone()).to_string() + step.get.as_deref().unwrap_or_default();
@@ -89,30 +87,28 @@ pub(super) fn is_sound(rulebook: &Rulebook, service: &Service, scenario: &Scenar
             .flat_map(|o| &o.parameters)
             .filter(|p| p.place == Place::Path);
         let is_whole = path.all(|p| step.with.contains_key(&p.name));
-        known.extend(
-            step.capture
-                .iter()
-                .chain(&step.listen)
-                .chain(&step.r#as)
-                .cloned(),
-        );
-        let group = step
-            .r#use
-            .as_ref()
-            .and_then(|name| match name.split_once('/') {
-                Some((of, name)) => rulebook.services.get(of)?.groups.get(name),
-                None => service.groups.get(name),
-            });
-        if step.r#as.is_none() {
-            let inner = group.iter().flat_map(|group| &group.steps);
-            known.extend(
-                inner
-                    .flat_map(|inner| inner.capture.iter().chain(&inner.r#as))
-                    .cloned(),
-            );
-        }
+        known.extend(brought(rulebook, service, step));
         is_known && is_whole
     })
+}
+
+/// The names that later steps read by what a step captures, those of its group included.
+fn brought(rulebook: &Rulebook, service: &Service, step: &Step) -> Vec<String> {
+    let own = step.capture.iter().chain(&step.listen).chain(&step.r#as);
+    let mut names: Vec<String> = own.cloned().collect();
+    let group = step
+        .r#use
+        .as_ref()
+        .and_then(|name| match name.split_once('/') {
+            Some((of, name)) => Some((rulebook.services.get(of)?, name)),
+            None => Some((service, name.as_str())),
+        });
+    let group = group.and_then(|(service, name)| Some((service, service.groups.get(name)?)));
+    if let (None, Some((service, group))) = (&step.r#as, group) {
+        let inner = group.steps.iter();
+        names.extend(inner.flat_map(|inner| brought(rulebook, service, inner)));
+    }
+    names
 }
 
 /// The file that `run --scenarios DIR` reads, with its path below the folder.
@@ -120,17 +116,27 @@ pub fn file_of(shrunk: &Shrunk) -> (String, String) {
     let Shrunk {
         scenario, finding, ..
     } = shrunk;
-    let (service, name) = scenario
-        .id
-        .split_once("/explored/")
-        .unwrap_or(("", &scenario.id));
     let says = format!(
         "Broke {}: {}",
         finding.rule,
         crate::text::excerpt(&finding.message, 160)
     );
+    file(
+        scenario,
+        "Found by exploration and shrunk; it states nothing: the rules judge it.",
+        &says,
+    )
+}
+
+/// A scenario as a file, with its path below the folder: `SERVICE/NAME.yaml`.
+pub(super) fn file(scenario: &Scenario, comment: &str, says: &str) -> (String, String) {
+    let mut words = scenario.id.split('/');
+    let (service, name) = (
+        words.next().unwrap_or_default(),
+        words.next_back().unwrap_or_default(),
+    );
     let mut text = format!(
-        "# Found by exploration and shrunk; it states nothing: the rules judge it.\nscenarios:\n  - id: {}\n    says: {}\n    steps:\n",
+        "# {comment}\nscenarios:\n  - id: {}\n    says: {}\n    steps:\n",
         scenario.id,
         json!(says),
     );
@@ -139,6 +145,58 @@ pub fn file_of(shrunk: &Shrunk) -> (String, String) {
     }
     (format!("{service}/{name}.yaml"), text)
 }
+
+/// The steps with an accepted call behind each refused one that has none, for a refusal says something only beside it; where nothing
+/// is known that would be accepted, the refusal is not demanded.
+pub(super) fn with_twins(rulebook: &Rulebook, service: &Service, steps: Vec<Step>) -> Vec<Step> {
+    let whole = |call: &str| match call.contains('/') {
+        true => call.to_owned(),
+        false => format!("{}/{call}", service.name),
+    };
+    let is_demanded = |step: &Step| step.rejected.is_none() && !step.either;
+    let mut accepted: BTreeSet<String> = steps
+        .iter()
+        .filter(|step| is_demanded(step))
+        .filter_map(|step| step.call.as_deref().map(whole))
+        .collect();
+    let mut known: BTreeSet<String> = ALWAYS.map(str::to_owned).into();
+    let mut all = Vec::with_capacity(steps.len());
+    for mut step in steps {
+        known.extend(brought(rulebook, service, &step));
+        let call = step.call.as_deref().map(whole);
+        let refused = call.filter(|call| step.rejected.is_some() && !accepted.contains(call));
+        let Some(call) = refused else {
+            all.push(step);
+            continue;
+        };
+        let happy = call.split_once('/').and_then(|(of, id)| {
+            let happy = rulebook.services.get(of)?.happy.get(id)?;
+            let reads = Value::Object(happy.with.clone()).to_string();
+            let reads = interpolations(&reads).ok()?;
+            reads
+                .iter()
+                .all(|one| known.contains(&one.path[0]))
+                .then_some(happy)
+        });
+        let Some(happy) = happy else {
+            (step.rejected, step.unless, step.either) = (None, None, true);
+            all.push(step);
+            continue;
+        };
+        let twin = Step {
+            call: step.call.clone(),
+            with: happy.with.clone(),
+            setup: true,
+            ..Step::default()
+        };
+        accepted.insert(call);
+        all.extend([step, twin]);
+    }
+    all
+}
+
+/// What can be read without any step before.
+const ALWAYS: [&str; 5] = ["target", "unique", "now", "index", "with"];
 
 /// A step as one line of a scenario file, without what says nothing.
 fn written(step: &Step) -> Value {

@@ -27,9 +27,10 @@ pub struct Shell {
 
 impl Shell {
     /// The words that put a header field into a curl command; nothing where the field is to stand as it was sent.
-    fn field(&self, name: &str, credentials: Credentials) -> Option<String> {
-        let user =
-            |pair: &(String, String)| format!("-u {}", word(&format!("{}:{}", pair.0, pair.1)));
+    pub fn field(&self, name: &str, credentials: Credentials) -> Option<String> {
+        let user = |pair: &(String, String)| {
+            format!("-u {}", configured_word(&format!("{}:{}", pair.0, pair.1)))
+        };
         let configured = self
             .headers
             .iter()
@@ -38,7 +39,10 @@ impl Shell {
         match credentials {
             Credentials::Account if authorizes => self.account.as_ref().map(user),
             Credentials::Default | Credentials::Account => match (configured, &self.bearer) {
-                (Some((name, text)), _) => Some(format!("-H {}", word(&format!("{name}: {text}")))),
+                (Some((name, text)), _) => Some(format!(
+                    "-H {}",
+                    configured_word(&format!("{name}: {text}"))
+                )),
                 (None, Some(command)) if authorizes => {
                     Some(format!("-H \"Authorization: Bearer $({command})\""))
                 }
@@ -78,7 +82,7 @@ pub(super) fn curl(exchange: &Exchange) -> String {
     let request = &exchange.request;
     let mut command = String::from("curl -sS");
     for (option, value) in &exchange.shell.options {
-        command.push_str(&format!(" {option} {}", word(value)));
+        command.push_str(&format!(" {option} {}", configured_word(value)));
     }
     if request.method != "GET" || !request.body.is_empty() {
         command.push_str(&format!(" -X {}", request.method));
@@ -114,7 +118,7 @@ pub(super) fn curl(exchange: &Exchange) -> String {
 }
 
 /// A configured text as a word of a POSIX shell: `${NAME}` stays for the shell to put in, nothing else does.
-fn word(text: &str) -> String {
+pub fn configured_word(text: &str) -> String {
     let mut inner = String::new();
     let mut rest = text;
     let mut has_variable = false;
@@ -195,7 +199,7 @@ mod tests {
             ("$5 \"x\" ${KEY}", "\"\\$5 \\\"x\\\" $KEY\""),
             ("${uuid}", "'${uuid}'"),
         ] {
-            assert_eq!(word(text), spelled);
+            assert_eq!(configured_word(text), spelled);
         }
     }
 

@@ -3,9 +3,10 @@
 //! The list of what is found stands in a file and may only grow.
 
 use super::{NotYet, Selftest};
+use crate::engine::derive::deck::Deck;
 use crate::engine::sessions::{Consulted, Offline};
 use crate::engine::{Planned, conclude};
-use crate::explore::drawn;
+use crate::explore::numbered;
 use crate::reference::{Fault, Variant};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Sequences of one fault or variant: the first ones that ask about it.
-const PER_SWITCH_MAX: usize = 16;
+const PER_SWITCH_MAX: usize = 48;
 /// Seed of all sequences here.
 const SEED: u64 = 0;
 
@@ -122,6 +123,8 @@ impl Selftest<'_> {
         switches: &[Switch],
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Explored {
+        let services = self.rulebook.services.values().collect();
+        let deck = Deck::shuffled(self.rulebook, services, SEED, false);
         let consulted = Mutex::new(BTreeMap::new());
         let mut explored = Explored::default();
         let clean = self
@@ -129,7 +132,7 @@ impl Selftest<'_> {
             .consulting(&consulted);
         let mut asked: Vec<Consulted> = Vec::new();
         for number in 0..sequences {
-            let found = self.sequence(number, &clean, Switch::None);
+            let found = self.sequence(&deck, number, &clean, Switch::None);
             explored
                 .unclean
                 .extend(found.map(|rule| format!("clean reference: sequence {number}: {rule}")));
@@ -147,7 +150,7 @@ impl Selftest<'_> {
             for _ in 0..self.jobs.max(1) {
                 scope.spawn(|| {
                     while let Some(switch) = switches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let first = self.first_found(*switch, &asked);
+                        let first = self.first_found(&deck, *switch, &asked);
                         let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                         found.extend(first.map(|(number, rule)| (*switch, number, rule)));
                         progress(done.fetch_add(1, Ordering::Relaxed) + 1, switches.len());
@@ -173,7 +176,12 @@ impl Selftest<'_> {
         explored
     }
 
-    fn first_found(&self, switch: Switch, asked: &[Consulted]) -> Option<(u64, String)> {
+    fn first_found(
+        &self,
+        deck: &Deck<'_>,
+        switch: Switch,
+        asked: &[Consulted],
+    ) -> Option<(u64, String)> {
         let sessions = match switch {
             Switch::None => self.sessions(BTreeSet::new(), BTreeSet::new()),
             Switch::Fault(fault) => self.sessions(BTreeSet::from([fault]), BTreeSet::new()),
@@ -188,13 +196,22 @@ impl Selftest<'_> {
             .zip(asked)
             .filter(|(_, consulted)| asks(consulted));
         let mut numbers = numbers.map(|(number, _)| number).take(PER_SWITCH_MAX);
-        numbers.find_map(|number| Some((number, self.sequence(number, &sessions, switch)?)))
+        numbers.find_map(|number| Some((number, self.sequence(deck, number, &sessions, switch)?)))
     }
 
     /// The first rule that a sequence breaks; whoever conforms is accused by must-rules alone.
-    fn sequence(&self, number: u64, sessions: &Offline<'_>, switch: Switch) -> Option<String> {
-        let (service, scenario) = drawn(self.rulebook, SEED, number)?;
-        let planned = Planned { service, scenario };
+    fn sequence(
+        &self,
+        deck: &Deck<'_>,
+        number: u64,
+        sessions: &Offline<'_>,
+        switch: Switch,
+    ) -> Option<String> {
+        let (service, steps) = deck.draw(number)?;
+        let planned = Planned {
+            service,
+            scenario: numbered(service, number, steps),
+        };
         let calm = AtomicBool::new(false);
         let concluded = conclude(self.rulebook, self.schemas, &planned, sessions, SEED, &calm);
         let counts = |level: &str| matches!(switch, Switch::Fault(_)) || level == "must";

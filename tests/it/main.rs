@@ -19,6 +19,7 @@ mod proxy;
 mod reach;
 mod readme;
 mod reports;
+mod reproduce;
 mod same_verdicts;
 mod selftest;
 mod setup;

@@ -5,6 +5,7 @@
 
 mod cases;
 mod credentials;
+pub(crate) mod deck;
 mod lists;
 pub(crate) mod moves;
 mod near;

@@ -59,10 +59,12 @@ impl Draw {
     }
 }
 
-/// The steps of one sequence; `only_safe` sends nothing that writes. Empty where a service has nothing to send.
-pub(crate) fn sequence(
+/// The steps of one sequence, behind those of a case where there is one; `only_safe` sends nothing that writes. Empty where a
+/// service has nothing to send.
+pub(super) fn sequence(
     rulebook: &Rulebook,
     service: &Service,
+    case: &[Step],
     draw: &mut Draw,
     only_safe: bool,
 ) -> Vec<Step> {
@@ -84,10 +86,26 @@ pub(crate) fn sequence(
         moves: Vec::new(),
         is_changed: false,
         made: 0,
+        is_behind_a_case: !case.is_empty(),
     };
+    sequence.begin_with(case);
     let (least, most) = MOVES;
-    let Some(&first) = draw.of(&known) else {
-        return Vec::new();
+    let beginning = case.iter().find(|step| step.setup).map(key);
+    let like_it = |happy: &HappyPath| {
+        let setup = happy.setup.first().cloned();
+        let setup = setup.map(|step| Step {
+            setup: true,
+            ..step
+        });
+        beginning.is_some() && setup.as_ref().map(key) == beginning
+    };
+    let after: Vec<(&Operation, &HappyPath)> = known
+        .iter()
+        .filter(|(_, happy)| like_it(happy))
+        .copied()
+        .collect();
+    let Some(&first) = draw.of(if after.is_empty() { &known } else { &after }) else {
+        return sequence.moves;
     };
     sequence.one(first, draw, only_safe);
     // Half of the others speak of what the first one speaks of.
@@ -156,9 +174,30 @@ struct Sequence<'a> {
     /// Whether anything was asked for that may change what later requests meet.
     is_changed: bool,
     made: usize,
+    /// What the ground lacks is laid where it is needed, behind the case.
+    is_behind_a_case: bool,
 }
 
 impl Sequence<'_> {
+    /// Begins with a case: what it names is there already, and nothing is demanded behind it.
+    fn begin_with(&mut self, case: &[Step]) {
+        if case.is_empty() {
+            return;
+        }
+        let any = self.service.operations.values().next();
+        let happy = any.and_then(|operation| self.service.happy.get(&operation.id));
+        if let Some((operation, happy)) = any.zip(happy) {
+            let cases = Cases::of(self.rulebook, self.service, operation, happy);
+            for step in expand(&cases, self.service, case, &Map::new(), 0) {
+                self.named.extend(step.capture.or(step.listen));
+            }
+        }
+        let prefixes = case.iter().filter_map(|step| step.r#as.clone());
+        self.named.extend(prefixes);
+        self.moves.extend(case.iter().cloned());
+        self.is_changed = true;
+    }
+
     /// Lays the ground for a request. What is there under the same name already stands for it; true where it is the very same.
     fn prepare(&mut self, steps: Vec<Step>) -> bool {
         let mut is_same = true;
@@ -169,7 +208,11 @@ impl Sequence<'_> {
             is_same &= is_known || !is_there;
             if !is_known && !is_there {
                 self.prepared.insert(key(&step));
-                self.ground.push(step);
+                if self.is_behind_a_case {
+                    self.moves.push(step);
+                } else {
+                    self.ground.push(step);
+                }
             }
         }
         is_same

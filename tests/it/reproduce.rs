@@ -1,0 +1,217 @@
+//! `reproduce` as a user meets it: what a run found, as a chain that is red while the defect is there and green once it is mended.
+
+use crate::program::{Served, run};
+use std::path::Path;
+use std::process::Command;
+
+/// A run against the reference with that fault; its record is `run.json` in the folder.
+fn found(folder: &Path, fault: &str, filter: &str) -> Served {
+    let served = Served::start(folder, &["--fault", fault]);
+    let (target, control) = (
+        format!("all={}", served.url),
+        format!("{}/_control", served.url),
+    );
+    let arguments = [
+        "run",
+        "--target",
+        &target,
+        "--hooks",
+        &control,
+        "--filter",
+        filter,
+        "--strict",
+        "--report",
+        "json=run.json",
+    ];
+    let (code, out, err) = run(folder, &arguments);
+    assert_eq!(code, 1, "{fault}: {out}{err}");
+    served
+}
+
+/// Exit code of the scenario that reproduces a finding, played against a server.
+fn played(folder: &Path, served: &Served) -> i32 {
+    let (target, control) = (
+        format!("all={}", served.url),
+        format!("{}/_control", served.url),
+    );
+    let arguments = [
+        "run",
+        "--scenarios",
+        "again",
+        "--filter",
+        "*/reproduced/*",
+        "--strict",
+        "--target",
+        &target,
+        "--hooks",
+        &control,
+    ];
+    let (code, out, err) = run(folder, &arguments);
+    assert!(code == 0 || code == 1, "{out}{err}");
+    code
+}
+
+/// A law's finding, a page's, a shape's, a refusal's and a story's.
+#[test]
+fn a_finding_replays_red_and_green_once_it_is_mended() {
+    for (fault, filter, rule) in [
+        (
+            "chat/webhook-updated-in-every-channel",
+            "chat/update-webhook/*",
+            "",
+        ),
+        ("flow/page-skips", "flow/read-executions/*", ""),
+        ("flow/meta-page-size-wrong", "flow/read-executions/*", ""),
+        ("chat/friendly-name-65", "chat/create-channel/*", ""),
+        ("chat/wrong-credentials-accepted", "chat/fetch-member/*", ""),
+        ("chat/unread-count-all", "chat/user-channels/*", ""),
+    ] {
+        let folder = tempfile::tempdir().expect("there is room");
+        let folder = folder.path();
+        let broken = found(folder, fault, filter);
+        let rule = if rule.is_empty() { "1" } else { rule };
+        let (code, file, err) = run(
+            folder,
+            &["reproduce", "run.json", rule, "--format", "scenario"],
+        );
+        assert_eq!(code, 0, "{fault}: {err}");
+        assert!(!file.contains("expect") || file.contains("rule"), "{file}");
+        let service = fault.split('/').next().expect("it has a service");
+        std::fs::create_dir_all(folder.join("again").join(service)).expect("there is room");
+        std::fs::write(folder.join("again").join(service).join("it.yaml"), &file)
+            .expect("there is room");
+        assert_eq!(
+            played(folder, &broken),
+            1,
+            "{fault} is not red again:\n{file}"
+        );
+        let mended = Served::start(folder, &[]);
+        assert_eq!(
+            played(folder, &mended),
+            0,
+            "{fault} is not green once mended:\n{file}"
+        );
+    }
+}
+
+/// One by its status, one by its shape.
+#[test]
+fn a_script_sends_the_chain_and_says_whether_the_last_answer_is_as_it_must_be() {
+    for (fault, filter) in [
+        (
+            "chat/wrong-credentials-accepted",
+            "chat/fetch-member/credentials-wrong",
+        ),
+        ("flow/name-null", "flow/read-flows/happy"),
+    ] {
+        let folder = tempfile::tempdir().expect("there is room");
+        let folder = folder.path();
+        let broken = found(folder, fault, filter);
+        let (target, hooks) = (
+            format!("all={}", broken.url),
+            format!("{}/_control", broken.url),
+        );
+        let (code, script, err) = run(
+            folder,
+            &[
+                "reproduce",
+                "run.json",
+                "1",
+                "--target",
+                &target,
+                "--hooks",
+                &hooks,
+            ],
+        );
+        assert_eq!(code, 0, "{err}");
+        std::fs::write(folder.join("again.sh"), &script).expect("there is room");
+        let sent = |served: &Served| {
+            let output = Command::new("bash")
+                .arg("again.sh")
+                .current_dir(folder)
+                .env("CHAT_URL", format!("{}/chat", served.url))
+                .env("FLOW_URL", format!("{}/flow", served.url))
+                .env("CONTROL_URL", format!("{}/_control", served.url))
+                .env("CONFORMANT", env!("CARGO_BIN_EXE_conformant"))
+                .output();
+            output.expect("bash can be started").status.code()
+        };
+        assert_eq!(sent(&broken), Some(1), "{fault} is not red:\n{script}");
+        let mended = Served::start(folder, &[]);
+        assert_eq!(sent(&mended), Some(0), "{fault} is not green:\n{script}");
+    }
+}
+
+#[test]
+fn nothing_that_the_target_answered_and_no_secret_stands_in_a_chain() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let folder = folder.path();
+    let broken = found(folder, "flow/page-skips", "flow/read-executions/*");
+    let record = std::fs::read_to_string(folder.join("run.json")).expect("it was written");
+    let sids: Vec<&str> = record
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| word.len() == 34 && word.starts_with("FN"))
+        .collect();
+    assert!(!sids.is_empty(), "{record}");
+    for format in ["sh", "hurl", "scenario"] {
+        let (code, text, err) = run(folder, &["reproduce", "run.json", "1", "--format", format]);
+        assert_eq!(code, 0, "{err}");
+        assert!(
+            sids.iter().all(|sid| !text.contains(sid)),
+            "{format}: {text}"
+        );
+        assert!(!text.contains("reference-api-secret"), "{format}: {text}");
+        let names_it = text.contains("CONFORMANT_FLOW_PASSWORD") || format == "scenario";
+        assert!(names_it, "{format}: {text}");
+    }
+    drop(broken);
+}
+
+#[test]
+fn what_cannot_be_reproduced_is_said() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let folder = folder.path();
+    drop(found(
+        folder,
+        "flow/meta-page-size-wrong",
+        "flow/read-executions/*",
+    ));
+    for (finding, said) in [
+        ("0", "there is no finding 0"),
+        ("900000", "there is no finding 900000"),
+        (
+            "flow/no-such-rule",
+            "found nothing by the rule flow/no-such-rule",
+        ),
+    ] {
+        let (code, out, err) = run(folder, &["reproduce", "run.json", finding]);
+        assert_eq!(code, 2, "{finding}: {out}{err}");
+        assert!(err.contains(said), "{finding}: {err}");
+    }
+    let record = std::fs::read_to_string(folder.join("run.json")).expect("it was written");
+    let gone = record.replace("\"scenario\": \"flow/", "\"scenario\": \"flow/gone/");
+    std::fs::write(folder.join("gone.json"), gone).expect("there is room");
+    let (code, _, err) = run(folder, &["reproduce", "gone.json", "1"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("no scenario is named flow/gone/"), "{err}");
+    let clean = Served::start(folder, &[]);
+    let target = format!("all={}", clean.url);
+    let (code, _, err) = run(
+        folder,
+        &[
+            "run",
+            "--target",
+            &target,
+            "--hooks",
+            &format!("{}/_control", clean.url),
+            "--filter",
+            "flow/read-flows/happy",
+            "--report",
+            "json=clean.json",
+        ],
+    );
+    assert_eq!(code, 0, "{err}");
+    let (code, _, err) = run(folder, &["reproduce", "clean.json", "1"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("nothing was found in that run"), "{err}");
+}
