@@ -3,10 +3,10 @@
 //! What it prints is the token alone, or JSON as token services answer: `access_token` (or `token`) with `expires_in`
 //! seconds.
 
-use super::sessions::printed;
+use super::sessions::{CommandError, printed};
 use crate::clock;
 use crate::judge::shell_word;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,12 +18,9 @@ const EARLY: Duration = Duration::from_secs(10);
 /// Why there is no token; completes "failed to get a bearer token: …".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BearerError {
-    /// The command could not be run to its end.
-    #[error("{0}")]
-    Command(String),
-    /// It ended as commands do that did not succeed.
-    #[error("{0} ended with {1}")]
-    Status(String, String),
+    /// The command did not succeed.
+    #[error(transparent)]
+    Command(#[from] CommandError),
     /// What it printed holds no token.
     #[error("{0} printed no token: write it alone, or as JSON with access_token")]
     NoToken(String),
@@ -103,11 +100,7 @@ impl Bearer {
 
     fn ask(&self, now: Instant) -> Result<Issued, BearerError> {
         let program = self.command.first().cloned().unwrap_or_default();
-        let (status, bytes) = printed(&self.command, &json!({}), self.timeout, &self.interrupted)
-            .map_err(BearerError::Command)?;
-        if !status.success() {
-            return Err(BearerError::Status(program, status.to_string()));
-        }
+        let bytes = printed(&self.command, self.timeout, &self.interrupted)?;
         let text = String::from_utf8_lossy(&bytes);
         read(text.trim(), now).ok_or(BearerError::NoToken(program))
     }
@@ -166,7 +159,10 @@ mod tests {
     #[test]
     fn what_is_no_token_says_so() {
         for (script, why) in [
-            ("exit 3", "sh ended with exit status: 3"),
+            (
+                "echo the key is gone >&2; exit 3",
+                "sh ended with exit status: 3: the key is gone",
+            ),
             ("echo", "sh printed no token"),
             ("echo not a token", "sh printed no token"),
             ("echo '{\"token\": 5}'", "sh printed no token"),

@@ -18,8 +18,9 @@ pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
         let Some(operation) = seen.operation else {
             continue;
         };
-        for parameter in &operation.parameters {
-            match seen.exchange.sent.get(&parameter.name) {
+        let sent = &seen.exchange.sent;
+        for parameter in operation.parameters.iter().filter(|p| p.applies(sent)) {
+            match sent.get(&parameter.name) {
                 None => left_out(index, seen, parameter, verdicts),
                 Some(sent) => was_sent(index, seen, parameter, sent, verdicts),
             }
@@ -63,6 +64,10 @@ fn was_sent(
     sent: &Value,
     verdicts: &mut Verdicts<'_>,
 ) {
+    if !parameter.has_form(sent) {
+        // No line says that it is refused rather than passed over; fields that show it have the form.
+        return;
+    }
     let Some(echo) = &parameter.echo else {
         // Nothing comes back; that it is accepted is judged where it should be.
         if seen.acceptance == Acceptance::Accepted && parameter.place == Place::Query {

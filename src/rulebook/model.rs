@@ -181,6 +181,8 @@ pub struct Parameter {
     pub schema: Value,
     /// Where and how it comes back.
     pub echo: Option<Echo>,
+    /// Parameters beside which it has a meaning, each with the values that give it one.
+    pub beside: BTreeMap<String, Vec<Value>>,
     /// Value that stands when it is left out.
     pub default: Option<Value>,
     /// Id of its rule.
@@ -303,6 +305,23 @@ impl Parameter {
             && operation.list_key.is_none()
             && operation.method != "DELETE"
             && operation.path_from.is_none()
+    }
+
+    /// Whether it has a meaning in a request that sent these values.
+    pub fn applies(&self, sent: &BTreeMap<String, Value>) -> bool {
+        let has = |(name, values): (&String, &Vec<Value>)| {
+            sent.get(name).is_some_and(|value| values.contains(value))
+        };
+        self.beside.iter().all(has)
+    }
+
+    /// Whether a value has the form that its schema states, if it states one.
+    pub fn has_form(&self, value: &Value) -> bool {
+        let pattern = self.schema.get("pattern").and_then(Value::as_str);
+        match pattern.and_then(|pattern| regex::Regex::new(pattern).ok()) {
+            Some(form) => value.as_str().is_some_and(|text| form.is_match(text)),
+            None => true,
+        }
     }
 }
 

@@ -179,6 +179,8 @@ struct ParameterObject {
     echo_as: Option<Comparison>,
     #[serde(rename = "x-echo-or")]
     echo_or: Option<Vec<Value>>,
+    #[serde(rename = "x-beside")]
+    beside: Option<BTreeMap<String, Vec<Value>>>,
 }
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
@@ -569,6 +571,10 @@ impl Reader<'_> {
             default: schema.get("default").cloned(),
             schema,
             echo: self.echo(draft, node, at),
+            beside: match node.get("x-beside") {
+                Some(written) => draft.typed(self.file, written)?,
+                None => BTreeMap::new(),
+            },
             rule,
             description,
             source,

@@ -74,7 +74,7 @@ const PLAIN: [&str; 32] = [
     "writeOnly",
 ];
 /// Our extensions.
-const EXTENSIONS: [&str; 16] = [
+const EXTENSIONS: [&str; 17] = [
     "x-source",
     "x-rule",
     "x-partial",
@@ -83,6 +83,7 @@ const EXTENSIONS: [&str; 16] = [
     "x-echo",
     "x-echo-as",
     "x-echo-or",
+    "x-beside",
     "x-identity",
     "x-parent",
     "x-immutable",

@@ -71,22 +71,23 @@ class Rooms:
             raise Refusal(409, "already a member")
         role = self.chat.role_of(channel.service, request.field("RoleSid"), None)
         role = None if world.bug("role-of-member-ignored") else role
+        consumed = None if world.free("no-backup-parameters") else self.consumed(request)
         member = self.join(channel, identity, role, world.attributes(request.field("Attributes")))
-        if not world.free("no-backup-parameters"):
-            self.consume(member, request)
+        self.consume(member, consumed)
         self.tell(channel, "onMemberAdd", "onMemberAdded", flag(request))
         return self.chat.created(self.show_member(request, member))
 
-    def consume(self, member, request):
-        """How far a member has read."""
+    def consumed(self, request):
+        """How far a member has read, as the request says, if it does."""
         text = request.field("LastConsumedMessageIndex")
-        if text in (None, ""):
-            return
         try:
-            member.consumed = int(text)
+            return int(text) if text else None
         except ValueError:
             raise Refusal(400, "LastConsumedMessageIndex is no integer") from None
-        member.consumed_at = self.world.moment()
+
+    def consume(self, member, index):
+        if index is not None:
+            member.consumed, member.consumed_at = index, self.world.moment()
 
     def member(self, channel, word):
         found = channel.members.get(word) or next((one for one in channel.members.values() if one.sid == word), None)
@@ -135,15 +136,17 @@ class Rooms:
         channel, world = self.at(sid, word), self.world
         member = self.member(channel, name)
         role = self.chat.role_of(channel.service, request.field("RoleSid"), None)
+        consumed = self.consumed(request)
+        attributes = None if request.field("Attributes") is None else world.attributes(request.field("Attributes"))
         namesakes = [other.members.get(member.identity) for other in channel.service.channels.values()]
         before = member.consumed
         for changed in filter(None, namesakes) if world.bug("update-hits-namesake") else [member]:
             changed.role = role if role and not world.bug("role-not-updated") else changed.role
-            if request.field("Attributes") is not None:
-                changed.attributes = world.attributes(request.field("Attributes"))
+            if attributes is not None:
+                changed.attributes = attributes
             elif role and world.bug("update-resets-attributes"):
                 changed.attributes = "{}"
-            self.consume(changed, request)
+            self.consume(changed, consumed)
             changed.updated = world.moment()
             if world.bug("update-moves-creation"):
                 changed.created += 1
@@ -412,7 +415,7 @@ class Rooms:
         if level not in (None, "default", "muted"):
             raise Refusal(400, "NotificationLevel is default or muted")
         if user.identity in channel.members:
-            self.consume(channel.members[user.identity], request)
+            self.consume(channel.members[user.identity], self.consumed(request))
         before = dict(user.levels)
         if level:
             every = [one for one in channel.service.channels.values() if self.belongs(user, one)]

@@ -153,9 +153,9 @@ class Target:
         return Reply({"access_token": word, "expires_in": 3})
 
     def limited(self, request):
-        """A refusal where this second's requests are spent; the bench is not limited."""
+        """A refusal where this second's requests are spent; the bench and tokens are not limited."""
         world = self.world
-        if not (world.free("rate-limit") or world.free("rate-limit-503")) or request.path.startswith("/bench"):
+        if not (world.free("rate-limit") or world.free("rate-limit-503")) or request.path.startswith(("/bench", "/token")):
             return None
         with world.lock:
             now = int(time.monotonic())

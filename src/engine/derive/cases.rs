@@ -127,6 +127,18 @@ impl<'a> Cases<'a> {
     pub(super) fn call(&self, step: Step, with: &Map<String, Value>) -> Step {
         let mut all = self.happy.with.clone();
         all.extend(with.clone());
+        let own = self
+            .operation
+            .parameters
+            .iter()
+            .filter(|p| with.contains_key(&p.name));
+        for (other, values) in own.flat_map(|p| &p.beside) {
+            let is_given =
+                with.contains_key(other) || all.get(other).is_some_and(|v| values.contains(v));
+            if !is_given {
+                all.extend(values.first().map(|value| (other.clone(), value.clone())));
+            }
+        }
         Step {
             call: Some(self.operation.id.clone()),
             with: all,

@@ -1,22 +1,17 @@
 //! Hooks of a live target: commands and HTTP requests that the adopter supplies.
 
+use super::command::printed;
 use crate::engine::session::HookFault;
 use crate::engine::settings::{Hook, HookWay};
-use crate::failpoint::{self, Place};
 use crate::http::{Request, Response};
 use crate::json::{self, Limits};
 use crate::server::REFERENCE;
 use crate::transport::{BaseUrl, Client, Fault, Limits as ClientLimits};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::process::{Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The most that a hook may print.
-const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
 /// The exit code by which a command says that the target has nothing of the kind.
 const UNSUPPORTED_EXIT: i32 = 95;
 
@@ -151,93 +146,13 @@ fn command(
     timeout: Duration,
     interrupted: &AtomicBool,
 ) -> Result<Value, HookFault> {
-    match printed(words, arguments, timeout, interrupted) {
-        Ok((status, _)) if status.code() == Some(UNSUPPORTED_EXIT) => Err(HookFault::Unsupported),
-        Ok((status, _)) if !status.success() => {
-            let program = words.first().map_or("", String::as_str);
-            Err(HookFault::Failed(format!("{program} ended with {status}")))
-        }
-        Ok((_, bytes)) => read(&bytes).map_err(HookFault::Failed),
-        Err(why) => Err(HookFault::Failed(why)),
+    let filled = words.iter().map(|w| fill(w, arguments, &str::to_owned));
+    let filled: Vec<String> = filled.collect();
+    match printed(&filled, timeout, interrupted) {
+        Ok(bytes) => read(&bytes).map_err(HookFault::Failed),
+        Err(error) if error.code() == Some(UNSUPPORTED_EXIT) => Err(HookFault::Unsupported),
+        Err(error) => Err(HookFault::Failed(error.to_string())),
     }
-}
-
-/// Runs a command; how it ended and, where it ended well, what it printed.
-pub(in crate::engine) fn printed(
-    words: &[String],
-    arguments: &Value,
-    timeout: Duration,
-    interrupted: &AtomicBool,
-) -> Result<(ExitStatus, Vec<u8>), String> {
-    let filled: Vec<String> = words
-        .iter()
-        .map(|w| fill(w, arguments, &str::to_owned))
-        .collect();
-    let [program, rest @ ..] = filled.as_slice() else {
-        return Err("an empty command".to_owned());
-    };
-    let mut command = Command::new(program);
-    let command = command
-        .args(rest)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    let mut child = failpoint::at(Place::HookSpawn)
-        .and_then(|()| command.spawn())
-        .map_err(|e| format!("{program} could not be started: {e}"))?;
-    let out = child.stdout.take().expect("standard output was piped");
-    let (sender, printed) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = out.take(OUTPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
-        // Nobody waits any longer for what a slow command prints.
-        let _ = sender.send(read.map(|_| bytes));
-    });
-    let deadline = crate::clock::monotonic() + timeout;
-    let mut output = None;
-    let status = loop {
-        if output.is_none() {
-            output = printed.try_recv().ok();
-        }
-        let babbles = |bytes: &Vec<u8>| bytes.len() as u64 > OUTPUT_BYTES_MAX;
-        let over = matches!(&output, Some(Ok(bytes)) if babbles(bytes));
-        let late = crate::clock::monotonic() > deadline;
-        match child.try_wait().map_err(|e| format!("{program}: {e}"))? {
-            Some(status) if !over => break status,
-            Some(_) | None if over || late || interrupted.load(Ordering::Relaxed) => {
-                // The child may have ended meanwhile; either way it is gone afterwards.
-                let _ = child.kill();
-                let _ = child.wait();
-                let why = if over {
-                    format!("printed more than {OUTPUT_BYTES_MAX} bytes")
-                } else if interrupted.load(Ordering::Relaxed) {
-                    "was interrupted".to_owned()
-                } else {
-                    format!("took longer than {timeout:?}")
-                };
-                return Err(format!("{program} {why}"));
-            }
-            Some(_) | None => crate::clock::sleep(Duration::from_millis(5)),
-        }
-    };
-    if !status.success() {
-        return Ok((status, Vec::new()));
-    }
-    // What it left running in the background may hold its output open.
-    let left = deadline.saturating_duration_since(crate::clock::monotonic());
-    let output = match output {
-        Some(output) => output,
-        None => printed
-            .recv_timeout(left)
-            .map_err(|_| format!("{program} ended, but its output did not within {timeout:?}"))?,
-    };
-    let bytes = output.map_err(|e| format!("{program}: its output could not be read: {e}"))?;
-    if bytes.len() as u64 > OUTPUT_BYTES_MAX {
-        return Err(format!(
-            "{program} printed more than {OUTPUT_BYTES_MAX} bytes"
-        ));
-    }
-    Ok((status, bytes))
 }
 
 /// Puts arguments in for `${NAME}`, once.
@@ -290,22 +205,15 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_that_fails_hangs_or_babbles_is_told_apart() {
-        let interrupted = AtomicBool::new(false);
-        let run = |script: &str, ms| {
-            let words: Vec<String> = ["sh", "-c", script].map(str::to_owned).to_vec();
-            command(&words, &json!({}), Duration::from_millis(ms), &interrupted)
-                .unwrap_err()
-                .to_string()
+    fn a_hook_says_why_it_failed() {
+        let run = |script: &str| {
+            let words = ["sh", "-c", script].map(str::to_owned);
+            let idle = AtomicBool::new(false);
+            let done = command(&words, &json!({}), Duration::from_secs(5), &idle);
+            done.unwrap_err().to_string()
         };
-        assert!(run("exit 3", 5000).contains("exit status: 3"));
-        assert!(run("exec sleep 5", 50).contains("took longer"));
-        assert!(run("echo not json", 5000).contains("not JSON"));
-        // It is not waited for a hook that never stops printing, and it is not held either.
-        assert!(run("exec yes", 30_000).contains("printed more than"));
-        assert!(run("sleep 2 &", 100).contains("its output did not"));
-        interrupted.store(true, Ordering::Relaxed);
-        assert!(run("exec sleep 5", 60_000).contains("was interrupted"));
+        assert!(run("echo no such flow >&2; exit 3").contains("exit status: 3: no such flow"));
+        assert!(run("echo not json").contains("not JSON"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! targets.
 
 mod admission;
+mod command;
 mod hooks;
 mod limited;
 mod live;
@@ -9,7 +10,8 @@ mod offline;
 mod persons;
 mod slots;
 
-pub(super) use hooks::printed;
+pub use command::CommandError;
+pub(super) use command::printed;
 pub use hooks::{ask, hooks_of_reference};
 pub use live::{Live, Manner};
 pub use offline::{Consulted, Mangle, Network, Offline};

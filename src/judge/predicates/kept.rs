@@ -219,10 +219,12 @@ impl Kept {
         index: usize,
         parameter: &'c Parameter,
     ) -> Option<Expected<'c>> {
-        let sent = case.seen[index].exchange.sent.get(&parameter.name)?;
+        let all = &case.seen[index].exchange.sent;
+        let sent = all.get(&parameter.name).filter(|_| parameter.applies(all))?;
+        let is_allowed = parameter.has_form(sent) && beyond(sent, &parameter.schema).is_none();
         let kind = case.rulebook.rules.get(&parameter.rule);
         let binds = kind.is_none_or(|rule| rule.level == Level::Must);
-        if parameter.place != Place::Body || beyond(sent, &parameter.schema).is_some() {
+        if parameter.place != Place::Body || !is_allowed {
             return None;
         }
         let names_max = parameter.schema.pointer("/propertyNames/maxLength");

@@ -1,0 +1,257 @@
+//! Commands of the configuration, for hooks and credentials: run within a time, read within a size.
+
+use crate::clock;
+use crate::failpoint::{self, Place};
+use crate::text;
+use std::collections::VecDeque;
+use std::io::Read;
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+/// The most that a command may print.
+const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
+/// How much of what it said on standard error is kept, from the end.
+const SAID_BYTES_MAX: usize = 1024;
+/// How much of its last line is quoted.
+const SAID_CHARS_MAX: usize = 200;
+/// How long what it said is waited for once it has ended: what it left running may hold it open.
+const SAID_WAIT: Duration = Duration::from_millis(200);
+const POLL: Duration = Duration::from_millis(5);
+
+/// Why a command brought nothing; each begins with its name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// There is none.
+    #[error("an empty command")]
+    Empty,
+    /// It could not be started.
+    #[error("{0} could not be started: {1}")]
+    Start(String, String),
+    /// It ended as commands do that did not succeed.
+    #[error("{program} ended with {status}{}", quoted(said))]
+    Ended {
+        /// Its name.
+        program: String,
+        /// As the system says it.
+        status: ExitStatus,
+        /// The last line on standard error, empty where there is none.
+        said: String,
+    },
+    /// It printed more than anybody reads.
+    #[error("{0} printed more than {OUTPUT_BYTES_MAX} bytes")]
+    Babbled(String),
+    /// It did not end in its time.
+    #[error("{0} took longer than {1:?}")]
+    Late(String, Duration),
+    /// It ended, and what it left running holds its output.
+    #[error("{0} ended, but its output did not within {1:?}")]
+    Open(String, Duration),
+    /// The run was interrupted.
+    #[error("{0} was interrupted")]
+    Interrupted(String),
+    /// The system would not say what became of it.
+    #[error("{0}: {1}")]
+    Read(String, String),
+}
+
+impl CommandError {
+    /// The code that it ended with, where it did.
+    pub(super) fn code(&self) -> Option<i32> {
+        match self {
+            Self::Ended { status, .. } => status.code(),
+            Self::Empty
+            | Self::Start(..)
+            | Self::Babbled(_)
+            | Self::Late(..)
+            | Self::Open(..)
+            | Self::Interrupted(_)
+            | Self::Read(..) => None,
+        }
+    }
+}
+
+fn quoted(said: &str) -> String {
+    match said {
+        "" => String::new(),
+        said => format!(": {said}"),
+    }
+}
+
+/// Runs a command; what it printed, where it ended well.
+pub(in crate::engine) fn printed(
+    words: &[String],
+    timeout: Duration,
+    interrupted: &AtomicBool,
+) -> Result<Vec<u8>, CommandError> {
+    let [program, rest @ ..] = words else {
+        return Err(CommandError::Empty);
+    };
+    let name = || program.clone();
+    let mut command = Command::new(program);
+    let command = command
+        .args(rest)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = failpoint::at(Place::HookSpawn)
+        .and_then(|()| command.spawn())
+        .map_err(|e| CommandError::Start(name(), e.to_string()))?;
+    let out = child.stdout.take().expect("standard output was piped");
+    let err = child.stderr.take().expect("standard error was piped");
+    let mut running = Running {
+        program,
+        child,
+        timeout,
+        deadline: clock::monotonic() + timeout,
+        output: None,
+        printed: in_background(move || read_bounded(out)),
+    };
+    let said = in_background(move || last_line(err));
+    let status = running.end(interrupted)?;
+    if !status.success() {
+        return Err(CommandError::Ended {
+            program: name(),
+            status,
+            said: said.recv_timeout(SAID_WAIT).unwrap_or_default(),
+        });
+    }
+    running.output()
+}
+
+type Output = std::io::Result<Vec<u8>>;
+
+struct Running<'c> {
+    program: &'c str,
+    child: Child,
+    timeout: Duration,
+    deadline: Instant,
+    output: Option<Output>,
+    printed: Receiver<Output>,
+}
+
+impl Running<'_> {
+    /// Waits for its end, which is brought about when it prints or takes too much, or nobody wants it any more.
+    fn end(&mut self, interrupted: &AtomicBool) -> Result<ExitStatus, CommandError> {
+        loop {
+            if self.output.is_none() {
+                self.output = self.printed.try_recv().ok();
+            }
+            let ended = self.child.try_wait();
+            let ended = ended.map_err(|e| CommandError::Read(self.name(), e.to_string()))?;
+            let why = if matches!(&self.output, Some(Ok(bytes)) if is_too_much(bytes)) {
+                CommandError::Babbled(self.name())
+            } else if let Some(status) = ended {
+                return Ok(status);
+            } else if interrupted.load(Ordering::Relaxed) {
+                CommandError::Interrupted(self.name())
+            } else if clock::monotonic() > self.deadline {
+                CommandError::Late(self.name(), self.timeout)
+            } else {
+                clock::sleep(POLL);
+                continue;
+            };
+            // The child may have ended meanwhile; either way it is gone afterwards.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            return Err(why);
+        }
+    }
+
+    /// What it printed. What it left running in the background may hold its output open.
+    fn output(self) -> Result<Vec<u8>, CommandError> {
+        let left = self.deadline.saturating_duration_since(clock::monotonic());
+        let name = || self.program.to_owned();
+        let output = match self.output {
+            Some(output) => output,
+            None => self
+                .printed
+                .recv_timeout(left)
+                .map_err(|_| CommandError::Open(name(), self.timeout))?,
+        };
+        let bytes = output.map_err(|e| {
+            CommandError::Read(name(), format!("its output could not be read: {e}"))
+        })?;
+        match is_too_much(&bytes) {
+            true => Err(CommandError::Babbled(name())),
+            false => Ok(bytes),
+        }
+    }
+
+    fn name(&self) -> String {
+        self.program.to_owned()
+    }
+}
+
+fn is_too_much(bytes: &[u8]) -> bool {
+    bytes.len() as u64 > OUTPUT_BYTES_MAX
+}
+
+fn read_bounded(out: ChildStdout) -> Output {
+    let mut bytes = Vec::new();
+    out.take(OUTPUT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads to the end, so that nobody waits for us, and gives the last line that says something.
+fn last_line(mut from: ChildStderr) -> String {
+    let mut kept = VecDeque::new();
+    let mut buffer = [0; SAID_BYTES_MAX];
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
+        kept.extend(&buffer[..count]);
+        kept.drain(..kept.len().saturating_sub(SAID_BYTES_MAX));
+    }
+    let kept = Vec::from(kept);
+    let kept = String::from_utf8_lossy(&kept);
+    let line = kept
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty());
+    let shown = text::excerpt(line.unwrap_or_default(), SAID_CHARS_MAX);
+    text::escape_line(&shown).into_owned()
+}
+
+fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        // Nobody may wait any longer for what a slow command prints.
+        let _ = sender.send(work());
+    });
+    receiver
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_fails_hangs_or_babbles_is_told_apart() {
+        let interrupted = AtomicBool::new(false);
+        let run = |script: &str, ms| {
+            let words = ["sh", "-c", script].map(str::to_owned);
+            let timeout = Duration::from_millis(ms);
+            printed(&words, timeout, &interrupted)
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(run("exit 3", 5000), "sh ended with exit status: 3");
+        assert_eq!(
+            run("printf 'first\\nno \\033[1mdisk\\n\\n' >&2; exit 4", 5000),
+            "sh ended with exit status: 4: no \\x1b[1mdisk"
+        );
+        // Whoever says much is not waited for, and only the end of it is told.
+        let long = run(
+            "yes a long word | head -c 300000 >&2; echo end >&2; exit 1",
+            10_000,
+        );
+        assert_eq!(long, "sh ended with exit status: 1: end");
+        assert!(run("exec sleep 5", 50).contains("took longer"));
+        // It is not waited for a hook that never stops printing, and it is not held either.
+        assert!(run("exec yes", 30_000).contains("printed more than"));
+        assert!(run("sleep 2 &", 100).contains("its output did not"));
+        interrupted.store(true, Ordering::Relaxed);
+        assert!(run("exec sleep 5", 60_000).contains("was interrupted"));
+    }
+}
