@@ -6,7 +6,7 @@ use super::signals::Signals;
 use super::{Done, Exit, Failure, load, note, run, say};
 use crate::engine::sessions::Offline;
 use crate::engine::{Options, Sessions, Target};
-use crate::explore::{Budget, Coverage, Explored, Explorer, Manner, Shrunk, file_of};
+use crate::explore::{Budget, Certainty, Coverage, Explored, Explorer, Manner, Shrunk, file_of};
 use crate::prove::Mode;
 use crate::redact::Redactor;
 use crate::schema::Schemas;
@@ -89,7 +89,7 @@ fn concluded(explored: &Explored, by_signal: Option<Exit>) -> Exit {
         note("nothing was explored: no operation of the targeted services could be called");
         return Exit::NothingJudged;
     }
-    let is_sure = |shrunk: &Shrunk| !shrunk.is_flaky && shrunk.finding.level == "must";
+    let is_sure = |shrunk: &Shrunk| !shrunk.is_flaky() && shrunk.finding.level == "must";
     if explored.found.iter().any(is_sure) || explored.more > 0 {
         Exit::Failed
     } else {
@@ -159,7 +159,7 @@ fn can_be_written(folder: &Path) -> Result<(), Failure> {
 }
 
 fn save(folder: &Path, found: &[Shrunk], redactor: &Redactor) -> Result<(), Failure> {
-    for shrunk in found.iter().filter(|shrunk| !shrunk.is_flaky) {
+    for shrunk in found.iter().filter(|shrunk| !shrunk.is_flaky()) {
         let (name, text) = file_of(shrunk);
         let path = folder.join(name);
         let fails = |why: std::io::Error| {
@@ -170,7 +170,7 @@ fn save(folder: &Path, found: &[Shrunk], redactor: &Redactor) -> Result<(), Fail
         }
         std::fs::write(&path, redactor.redact(&text).as_bytes()).map_err(fails)?;
     }
-    let sure = found.iter().filter(|shrunk| !shrunk.is_flaky).count();
+    let sure = found.iter().filter(|shrunk| !shrunk.is_flaky()).count();
     if sure > 0 {
         note(&format!(
             "{sure} saved: conformant run --scenarios {} --filter '*/explored/*' plays them",
@@ -184,7 +184,7 @@ fn told(explored: &Explored) -> String {
     let mut out = String::new();
     for shrunk in &explored.found {
         let finding = &shrunk.finding;
-        let word = match (shrunk.is_flaky, finding.level.as_str()) {
+        let word = match (shrunk.is_flaky(), finding.level.as_str()) {
             (true, _) => "FLAKY",
             (false, "must") => "FAIL",
             (false, _) => "WARN",
@@ -195,14 +195,27 @@ fn told(explored: &Explored) -> String {
             finding.rule, finding.service, finding.operation
         );
         let _ = writeln!(out, "  {}", finding.message);
-        if shrunk.is_flaky {
-            let _ = writeln!(
-                out,
-                "  it came once, in sequence {}, and not when the same was sent again:",
-                shrunk.sequence
-            );
+        match &shrunk.certainty {
+            Certainty::Sure => out += &shrunk.told(),
+            Certainty::Untried => {
+                out += "  nothing could be sent any more, so that this is the whole sequence:\n";
+                out += &shrunk.told();
+            }
+            Certainty::Flaky { first, again } => {
+                let _ = writeln!(
+                    out,
+                    "  it came once, in sequence {}, and not when the same was sent again:",
+                    shrunk.sequence
+                );
+                out += &shrunk.told();
+                for (when, lines) in [("when it came", first), ("again", again)] {
+                    let _ = writeln!(out, "  {when}");
+                    for line in lines {
+                        let _ = writeln!(out, "    {line}");
+                    }
+                }
+            }
         }
-        out += &shrunk.told();
         if !finding.reproduce.is_empty() {
             let _ = writeln!(out, "  last request: {}", finding.reproduce);
         }
@@ -233,7 +246,7 @@ fn told(explored: &Explored) -> String {
     let found = explored
         .found
         .iter()
-        .filter(|shrunk| !shrunk.is_flaky)
+        .filter(|shrunk| !shrunk.is_flaky())
         .count();
     let _ = write!(
         out,

@@ -10,11 +10,12 @@ mod story;
 
 pub use cover::Coverage;
 pub use reproduced::{Chain, ReproduceError, finding_of};
-pub use story::{Shrunk, file_of};
+pub use story::{Certainty, Shrunk, file_of};
 
 use crate::clock;
 use crate::engine::derive::deck::Deck;
 use crate::engine::{Planned, Sessions, Stop, play};
+use crate::judge::evidence::{Exchange, Outcome};
 use crate::judge::{Judgement, judge};
 use crate::rulebook::scenario::{Scenario, Step};
 use crate::rulebook::{Rulebook, Service};
@@ -87,6 +88,8 @@ pub struct Explorer<'a> {
 pub(crate) struct Played {
     pub(crate) judgement: Judgement,
     pub(crate) stop: Option<Stop>,
+    /// What was sent and what came, a request a line.
+    transcript: Vec<String>,
     seen: Seen,
     exchanges: usize,
 }
@@ -143,7 +146,8 @@ impl<'a> Explorer<'a> {
         found.sort_by(|(a, one), (b, other)| (one.sequence, a).cmp(&(other.sequence, b)));
         explored.more = found.len().saturating_sub(SHRUNK_MAX);
         found.truncate(SHRUNK_MAX);
-        let calm = AtomicBool::new(false);
+        // On a target that is gone nothing is tried any more.
+        let gone = AtomicBool::new(explored.given_up.is_some());
         for (key, found) in found {
             let shrink = Shrink {
                 explorer: self,
@@ -151,9 +155,9 @@ impl<'a> Explorer<'a> {
                 key: &key,
                 is_live: self.manner.is_live,
                 interrupted: if explored.given_up.is_some() {
-                    interrupted
+                    &gone
                 } else {
-                    &calm
+                    interrupted
                 },
             };
             explored.found.push(shrink.down(found));
@@ -233,6 +237,7 @@ impl<'a> Explorer<'a> {
                 return Played {
                     judgement: Judgement::default(),
                     stop: Some(Stop::Unreachable(why)),
+                    transcript: Vec::new(),
                     seen: Seen::default(),
                     exchanges: 0,
                 };
@@ -252,10 +257,25 @@ impl<'a> Explorer<'a> {
         Played {
             seen: Seen::of(self.rulebook, &story.evidence, &judgement),
             exchanges: story.evidence.exchanges.len(),
+            transcript: story.evidence.exchanges.iter().map(told).collect(),
             judgement,
             stop: story.stop,
         }
     }
+}
+
+/// `2. chat/create-channel 201`: the step, what was called, what came.
+fn told(exchange: &Exchange) -> String {
+    let (step, service) = (exchange.step, &exchange.service);
+    let called = match exchange.operation.as_str() {
+        "" => &exchange.request.method,
+        operation => operation,
+    };
+    let came = match &exchange.outcome {
+        Outcome::Answered { response, .. } => response.status.to_string(),
+        Outcome::Fault { cause, .. } => cause.clone(),
+    };
+    format!("{step}. {service}/{called} {came}")
 }
 
 /// What sequences came to; memory grows with what is found and reached, not with their number.
@@ -275,6 +295,8 @@ pub(crate) struct Found {
     pub(crate) service: String,
     pub(crate) steps: Vec<Step>,
     pub(crate) finding: Finding,
+    /// What was sent and what came, a request a line.
+    pub(crate) transcript: Vec<String>,
 }
 
 impl Whole {
@@ -288,6 +310,7 @@ impl Whole {
                 service: service.name.clone(),
                 steps: scenario.steps.clone(),
                 finding,
+                transcript: played.transcript.clone(),
             };
             self.keep(found);
         }

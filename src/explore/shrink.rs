@@ -1,11 +1,13 @@
 //! Shrinking: what can be left out of a sequence while it still breaks the same rule on the same operation.
 
-use super::story::{self, Shrunk};
+use super::story::{self, Certainty, Shrunk};
 use super::{Explorer, Found, Key, key_of};
-use crate::engine::Sessions;
 use crate::engine::derive::moves::without_idle_captures;
+use crate::engine::derive::neighbour::expand;
+use crate::engine::{Sessions, Stop};
 use crate::rulebook::scenario::{Credentials, Step};
 use crate::verdict::Finding;
+use serde_json::Map;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Replays of one finding.
@@ -21,7 +23,7 @@ pub(super) struct Shrink<'s> {
 }
 
 impl Shrink<'_> {
-    /// The shortest sequence that is found; the whole one where it does not come again.
+    /// The shortest sequence that is found; the whole one where it does not come again, or where nothing can be sent any more.
     pub(super) fn down(&self, found: Found) -> Shrunk {
         let name = story::name(&self.key.0, &self.key.1);
         let mut left = if self.is_live {
@@ -29,12 +31,28 @@ impl Shrink<'_> {
         } else {
             REPLAYS_MAX
         };
-        let Some(first) = self.fails(&found, &name, &found.steps, &mut left) else {
-            let scenario = story::scenario(&found.service, &name, found.steps);
-            return Shrunk::flaky(scenario, found.finding, found.sequence);
+        let shrunk = |steps, finding, certainty| {
+            let scenario = story::scenario(&found.service, &name, steps);
+            Shrunk::new(scenario, finding, found.sequence, certainty)
+        };
+        let first = match self.replay(&found, &name, &found.steps, &mut left) {
+            Replay::Fails(finding) => *finding,
+            Replay::Holds(again) => {
+                let first = found.transcript.clone();
+                let flaky = Certainty::Flaky { first, again };
+                return shrunk(found.steps.clone(), found.finding.clone(), flaky);
+            }
+            Replay::Untried => {
+                return shrunk(
+                    found.steps.clone(),
+                    found.finding.clone(),
+                    Certainty::Untried,
+                );
+            }
         };
         let mut best = (found.steps.clone(), first);
         self.drop_steps(&found, &name, &mut best, &mut left);
+        self.unfold(&found, &name, &mut best, &mut left);
         self.simplify(&found, &name, &mut best, &mut left);
         let (steps, finding) = best;
         // Once more, as it will be saved.
@@ -44,15 +62,35 @@ impl Shrink<'_> {
             Some(service) => story::with_twins(self.explorer.rulebook, service, steps),
             None => steps,
         };
-        let scenario = story::scenario(&found.service, &name, steps.clone());
-        let mut last = 1;
-        match self.fails(&found, &name, &steps, &mut last) {
-            Some(finding) => Shrunk::sure(scenario, finding, found.sequence),
-            None => Shrunk::flaky(scenario, finding, found.sequence),
+        let mut last = 2;
+        match self.replay(&found, &name, &steps, &mut last) {
+            Replay::Fails(finding) => shrunk(steps, *finding, Certainty::Sure),
+            Replay::Holds(again) => {
+                let first = found.transcript.clone();
+                shrunk(steps, finding, Certainty::Flaky { first, again })
+            }
+            Replay::Untried => shrunk(steps, finding, Certainty::Untried),
         }
     }
 
-    /// Blocks of steps, halved until they are single steps (ddmin).
+    /// Groups in full where that leaves fewer steps, for not everything in a group need be there.
+    fn unfold(&self, found: &Found, name: &str, best: &mut (Vec<Step>, Finding), left: &mut usize) {
+        let rulebook = self.explorer.rulebook;
+        let has_group = best.0.iter().any(|step| step.r#use.is_some());
+        let Some(service) = rulebook.services.get(&found.service).filter(|_| has_group) else {
+            return;
+        };
+        let steps = expand(rulebook, service, &best.0, &Map::new(), 0);
+        if let Some(finding) = self.fails(found, name, &steps, left) {
+            let mut unfolded = (steps, finding);
+            self.drop_steps(found, name, &mut unfolded, left);
+            if unfolded.0.len() < best.0.len() {
+                *best = unfolded;
+            }
+        }
+    }
+
+    /// Blocks of steps, halved until they are single steps (ddmin); from the end, for the later ones read of the earlier ones.
     fn drop_steps(
         &self,
         found: &Found,
@@ -62,16 +100,23 @@ impl Shrink<'_> {
     ) {
         let mut size = best.0.len().div_ceil(2);
         while size > 0 && *left > 0 {
-            let mut at = 0;
-            while at < best.0.len() {
+            let mut end = best.0.len();
+            let mut is_shorter = false;
+            while end > 0 {
+                let start = end.saturating_sub(size);
                 let mut fewer = best.0.clone();
-                fewer.drain(at..(at + size).min(best.0.len()));
-                match self.fails(found, name, &fewer, left) {
-                    Some(finding) => *best = (fewer, finding),
-                    None => at += size,
+                fewer.drain(start..end);
+                if let Some(finding) = self.fails(found, name, &fewer, left) {
+                    *best = (fewer, finding);
+                    is_shorter = true;
                 }
+                end = start.min(best.0.len());
             }
-            size = if size == 1 { 0 } else { size.div_ceil(2) };
+            size = match (size, is_shorter) {
+                (1, false) => 0,
+                (1, true) => 1,
+                (size, _) => size.div_ceil(2),
+            };
         }
     }
 
@@ -102,7 +147,7 @@ impl Shrink<'_> {
         }
     }
 
-    /// The finding, where these steps bring it; on a target that lives on twice in a row.
+    /// The finding, where these steps bring it.
     fn fails(
         &self,
         found: &Found,
@@ -110,15 +155,24 @@ impl Shrink<'_> {
         steps: &[Step],
         left: &mut usize,
     ) -> Option<Finding> {
+        match self.replay(found, name, steps, left) {
+            Replay::Fails(finding) => Some(*finding),
+            Replay::Holds(_) | Replay::Untried => None,
+        }
+    }
+
+    /// What these steps bring; on a target that lives on it must come twice in a row.
+    fn replay(&self, found: &Found, name: &str, steps: &[Step], left: &mut usize) -> Replay {
         let rulebook = self.explorer.rulebook;
-        let service = rulebook.services.get(&found.service)?;
+        let Some(service) = rulebook.services.get(&found.service) else {
+            return Replay::Untried;
+        };
         let times = if self.is_live { 2 } else { 1 };
-        let mut last = None;
+        let mut last = Replay::Untried;
         for time in 0..times {
             if *left == 0 || self.interrupted.load(Ordering::Relaxed) {
-                return None;
+                return Replay::Untried;
             }
-            *left -= 1;
             // A target remembers the names of earlier replays.
             let name = if self.is_live {
                 format!("{name}-{left}-{time}")
@@ -127,14 +181,31 @@ impl Shrink<'_> {
             };
             let scenario = story::scenario(&found.service, &name, steps.to_vec());
             if !story::is_sound(rulebook, service, &scenario) {
-                return None;
+                return Replay::Holds(Vec::new());
             }
+            *left -= 1;
             let played = self
                 .explorer
                 .play(service, &scenario, self.sessions, self.interrupted);
+            if matches!(played.stop, Some(Stop::Unreachable(_) | Stop::Interrupted)) {
+                return Replay::Untried;
+            }
             let mut findings = played.judgement.findings.into_iter();
-            last = Some(findings.find(|finding| key_of(finding) == *self.key)?);
+            match findings.find(|finding| key_of(finding) == *self.key) {
+                Some(finding) => last = Replay::Fails(Box::new(finding)),
+                None => return Replay::Holds(played.transcript),
+            }
         }
         last
     }
+}
+
+/// What steps that were sent again bring.
+enum Replay {
+    /// The same rule is broken on the same operation.
+    Fails(Box<Finding>),
+    /// It holds: a request a line.
+    Holds(Vec<String>),
+    /// They could not be sent.
+    Untried,
 }

@@ -16,25 +16,44 @@ pub struct Shrunk {
     pub finding: Finding,
     /// The sequence that it came by first.
     pub sequence: u64,
-    /// Whether it did not come again when the same was sent again.
-    pub is_flaky: bool,
+    /// How far it is known that it comes again.
+    pub certainty: Certainty,
+}
+
+/// How far it is known that a finding comes again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// It came again, by the shortest sequence.
+    Sure,
+    /// It did not come when the same was sent again: what happened the first time and then, a request a line.
+    Flaky {
+        /// When it came.
+        first: Vec<String>,
+        /// When it did not.
+        again: Vec<String>,
+    },
+    /// Nothing could be sent any more: the sequence is the whole one.
+    Untried,
 }
 
 impl Shrunk {
-    pub(super) fn sure(scenario: Scenario, finding: Finding, sequence: u64) -> Self {
+    pub(super) fn new(
+        scenario: Scenario,
+        finding: Finding,
+        sequence: u64,
+        certainty: Certainty,
+    ) -> Self {
         Self {
             scenario,
             finding,
             sequence,
-            is_flaky: false,
+            certainty,
         }
     }
 
-    pub(super) fn flaky(scenario: Scenario, finding: Finding, sequence: u64) -> Self {
-        Self {
-            is_flaky: true,
-            ..Self::sure(scenario, finding, sequence)
-        }
+    /// Whether it came once, and not again.
+    pub fn is_flaky(&self) -> bool {
+        matches!(self.certainty, Certainty::Flaky { .. })
     }
 
     /// The sequence as a person reads it, a step a line.

@@ -1,16 +1,17 @@
 //! Exploration as a user meets it: findings as stories that play again, budgets of nothing, folders that cannot be written, targets that die.
 
 use crate::program::{Served, run};
-use conformant::engine::Target;
+use conformant::engine::session::Session;
 use conformant::engine::sessions::Offline;
-use conformant::explore::{Budget, Explored, Explorer, Manner, file_of};
+use conformant::engine::{Planned, Sessions, Target};
+use conformant::explore::{Budget, Certainty, Explored, Explorer, Manner, Shrunk, file_of};
 use conformant::reference::{Fault, Variant};
 use conformant::rulebook::Rulebook;
 use conformant::schema::Schemas;
 use conformant::selftest::{ExploredBy, Selftest};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 static RULEBOOK: LazyLock<Rulebook> =
     LazyLock::new(|| Rulebook::embedded().expect("the embedded rulebook is sound"));
@@ -63,17 +64,40 @@ fn the_same_seed_finds_the_same_whatever_the_number_of_jobs() {
     assert_eq!(told(1), told(4));
 }
 
+/// A defect beside what was written, a read that is behind, a list that loses things between its pages, and a page's word about itself.
 #[test]
-fn a_finding_is_a_story_of_six_steps_that_plays_red_and_green_once_it_is_mended() {
-    const FAULT: &str = "flow/meta-page-size-wrong";
-    let faults = BTreeSet::from([Fault::from_id(FAULT).expect("it is there")]);
-    let explored = explored(manner(60, "flow"), faults);
-    let found = explored.found.first().expect("the fault is found");
-    assert!(
-        !found.is_flaky && found.scenario.steps.len() <= 6,
-        "{}",
-        found.told()
-    );
+fn findings_are_stories_of_six_steps_that_play_red_and_green_once_they_are_mended() {
+    for (fault, rule) in [
+        ("chat/delete-binding-takes-all", "others-stay"),
+        ("chat/member-fetch-stale", "member"),
+        ("flow/page-skips", "holds-each-execution"),
+        ("flow/meta-page-size-wrong", "flow/list-meta/page-size"),
+    ] {
+        let service = fault.split('/').next().expect("it has a service");
+        let faults = BTreeSet::from([Fault::from_id(fault).expect("it is there")]);
+        let explored = explored(manner(400, service), faults);
+        let found: Vec<&str> = explored
+            .found
+            .iter()
+            .map(|f| f.finding.rule.as_str())
+            .collect();
+        let found = explored
+            .found
+            .iter()
+            .find(|found| found.finding.rule.contains(rule))
+            .unwrap_or_else(|| panic!("{fault} is found by {found:?}"));
+        assert_eq!(
+            found.certainty,
+            Certainty::Sure,
+            "{fault}: {}",
+            found.told()
+        );
+        assert!(found.scenario.steps.len() <= 6, "{fault}: {}", found.told());
+        plays_red_and_green(fault, found);
+    }
+}
+
+fn plays_red_and_green(fault: &str, found: &Shrunk) {
     let folder = tempfile::tempdir().expect("there is room");
     let (name, text) = file_of(found);
     let file = folder.path().join("found").join(name);
@@ -82,16 +106,87 @@ fn a_finding_is_a_story_of_six_steps_that_plays_red_and_green_once_it_is_mended(
     let play = |served: &Served| {
         let target = format!("all={}", served.url);
         let control = format!("{}/_control", served.url);
-        let mut arguments = vec!["run", "--scenarios", "found", "--filter", "flow/explored/*"];
-        arguments.extend(["--target", &target, "--hooks", &control]);
+        let mut arguments = vec!["run", "--scenarios", "found", "--filter", "*/explored/*"];
+        arguments.extend(["--strict", "--target", &target, "--hooks", &control]);
         run(folder.path(), &arguments)
     };
-    let broken = Served::start(folder.path(), &["--fault", FAULT]);
+    let broken = Served::start(folder.path(), &["--fault", fault]);
     let (code, out, err) = play(&broken);
     assert_eq!(code, 1, "{out}{err}");
     let mended = Served::start(folder.path(), &[]);
     let (code, out, err) = play(&mended);
     assert_eq!(code, 0, "{out}{err}");
+}
+
+/// Worlds that change: those after the first ones are others, or none.
+struct Moody<'a> {
+    first: Offline<'a>,
+    then: Option<Offline<'a>>,
+    left: AtomicUsize,
+}
+
+impl Sessions for Moody<'_> {
+    fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String> {
+        let is_first = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(1)
+            })
+            .is_ok();
+        match (&self.then, is_first) {
+            (_, true) => self.first.open(planned),
+            (Some(then), false) => then.open(planned),
+            (None, false) => Err("nobody answers any more".to_owned()),
+        }
+    }
+
+    fn targets(&self) -> BTreeMap<String, String> {
+        self.first.targets()
+    }
+}
+
+fn moody(fault: &str, first: usize, then: Option<BTreeSet<Fault>>, sequences: u64) -> Explored {
+    let schemas = Schemas::default();
+    let worlds = |faults| {
+        let targets = Target::all_of_reference();
+        Offline::in_process(3, faults, BTreeSet::<Variant>::new(), targets)
+    };
+    let sessions = Moody {
+        first: worlds(BTreeSet::from(
+            [Fault::from_id(fault).expect("it is there")],
+        )),
+        then: then.map(worlds),
+        left: AtomicUsize::new(first),
+    };
+    let manner = Manner {
+        jobs: 1,
+        ..manner(sequences, "flow")
+    };
+    Explorer::new(&RULEBOOK, &schemas, manner).explore(&sessions, &AtomicBool::new(false))
+}
+
+#[test]
+fn what_does_not_come_again_is_flaky_and_shown_both_times() {
+    let explored = moody("flow/meta-page-size-wrong", 40, Some(BTreeSet::new()), 40);
+    let found = explored.found.first().expect("it came once");
+    let Certainty::Flaky { first, again } = &found.certainty else {
+        panic!("{:?}", found.certainty);
+    };
+    assert!(found.is_flaky() && !first.is_empty(), "{first:?}");
+    assert_eq!(first.len(), again.len(), "{first:?} {again:?}");
+    assert!(first.iter().all(|line| line.contains("flow/")), "{first:?}");
+}
+
+#[test]
+fn what_was_found_until_the_target_dies_is_kept() {
+    let explored = moody("flow/meta-page-size-wrong", 20, None, 500);
+    let why = explored.given_up.as_deref();
+    assert_eq!(why, Some("nobody answers any more"));
+    assert!(explored.sequences < 30, "{}", explored.sequences);
+    let found = explored.found.first().expect("it was found before");
+    assert_eq!(found.certainty, Certainty::Untried);
+    assert!(!found.scenario.steps.is_empty());
+    assert!(explored.coverage.operations.0 > 0);
 }
 
 #[test]

@@ -9,7 +9,7 @@ pub(crate) mod deck;
 mod lists;
 pub(crate) mod moves;
 mod near;
-mod neighbour;
+pub(crate) mod neighbour;
 mod parameters;
 mod refusals;
 mod rest;

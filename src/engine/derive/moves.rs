@@ -157,6 +157,16 @@ pub(crate) fn without_idle_captures(mut steps: Vec<Step>) -> Vec<Step> {
     steps
 }
 
+/// The step, free to be accepted or refused.
+fn either_of(step: Step) -> Step {
+    Step {
+        either: true,
+        accepted: None,
+        rejected: None,
+        ..step
+    }
+}
+
 /// What tells a step from others.
 fn key(step: &Step) -> String {
     format!("{step:?}")
@@ -184,13 +194,8 @@ impl Sequence<'_> {
         if case.is_empty() {
             return;
         }
-        let any = self.service.operations.values().next();
-        let happy = any.and_then(|operation| self.service.happy.get(&operation.id));
-        if let Some((operation, happy)) = any.zip(happy) {
-            let cases = Cases::of(self.rulebook, self.service, operation, happy);
-            for step in expand(&cases, self.service, case, &Map::new(), 0) {
-                self.named.extend(step.capture.or(step.listen));
-            }
+        for step in expand(self.rulebook, self.service, case, &Map::new(), 0) {
+            self.named.extend(step.capture.or(step.listen));
         }
         let prefixes = case.iter().filter_map(|step| step.r#as.clone());
         self.named.extend(prefixes);
@@ -224,7 +229,13 @@ impl Sequence<'_> {
         if is_prefixed {
             return cases.setup();
         }
-        let steps = expand(cases, cases.service, &cases.happy.setup, &Map::new(), 0);
+        let steps = expand(
+            cases.rulebook,
+            cases.service,
+            &cases.happy.setup,
+            &Map::new(),
+            0,
+        );
         let of_setup = |step| Step {
             setup: true,
             ..step
@@ -246,7 +257,9 @@ impl Sequence<'_> {
         }
         if operation.list_key.is_some() && cases.takes("PageSize") && draw.once_in(2) {
             if !only_safe {
-                self.moves.extend(cases.more(2 + draw.below(2)));
+                // A list may be full already.
+                let more = cases.more(2 + draw.below(2)).into_iter();
+                self.moves.extend(more.map(either_of));
                 self.is_changed = true;
             }
             let walk = Step {
@@ -307,7 +320,7 @@ impl Sequence<'_> {
                 }
             }
             4 | 5 => {
-                Self::bound(operation, &mut with, draw);
+                Self::bound(&cases, &mut with, draw);
                 step = either();
             }
             6 => {
@@ -409,8 +422,9 @@ impl Sequence<'_> {
     }
 
     /// A value at its bound, beyond it, another word of an enumeration, or one that is nearly right.
-    fn bound(operation: &Operation, with: &mut Map<String, Value>, draw: &mut Draw) {
-        let parameters: Vec<_> = operation
+    fn bound(cases: &Cases<'_>, with: &mut Map<String, Value>, draw: &mut Draw) {
+        let parameters: Vec<_> = cases
+            .operation
             .parameters
             .iter()
             .filter(|p| matches!(p.place, Place::Body | Place::Query))
@@ -423,7 +437,13 @@ impl Sequence<'_> {
         let off = [-1, 0, 1][draw.below(3)];
         let right = with.get(&parameter.name).cloned();
         let value = if let Some(words) = schema.get("enum").and_then(Value::as_array) {
-            draw.of(words).cloned()
+            let is_left_out = |word: &&Value| {
+                let word = word.as_str().unwrap_or_default();
+                let case = format!("{}={word}", parameter.name);
+                cases.happy.except.contains_key(&case)
+            };
+            let words: Vec<&Value> = words.iter().filter(|word| !is_left_out(word)).collect();
+            draw.of(&words).copied().cloned()
         } else if let Some(max) = number("maxLength") {
             Some(json!({"$text": "x", "length": (max + off).max(0)}))
         } else if let (Some(min), true) = (number("minimum"), draw.once_in(2)) {

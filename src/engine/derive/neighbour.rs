@@ -3,7 +3,7 @@
 
 use super::cases::{Cases, rename, rename_text, roots};
 use crate::rulebook::scenario::Step;
-use crate::rulebook::{Service, interpolations};
+use crate::rulebook::{Rulebook, Service, interpolations};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -40,7 +40,13 @@ impl Neighbour {
             steps: Vec::new(),
             shared,
         };
-        let ours = expand(cases, cases.service, &cases.happy.setup, &Map::new(), 0);
+        let ours = expand(
+            cases.rulebook,
+            cases.service,
+            &cases.happy.setup,
+            &Map::new(),
+            0,
+        );
         let theirs: Vec<Step> = ours
             .into_iter()
             .filter(|step| {
@@ -119,7 +125,13 @@ impl Neighbour {
 
 /// Whether any step of the set-up does so.
 fn expanded_reads(cases: &Cases<'_>, reads: &dyn Fn(&Step) -> bool) -> bool {
-    let steps = expand(cases, cases.service, &cases.happy.setup, &Map::new(), 0);
+    let steps = expand(
+        cases.rulebook,
+        cases.service,
+        &cases.happy.setup,
+        &Map::new(),
+        0,
+    );
     steps.iter().any(reads)
 }
 
@@ -149,8 +161,8 @@ fn whole_names(value: &Value) -> Vec<String> {
 }
 
 /// The steps with those of groups in place of their names, so that each can be renamed or left out.
-pub(super) fn expand(
-    cases: &Cases<'_>,
+pub(crate) fn expand(
+    rulebook: &Rulebook,
     service: &Service,
     steps: &[Step],
     with: &Map<String, Value>,
@@ -164,7 +176,7 @@ pub(super) fn expand(
         };
         let group = step.r#use.as_deref().and_then(|name| {
             let (service, name) = match name.split_once('/') {
-                Some((other, name)) => (cases.rulebook.services.get(other)?, name),
+                Some((other, name)) => (rulebook.services.get(other)?, name),
                 None => (service, name),
             };
             Some((service, service.groups.get(name)?))
@@ -173,7 +185,7 @@ pub(super) fn expand(
             Some((service, group)) if depth < DEPTH_MAX => {
                 let mut inner = group.with.clone();
                 inner.extend(filled(&step.with));
-                let steps = expand(cases, service, &group.steps, &inner, depth + 1);
+                let steps = expand(rulebook, service, &group.steps, &inner, depth + 1);
                 expanded.extend(steps);
             }
             Some(_) | None => {
