@@ -46,6 +46,7 @@ pub(super) fn conclude(
         .rules
         .iter()
         .any(|r| r.verdict == Verdict::Fail && failing(r.level));
+    tell_setups(record);
     // What was cut short says so first: nobody takes half a list of failures for the whole.
     if !record.complete {
         return Exit::Trouble;
@@ -62,7 +63,6 @@ pub(super) fn conclude(
         note("nothing was judged");
         return Exit::NothingJudged;
     }
-    tell_setups(record);
     let is_enough = is_enough(record, demands.min_judged);
     let is_complete = !demands.require_complete || is_complete(record);
     if is_enough && is_complete {

@@ -1,7 +1,9 @@
 //! `doctor`: whether a run could judge these targets, and what it would leave out. Sends one harmless request to each.
 //!
-//! Judges nothing. Hooks are not carried out, the one that tells the time apart: whether they are there is all that can be seen
-//! without making anything happen.
+//! Judges nothing. Hooks are not carried out, those apart that tell the time and call us back: whether they are there is all that
+//! can be seen without making anything happen.
+
+mod callbacks;
 
 use super::args::{DoctorArgs, ListFormat, RunArgs};
 use super::config::{self, Config};
@@ -15,7 +17,7 @@ use crate::redact::Redactor;
 use crate::rulebook::hooks::HOOKS;
 use crate::rulebook::scenario::Credentials;
 use crate::rulebook::{Rulebook, unlocked};
-use crate::transport::{BaseUrl, Client, Limits, Listener, Listening};
+use crate::transport::{BaseUrl, Client, Limits};
 use crate::verdict::SERVICES;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -59,7 +61,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
         look_at_target(service, target, &bases[service], &client, &mut looks);
     }
     look_at_hooks(&config, &rulebook, &client, &mut looks);
-    looks.push(look_at_callbacks(&config));
+    looks.push(callbacks::look(&config, &client));
     let left_out = left_out(&config, &rulebook);
     let redactor = Redactor::new(&config.secrets);
     let text = match args.format {
@@ -226,65 +228,6 @@ fn answers(hook: &Hook, client: &Client) -> Result<String, String> {
             answer.map_err(|fault| fault.to_string())?;
             Ok(format!("{origin} answers"))
         }
-    }
-}
-
-fn look_at_callbacks(config: &Config) -> Look {
-    let mut listening = Listening::default();
-    let settings = &config.settings;
-    let listen = settings
-        .listen
-        .as_ref()
-        .and_then(|address| address.parse().ok());
-    listening.listen = listen.unwrap_or(listening.listen);
-    let public = settings.public_url.as_deref();
-    listening.public_url = public.and_then(|url| BaseUrl::parse(url).ok());
-    let what = "callback address".to_owned();
-    let listener = match Listener::start(&listening) {
-        Ok(listener) => listener,
-        Err(why) => {
-            let says = format!("failed to listen: {why}");
-            return Look {
-                what,
-                is_well: false,
-                says,
-            };
-        }
-    };
-    let address = listener.open("doctor", Vec::new());
-    let (origin, path) = split_url(&address);
-    let called = BaseUrl::parse(origin)
-        .map_err(|e| e.to_string())
-        .and_then(|base| {
-            let client = config
-                .settings
-                .reach
-                .client(Limits::default(), &BTreeMap::new());
-            let asked = Request::new("POST", path);
-            let answer = client.send(&base, &asked, client.limits().timeout);
-            answer.map_err(|fault| fault.to_string())
-        });
-    let arrived = listener.sink().callbacks("doctor").len();
-    let (is_well, says) = match called {
-        Ok(_) if arrived > 0 => (
-            true,
-            format!(
-                "{origin} leads to us from here; whether it does from the target shows in a run"
-            ),
-        ),
-        Ok(answer) => (
-            false,
-            format!("{origin} answers {} and is not us", answer.status),
-        ),
-        Err(why) => (
-            false,
-            format!("{origin} cannot be reached even from here: {why}"),
-        ),
-    };
-    Look {
-        what,
-        is_well,
-        says,
     }
 }
 

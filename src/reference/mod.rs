@@ -115,8 +115,7 @@ impl Reference {
     }
 
     /// Queues a callback that nothing in the services has caused.
-    #[cfg(test)]
-    pub(crate) fn send_for_test(
+    pub(crate) fn send(
         &mut self,
         url: &str,
         request: Request,

@@ -243,6 +243,7 @@ pub const HOOKS: &[Hook] = &[
     ),
     hook("advance_clock", &["seconds"], &[], &[]),
     hook("lease", &["owner", "seconds"], &[], &[]),
+    hook("call_back", &["url"], &[], &[]),
     Hook {
         opens_all: true,
         ..hook("reset", &[], &[], &[])

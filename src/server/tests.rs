@@ -259,7 +259,7 @@ fn callbacks_are_delivered_over_http_and_retried() {
         let courier = Courier::default();
         let mut request = Request::new("POST", "");
         request.body = b"a=b".to_vec();
-        let errands = world.errands_for_test(&url, request, Duration::from_millis(300), 3);
+        let errands = world.errands(&url, request, Duration::from_millis(300), 3);
         courier.take(&world, errands);
         for attempt in 0..attempts {
             let line = seen.recv_timeout(Duration::from_secs(10)).unwrap();
@@ -286,7 +286,7 @@ fn a_receiver_that_says_nothing_delays_nobody_else() {
     let courier = Courier::default();
     for url in [&slow, &quick, &quick] {
         let within = Duration::from_secs(30);
-        let errands = world.errands_for_test(url, Request::new("GET", ""), within, 0);
+        let errands = world.errands(url, Request::new("GET", ""), within, 0);
         courier.take(&world, errands);
     }
     for seen in [&slow_seen, &quick_seen, &quick_seen] {

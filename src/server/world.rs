@@ -175,6 +175,7 @@ impl World {
     /// Answers a request; the callbacks that are due are the caller's to [`run`](Self::run).
     pub(super) fn answer(&self, request: &Request) -> (Response, Vec<Errand>) {
         let response = match request.path() {
+            "/_control/call_back" => return self.call_back(request),
             "/_control/advance_clock" => self.advance_by_hook(request),
             "/_control/reset" => self.reset(),
             "/_control/lease" => self.lease(request),
@@ -212,9 +213,20 @@ impl World {
         state.errands(Some(errand))
     }
 
+    /// `{"url": TEXT}`: one request there, as a callback would be sent.
+    fn call_back(&self, request: &Request) -> (Response, Vec<Errand>) {
+        const TIMEOUT: Duration = Duration::from_secs(5);
+        let arguments: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let Some(url) = arguments.get("url").and_then(Value::as_str) else {
+            let error = json!({"error": "argument `url` (a text) is needed"});
+            return (Response::json(422, &error), Vec::new());
+        };
+        let errands = self.errands(url, Request::new("POST", ""), TIMEOUT, 0);
+        (Response::json(200, &json!({})), errands)
+    }
+
     /// One callback that nothing in the services has caused.
-    #[cfg(test)]
-    pub(super) fn errands_for_test(
+    pub(super) fn errands(
         &self,
         url: &str,
         request: Request,
@@ -222,9 +234,7 @@ impl World {
         retries: u32,
     ) -> Vec<Errand> {
         let mut state = self.state();
-        state
-            .reference
-            .send_for_test(url, request, timeout, retries);
+        state.reference.send(url, request, timeout, retries);
         state.errands(None)
     }
 
@@ -414,7 +424,7 @@ mod tests {
         );
         let before = world.now();
         let (url, request) = ("http://127.0.0.1:1/hook", Request::new("POST", ""));
-        let first = world.errands_for_test(url, request, Duration::from_secs(5), 3);
+        let first = world.errands(url, request, Duration::from_secs(5), 3);
         let mut waiting = VecDeque::from(first);
         let mut made = 0;
         while let Some(errand) = waiting.pop_front() {

@@ -27,6 +27,7 @@ HOOKS = {
     "collect_events": "happened",
     "advance_clock": "wait_for",
     "lease": "reserve",
+    "call_back": "ring",
 }
 # Where a bench with names of its own has what a hook is asked for.
 RESULTS = {

@@ -1,7 +1,7 @@
 //! Setting up in front of a target: `init`, `doctor`, `baseline`, and what a run would send.
 
 use crate::program::{Served, conformant, run};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
@@ -66,7 +66,7 @@ fn doctor_tells_what_a_run_would_meet() {
         "ok   flow: reachable",
         "ok   chat: credentials: accepted: GET /chat/v2/Services answered 200, refused without them",
         "ok   hook advance_clock: it is ",
-        "ok   callback address: ",
+        "leads to us, from here and from the target",
         "nothing that a run judges would be left out",
     ] {
         assert!(out.contains(told), "{told} is missing:\n{out}");
@@ -101,6 +101,27 @@ fn doctor_tells_what_a_run_would_meet() {
 
     let (code, _, err) = run(folder.path(), &["doctor"]);
     assert_eq!(code, 2, "{err}");
+}
+
+/// The hook did as it was asked, and nobody came: whoever put a firewall between the two learns it here.
+#[test]
+fn doctor_notices_that_no_callback_reaches_us() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let served = Served::start(folder.path(), &[]);
+    let config = json!({
+        "targets": {"flow": {"url": format!("{}/flow", served.url)}},
+        "hooks": {"call_back": {"command": ["true", "${url}"]}},
+        "limits": {"callback": "100ms"},
+    });
+    let written = std::fs::write(folder.path().join("conformant.yaml"), config.to_string());
+    written.expect("there is room");
+    let (code, out, err) = run(folder.path(), &["doctor"]);
+    assert_eq!(code, 3, "{out}{err}");
+    assert!(out.contains("FAIL callback address: "), "{out}");
+    assert!(
+        out.contains("not from the target: nothing came within 100ms"),
+        "{out}"
+    );
 }
 
 /// Judges the flow service with waivers; the code.

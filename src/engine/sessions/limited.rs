@@ -77,6 +77,8 @@ impl Schedule {
             }
             return Next::Take;
         }
+        // Whoever says "at once" for ever says nothing, as does one whose clock is behind.
+        let told = told.filter(|wait| !wait.is_zero());
         if told.is_none() && tries >= TRIES_MAX {
             return Next::GiveUp;
         }
@@ -134,6 +136,14 @@ mod tests {
             (503, Some("-1"), 0, Next::Take),
             (429, None, 0, again(500)),
             (429, Some("soon"), 2, again(2000)),
+            (429, Some("0"), 0, again(500)),
+            (503, Some("0"), TRIES_MAX, Next::GiveUp),
+            (
+                429,
+                Some("Thu, 01 Jan 1998 00:00:00 GMT"),
+                TRIES_MAX,
+                Next::GiveUp,
+            ),
             (429, None, TRIES_MAX, Next::GiveUp),
             (429, Some("999999999"), 0, Next::GiveUp),
             (429, Some("18446744073709551615"), 0, Next::GiveUp),
