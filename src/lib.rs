@@ -26,6 +26,7 @@ pub mod trace;
 pub mod transport;
 
 pub mod check;
+pub mod clients;
 pub mod compare;
 pub mod engine;
 pub mod explore;

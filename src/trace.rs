@@ -720,6 +720,7 @@ mod tests {
         Rulebook {
             digest: String::new(),
             rules: rules.collect(),
+            requests: BTreeMap::new(),
             services: BTreeMap::new(),
             open_points: BTreeMap::new(),
             kinds: BTreeMap::new(),

@@ -85,6 +85,37 @@ pub enum Verdict {
     NotJudged,
 }
 
+/// Whom a finding is about.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// What a service answered, or sent by itself.
+    #[default]
+    Service,
+    /// What a client sent.
+    Request,
+}
+
+impl Subject {
+    /// Whether it is about a service, which reports need not say.
+    pub fn is_service(&self) -> bool {
+        *self == Self::Service
+    }
+}
+
 impl Basis {
     /// The word in reports.
     pub const fn word(self) -> &'static str {
@@ -142,6 +173,9 @@ pub struct Finding {
     pub message: String,
     /// A command that repeats the exchange, secrets redacted.
     pub reproduce: String,
+    /// Whom it is about: the service, or the client that sent the request.
+    #[serde(default, skip_serializing_if = "Subject::is_service")]
+    pub subject: Subject,
     /// Why it is accepted and until when; empty where no waiver accepts it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub waived: String,
@@ -168,6 +202,9 @@ pub struct RuleResult {
     /// Why it was not judged, not applicable or inconclusive; empty otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// Whom it judges.
+    #[serde(default, skip_serializing_if = "Subject::is_service")]
+    pub subject: Subject,
     /// The broken rule that kept this one from being judged, where nothing else did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub masked_by: Option<String>,

@@ -225,6 +225,7 @@ mod tests {
             judged: 1,
             findings,
             reason: String::new(),
+            subject: crate::verdict::Subject::Service,
             masked_by: None,
             says: String::new(),
             basis: None,

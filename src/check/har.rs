@@ -5,6 +5,7 @@
 
 use super::One;
 use super::traffic::{History, Observed, Operations};
+use crate::clients::Kept;
 use crate::clock::Timestamp;
 use crate::engine::request;
 use crate::http::{Headers, Request, Response};
@@ -110,6 +111,8 @@ impl File<'_> {
             Ok(None) => self.judged.foreign += 1,
             Ok(Some(exchange)) => {
                 self.judged.exchanges += 1;
+                let client = self.one.client(&exchange, Kept::Cleaned);
+                self.judged.judgement.merge(client);
                 if self.history.take(exchange) {
                     self.close();
                 }

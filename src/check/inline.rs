@@ -6,6 +6,7 @@
 
 use super::traffic::{History, Observed, Operations};
 use super::{FINDINGS_MAX, One, Surroundings};
+use crate::clients::Kept;
 use crate::engine::Recorder;
 use crate::http::{Request, Response};
 use crate::judge::Judgement;
@@ -14,9 +15,6 @@ use crate::rulebook::Rulebook;
 use crate::schema::Schemas;
 use crate::verdict::{Finding, RunRecord};
 use std::collections::BTreeSet;
-
-/// What the record calls the traffic.
-const NAME: &str = "proxy";
 
 /// A request that passed, and what came of it.
 #[derive(Clone, Debug)]
@@ -34,6 +32,8 @@ pub struct Passed {
 /// Judges traffic as it passes.
 #[derive(Debug)]
 pub struct Inline<'a> {
+    /// What the record calls the traffic.
+    name: &'static str,
     rulebook: &'a Rulebook,
     schemas: Schemas,
     surroundings: &'a Surroundings,
@@ -52,9 +52,10 @@ pub struct Inline<'a> {
 }
 
 impl<'a> Inline<'a> {
-    /// A judge of what goes to the targets in `surroundings`.
-    pub fn new(rulebook: &'a Rulebook, surroundings: &'a Surroundings) -> Self {
+    /// A judge of what goes to the targets in `surroundings`; `name` is what the record calls it.
+    pub fn new(name: &'static str, rulebook: &'a Rulebook, surroundings: &'a Surroundings) -> Self {
         Self {
+            name,
             rulebook,
             schemas: Schemas::default(),
             surroundings,
@@ -81,7 +82,7 @@ impl<'a> Inline<'a> {
             rulebook: self.rulebook,
             schemas: &self.schemas,
             surroundings: self.surroundings,
-            name: NAME,
+            name: self.name,
         };
         let observed = Observed {
             number: self.passed,
@@ -90,12 +91,15 @@ impl<'a> Inline<'a> {
             span: passed.span,
         };
         let exchange = one.exchange(found, observed);
+        let client = one.client(&exchange, Kept::Whole);
         let mut alone = History::default();
         alone.take(exchange.clone());
         let told = alone.close(&one).findings;
+        let sent_wrongly = client.findings.clone();
+        self.keep(client);
         self.told.extend(told.iter().map(key));
         let is_full = self.history.take(exchange);
-        let mut told = told;
+        let mut told: Vec<Finding> = sent_wrongly.into_iter().chain(told).collect();
         if is_full {
             told.extend(self.close());
         }
@@ -108,20 +112,25 @@ impl<'a> Inline<'a> {
             rulebook: self.rulebook,
             schemas: &self.schemas,
             surroundings: self.surroundings,
-            name: NAME,
+            name: self.name,
         };
-        let mut judgement = self.history.close(&one);
+        let judgement = self.history.close(&one);
         let told = std::mem::take(&mut self.told);
         let new = judgement
             .findings
             .iter()
             .filter(|f| !told.contains(&key(f)));
         let new: Vec<Finding> = new.cloned().collect();
+        self.keep(judgement);
+        new
+    }
+
+    /// Takes up what was concluded, without more findings than can be kept.
+    fn keep(&mut self, mut judgement: Judgement) {
         let room = FINDINGS_MAX.saturating_sub(self.judgement.findings.len());
         self.unlisted += judgement.findings.len().saturating_sub(room);
         judgement.findings.truncate(room);
         self.judgement.merge(judgement);
-        new
     }
 
     /// How many requests passed, and how many of them belong to no operation.
@@ -144,7 +153,7 @@ impl<'a> Inline<'a> {
         let told = self.close();
         let targets = self.surroundings.targets.clone();
         let mut recorder = Recorder::new(self.rulebook, targets.clone(), 0);
-        recorder.add_judgement(NAME, self.judgement);
+        recorder.add_judgement(self.name, self.judgement);
         let mut record = recorder.finish_judged(|rule| targets.contains_key(&rule.service));
         record.summary.exchanges = self.judged;
         (record, told)

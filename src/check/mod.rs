@@ -116,6 +116,32 @@ pub struct Surroundings {
     pub alone: bool,
     /// Threads that judge lines side by side.
     pub jobs: usize,
+    /// Of traffic: whom to judge.
+    pub sides: Sides,
+}
+
+/// Whom recorded or passing traffic is judged for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sides {
+    /// What services answer, and what clients send.
+    #[default]
+    Both,
+    /// What clients send.
+    Requests,
+    /// What services answer.
+    Responses,
+}
+
+impl Sides {
+    /// Whether clients are judged.
+    pub const fn has_requests(self) -> bool {
+        !matches!(self, Self::Responses)
+    }
+
+    /// Whether services are judged.
+    pub const fn has_responses(self) -> bool {
+        !matches!(self, Self::Requests)
+    }
 }
 
 /// Why a file could not be judged at all.

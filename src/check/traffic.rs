@@ -5,6 +5,7 @@
 //! comes from, a recording or a proxy, is not known here.
 
 use super::{One, Surroundings};
+use crate::clients::{Kept, judge_request};
 use crate::engine::body;
 use crate::engine::link::Shown;
 use crate::engine::request::recognise;
@@ -52,6 +53,9 @@ impl History {
     /// Judges what it holds, and holds nothing any more.
     pub(super) fn close(&mut self, one: &One<'_>) -> Judgement {
         let Self { exchanges, .. } = std::mem::take(self);
+        if !one.surroundings.sides.has_responses() {
+            return Judgement::default();
+        }
         let evidence = Evidence {
             scenario: one.name.to_owned(),
             events: Evidence::in_order_of_their_ends(&exchanges),
@@ -87,6 +91,24 @@ pub(super) struct Observed {
 }
 
 impl One<'_> {
+    /// What the client did wrong in an exchange, where that is asked for.
+    pub(super) fn client(&self, exchange: &Exchange, kept: Kept) -> Judgement {
+        let operation = self
+            .rulebook
+            .operation(&exchange.service, &exchange.operation);
+        match operation.filter(|_| self.surroundings.sides.has_requests()) {
+            Some(operation) => judge_request(
+                self.rulebook,
+                self.schemas,
+                operation,
+                exchange,
+                kept,
+                self.name,
+            ),
+            None => Judgement::default(),
+        }
+    }
+
     /// An exchange as evidence; the request's target stands behind the base address from here on.
     pub(super) fn exchange(&self, found: Found<'_>, observed: Observed) -> Exchange {
         let Observed {

@@ -303,6 +303,37 @@ pub struct ServeArgs {
     /// Seed of identifiers.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    /// Judge what clients send: each finding at once, all of them at the end, and the exit code by them.
+    #[arg(long, value_enum, value_name = "SIDE")]
+    pub judge: Option<OfClients>,
+    /// Reports, with --judge.
+    #[command(flatten)]
+    pub reports: Reports,
+    /// Console.
+    #[command(flatten)]
+    pub console: ConsoleArgs,
+    /// Findings of level `should` fail too.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// Whom the reference judges: not itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OfClients {
+    /// What clients send.
+    Requests,
+}
+
+/// Whom traffic is judged for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Side {
+    /// What clients send and what services answer.
+    #[default]
+    Both,
+    /// What clients send.
+    Requests,
+    /// What services answer.
+    Responses,
 }
 
 /// `conformant proxy`.
@@ -321,6 +352,9 @@ pub struct ProxyArgs {
     /// End after so many requests.
     #[arg(long, value_name = "N")]
     pub max_exchanges: Option<usize>,
+    /// Judge what clients send, what services answer, or both.
+    #[arg(long, value_enum, value_name = "SIDE", default_value_t)]
+    pub judge: Side,
     /// Nobody but this traffic acts on the targets: what exists, and what may not have changed
     /// meanwhile, is judged too.
     #[arg(long)]
@@ -430,6 +464,9 @@ pub struct CheckArgs {
     /// The moment at which tokens are judged, such as 2026-01-01T00:00:00Z [default: now].
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
+    /// For har: judge what clients sent, what services answered, or both [default: both].
+    #[arg(long, value_enum, value_name = "SIDE", hide_possible_values = true)]
+    pub judge: Option<Side>,
     /// For har: nobody but this traffic acts on the targets: what exists, and what may not have changed
     /// meanwhile, is judged too.
     #[arg(long)]
@@ -594,6 +631,7 @@ pub struct ExplainArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Listed {
     Rules,
+    Requests,
     Operations,
     Scenarios,
     OpenPoints,

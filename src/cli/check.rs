@@ -18,6 +18,9 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         args,
         Kind::parse(&rulebook, &args.kind).map_err(Failure::Usage)?,
     )?;
+    if args.judge.is_some() && kind != Kind::Har {
+        return Err(Failure::Usage("--judge goes with `--as har`".to_owned()));
+    }
     let known = config::known(args.config.as_deref())?;
     if known.is_reference && matches!(kind, Kind::Token | Kind::Qr) {
         note("no application is configured: judged as one of the reference's application");
@@ -32,6 +35,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         targets: known.targets,
         now: Some(moment(args.at.as_deref())?),
         alone: args.alone,
+        sides: args.judge.unwrap_or_default().into(),
         jobs: args.jobs.unwrap_or_else(processors),
     };
     let mut checker = Checker::new(&rulebook, kind.clone(), surroundings);

@@ -12,7 +12,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Done {
     let rulebook = load(&args.specs)?;
     let id = args.id.as_str();
     let mut text = String::new();
-    if let Some(rule) = rulebook.rules.get(id) {
+    if let Some(rule) = rulebook.rule(id) {
         explain_rule(&rulebook, rule, &mut text);
     }
     explain_operation(&rulebook, id, &mut text);
@@ -63,7 +63,7 @@ fn explain_rule(rulebook: &Rulebook, rule: &Rule, text: &mut String) {
         rule.says,
         rule.source,
         rule.place,
-        judges(&rule.origin)
+        judges(rulebook, rule)
     );
     if let Some(predicate) = Loaded::of(rule) {
         let needs: Vec<&str> = predicate.needs().iter().map(|need| need.words()).collect();
@@ -85,8 +85,14 @@ fn explain_rule(rulebook: &Rulebook, rule: &Rule, text: &mut String) {
     }
 }
 
-fn judges(origin: &Origin) -> String {
-    match origin {
+fn judges(rulebook: &Rulebook, rule: &Rule) -> String {
+    if rulebook.requests.contains_key(&rule.id) {
+        return format!(
+            "clients, in recorded traffic, by `proxy` and by `serve`: {}",
+            sent(&rule.origin)
+        );
+    }
+    match &rule.origin {
         Origin::Property { kind, pointer } => format!("{pointer} of every {kind}"),
         Origin::NoOtherFields { kind } => format!("fields of every {kind} that are not listed"),
         Origin::Operation { operation } => format!("every {operation} that should be accepted"),
@@ -103,6 +109,24 @@ fn judges(origin: &Origin) -> String {
             format!("{}: {}", written.check.predicate(), written.parameters)
         }
         Origin::Either => "all answers of a run together".to_owned(),
+    }
+}
+
+/// What of a request a rule about clients looks at.
+fn sent(origin: &Origin) -> String {
+    match origin {
+        Origin::Parameter {
+            operation,
+            parameter,
+        } => format!("{parameter} of every request of {operation}"),
+        Origin::Credentials { operation } => format!("credentials of every {operation}"),
+        Origin::Operation { operation } => format!("the body of every {operation}"),
+        Origin::Property { .. }
+        | Origin::NoOtherFields { .. }
+        | Origin::ListKey { .. }
+        | Origin::ListWalk { .. }
+        | Origin::Written(_)
+        | Origin::Either => "nothing".to_owned(),
     }
 }
 
@@ -149,6 +173,7 @@ fn serde_word<T: serde::Serialize>(value: &T) -> String {
 
 fn unknown(rulebook: &Rulebook, id: &str) -> Failure {
     let mut known: Vec<&str> = rulebook.rules.keys().map(String::as_str).collect();
+    known.extend(rulebook.requests.keys().map(String::as_str));
     known.extend(rulebook.open_points.keys().map(String::as_str));
     known.extend(Fault::ALL.iter().map(|f| f.id()));
     known.extend(Variant::ALL.iter().map(|v| v.id()));

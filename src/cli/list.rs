@@ -4,8 +4,9 @@ use super::args::{ListArgs, ListFormat, Listed};
 use super::{Done, Exit, Failure, load, say};
 use crate::engine::plan;
 use crate::reference::{Fault, Variant};
-use crate::rulebook::{self, Rulebook};
+use crate::rulebook::{self, Rule, Rulebook};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 pub(super) fn list(args: &ListArgs) -> Done {
     let rulebook = load(&args.specs)?;
@@ -24,19 +25,21 @@ pub(super) fn list(args: &ListArgs) -> Done {
     Ok(Exit::Conformant)
 }
 
+fn of_rules(rules: &BTreeMap<String, Rule>) -> Vec<Value> {
+    let row = |rule: &Rule| {
+        json!({
+            "id": rule.id, "says": rule.says, "level": rule.level, "basis": rule.basis,
+            "source": rule.source,
+        })
+    };
+    rules.values().map(row).collect()
+}
+
 /// Rows with `id` and `says` first, whatever else there is behind them.
 fn rows(rulebook: &Rulebook, what: Listed) -> Vec<Value> {
     match what {
-        Listed::Rules => rulebook
-            .rules
-            .values()
-            .map(|rule| {
-                json!({
-                    "id": rule.id, "says": rule.says, "level": rule.level, "basis": rule.basis,
-                    "source": rule.source,
-                })
-            })
-            .collect(),
+        Listed::Rules => of_rules(&rulebook.rules),
+        Listed::Requests => of_rules(&rulebook.requests),
         Listed::Operations => rulebook
             .services
             .values()

@@ -38,6 +38,7 @@ mod signals;
 mod stored;
 mod token;
 mod trace;
+mod traffic;
 
 pub use args::Cli;
 

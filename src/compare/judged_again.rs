@@ -6,7 +6,7 @@
 
 use crate::rulebook::{Rule, Rulebook};
 use crate::source::Source;
-use crate::verdict::{Level, RuleCounts, RuleResult, RunRecord, Verdict};
+use crate::verdict::{Level, RuleCounts, RuleResult, RunRecord, Subject, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A run judged again.
@@ -26,14 +26,14 @@ pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
     record.rulebook.digest.clone_from(&rulebook.digest);
     record
         .findings
-        .retain(|finding| rulebook.rules.contains_key(&finding.rule));
+        .retain(|finding| rulebook.rule(&finding.rule).is_some());
     let mut per_rule: BTreeMap<&str, usize> = BTreeMap::new();
     for finding in &record.findings {
         *per_rule.entry(finding.rule.as_str()).or_default() += 1;
     }
     let mut rules = Vec::new();
     for known in &stored.rules {
-        match rulebook.rules.get(&known.id) {
+        match rulebook.rule(&known.id) {
             None => notes.push(format!("{} is no rule any more", known.id)),
             Some(rule) => {
                 let findings = per_rule.get(known.id.as_str()).copied().unwrap_or_default();
@@ -147,6 +147,7 @@ fn observed(known: &RuleResult) -> Verdict {
 
 fn unseen(rule: &Rule) -> RuleResult {
     RuleResult {
+        subject: Subject::Service,
         masked_by: None,
         id: rule.id.clone(),
         level: rule.level,

@@ -80,6 +80,7 @@ fn rule(id: &str, verdict: Verdict) -> RuleResult {
         Verdict::Pass | Verdict::Fail | Verdict::Waived
     ));
     RuleResult {
+        subject: crate::verdict::Subject::Service,
         masked_by: None,
         id: id.into(),
         level: Level::Must,

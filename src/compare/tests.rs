@@ -343,6 +343,7 @@ fn blank() -> Rulebook {
     Rulebook {
         digest: String::new(),
         rules: BTreeMap::new(),
+        requests: BTreeMap::new(),
         services: BTreeMap::new(),
         open_points: BTreeMap::new(),
         kinds: BTreeMap::new(),

@@ -31,6 +31,7 @@ pub use runner::{SET_UP_FAILED, Stop};
 pub use settings::{Hook, HookWay, Options, Settings, Target};
 pub use template::TemplateError;
 
+use crate::clients;
 use crate::clock;
 use crate::judge::evidence::{Evidence, Exchange, Outcome};
 use crate::judge::{self, Judgement, Memo};
@@ -354,6 +355,11 @@ fn conclude_unguarded(
             Some(_) => judge::judge_instances(rulebook, schemas, &evidence, &memo),
             None => judge::judge(rulebook, schemas, &evidence),
         };
+        // Where something was found, what we sent may be what the target gave us.
+        let stop = match stop {
+            None if judgement.findings.is_empty() => misdeed(rulebook, schemas, &evidence),
+            stop => stop,
+        };
         let went_wrong = !judgement.findings.is_empty()
             || matches!(stop, Some(Stop::Unexpected | Stop::Inconclusive(_)));
         let disturbed = went_wrong.then(|| session.disturbed()).flatten();
@@ -371,6 +377,17 @@ fn conclude_unguarded(
         let ended = ended(id, judgement, stop, evidence.exchanges.len(), seconds);
         return with_evidence(ended, rulebook, &planned.scenario, &evidence);
     }
+}
+
+/// Why a story of ours accuses nobody: a request in it that was meant to be accepted is none that the
+/// documents allow.
+fn misdeed(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Option<Stop> {
+    let found = clients::misdeeds(rulebook, schemas, evidence);
+    let first = found.first()?;
+    Some(Stop::Error(format!(
+        "step {} is no request that the documents allow: {} ({})",
+        first.step, first.message, first.rule
+    )))
 }
 
 /// A judgement that says nothing but that it could not be made.

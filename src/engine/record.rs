@@ -7,7 +7,7 @@ use crate::judge::Judgement;
 use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::verdict::{
     Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
-    SCHEMA_VERSION, ScenarioResult, Summary, Tool, Verdict,
+    SCHEMA_VERSION, ScenarioResult, Subject, Summary, Tool, Verdict,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -171,6 +171,16 @@ impl<'a> Recorder<'a> {
             }
             rules.push(result);
         }
+        // Clients are judged where somebody asks for it; what they did wrong accuses no service.
+        for rule in self.rulebook.requests.values() {
+            if whole.tallies.contains_key(&rule.id) {
+                rules.push(RuleResult {
+                    subject: Subject::Request,
+                    ..conclude(rule, &mut whole, None)
+                });
+            }
+        }
+        rules.sort_by(|a, b| a.id.cmp(&b.id));
         let summary = Summary {
             rules: RuleCounts::of(&rules),
             scenarios: count_scenarios(&scenarios),
@@ -309,6 +319,7 @@ fn conclude(
         verdict,
         judged: tally.judged(),
         findings: tally.findings(),
+        subject: Subject::Service,
         masked_by: masked_by.filter(|_| verdict == Verdict::NotApplicable),
         reason,
         says: rule.says.clone(),

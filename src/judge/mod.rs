@@ -37,7 +37,7 @@ pub use examples::{ComesTo, Example, Scene};
 pub use memo::Memo;
 pub use mutation::{Mutation, Undo};
 pub use predicate::{Loaded, Need, Predicate};
-pub use reproduce::{Shell, UNKNOWN, WRONG, configured_word, shell_word};
+pub use reproduce::{Shell, UNKNOWN, WRONG, configured_word, curl, shell_word};
 pub use sites::{Site, Sites};
 pub use story::holds;
 pub use verdicts::{Fact, Instance, Judged, Judgement, Tally, Trivial, Verdicts};

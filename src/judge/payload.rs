@@ -187,6 +187,7 @@ mod tests {
         Rulebook {
             digest: String::new(),
             rules: rules.into_iter().map(|r| (r.id.clone(), r)).collect(),
+            requests: BTreeMap::new(),
             services: BTreeMap::new(),
             open_points: BTreeMap::new(),
             kinds: BTreeMap::from([(kind.name.clone(), kind)]),

@@ -78,7 +78,7 @@ pub const UNKNOWN: &str = "not-the-right-key";
 pub const WRONG: &str = "not-the-right-secret";
 
 /// A `curl` command line that sends the same request again.
-pub(super) fn curl(exchange: &Exchange) -> String {
+pub fn curl(exchange: &Exchange) -> String {
     let request = &exchange.request;
     let mut command = String::from("curl -sS");
     for (option, value) in &exchange.shell.options {

@@ -393,6 +393,7 @@ mod tests {
                 judged: 1,
                 findings: 0,
                 reason: String::new(),
+                subject: crate::verdict::Subject::Service,
                 masked_by: None,
                 says: String::new(),
                 basis: None,

@@ -208,6 +208,7 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
         actual: all(),
         message: all(),
         reproduce: all(),
+        subject: crate::verdict::Subject::Service,
         waived: String::new(),
         diff: all(),
     }];
@@ -298,6 +299,7 @@ pub(super) const HOSTILE: [&str; 14] = [
 
 fn rules() -> Vec<RuleResult> {
     let rule = |id: &str, level, line, verdict, (judged, findings), reason: &str| RuleResult {
+        subject: crate::verdict::Subject::Service,
         masked_by: None,
         id: id.into(),
         level,
@@ -483,6 +485,7 @@ fn findings() -> Vec<Finding> {
         reproduce: "curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \\\n  \
                     -H 'Authorization: [redacted]'"
             .into(),
+        subject: crate::verdict::Subject::Service,
         waived: String::new(),
         diff: text::unified_diff(
             "{\n  \"status\": \"active\"\n}\n",

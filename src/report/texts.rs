@@ -343,6 +343,7 @@ fn visit_rule(rule: &mut RuleResult, visit: Visit) {
         judged: _,
         findings: _,
         reason,
+        subject: _,
         masked_by,
         says,
         basis: _,
@@ -369,6 +370,7 @@ fn visit_finding(finding: &mut Finding, visit: Visit) {
         actual,
         message,
         reproduce,
+        subject: _,
         waived,
         diff,
     } = finding;

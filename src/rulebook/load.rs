@@ -6,9 +6,10 @@ use super::asyncapi;
 use super::check::Catalogue;
 use super::draft::{self, Draft, File, Files, SERVICES, read_file};
 use super::laws;
-use super::model::{Kind, OpenPointEntry, Rulebook, Service};
+use super::model::{Kind, OpenPointEntry, Rule, Rulebook, Service};
 use super::openapi;
 use super::problems::{Problem, Problems};
+use super::requests;
 use super::schemas::{self, At, Bundler};
 use super::sources::{self, Sources};
 use super::stories;
@@ -212,12 +213,16 @@ pub(super) fn read(
         .iter()
         .map(|(name, _)| ((*name).to_owned(), empty_service(name)))
         .collect();
+    let mut requests: BTreeMap<String, Rule> = BTreeMap::new();
     for file in by_role(Role::OpenApi) {
         let described = openapi::read(&mut draft, &files, file);
         let service = services
             .get_mut(file.service())
             .expect("a role names a service");
         service.operations = described.operations;
+        let clients =
+            requests::derive(&draft.rules, service, described.bodies.as_ref(), &file.path);
+        requests.extend(clients);
         for kind in described.kinds {
             if let Some(taken) = kinds.insert(kind.name.clone(), kind) {
                 let message = format!("the kind `{}` is described twice", taken.name);
@@ -279,6 +284,7 @@ pub(super) fn read(
         Ok(Rulebook {
             digest: String::new(),
             rules: draft.rules,
+            requests,
             services,
             open_points,
             kinds,

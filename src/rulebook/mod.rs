@@ -16,6 +16,7 @@ pub mod open_points;
 mod openapi;
 mod problems;
 pub(crate) mod reach;
+mod requests;
 pub mod rules;
 pub mod scenario;
 mod schemas;

@@ -18,6 +18,9 @@ pub struct Rulebook {
     pub digest: String,
     /// Every rule, derived and written, by id.
     pub rules: BTreeMap<String, Rule>,
+    /// What clients are held to, by id: derived from the same places as the rules about services, and
+    /// never judged of a service.
+    pub requests: BTreeMap<String, Rule>,
     /// `auth`, `chat`, `events`, `flow`, `media`.
     pub services: BTreeMap<String, Service>,
     /// Every open point by id.
@@ -326,6 +329,11 @@ impl Parameter {
 }
 
 impl Rulebook {
+    /// The rule of that id, about a service or about its clients.
+    pub fn rule(&self, id: &str) -> Option<&Rule> {
+        self.rules.get(id).or_else(|| self.requests.get(id))
+    }
+
     /// The operation `SERVICE/ID`.
     pub fn operation(&self, service: &str, id: &str) -> Option<&Operation> {
         self.services.get(service)?.operations.get(id)

@@ -46,6 +46,17 @@ struct Info {
     version: String,
     description: Option<String>,
     summary: Option<String>,
+    #[serde(rename = "x-requests")]
+    requests: Option<Requests>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read to refuse unknown keys")]
+struct Requests {
+    description: String,
+    #[serde(rename = "x-source")]
+    source: IgnoredAny,
 }
 
 #[derive(Deserialize)]
@@ -190,6 +201,8 @@ const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 pub(super) struct Described {
     pub(super) operations: BTreeMap<String, Operation>,
     pub(super) kinds: Vec<Kind>,
+    /// What the document says of the bodies of requests: in our own words, and where.
+    pub(super) bodies: Option<(String, Source)>,
 }
 
 /// Reads a service's operations and adds their rules.
@@ -198,6 +211,12 @@ pub(super) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
     let _: Option<Document> = draft.typed(file, &file.node);
     let mut described = Described::default();
     derive_components(draft, files, file);
+    let bodies = file.node.get("info").and_then(|i| i.get("x-requests"));
+    described.bodies = bodies.and_then(|node| {
+        let says = draft.says(file, "/info/x-requests", node, "description");
+        let source = draft.source(file, "/info/x-requests", node, true)?;
+        Some((says, source))
+    });
     let Some(paths) = file.node.get("paths") else {
         return described;
     };

@@ -27,6 +27,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+/// Hears of what clients of a server ask, and of what they are answered; its address comes first.
+pub type Witness = Arc<dyn Fn(&str, &Request, &Response) + Send + Sync>;
+
 /// What a server is started with.
 #[derive(Clone, Default)]
 pub struct Settings {
@@ -46,6 +49,8 @@ pub struct Settings {
     /// What links of every world start with, in place of the world's address: a client that knows
     /// the way by itself then sees nothing that differs from one port to the next.
     pub origin: Option<String>,
+    /// Hears of each request to a service, and of its answer.
+    pub witness: Option<Witness>,
     /// Lets callers into the control plane that reach it under another name than this machine's own.
     pub control_token: Option<String>,
 }
@@ -224,11 +229,18 @@ impl Worlds {
         let Some(world) = self.world(name) else {
             return refusal(503, "too many worlds; drop one with DELETE /_world/NAME");
         };
-        if self.settings.virtual_clock {
-            return world.handle(request);
+        let response = if self.settings.virtual_clock {
+            world.handle(request)
+        } else {
+            let (response, errands) = world.answer(request);
+            self.courier.take(&world, errands);
+            response
+        };
+        if let Some(witness) = self.settings.witness.as_ref()
+            && !is_control(&request.target)
+        {
+            witness(&self.origin, request, &response);
         }
-        let (response, errands) = world.answer(request);
-        self.courier.take(&world, errands);
         response
     }
 

@@ -276,6 +276,7 @@ mod tests {
             reason: String::new(),
             says: format!("{id} holds."),
             basis: None,
+            subject: crate::verdict::Subject::Service,
             masked_by: None,
             needs: Vec::new(),
         }

@@ -123,11 +123,27 @@ const LAYERS: &[Layer] = &[
         &["clock", "http", "json", "reference", "text", "transport"],
         "it serves the reference and judges nothing",
     ),
+    layer(
+        "clients",
+        &[
+            // The engine only in its tests, which read requests back.
+            "engine",
+            "http",
+            "json",
+            "judge",
+            "rulebook",
+            "schema",
+            "transport",
+            "verdict",
+        ],
+        "what clients send is judged as it came, whoever saw it pass",
+    ),
     // 4: what makes runs, fixtures and comparisons, and what reports them.
     layer(
         "engine",
         &[
             "failpoint",
+            "clients",
             "clock",
             "http",
             "json",
@@ -148,6 +164,7 @@ const LAYERS: &[Layer] = &[
         "check",
         &[
             // Fixtures and the reference only in its tests, which hold it against both.
+            "clients",
             "clock",
             "engine",
             "fixtures",

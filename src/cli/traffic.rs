@@ -1,0 +1,173 @@
+//! Traffic of others while it is judged: what `proxy` and `serve` tell of it, live and at the end, and
+//! what they must never tell.
+
+use super::args::{ConsoleArgs, Side};
+use super::conclude::{Demands, conclude};
+use super::{Done, Failure, note, output, say};
+use crate::check::{Inline, Passed, Sides};
+use crate::http::Headers;
+use crate::redact::{Redactor, is_secret_header};
+use crate::report::{Consumer, Keep, Report, Settings, Stream};
+use crate::text;
+use crate::verdict::{Finding, RunEvent, Subject};
+use std::collections::BTreeSet;
+
+/// Credentials of others that are remembered to be taken out of findings.
+const SECRETS_MAX: usize = 1_000;
+
+/// A judge of passing traffic that says at once what it finds.
+pub(super) struct Watch<'a> {
+    inline: Inline<'a>,
+    secrets: Secrets,
+}
+
+impl<'a> Watch<'a> {
+    /// One that tells none of these secrets, nor of those that pass by.
+    pub(super) fn new(inline: Inline<'a>, secrets: Vec<String>) -> Self {
+        Self {
+            inline,
+            secrets: Secrets::new(secrets),
+        }
+    }
+
+    /// How many requests passed.
+    pub(super) fn passed(&self) -> usize {
+        self.inline.counts().0
+    }
+
+    /// Judges what passed, and tells what was found in it.
+    pub(super) fn take(&mut self, passed: Passed) {
+        self.secrets.learn(&passed.request.headers);
+        let found = self.inline.take(passed);
+        tell(&found, &self.secrets.redactor);
+    }
+
+    /// Judges what is left, writes the reports, and decides how it ended.
+    pub(super) fn finish(self, reports: &[Report], console: ConsoleArgs, strict: bool) -> Done {
+        let (passed, foreign) = self.inline.counts();
+        let (unlisted, trouble) = (self.inline.unlisted(), self.inline.met_trouble());
+        let (record, told) = self.inline.finish();
+        tell(&told, &self.secrets.redactor);
+        let settings = Settings { strict };
+        let mut keep = Keep::default();
+        {
+            let mut out = output::stream(reports);
+            let mut console = output::console(out.as_mut(), console, reports, settings);
+            let consumers = vec![&mut console as &mut dyn Consumer, &mut keep];
+            Stream::new(&self.secrets.redactor, consumers).send(RunEvent::Finished {
+                record: Box::new(record),
+            });
+        }
+        let record = keep
+            .record
+            .ok_or_else(|| Failure::Trouble("the traffic left no record".to_owned()))?;
+        output::write_reports(reports, &record, settings)?;
+        note(&format!(
+            "{passed} requests passed, {foreign} of them belong to no documented operation"
+        ));
+        if unlisted > 0 {
+            note(&format!(
+                "{unlisted} further findings are counted with their rules and not listed"
+            ));
+        }
+        let demands = Demands {
+            strict,
+            ..Demands::default()
+        };
+        Ok(conclude(demands, &record, &[], trouble))
+    }
+}
+
+impl From<Side> for Sides {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::Both => Self::Both,
+            Side::Requests => Self::Requests,
+            Side::Responses => Self::Responses,
+        }
+    }
+}
+
+/// One line for each finding.
+fn tell(findings: &[Finding], redactor: &Redactor) {
+    for finding in findings {
+        let word = if finding.level == "must" {
+            "FAIL"
+        } else {
+            "WARN"
+        };
+        let whose = match finding.subject {
+            Subject::Service => "exchange",
+            Subject::Request => "request",
+        };
+        let line = format!(
+            "{word} {} ({whose} {}, {}/{}): {}",
+            finding.rule, finding.exchange, finding.service, finding.operation, finding.message
+        );
+        say(&format!("{}\n", text::escape_line(&redactor.redact(&line))));
+    }
+}
+
+/// What must appear in no output: what is configured, and the credentials that pass by.
+struct Secrets {
+    known: BTreeSet<String>,
+    redactor: Redactor,
+}
+
+impl Secrets {
+    fn new(configured: Vec<String>) -> Self {
+        let known: BTreeSet<String> = configured.into_iter().collect();
+        let redactor = Redactor::new(&known);
+        Self { known, redactor }
+    }
+
+    fn learn(&mut self, headers: &Headers) {
+        let before = self.known.len();
+        for (_, value) in headers.iter().filter(|(name, _)| is_secret_header(name)) {
+            if self.known.len() < SECRETS_MAX {
+                self.known.insert(value.to_owned());
+                self.known.extend(in_credentials(value));
+            }
+        }
+        if self.known.len() > before {
+            self.redactor = Redactor::new(&self.known);
+        }
+    }
+}
+
+/// The secret part of what stands behind a scheme: a token, or the password of Basic credentials.
+fn in_credentials(value: &str) -> Vec<String> {
+    use base64::Engine as _;
+    let Some((scheme, rest)) = value.split_once(' ') else {
+        return Vec::new();
+    };
+    let rest = rest.trim();
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return vec![rest.to_owned()];
+    }
+    let decoded = base64::engine::general_purpose::STANDARD.decode(rest);
+    let pair = decoded.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let password = pair.and_then(|pair| Some(pair.split_once(':')?.1.to_owned()));
+    std::iter::once(rest.to_owned()).chain(password).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_that_pass_by_are_in_no_output() {
+        let mut secrets = Secrets::new(vec!["configured-secret".to_owned()]);
+        let headers: Headers = [
+            ("Authorization", "Basic dXNlcjpwYXNzd29yZC1vZi11c2Vy"),
+            ("X-Auth-API-Key", "key-of-the-application"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into_iter()
+        .collect();
+        secrets.learn(&headers);
+        let told = "a password-of-user b key-of-the-application c configured-secret d";
+        let shown = secrets.redactor.redact(told);
+        assert_eq!(shown, "a [redacted] b [redacted] c [redacted] d");
+    }
+}

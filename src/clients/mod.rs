@@ -1,0 +1,102 @@
+//! Requests as clients send them, judged by what the documents say of an operation's parameters, body
+//! and credentials.
+//!
+//! What is found is about the client alone: no rule of a service hears of it. What no document rules
+//! out (parameters and headers that nobody lists, their order, how characters are escaped) is never
+//! found. Nothing is sent from here.
+
+mod given;
+mod ruling;
+#[cfg(test)]
+mod tests;
+
+use crate::judge::evidence::{Evidence, Exchange, Expectation};
+use crate::judge::{Judgement, curl};
+use crate::rulebook::scenario::Credentials;
+use crate::rulebook::{Operation, Rulebook};
+use crate::schema::Schemas;
+use crate::verdict::{Finding, Level, Subject};
+use given::Given;
+use ruling::{Ruling, rulings};
+
+/// How much of a request was kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// All that was sent.
+    Whole,
+    /// A recording: credentials may have been taken out, and what files hold.
+    Cleaned,
+}
+
+/// Judges the request of one exchange; findings name its step, and `name` where it came from.
+pub fn judge_request(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    operation: &Operation,
+    exchange: &Exchange,
+    kept: Kept,
+    name: &str,
+) -> Judgement {
+    let given = Given::of(operation, exchange);
+    let mut judgement = Judgement::default();
+    for Ruling { rule, at, wrong } in rulings(schemas, operation, &given, kept) {
+        let Some(rule) = rulebook.requests.get(&rule) else {
+            continue;
+        };
+        let finding = wrong.map(|fact| Finding {
+            rule: rule.id.clone(),
+            level: match rule.level {
+                Level::Must => "must",
+                Level::Should | Level::May | Level::Open => "should",
+            }
+            .to_owned(),
+            service: exchange.service.clone(),
+            operation: exchange.operation.clone(),
+            scenario: name.to_owned(),
+            step: exchange.step,
+            exchange: exchange.step,
+            pointer: at,
+            kind: fact.kind.to_owned(),
+            message: format!(
+                "the client sent {}, expected {}",
+                fact.actual, fact.expected
+            ),
+            expected: fact.expected,
+            actual: fact.actual,
+            reproduce: curl(exchange),
+            subject: Subject::Request,
+            ..Finding::default()
+        });
+        judgement.conclude(&rule.id, finding);
+    }
+    judgement
+}
+
+/// What is wrong with the requests of a story of ours that are meant to be accepted: nothing, or we
+/// accuse services by requests that no document allows.
+pub fn misdeeds(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Vec<Finding> {
+    let meant = |exchange: &&Exchange| {
+        matches!(exchange.expectation, Expectation::Accepted(_))
+            && exchange.via.is_none()
+            && exchange.credentials == Credentials::Default
+    };
+    let mut found = Vec::new();
+    for exchange in evidence.exchanges.iter().filter(meant) {
+        let Some(operation) = rulebook.operation(&exchange.service, &exchange.operation) else {
+            continue;
+        };
+        let scenario = &evidence.scenario;
+        let judged = judge_request(
+            rulebook,
+            schemas,
+            operation,
+            exchange,
+            Kept::Whole,
+            scenario,
+        );
+        // How a target lets clients in is for its configuration to say.
+        let own = operation.client_credentials();
+        found.extend(judged.findings.into_iter().filter(|f| f.rule != own));
+    }
+    found
+}

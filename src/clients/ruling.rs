@@ -1,0 +1,359 @@
+//! What the documents say of each part of a request, held against what was sent.
+
+use super::Kept;
+use super::given::{Body, Given, bracketed, texts};
+use crate::http::Headers;
+use crate::json;
+use crate::judge::Fact;
+use crate::rulebook::{Operation, Parameter, Place};
+use crate::schema::Schemas;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+/// A rule about the client that had something to judge.
+#[derive(Debug)]
+pub(super) struct Ruling {
+    pub(super) rule: String,
+    /// Where: `/query/PageSize`, `/body/To`, `/header/Authorization`.
+    pub(super) at: String,
+    pub(super) wrong: Option<Fact>,
+}
+
+/// What a part of a request gives to judge.
+enum Sight {
+    /// Nothing: it may be left out, and was.
+    Nothing,
+    /// It stands as it should.
+    Sound,
+    /// What is wrong with it.
+    Wrong(Fact),
+}
+
+impl Sight {
+    fn of(wrong: Option<Fact>) -> Self {
+        wrong.map_or(Self::Sound, Self::Wrong)
+    }
+
+    fn ruling(self, rule: String, at: String) -> Option<Ruling> {
+        let wrong = match self {
+            Self::Nothing => return None,
+            Self::Sound => None,
+            Self::Wrong(fact) => Some(fact),
+        };
+        Some(Ruling { rule, at, wrong })
+    }
+}
+
+/// Everything that a request gives to judge, in the order of the operation's parameters.
+pub(super) fn rulings(
+    schemas: &Schemas,
+    operation: &Operation,
+    given: &Given<'_>,
+    kept: Kept,
+) -> Vec<Ruling> {
+    let mut all = Vec::new();
+    if let Some(ruling) = of_body(operation, given) {
+        all.push(ruling);
+    }
+    // Of a body in another encoding nothing is known but that.
+    let is_legible = !matches!(given.body, Body::Other(_));
+    let parameters = operation.parameters.iter();
+    for parameter in parameters.filter(|p| p.place != Place::Body || is_legible) {
+        let asked = Asked {
+            schemas,
+            operation,
+            given,
+            kept,
+        };
+        all.extend(asked.parameter(parameter));
+    }
+    if operation.secured {
+        let sight = of_credentials(&given.request.headers, kept);
+        all.extend(sight.ruling(
+            operation.client_credentials(),
+            "/header/Authorization".to_owned(),
+        ));
+    }
+    all
+}
+
+/// How the body is encoded.
+fn of_body(operation: &Operation, given: &Given<'_>) -> Option<Ruling> {
+    if operation.bodies.is_empty() || matches!(given.body, Body::None) {
+        return None;
+    }
+    let wrong = match &given.body {
+        Body::Other(what) => Some(Fact {
+            kind: "encoding",
+            expected: format!("a body as {}", operation.bodies.join(" or ")),
+            actual: what.clone(),
+            ..Fact::default()
+        }),
+        Body::None | Body::Form(_) | Body::Json(_) | Body::Parts(_) => None,
+    };
+    Some(Ruling {
+        rule: operation.body_rule(),
+        at: "/body".to_owned(),
+        wrong,
+    })
+}
+
+/// The form of credentials.
+fn of_credentials(headers: &Headers, kept: Kept) -> Sight {
+    let wrong = |actual: &str| {
+        Sight::Wrong(Fact {
+            kind: "credentials",
+            expected: "HTTP Basic credentials, a user name and a password".to_owned(),
+            actual: actual.to_owned(),
+            ..Fact::default()
+        })
+    };
+    let Some(field) = headers.get("Authorization") else {
+        return match kept {
+            Kept::Whole => wrong("no credentials"),
+            Kept::Cleaned => Sight::Nothing,
+        };
+    };
+    let (scheme, rest) = field.trim().split_once(' ').unwrap_or((field.trim(), ""));
+    if !scheme.eq_ignore_ascii_case("basic") {
+        let is_word = !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric());
+        return match kept {
+            Kept::Cleaned if !is_word || rest.is_empty() => Sight::Nothing,
+            Kept::Cleaned | Kept::Whole => wrong("credentials of another scheme"),
+        };
+    }
+    if kept == Kept::Cleaned {
+        // What stands behind the scheme may be what a recorder put there.
+        return Sight::Sound;
+    }
+    let pair = STANDARD.decode(rest.trim()).ok();
+    let Some(colon) = pair
+        .as_ref()
+        .and_then(|p| p.iter().position(|b| *b == b':'))
+    else {
+        return wrong(
+            "Basic credentials that are no Base64 of two texts with a colon between them",
+        );
+    };
+    let length = pair.map_or(0, |pair| pair.len());
+    if colon == 0 || colon + 1 == length {
+        return wrong("Basic credentials of which one half is empty");
+    }
+    Sight::Sound
+}
+
+/// One request, while its parameters are judged.
+struct Asked<'a> {
+    schemas: &'a Schemas,
+    operation: &'a Operation,
+    given: &'a Given<'a>,
+    kept: Kept,
+}
+
+impl Asked<'_> {
+    fn parameter(&self, parameter: &Parameter) -> Option<Ruling> {
+        let name = &parameter.name;
+        let rule = self.operation.client_rule(&parameter.rule);
+        let at = json::join(&format!("/{}", word(parameter.place)), name);
+        self.sight(parameter).ruling(rule, at)
+    }
+
+    fn sight(&self, parameter: &Parameter) -> Sight {
+        let name = &parameter.name;
+        let values = match parameter.place {
+            Place::Path => self.given.path.get(name).cloned().into_iter().collect(),
+            Place::Query => self.given.in_query(name),
+            Place::Header => {
+                let fields = self.given.request.headers.iter();
+                let of_name = fields.filter(|(n, _)| n.eq_ignore_ascii_case(name));
+                of_name.map(|(_, v)| Value::from(v.trim())).collect()
+            }
+            Place::Body => match &self.given.body {
+                Body::Parts(parts) if parts.iter().any(|p| p.name == *name) => {
+                    return Sight::Sound;
+                }
+                Body::Form(form) => match bracketed(form, name).filter(|_| is_hash(parameter)) {
+                    Some(hash) => vec![hash],
+                    None => texts(form, name),
+                },
+                Body::Json(members) => {
+                    return match members.get(name).filter(|v| !v.is_null()) {
+                        Some(value) => Sight::of(self.misfit(parameter, value)),
+                        None => self.left_out(parameter),
+                    };
+                }
+                Body::None | Body::Parts(_) | Body::Other(_) => Vec::new(),
+            },
+        };
+        if values.is_empty() {
+            return self.left_out(parameter);
+        }
+        Sight::of(self.sent(parameter, &values))
+    }
+
+    /// What is wrong where the parameter does not stand in its place.
+    fn left_out(&self, parameter: &Parameter) -> Sight {
+        let name = parameter.name.as_str();
+        let (own, other) = match parameter.place {
+            Place::Query => (Place::Query, Place::Body),
+            Place::Body => (Place::Body, Place::Query),
+            Place::Path | Place::Header => return Sight::Nothing,
+        };
+        let names = self.given.names(own);
+        if let Some(misspelt) = names.iter().find(|n| self.is_misspelling(n, parameter)) {
+            return Sight::Wrong(Fact {
+                kind: "misspelt",
+                expected: format!("the parameter {name}"),
+                actual: format!("{misspelt} in its place"),
+                ..Fact::default()
+            });
+        }
+        if self.given.names(other).contains(&name) {
+            return Sight::Wrong(Fact {
+                kind: "place",
+                expected: format!("{name} in the {}", word(own)),
+                actual: format!("it in the {}", word(other)),
+                ..Fact::default()
+            });
+        }
+        if !parameter.required {
+            return Sight::Nothing;
+        }
+        Sight::Wrong(Fact {
+            kind: "required-parameter",
+            expected: format!("the required {name}"),
+            actual: "nothing of that name".to_owned(),
+            ..Fact::default()
+        })
+    }
+
+    /// Whether a name that no document shows is that of the parameter in another spelling.
+    fn is_misspelling(&self, sent: &str, parameter: &Parameter) -> bool {
+        let is_known = |p: &Parameter| {
+            p.name == sent || (is_hash(p) && sent.starts_with(&format!("{}[", p.name)))
+        };
+        sent != parameter.name
+            && !self.operation.parameters.iter().any(is_known)
+            && letters(without_index(sent)) == letters(&parameter.name)
+    }
+
+    fn sent(&self, parameter: &Parameter, values: &[Value]) -> Option<Fact> {
+        if parameter.schema.get("type").and_then(Value::as_str) == Some("array") {
+            let items = parameter.schema.get("items").unwrap_or(&Value::Null);
+            // Lists of hashes have no spelling in forms that a document shows.
+            if items.get("type").and_then(Value::as_str) == Some("object") {
+                return None;
+            }
+            let list = values.iter().map(|v| typed(v, items)).collect();
+            return self.misfit(parameter, &Value::Array(list));
+        }
+        let first = values.first()?;
+        if values.iter().any(|value| value != first) {
+            return Some(Fact {
+                kind: "repeated",
+                expected: format!("{} once", parameter.name),
+                actual: format!("{} different values of it", values.len()),
+                ..Fact::default()
+            });
+        }
+        if is_hash(parameter) && !first.is_object() {
+            return None;
+        }
+        if let (Place::Header, Some(fact)) = (parameter.place, self.size(parameter, first)) {
+            return Some(fact);
+        }
+        self.misfit(parameter, &typed(first, &parameter.schema))
+    }
+
+    /// D2, Media: `Content-Size` is the size of the file, not of the body.
+    fn size(&self, parameter: &Parameter, value: &Value) -> Option<Fact> {
+        let Body::Parts(parts) = &self.given.body else {
+            return None;
+        };
+        let told: usize = value.as_str()?.parse().ok()?;
+        let is_size = parameter.echo.as_ref().is_some_and(|e| e.at == "/size");
+        let file = parts
+            .first()
+            .filter(|_| is_size && self.kept == Kept::Whole)?;
+        (file.content.len() != told).then(|| Fact {
+            kind: "size",
+            expected: format!("{}, the bytes of the file", file.content.len()),
+            actual: told.to_string(),
+            ..Fact::default()
+        })
+    }
+
+    fn misfit(&self, parameter: &Parameter, value: &Value) -> Option<Fact> {
+        let name = format!("request {}", parameter.rule);
+        let found = self.schemas.misfits(&name, &parameter.schema, value);
+        let defect = found.into_iter().next()?;
+        Some(Fact {
+            kind: defect.kind,
+            expected: format!(
+                "{} for {}{}",
+                defect.expected, parameter.name, defect.pointer
+            ),
+            actual: defect.actual,
+            ..Fact::default()
+        })
+    }
+}
+
+/// A text by the type that its schema names, where it is one's spelling.
+fn typed(value: &Value, schema: &Value) -> Value {
+    let Some(text) = value.as_str() else {
+        return value.clone();
+    };
+    match schema.get("type").and_then(Value::as_str) {
+        Some("integer") => text
+            .parse::<i64>()
+            .map_or_else(|_| value.clone(), Value::from),
+        // No document shows how a form spells them.
+        Some("boolean") => match text.to_ascii_lowercase().as_str() {
+            "true" | "1" => Value::Bool(true),
+            "false" | "0" => Value::Bool(false),
+            _ => value.clone(),
+        },
+        Some(_) | None => value.clone(),
+    }
+}
+
+/// Whether it is a hash, or a list of hashes, which forms spell with brackets or in other ways.
+fn is_hash(parameter: &Parameter) -> bool {
+    let is = |schema: &Value, word: &str| schema.get("type").and_then(Value::as_str) == Some(word);
+    let of_hashes = parameter
+        .schema
+        .get("items")
+        .is_some_and(|i| is(i, "object"));
+    is(&parameter.schema, "object") || of_hashes
+}
+
+/// A name without the mark of a list: `Permission[]`, `Permission[0]`, `Permission.0`.
+fn without_index(name: &str) -> &str {
+    let is_index = |index: &str| index.bytes().all(|b| b.is_ascii_digit());
+    if let Some((stem, index)) = name.strip_suffix(']').and_then(|n| n.rsplit_once('['))
+        && is_index(index)
+    {
+        return stem;
+    }
+    match name.rsplit_once('.') {
+        Some((stem, index)) if !index.is_empty() && is_index(index) => stem,
+        Some(_) | None => name,
+    }
+}
+
+/// What is left of a name without case and marks.
+fn letters(name: &str) -> String {
+    let kept = name.chars().filter(|c| c.is_alphanumeric());
+    kept.flat_map(char::to_lowercase).collect()
+}
+
+const fn word(place: Place) -> &'static str {
+    match place {
+        Place::Path => "path",
+        Place::Query => "query",
+        Place::Header => "header",
+        Place::Body => "body",
+    }
+}

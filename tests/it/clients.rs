@@ -1,0 +1,169 @@
+//! What clients send, as `check`, `proxy` and `serve` judge it: three ways to one conclusion.
+
+use crate::hostile::command::{Running, conformant, folder, write};
+use crate::program::root;
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Right credentials of the reference.
+const BASIC: &str = "cmVmZXJlbmNlLWFwaS1rZXk6cmVmZXJlbmNlLWFwaS1zZWNyZXQ=";
+
+/// A process that listens and ends by a signal.
+struct Listening {
+    child: Child,
+    url: String,
+}
+
+impl Listening {
+    fn start(command: &mut Command) -> Self {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut child = child.expect("the program starts");
+        let mut line = String::new();
+        let mut lines = BufReader::new(child.stdout.take().expect("piped"));
+        lines.read_line(&mut line).expect("it says where it is");
+        let url = line.trim().strip_prefix("listening ").expect("an address");
+        let url = url.to_owned();
+        // What else it says must not block it.
+        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+        Self { child, url }
+    }
+
+    /// Ends it as people do; its exit code.
+    fn end(mut self) -> Option<i32> {
+        let line = format!("kill -INT {}", self.child.id());
+        let shell = Command::new("sh").args(["-c", &line]).status();
+        assert!(shell.expect("a shell").success());
+        self.child.wait().expect("a child of ours").code()
+    }
+
+    /// Creates a service with this form, as a client does.
+    fn create_service(&self, form: &str) {
+        let host = self.url.strip_prefix("http://").expect("plain HTTP");
+        let mut stream = TcpStream::connect(host).expect("it listens");
+        let request = format!(
+            "POST /chat/v2/Services HTTP/1.1\r\nHost: {host}\r\nAuthorization: Basic {BASIC}\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\
+             Connection: close\r\n\r\n{form}",
+            form.len()
+        );
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        assert!(answer.starts_with("HTTP/1.1 "), "{answer}");
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // It has ended already, unless something went wrong before.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What was found in a record, as `RULE SUBJECT`; and that rules of services passed or were not judged.
+fn found(report: &Path) -> Vec<String> {
+    let text = std::fs::read(report).expect("a report");
+    let record: Value = serde_json::from_slice(&text).expect("JSON");
+    let told = |finding: &Value| {
+        let whom = finding["subject"].as_str().unwrap_or("service");
+        format!("{} {whom}", finding["rule"].as_str().expect("a rule"))
+    };
+    let rules = record["rules"].as_array().expect("a list");
+    for rule in rules.iter().filter(|rule| rule["verdict"] == "fail") {
+        let id = rule["id"].as_str().expect("an id");
+        assert_eq!(
+            rule["subject"] == "request",
+            id.contains("/request"),
+            "{id}"
+        );
+    }
+    let findings = record["findings"].as_array().expect("a list");
+    findings.iter().map(told).collect()
+}
+
+const WRONG: &str = "friendly_name=a";
+const RIGHT: &str = "FriendlyName=a&AnythingElse=b";
+const MISSPELT: &str = "chat/create-service/request/friendly-name request";
+
+#[test]
+fn the_reference_says_what_its_clients_sent() {
+    for (form, exit, expected) in [(RIGHT, Some(0), vec![]), (WRONG, Some(1), vec![MISSPELT])] {
+        let folder = folder();
+        let mut command = conformant(folder.path());
+        let served = Listening::start(command.args([
+            "serve",
+            "--judge",
+            "requests",
+            "--report",
+            "json=serve.json",
+        ]));
+        served.create_service(form);
+        assert_eq!(served.end(), exit, "{form}");
+        assert_eq!(found(&folder.path().join("serve.json")), expected);
+    }
+}
+
+#[test]
+fn a_proxy_is_a_gate_for_clients_for_services_or_for_both() {
+    for (side, form, exit, expected) in [
+        ("requests", RIGHT, Some(0), vec![]),
+        ("requests", WRONG, Some(1), vec![MISSPELT]),
+        // The refusal of a wrong request says nothing of the service.
+        ("responses", WRONG, Some(4), vec![]),
+        ("both", WRONG, Some(1), vec![MISSPELT]),
+    ] {
+        let folder = folder();
+        let served = Listening::start(conformant(folder.path()).arg("serve"));
+        let upstream = format!("all={}", served.url);
+        let mut command = conformant(folder.path());
+        command.args(["proxy", "--upstream", &upstream, "--judge", side]);
+        let proxy = Listening::start(command.args(["--report", "json=proxy.json"]));
+        proxy.create_service(form);
+        assert_eq!(proxy.end(), exit, "{side} {form}");
+        let found = found(&folder.path().join("proxy.json"));
+        assert_eq!(found, expected, "{side} {form}");
+    }
+}
+
+#[test]
+fn a_recording_accuses_client_and_service_apart() {
+    let folder = folder();
+    let file = root().join("fixtures/chat/service/valid-0.json");
+    let mut answer: Value =
+        serde_json::from_slice(&std::fs::read(file).expect("a fixture")).expect("JSON");
+    answer["read_status_enabled"] = json!("true");
+    let entry = |form: &str, answer: Value| {
+        json!({
+            "startedDateTime": "2026-01-01T00:00:00Z", "time": 1,
+            "request": {
+                "method": "POST", "url": "http://h/v2/Services",
+                "headers": [{"name": "Authorization", "value": "[redacted]"}],
+                "postData": {"mimeType": "application/x-www-form-urlencoded", "text": form},
+            },
+            "response": {
+                "status": 201, "headers": [],
+                "content": {"mimeType": "application/json", "text": answer.to_string()},
+            },
+        })
+    };
+    let recording = json!({"log": {"entries": [entry(WRONG, answer)]}});
+    write(&folder.path().join("x.har"), recording.to_string());
+    for (side, of_client, of_service) in [
+        ("requests", true, false),
+        ("responses", false, true),
+        ("both", true, true),
+    ] {
+        let mut command = conformant(folder.path());
+        command.args(["check", "x.har", "--as", "har", "--judge", side]);
+        let ended = Running::start(command.args(["--report", "json=har.json"])).end();
+        assert_eq!(ended.exit, Some(1), "{ended:?}");
+        let found = found(&folder.path().join("har.json"));
+        assert_eq!(found.iter().any(|f| f == MISSPELT), of_client, "{found:?}");
+        let accused = "chat/service/read-status-enabled service".to_owned();
+        assert_eq!(found.contains(&accused), of_service, "{found:?}");
+    }
+}
