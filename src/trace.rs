@@ -188,6 +188,26 @@ pub enum TraceProblem {
         /// The heading of its first line.
         found: String,
     },
+    /// A unit cites something whose source does not name its line.
+    #[error("{place} cites {id}, whose source does not name that line")]
+    CitesElsewhere {
+        /// The unit.
+        place: Place,
+        /// The id.
+        id: String,
+    },
+    /// Several sentences of one line share what is cited, so that one may hide beside another.
+    #[error(
+        "{id} is cited by {first} and by {second}: in documents.lock leave it at the sentence that it rests on"
+    )]
+    NotToldApart {
+        /// The id.
+        id: String,
+        /// The first sentence.
+        first: Place,
+        /// Another one of the same line.
+        second: Place,
+    },
 }
 
 /// Units and headings of the documents.
@@ -205,8 +225,47 @@ pub fn check(documents: &Path, rulebook: &Rulebook, lock: &str) -> Vec<TraceProb
     let entries = parse_lock(lock, &mut problems);
     check_units(&documents, &entries, &mut problems);
     check_ids(rulebook, &entries, &mut problems);
+    check_sentences(rulebook, &entries, &mut problems);
     check_sources(rulebook, &documents, &entries, &mut problems);
     problems
+}
+
+/// Each sentence has what judges it for itself: what it cites names its line, and no other sentence of
+/// the line cites the same.
+fn check_sentences(
+    rulebook: &Rulebook,
+    entries: &[(Place, String, Class)],
+    problems: &mut Vec<TraceProblem>,
+) {
+    let mut first: BTreeMap<(Document, u32, &str), Place> = BTreeMap::new();
+    for (place, _, class) in entries {
+        for id in cited(class) {
+            let source = source_of(rulebook, id);
+            let names = |s: &Source| s.document == place.document && s.lines.contains(&place.line);
+            if source.is_some_and(|source| !names(source)) {
+                problems.push(TraceProblem::CitesElsewhere {
+                    place: *place,
+                    id: id.to_owned(),
+                });
+            }
+            let known = first
+                .entry((place.document, place.line, id))
+                .or_insert(*place);
+            if *known != *place {
+                problems.push(TraceProblem::NotToldApart {
+                    id: id.to_owned(),
+                    first: *known,
+                    second: *place,
+                });
+            }
+        }
+    }
+}
+
+/// Where a rule, one about clients among them, or an open point is stated.
+fn source_of<'r>(rulebook: &'r Rulebook, id: &str) -> Option<&'r Source> {
+    let point = rulebook.open_points.get(id).map(|point| &point.source);
+    point.or_else(|| rulebook.rule(id).map(|rule| &rule.source))
 }
 
 /// What rulebook and lock say of each other, without the documents at hand: every unit is
@@ -220,6 +279,7 @@ pub fn check_lock(rulebook: &Rulebook, lock: &str) -> Vec<TraceProblem> {
         }
     }
     check_ids(rulebook, &entries, &mut problems);
+    check_sentences(rulebook, &entries, &mut problems);
     problems
 }
 
@@ -239,7 +299,7 @@ pub fn propose(
     let sources = sources(rulebook);
     let mut text = String::new();
     for unit in &documents.units {
-        let class = propose_class(unit, &old, &sources);
+        let class = propose_class(unit, &old, &sources, rulebook);
         text.push_str(&format_line(unit, &class));
     }
     Ok(text)
@@ -289,6 +349,7 @@ fn propose_class(
     unit: &Unit,
     old: &[(Place, String, Class)],
     sources: &BTreeMap<&str, (&Source, bool)>,
+    rulebook: &Rulebook,
 ) -> Class {
     let same =
         |entry: &&(Place, String, Class)| entry.0.document == unit.document && entry.1 == unit.hash;
@@ -312,6 +373,9 @@ fn propose_class(
         .flat_map(|(_, _, class)| cited(class))
         .collect();
     let (mut rules, mut open) = (Vec::new(), Vec::new());
+    // Rules about clients rest on what others rest on, too: they are named where somebody put them.
+    let clients = kept.iter().filter_map(|id| rulebook.requests.get(*id));
+    rules.extend(clients.filter(|r| names(&r.source)).map(|r| r.id.clone()));
     for (id, (source, is_open)) in sources {
         if names(source) && (kept.contains(id) || !settled.contains(id)) {
             if *is_open {
@@ -321,6 +385,7 @@ fn propose_class(
             }
         }
     }
+    rules.sort();
     if rules.is_empty() && open.is_empty() {
         Class::Unclassified
     } else {
@@ -376,7 +441,7 @@ fn check_ids(
 ) {
     for (place, _, class) in entries {
         for id in cited(class) {
-            if !rulebook.rules.contains_key(id) && !rulebook.open_points.contains_key(id) {
+            if source_of(rulebook, id).is_none() {
                 problems.push(TraceProblem::CitesMissing {
                     place: *place,
                     id: id.to_owned(),
@@ -810,6 +875,16 @@ mod tests {
             &lock,
             "stand under \"Limits\"",
         );
+        let shared = rulebook(&[("flow/x/ends", "Flow Service Specification", &[3])]);
+        let lock = propose(dir.path(), &shared, "").unwrap();
+        has(
+            &shared,
+            &lock,
+            "flow/x/ends is cited by D3 3.1 and by D3 3.2",
+        );
+        let elsewhere = lock.replacen("unclassified", "rules flow/x/ends", 1);
+        has(&shared, &elsewhere, "whose source does not name that line");
+        let lock = propose(dir.path(), &good, "").unwrap();
         std::fs::remove_file(dir.path().join("D1.txt")).unwrap();
         has(&good, &lock, "D1 is not there");
     }

@@ -96,7 +96,8 @@ pub fn misdeeds(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> 
         );
         // How a target lets clients in is for its configuration to say.
         let own = operation.client_credentials();
-        found.extend(judged.findings.into_iter().filter(|f| f.rule != own));
+        let is_misdeed = |f: &Finding| f.rule != own && f.level == "must";
+        found.extend(judged.findings.into_iter().filter(is_misdeed));
     }
     found
 }

@@ -5,11 +5,11 @@ use super::given::{Body, Given, bracketed, texts};
 use crate::http::Headers;
 use crate::json;
 use crate::judge::Fact;
-use crate::rulebook::{Operation, Parameter, Place};
+use crate::rulebook::{Operation, Parameter, Place, advised};
 use crate::schema::Schemas;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A rule about the client that had something to judge.
 #[derive(Debug)]
@@ -66,7 +66,12 @@ pub(super) fn rulings(
             given,
             kept,
         };
-        all.extend(asked.parameter(parameter));
+        let ruling = asked.parameter(parameter);
+        let is_sound = ruling.as_ref().is_some_and(|r| r.wrong.is_none());
+        all.extend(ruling);
+        if is_sound {
+            all.extend(asked.advice(parameter));
+        }
     }
     if operation.secured {
         let sight = of_credentials(&given.request.headers, kept);
@@ -153,10 +158,31 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn parameter(&self, parameter: &Parameter) -> Option<Ruling> {
-        let name = &parameter.name;
         let rule = self.operation.client_rule(&parameter.rule);
-        let at = json::join(&format!("/{}", word(parameter.place)), name);
-        self.sight(parameter).ruling(rule, at)
+        self.sight(parameter).ruling(rule, at(parameter))
+    }
+
+    /// Whether texts follow what the document advises.
+    fn advice(&self, parameter: &Parameter) -> Option<Ruling> {
+        let pattern = parameter.advice.as_ref()?;
+        let texts = match (parameter.place, &self.given.body) {
+            (Place::Query, _) => self.given.in_query(&parameter.name),
+            (Place::Body, Body::Form(form)) => texts(form, &parameter.name),
+            (_, _) => return None,
+        };
+        let rule = advised(&self.operation.client_rule(&parameter.rule));
+        let schema = json!({ "pattern": pattern });
+        let mut misfits = texts
+            .iter()
+            .flat_map(|text| self.schemas.misfits(&rule, &schema, text));
+        let sight = Sight::of(misfits.next().map(|defect| Fact {
+            kind: "advice",
+            expected: format!("what the document advises for {}", parameter.name),
+            actual: defect.actual,
+            ..Fact::default()
+        }));
+        drop(misfits);
+        sight.ruling(rule, at(parameter))
     }
 
     fn sight(&self, parameter: &Parameter) -> Sight {
@@ -347,6 +373,11 @@ fn without_index(name: &str) -> &str {
 fn letters(name: &str) -> String {
     let kept = name.chars().filter(|c| c.is_alphanumeric());
     kept.flat_map(char::to_lowercase).collect()
+}
+
+/// Where a parameter stands in a request.
+fn at(parameter: &Parameter) -> String {
+    json::join(&format!("/{}", word(parameter.place)), &parameter.name)
 }
 
 const fn word(place: Place) -> &'static str {

@@ -7,7 +7,7 @@ use crate::judge::evidence::{Evidence, Exchange, Expectation, Outcome, Span};
 use crate::rulebook::scenario::Credentials;
 use crate::rulebook::shared::of_specs;
 use crate::schema::Schemas;
-use crate::verdict::Subject;
+use crate::verdict::{Level, Subject};
 use serde_json::Map;
 use std::sync::Arc;
 
@@ -329,6 +329,17 @@ fn what_a_body_says_it_is_belongs_to_it() {
 }
 
 #[test]
+fn advice_is_no_demand() {
+    let rule = "chat/create-user/request/identity-advised";
+    let mail = usual(USERS, "Identity=a%40b.example");
+    assert_eq!(found(&mail, Kept::Whole), [format!("{rule} advice")]);
+    assert_eq!(of_specs().requests[rule].level, Level::Should);
+    let number = "GET /protected/json/registrations/status?custom_user_id=12025550123";
+    let rule = "auth/poll-registration-status/request/custom-user-id-advised advice";
+    assert_eq!(found(number, Kept::Whole), [rule]);
+}
+
+#[test]
 fn credentials_have_the_form_that_is_shown() {
     let with = |field: &str, kept| found(&format!("GET /v2/Services{field}"), kept);
     let wrong = ["chat/read-services/request/credentials credentials"];
@@ -383,7 +394,7 @@ fn a_legal_freedom_brings_nothing() {
         (CHANNELS, "DateCreated=2026-01-01T00:00%2B00"),
         (CHANNELS, "SomethingElse=1&another_one=2"),
         (CHANNELS, "Type=public&Type=public"),
-        (USERS, "Identity=a%40b.example&FriendlyName="),
+        (USERS, "Identity=a&FriendlyName="),
         (
             ROLES,
             "FriendlyName=a&Type=channel&Permission=b&Permission=c",
@@ -413,7 +424,7 @@ fn a_legal_freedom_brings_nothing() {
             "message=a&details[k]=v&hidden_details.k=v&logos=[]&seconds_to_expire=0",
         ),
         (
-            "GET /protected/json/registrations/status?custom_user_id=1",
+            "GET /protected/json/registrations/status?custom_user_id=6f0c1a2e-0d5b-4a52-9b0e-3a1f5e7c9d11",
             "",
         ),
     ] {

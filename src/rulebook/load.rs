@@ -9,7 +9,7 @@ use super::laws;
 use super::model::{Kind, OpenPointEntry, Rule, Rulebook, Service};
 use super::openapi;
 use super::problems::{Problem, Problems};
-use super::requests;
+use super::requests::{self, Clients};
 use super::schemas::{self, At, Bundler};
 use super::sources::{self, Sources};
 use super::stories;
@@ -220,9 +220,15 @@ pub(super) fn read(
             .get_mut(file.service())
             .expect("a role names a service");
         service.operations = described.operations;
-        let clients =
-            requests::derive(&draft.rules, service, described.bodies.as_ref(), &file.path);
-        requests.extend(clients);
+        requests::advise(service, &described.advice);
+        let clients = Clients {
+            rules: &draft.rules,
+            service,
+            bodies: described.bodies.as_ref(),
+            advice: &described.advice,
+            place: &file.path,
+        };
+        requests.extend(clients.derive());
         for kind in described.kinds {
             if let Some(taken) = kinds.insert(kind.name.clone(), kind) {
                 let message = format!("the kind `{}` is described twice", taken.name);

@@ -37,6 +37,7 @@ pub use model::{
 };
 pub use names::{Names, OfKind, OfOperation};
 pub use problems::{Problem, Problems, Span};
+pub use requests::advised;
 pub use schemas::{OTHER_FIELDS_KEY, RULE_KEY};
 pub(crate) use sources::hex;
 pub use words::{Interpolation, Shift, duration, interpolations, kebab, shift};

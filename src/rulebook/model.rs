@@ -194,6 +194,8 @@ pub struct Parameter {
     pub description: String,
     /// Where the document shows it.
     pub source: Source,
+    /// What its texts match where clients follow the document's advice.
+    pub advice: Option<String>,
 }
 
 /// Where a parameter goes.

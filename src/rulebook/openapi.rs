@@ -54,6 +54,22 @@ struct Info {
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read to refuse unknown keys")]
 struct Requests {
+    description: Option<String>,
+    #[serde(rename = "x-source")]
+    source: Option<IgnoredAny>,
+    #[serde(default)]
+    advice: Vec<Advised>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(
+    dead_code,
+    reason = "read to refuse unknown keys; the tree is walked for values"
+)]
+struct Advised {
+    parameters: Vec<String>,
+    pattern: String,
     description: String,
     #[serde(rename = "x-source")]
     source: IgnoredAny,
@@ -203,6 +219,19 @@ pub(super) struct Described {
     pub(super) kinds: Vec<Kind>,
     /// What the document says of the bodies of requests: in our own words, and where.
     pub(super) bodies: Option<(String, Source)>,
+    /// What it advises clients to send.
+    pub(super) advice: Vec<Advice>,
+}
+
+/// What a document advises of the values of some parameters.
+pub(super) struct Advice {
+    /// Names of parameters, in queries and bodies.
+    pub(super) parameters: Vec<String>,
+    /// What their texts match.
+    pub(super) pattern: String,
+    /// In our own words.
+    pub(super) says: String,
+    pub(super) source: Source,
 }
 
 /// Reads a service's operations and adds their rules.
@@ -211,12 +240,9 @@ pub(super) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
     let _: Option<Document> = draft.typed(file, &file.node);
     let mut described = Described::default();
     derive_components(draft, files, file);
-    let bodies = file.node.get("info").and_then(|i| i.get("x-requests"));
-    described.bodies = bodies.and_then(|node| {
-        let says = draft.says(file, "/info/x-requests", node, "description");
-        let source = draft.source(file, "/info/x-requests", node, true)?;
-        Some((says, source))
-    });
+    if let Some(node) = file.node.get("info").and_then(|i| i.get("x-requests")) {
+        requests(draft, file, node, &mut described);
+    }
     let Some(paths) = file.node.get("paths") else {
         return described;
     };
@@ -245,6 +271,41 @@ pub(super) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
         }
     }
     described
+}
+
+/// What `info` says of requests as a whole.
+fn requests(draft: &mut Draft, file: &File, node: &Node, described: &mut Described) {
+    const AT: &str = "/info/x-requests";
+    if node.get("description").is_some() {
+        let says = draft.says(file, AT, node, "description");
+        let source = draft.source(file, AT, node, true);
+        described.bodies = source.map(|source| (says, source));
+    }
+    let listed = node.get("advice").map(Node::items).unwrap_or_default();
+    for (n, node) in listed.iter().enumerate() {
+        let at = format!("{AT}/advice/{n}");
+        let says = draft.says(file, &at, node, "description");
+        let pattern = node.get("pattern").and_then(Node::text).unwrap_or_default();
+        if let Some(fault) = draft.pattern_fault(pattern) {
+            draft
+                .problems
+                .push(file.problem(&format!("{at}/pattern"), fault));
+        }
+        let names = node.get("parameters").map(Node::items).unwrap_or_default();
+        let source = draft.source(file, &at, node, true);
+        described.advice.extend(source.map(|source| {
+            Advice {
+                parameters: names
+                    .iter()
+                    .filter_map(Node::text)
+                    .map(str::to_owned)
+                    .collect(),
+                pattern: pattern.to_owned(),
+                says,
+                source,
+            }
+        }));
+    }
 }
 
 fn derive_components(draft: &mut Draft, files: &Files, file: &File) {
@@ -597,6 +658,7 @@ impl Reader<'_> {
             rule,
             description,
             source,
+            advice: None,
         })
     }
 

@@ -4,10 +4,16 @@
 //! Nothing is written a second time: an id is the service's with `request` behind the operation, the
 //! source is the same. The rules of services never hear of what is found by these.
 
-use super::model::{Operation, Origin, Rule, Service};
+use super::model::{Operation, Origin, Parameter, Place, Rule, Service};
+use super::openapi::Advice;
 use crate::source::Source;
 use crate::verdict::{Basis, Level};
 use std::collections::BTreeMap;
+
+/// The id of the rule about the advice that a document gives beside what it demands.
+pub fn advised(rule: &str) -> String {
+    format!("{rule}-advised")
+}
 
 /// The word behind an operation's id.
 const REQUEST: &str = "request";
@@ -31,62 +37,101 @@ impl Operation {
     }
 }
 
-/// The rules about the clients of a service; `bodies` is what the document says of bodies as a whole,
-/// nothing where it shows no encoding.
-pub(super) fn derive(
-    rules: &BTreeMap<String, Rule>,
-    service: &Service,
-    bodies: Option<&(String, Source)>,
-    place: &str,
-) -> BTreeMap<String, Rule> {
-    let mut derived = Vec::new();
-    for operation in service.operations.values() {
-        let rule = |id: String, says: String, source: &Source, place: &str, origin| Rule {
-            id,
-            service: service.name.clone(),
-            level: Level::Must,
-            basis: Basis::Stated,
-            source: source.clone(),
-            says,
-            place: place.to_owned(),
-            origin,
-        };
-        if let Some((says, source)) = bodies.filter(|_| !operation.bodies.is_empty()) {
+/// Lets parameters know what the document advises of them.
+pub(super) fn advise(service: &mut Service, advice: &[Advice]) {
+    let operations = service.operations.values_mut();
+    for parameter in operations.flat_map(|o| &mut o.parameters) {
+        let advised = advice.iter().find(|a| a.is_about(parameter));
+        parameter.advice = advised.map(|a| a.pattern.clone());
+    }
+}
+
+impl Advice {
+    fn is_about(&self, parameter: &Parameter) -> bool {
+        matches!(parameter.place, Place::Query | Place::Body)
+            && self.parameters.contains(&parameter.name)
+    }
+}
+
+/// What the rules about the clients of a service are made of.
+pub(super) struct Clients<'a> {
+    /// Those about the service itself.
+    pub(super) rules: &'a BTreeMap<String, Rule>,
+    pub(super) service: &'a Service,
+    /// What the document says of bodies as a whole; nothing where it shows no encoding.
+    pub(super) bodies: Option<&'a (String, Source)>,
+    pub(super) advice: &'a [Advice],
+    /// The file that all this stands in.
+    pub(super) place: &'a str,
+}
+
+impl Clients<'_> {
+    /// Every rule by id.
+    pub(super) fn derive(&self) -> BTreeMap<String, Rule> {
+        let operations = self.service.operations.values();
+        let all = operations.flat_map(|operation| self.of(operation));
+        all.map(|rule| (rule.id.clone(), rule)).collect()
+    }
+
+    fn of(&self, operation: &Operation) -> Vec<Rule> {
+        let mut all = Vec::new();
+        if let Some((says, source)) = self.bodies.filter(|_| !operation.bodies.is_empty()) {
             let origin = Origin::Operation {
                 operation: operation.id.clone(),
             };
-            derived.push(rule(
-                operation.body_rule(),
-                format!("Clients: {says}"),
-                source,
-                place,
-                origin,
-            ));
+            let says = format!("Clients: {says}");
+            all.push(self.rule(operation.body_rule(), says, source, origin));
         }
         for parameter in &operation.parameters {
-            let of_service = rules.get(&parameter.rule);
             let origin = Origin::Parameter {
                 operation: operation.id.clone(),
                 parameter: parameter.name.clone(),
             };
-            derived.push(rule(
-                operation.client_rule(&parameter.rule),
-                format!("Clients send {}: {}", parameter.name, parameter.description),
-                &parameter.source,
-                of_service.map_or(place, |r| &r.place),
-                origin,
-            ));
+            let id = operation.client_rule(&parameter.rule);
+            if let Some(advice) = self.advice.iter().find(|a| a.is_about(parameter)) {
+                all.push(Rule {
+                    level: Level::Should,
+                    ..self.rule(
+                        advised(&id),
+                        advice.says.clone(),
+                        &advice.source,
+                        origin.clone(),
+                    )
+                });
+            }
+            let of_service = self.rules.get(&parameter.rule);
+            let says = format!("Clients send {}: {}", parameter.name, parameter.description);
+            all.push(Rule {
+                place: of_service.map_or(self.place, |r| &r.place).to_owned(),
+                ..self.rule(id, says, &parameter.source, origin)
+            });
         }
-        let guarded = rules.get(&format!("{}/{}/credentials", service.name, operation.id));
-        if let Some(guarded) = guarded.filter(|_| operation.secured) {
-            derived.push(rule(
-                operation.client_credentials(),
-                "Clients authenticate in the form that the document shows.".to_owned(),
-                &guarded.source,
-                &guarded.place,
-                guarded.origin.clone(),
-            ));
+        let guarded = format!("{}/{}/credentials", self.service.name, operation.id);
+        if let Some(guarded) = self.rules.get(&guarded).filter(|_| operation.secured) {
+            let says = "Clients authenticate in the form that the document shows.".to_owned();
+            all.push(Rule {
+                place: guarded.place.clone(),
+                ..self.rule(
+                    operation.client_credentials(),
+                    says,
+                    &guarded.source,
+                    guarded.origin.clone(),
+                )
+            });
+        }
+        all
+    }
+
+    fn rule(&self, id: String, says: String, source: &Source, origin: Origin) -> Rule {
+        Rule {
+            id,
+            service: self.service.name.clone(),
+            level: Level::Must,
+            basis: Basis::Stated,
+            source: source.clone(),
+            says,
+            place: self.place.to_owned(),
+            origin,
         }
     }
-    derived.into_iter().map(|r| (r.id.clone(), r)).collect()
 }
