@@ -138,11 +138,7 @@ pub(super) fn end_executions_of(
     let mut waited = Duration::ZERO;
     let mut busy = active_executions_of(session, flow_sid, to)?;
     if busy.is_empty() {
-        let others = session.may_be_anothers("") && tries < UNSEEN_TRIES_MAX;
-        if others {
-            session.wait(LOOK_EVERY);
-        }
-        return Ok(others);
+        return Ok(session.may_be_anothers("") && tries < UNSEEN_TRIES_MAX);
     }
     if tries >= TRIES_MAX {
         let why =

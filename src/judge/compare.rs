@@ -32,6 +32,11 @@ pub(super) fn same(before: &Value, after: &Value) -> bool {
         || matches!((instant(before), instant(after)), (Some(a), Some(b)) if a == b)
 }
 
+/// Whether a SID stands for no thing: where none applies it is null or empty, one as good as the other.
+pub(crate) fn names_nothing(pointer: &str, value: &Value) -> bool {
+    pointer.ends_with("sid") && (value.is_null() || value.as_str().is_some_and(str::is_empty))
+}
+
 /// A value by its spelling in a form: texts as they are, null as nothing, the rest as JSON.
 pub(super) fn as_text(value: &Value) -> String {
     match value {

@@ -126,7 +126,8 @@ class Target:
                 **below("/journeys"),
                 **basic,
                 **messaging,
-                "flow_sid": facts["flow_sid"],
+                # With the hook that makes flows there is one for each story; with freedoms all share one.
+                **({"flow_sid": facts["flow_sid"]} if free else {}),
                 "to": "+12025550155",
                 "from": "+12025550111",
             },

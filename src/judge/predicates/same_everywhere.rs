@@ -3,6 +3,7 @@
 //! changes at all is `immutable`'s.
 
 use super::prelude::*;
+use crate::judge::compare::names_nothing;
 use crate::judge::history::{SETTLE, Shows, Sight, ThingId, Write};
 use crate::rulebook::Does;
 
@@ -114,8 +115,9 @@ fn judge_pair(
     let for_good = |at: &str| about.is_some_and(|about| about.immutable.iter().any(|i| json::within(i, at)));
     let mut compared = history.compared(case, before, later);
     compared.retain(|c| {
+        let says_nothing = |value: &Value| value.is_null() || names_nothing(&c.pointer, value);
         let applies = before.face == later.face
-            || !(is_address(&c.pointer) || c.before.is_null() || c.after.is_null());
+            || !(is_address(&c.pointer) || says_nothing(&c.before) || says_nothing(&c.after));
         applies && !for_good(&c.pointer) && !verdicts.accuses(&shown.site(&c.pointer))
     });
     let changed = compared.iter().find(|c| c.is_changed());

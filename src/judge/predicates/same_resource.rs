@@ -2,7 +2,7 @@
 //! they came by.
 
 use super::prelude::*;
-use crate::judge::compare::same;
+use crate::judge::compare::{names_nothing, same};
 use std::collections::BTreeMap;
 
 /// Within one run of a scenario, representations of the same thing (same `key`) agree in these
@@ -16,11 +16,6 @@ pub(crate) struct SameResource {
     key: String,
     /// Fields that never change.
     fields: Vec<String>,
-}
-
-/// Where a thing does not apply its name is null or empty.
-fn names_nothing(key: &Value) -> bool {
-    key.is_null() || key.as_str().is_some_and(str::is_empty)
 }
 
 impl Check for SameResource {
@@ -50,7 +45,7 @@ impl Predicate for SameResource {
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut first: BTreeMap<String, &Representation<'_>> = BTreeMap::new();
         for later in case.of_kind(&self.kind) {
-            let key = later.value(&self.key).filter(|key| !names_nothing(key));
+            let key = later.value(&self.key).filter(|key| !names_nothing(&self.key, key));
             let Some(identity) = key.map(Value::to_string) else {
                 continue;
             };
@@ -59,7 +54,7 @@ impl Predicate for SameResource {
                 first.insert(identity, later);
                 continue;
             };
-            let both = |field: &String| Some((earlier.value(field)?, later.value(field)?));
+            let both = |field: &String| Some((named(earlier, field)?, named(later, field)?));
             let fields = self.fields.iter().filter(|field| both(field).is_some());
             let Some(sites) = Sites::of(fields.map(|field| later.site(field))) else {
                 continue;
@@ -83,6 +78,8 @@ impl Predicate for SameResource {
         let kind = "flow/flow";
         let parameters = json!({"kind": kind, "key": "/sid", "fields": ["/date_created"]});
         let nowhere = parameters.clone();
+        let bindings = json!({"kind": "chat/binding", "key": "/sid", "fields": ["/user_sid"]});
+        let bound = |user: &str| json!({"sid": "BS1", "user_sid": user});
         let flow = |sid: &str, created: &str| json!({"sid": sid, "date_created": created});
         let first =
             Example::of("flow", parameters).payload(kind, flow("FW1", "2026-01-01T00:00:00Z"));
@@ -94,6 +91,11 @@ impl Predicate for SameResource {
                 .fails("/date_created"),
             first.clone().payload(kind, flow("FW2", "2026-01-01T00:00:01Z")).not_judged(),
             first.clone().payload(kind, json!({"sid": "FW1"})).not_judged(),
+            // A binding at the service may name no user.
+            Example::of("chat", bindings)
+                .payload("chat/binding", bound(""))
+                .payload("chat/binding", bound("US1"))
+                .not_judged(),
             // Where the key does not apply, nothing says that it is the same thing.
             Example::of("flow", nowhere)
                 .payload(kind, nameless(json!(""), "2026-01-01T00:00:00Z"))
@@ -101,4 +103,10 @@ impl Predicate for SameResource {
                 .not_judged(),
         ]
     }
+}
+
+/// What it shows there, but for the SID of no thing.
+fn named<'r>(shown: &'r Representation<'_>, field: &str) -> Option<&'r Value> {
+    let value = shown.value(field)?;
+    (!names_nothing(field, value)).then_some(value)
 }
