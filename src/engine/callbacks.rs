@@ -112,6 +112,7 @@ fn view(callback: &Callback) -> (Value, Option<Parsed>) {
         "method": request.method,
         "query": object(request.query_pairs()),
         "headers": object(request.headers.iter().map(|(n, v)| (n.to_ascii_lowercase(), v.to_owned())).collect()),
+        "text": String::from_utf8_lossy(&request.body),
         "answered": callback.answered.status,
     });
     let payload = document(request);

@@ -2,6 +2,8 @@
 //!
 //! It concludes nothing: what the evidence means is the judge's business.
 
+mod again;
+
 use super::link::{Leads, LinkError, leads, target_of};
 use super::request::{self, BuildError};
 use super::session::{HookFault, SendFault, Session};
@@ -43,14 +45,6 @@ const EVIDENCE_BYTES_MAX: usize = 10 * 1024 * 1024;
 const BODY_EXCERPT_BYTES: usize = 64 * 1024;
 /// Groups within groups.
 const GROUP_DEPTH_MAX: usize = 16;
-
-/// How long the end of a scenario waits before lists that lag are read again, time by time; more in
-/// all than they may lag.
-const LOOKS: [Duration; 3] = [
-    Duration::from_secs(1),
-    Duration::from_secs(4),
-    Duration::from_secs(6),
-];
 
 /// Why a scenario went no further.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -422,12 +416,11 @@ impl<'a> Runner<'a> {
             called = self.call(step, operation)?;
             tries += 1;
         }
-        let mut value = Arc::clone(&called.value);
-        let mut origin = called.origin.clone();
-        if step.walk {
-            value = Arc::new(self.walk(step, operation, &called)?);
-            origin = None;
+        let (mut value, mut called) = self.result(step, operation, called)?;
+        if operation.list_key.is_some() && step.until.is_none() && step.between.is_empty() {
+            (value, called) = self.look_until_stated(step, operation, (value, called))?;
         }
+        let origin = called.origin.clone().filter(|_| !step.walk);
         let expected = self.as_expected(step, &called);
         let exchange = &self.evidence.exchanges[called.exchange];
         if matches!(called.acceptance, Acceptance::Rejected(_)) && judge::is_plain_error(exchange) {
@@ -469,6 +462,20 @@ impl<'a> Runner<'a> {
         }
         self.finish(step, value, origin, Some(called.exchange))?;
         expected
+    }
+
+    /// What a call brings: its answer, or the whole list that begins with it.
+    fn result(
+        &mut self,
+        step: &Step,
+        operation: &Operation,
+        called: Called,
+    ) -> Result<(Arc<Value>, Called), Stop> {
+        let value = match step.walk {
+            true => Arc::new(self.walk(step, operation, &called)?),
+            false => Arc::clone(&called.value),
+        };
+        Ok((value, called))
     }
 
     /// Makes what the step reads and nobody has configured.
@@ -515,33 +522,6 @@ impl<'a> Runner<'a> {
             }
             listener.noted = came.len();
         }
-    }
-
-    /// Reads lists again that lack what was made, or hold what was ended: they may follow later, and
-    /// nobody is accused before.
-    fn look_again(&mut self) {
-        for wait in LOOKS {
-            let lagging = judge::lagging(self.rulebook, &self.evidence);
-            if lagging.is_empty() || self.is_interrupted() {
-                return;
-            }
-            self.pass(wait);
-            for page in lagging {
-                // What cannot be read again says nothing.
-                let _unread = self.read_again(page);
-            }
-        }
-    }
-
-    /// The list whose first page that exchange asked for, from its beginning.
-    fn read_again(&mut self, page: usize) -> Result<Value, Stop> {
-        let page = &self.evidence.exchanges[page];
-        let operation = self.operation(&format!("{}/{}", page.service, page.operation))?;
-        let mut again = unanswered(page);
-        again.span = Span::at(self.session.now());
-        again.expectation = Expectation::Either;
-        let called = self.exchange(again, operation)?;
-        self.walk(&Step::default(), operation, &called)
     }
 
     fn operation(&self, name: &str) -> Result<&'a Operation, Stop> {

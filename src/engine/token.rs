@@ -132,7 +132,7 @@ fn sign(header: &Value, claims: &Value, algorithm: &str, key: &str) -> Result<St
         "none" => return Ok(format!("{message}.")),
         "HS384" => Algorithm::HS384,
         "HS512" => Algorithm::HS512,
-        "HS256" => Algorithm::HS256,
+        "HS256" | "hs256" => Algorithm::HS256,
         other => return Err(format!("no token algorithm is named {other}")),
     };
     let signature = crypto::sign(

@@ -32,8 +32,8 @@ pub struct Annotations {
     pub parents: Vec<(String, String)>,
     /// Fields that are equal in all sights.
     pub immutable: Vec<String>,
-    /// Fields that change without being named, each with the reason.
-    pub derived: BTreeMap<String, String>,
+    /// Fields that change without being named.
+    pub derived: BTreeMap<String, Derived>,
     /// Fields that count things.
     pub counts: BTreeMap<String, Counts>,
     /// Fields that move along steps.
@@ -59,6 +59,39 @@ pub struct Identity {
     /// Whether strangers may hold the same thing: it is never this case's own.
     #[serde(default)]
     pub shared: bool,
+}
+
+/// How a field changes without being named. Written as the reason alone it may do so at any time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Derived {
+    /// Why.
+    pub because: String,
+    /// The operations, with their service, and hooks that move it where they name the thing; anything
+    /// may where left out.
+    #[serde(default)]
+    pub by: Vec<String>,
+    /// The path parameter in whose values it is written differently.
+    #[serde(default)]
+    pub across: Option<String>,
+    /// Whether it is unset until something sets it, and stays.
+    #[serde(default)]
+    pub once: bool,
+}
+
+impl Derived {
+    /// Whether nothing is known of when it changes.
+    pub fn is_free(&self) -> bool {
+        self.by.is_empty() && self.across.is_none() && !self.once
+    }
+}
+
+/// As it is written.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenDerived {
+    Because(String),
+    How(Derived),
 }
 
 /// What a count counts.
@@ -112,6 +145,21 @@ impl Annotations {
             let mut keys = identity.key.iter();
             keys.all(|key| self.parents.iter().any(|(at, _)| at == key))
         })
+    }
+
+    /// How the value at `pointer`, or something above it, changes without being named.
+    pub fn derived_at(&self, pointer: &str) -> Option<&Derived> {
+        let mut derived = self.derived.iter();
+        derived
+            .find(|(at, _)| json::within(at, pointer))
+            .map(|(_, how)| how)
+    }
+
+    /// The steps of the state at `pointer`.
+    pub fn steps_at(&self, pointer: &str) -> Option<&[Transition]> {
+        let mut steps = self.steps.iter();
+        let (_, steps) = steps.find(|(at, _)| json::within(at, pointer))?;
+        Some(steps)
     }
 
     /// Whether the value at `pointer`, or something above it, changes without being named.
@@ -172,10 +220,20 @@ fn fields(draft: &mut Draft, file: &File, node: &Node, at: &str, found: &mut Ann
         if typed::<bool>(draft, file, node, "x-immutable") == Some(true) {
             found.immutable.push(at.clone());
         }
+        let derived = typed::<WrittenDerived>(draft, file, node, "x-derived");
+        found.derived.extend(derived.map(|written| {
+            let how = match written {
+                WrittenDerived::Because(because) => Derived {
+                    because,
+                    ..Derived::default()
+                },
+                WrittenDerived::How(how) => how,
+            };
+            (at.clone(), how)
+        }));
         let mut take = |key: &str, to: &mut BTreeMap<String, String>| {
             to.extend(typed::<String>(draft, file, node, key).map(|text| (at.clone(), text)));
         };
-        take("x-derived", &mut found.derived);
         take("x-leads", &mut found.leads);
         take("x-default-from", &mut found.default_from);
         let counts = typed::<Counts>(draft, file, node, "x-counts");

@@ -85,7 +85,7 @@ pub struct Step {
     /// Verb: open a callback address of this name; `${NAME.url}` is its URL.
     pub listen: Option<String>,
     /// Verb: wait for callbacks at a listening address. The result is `{count, requests: [{method,
-    /// query, form, json, headers}]}`.
+    /// query, form, json, text, headers}]}`.
     pub r#await: Option<String>,
     /// Verb: build a registration token; the result is `{token, qr}`.
     pub token: Option<TokenSpec>,
@@ -306,7 +306,7 @@ pub struct CallbackAnswer {
 pub struct TokenSpec {
     /// `context.custom_user_id`.
     pub custom_user_id: Option<String>,
-    /// `HS256` unless said otherwise; `HS384`, `HS512`, `none`.
+    /// `HS256` unless said otherwise; `HS384`, `HS512`, `none`, and `hs256` for a near miss.
     pub algorithm: Option<String>,
     /// Header `typ`, default `JWT`.
     pub typ: Option<String>,
@@ -321,7 +321,7 @@ pub struct TokenSpec {
     pub wrong_key: bool,
     /// `context.auth_app_id`, default the application's.
     pub auth_app_id: Option<String>,
-    /// Leave this claim out: `iss`, `exp`.
+    /// Leave this claim out: `iss`, `iat`, `exp`.
     pub without: Option<String>,
     /// Change the issuer a little: `other-case`, `short`, `long`, `space-behind`.
     pub issuer_near: Option<String>,

@@ -1,6 +1,8 @@
 //! What all families share: the operation, its happy path, and how a case becomes a scenario.
 
-use super::{credentials, lists, near, parameters, refusals, rest, rich, scope, second, several};
+use super::{
+    credentials, later, lists, near, parameters, refusals, rest, rich, scope, second, several,
+};
 use crate::rulebook::scenario::{HappyPath, Scenario, Step};
 use crate::rulebook::{Operation, Parameter, Place, Rulebook, Service, interpolations, kebab};
 use serde_json::{Map, Value};
@@ -35,6 +37,7 @@ fn of_operation(
     rich::derive(&mut cases);
     refusals::derive(&mut cases);
     rest::derive(&mut cases);
+    later::derive(&mut cases);
     cases.scenarios
 }
 

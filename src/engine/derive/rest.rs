@@ -1,7 +1,8 @@
-//! What an update leaves alone: everything is set first, then each parameter alone and none at all, and
-//! refused ones; the thing is looked at in between, and so is another beside it.
+//! What an update leaves alone: refused ones first, then everything is set, then each parameter alone and
+//! none at all; the thing is looked at in between.
 
 use super::cases::{Cases, either, only, rename_all, roots};
+use super::later::a_while;
 use super::near::is_sid;
 use super::parameters::FOREIGN;
 use crate::rulebook::rules::Comparison;
@@ -33,14 +34,9 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         ))
     };
     let optional = &cases.happy.optional;
-    let set = call(optional);
-    steps.push(set.clone());
-    for (name, value) in optional {
-        steps.push(call(&only(name, value.clone())));
-        steps.push(set.clone());
-    }
-    steps.push(call(&Map::new()));
+    // What a refused request sets beside the wrong value must be seen to be set.
     steps.extend(look());
+    steps.push(a_while());
     for parameter in &cases.operation.parameters {
         if let Some(wrong) = wrong_value(parameter) {
             let mut with = optional.clone();
@@ -49,6 +45,14 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
             steps.extend(look());
         }
     }
+    let set = call(optional);
+    steps.push(set.clone());
+    for (name, value) in optional {
+        steps.push(call(&only(name, value.clone())));
+        steps.push(set.clone());
+    }
+    steps.push(call(&Map::new()));
+    steps.extend(look());
     cases.after_setup(
         "rest",
         "one parameter after the other, and refused ones",
@@ -64,7 +68,8 @@ pub(super) fn wrong_value(parameter: &Parameter) -> Option<Value> {
     let is_json = parameter
         .echo
         .as_ref()
-        .is_some_and(|echo| echo.compare == Comparison::Json);
+        .is_some_and(|echo| echo.compare == Comparison::Json)
+        || parameter.schema.get("contentMediaType").is_some();
     if parameter.schema.get("enum").is_some() || is_sid(parameter) {
         Some(json!(FOREIGN))
     } else if is_json {

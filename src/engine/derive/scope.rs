@@ -53,13 +53,15 @@ fn other_parent(cases: &mut Cases<'_>, parameter: &Parameter, path: &[String], l
     if cases.operation.method == "GET" {
         steps.push(cases.call(Step::default(), &Map::new()));
     }
+    let reader = cases.reader().filter(|_| cases.operation.method != "GET");
+    let looks = reader.map(|reader| {
+        let theirs = neighbour.values(ours);
+        [ours, &theirs].map(|with| Cases::look(reader, Cases::path_of(reader, with)))
+    });
+    steps.extend(looks.clone().into_iter().flatten());
     steps.push(cases.call(step.clone(), &their_parent));
     steps.push(cases.call(step, &theirs));
-    if let Some(reader) = cases.reader().filter(|_| cases.operation.method != "GET") {
-        let theirs = neighbour.values(ours);
-        let looks = [ours, &theirs].map(|with| Cases::look(reader, Cases::path_of(reader, with)));
-        steps.extend(looks);
-    }
+    steps.extend(looks.into_iter().flatten());
     let what = format!("{} names another that exists", parameter.name);
     cases.push(&format!("{}-other", slug(parameter)), &what, steps);
 }

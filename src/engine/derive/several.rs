@@ -1,6 +1,7 @@
 //! More than one: two of everything, used in turn, so that another's data is noticed.
 
-use super::cases::{Cases, accepted};
+use super::cases::{Cases, accepted, either};
+use super::later::settled;
 use super::neighbour::Neighbour;
 use crate::rulebook::scenario::Step;
 use serde_json::{Map, Value};
@@ -49,9 +50,19 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
             steps.extend(cases.seen_again("second", &ours).into_iter().take(1));
         }
         _ => {
-            steps.push(call(&ours, None));
+            // With everything that it may set, so that it would be seen on the other.
+            let whole = |optional: Map<String, Value>, own: &Map<String, Value>| {
+                let mut all = optional;
+                all.extend(own.clone());
+                cases.call(either(), &all)
+            };
+            let optional = cases.happy.optional.clone();
             steps.extend(look(&theirs));
-            steps.push(call(&theirs, None));
+            steps.extend(look(&ours));
+            steps.push(settled());
+            steps.push(whole(optional.clone(), &ours));
+            steps.extend(look(&theirs));
+            steps.push(whole(neighbour.values(&optional), &theirs));
             steps.extend(look(&ours));
         }
     }

@@ -1,12 +1,17 @@
 //! What may have changed between two sights, and what did.
 
-use super::History;
 use super::identity::ThingId;
 use super::sights::{Sight, When};
+use super::writes::{Origin, Outcome, Write};
+use super::{History, SETTLE};
 use crate::json;
 use crate::judge::case::Case;
 use crate::judge::compare::instant;
+use crate::judge::evidence::Event;
+use crate::rulebook::annotations::{Counts, Derived, Transition};
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// A field that two sights show.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,17 +39,25 @@ impl History<'_> {
             .any(|write| write.may_touch(id, kind))
     }
 
-    /// Fields that both sights show: those that no rule of their own hides, and that do not change
-    /// without being named.
-    pub fn compared(&self, case: &Case<'_>, first: &Sight<'_>, later: &Sight<'_>) -> Vec<Change> {
+    /// Fields of a thing that both sights show: those that no rule of their own hides, and that nothing
+    /// has moved without naming them.
+    pub fn compared(
+        &self,
+        case: &Case<'_>,
+        id: ThingId,
+        first: &Sight<'_>,
+        later: &Sight<'_>,
+    ) -> Vec<Change> {
         let pair = first.representation(case).zip(later.representation(case));
         let Some((a, b)) = pair else {
             return Vec::new();
         };
-        let about = |face: &str| case.rulebook.kinds.get(face).map(|kind| &kind.about);
-        let derived = |pointer: &str| {
-            let mut faces = [first.face, later.face].into_iter();
-            faces.any(|face| about(face).is_some_and(|about| about.is_derived(pointer)))
+        let between = Between {
+            history: self,
+            case,
+            id,
+            first,
+            later,
         };
         let mut found = Vec::new();
         leaves(
@@ -53,7 +66,7 @@ impl History<'_> {
             &mut String::new(),
             &mut |pointer, before, after| {
                 let is_shown = a.value(pointer).is_some() && b.value(pointer).is_some();
-                if is_shown && !derived(pointer) {
+                if is_shown && !between.may_move(pointer, before, after) {
                     found.push(Change {
                         pointer: pointer.to_owned(),
                         before: before.clone(),
@@ -65,11 +78,178 @@ impl History<'_> {
         found
     }
 
-    /// Those of them that the two show in different ways. In two faces, addresses are left out.
-    pub fn changes(&self, case: &Case<'_>, first: &Sight<'_>, later: &Sight<'_>) -> Vec<Change> {
-        let mut found = self.compared(case, first, later);
-        found.retain(Change::is_changed);
-        found
+    /// Whether something that moves a thing's derived field was done between two moments, or so shortly
+    /// before them that the field may have followed within `lag`. What names another thing moves nothing.
+    pub fn moved_by(
+        &self,
+        case: &Case<'_>,
+        id: ThingId,
+        by: &[String],
+        (from, until): (&When, &When),
+        lag: Duration,
+    ) -> bool {
+        self.writes.iter().any(|write| {
+            let since = from.span.began.duration_since(write.when.span.ended);
+            let is_over = write.when.is_before(from) && since.unsigned_abs() >= lag;
+            let is_between = !is_over && !until.is_before(&write.when);
+            let is_done = write.outcome != Outcome::Refused;
+            is_between
+                && is_done
+                && by.contains(&done_by(case, write))
+                && self.names(case, write, id)
+        })
+    }
+
+    /// Whether a write says which thing it is about, by its key or name or by those of what it
+    /// is known by.
+    fn names(&self, case: &Case<'_>, write: &Write<'_>, id: ThingId) -> bool {
+        let mut said = BTreeSet::new();
+        match write.origin {
+            Origin::Exchange(index) => {
+                let sent = case.seen[index].exchange.sent.values();
+                sent.for_each(|value| texts(value, &mut said));
+            }
+            Origin::Hook(event) => {
+                if let Some(Event::Hook(call)) = case.evidence.events.get(event) {
+                    texts(&call.arguments, &mut said);
+                }
+            }
+        }
+        let known = |id: ThingId, said: &BTreeSet<String>| {
+            said.contains(&self.things.get(id).key)
+                || self.things.names_of(id).any(|n| said.contains(n))
+        };
+        if write.thing == Some(id) || known(id, &said) {
+            return true;
+        }
+        let thing = self.things.get(id);
+        let mut parts = thing.key.split('\n');
+        thing.key.contains('\n')
+            && parts.all(|part| {
+                let mut parents = thing.parents.iter();
+                let parent = parents.find(|&&parent| self.things.get(parent).key == part);
+                said.contains(part) || parent.is_some_and(|&parent| known(parent, &said))
+            })
+    }
+}
+
+/// Two sights of a thing, and what may have moved it in between.
+struct Between<'h, 'c> {
+    history: &'h History<'h>,
+    case: &'c Case<'c>,
+    id: ThingId,
+    first: &'h Sight<'h>,
+    later: &'h Sight<'h>,
+}
+
+impl Between<'_, '_> {
+    /// Whether a field may have moved without being named.
+    fn may_move(&self, pointer: &str, before: &Value, after: &Value) -> bool {
+        let faces = [self.first.face, self.later.face];
+        let mut abouts = faces.iter().filter_map(|face| {
+            let kind = self.case.rulebook.kinds.get(*face)?;
+            Some(&kind.about)
+        });
+        abouts.any(|about| {
+            let mut counts = about.counts.iter();
+            if let Some((_, counts)) = counts.find(|(at, _)| json::within(at, pointer)) {
+                return self.counts(counts);
+            }
+            let derived = about.derived_at(pointer);
+            if derived.is_some_and(Derived::is_free) {
+                return true;
+            }
+            if same(before, after) {
+                return false;
+            }
+            derived.is_some_and(|how| self.derives(how, before))
+                || about
+                    .steps_at(pointer)
+                    .is_some_and(|steps| self.steps(steps, before, after))
+        })
+    }
+
+    fn derives(&self, how: &Derived, before: &Value) -> bool {
+        let is_across = how.across.as_ref().is_some_and(|name| {
+            let sent = |sight: &Sight<'_>| {
+                let exchange = self.case.seen[sight.exchange?].exchange;
+                exchange.sent.get(name)
+            };
+            let is_other_face = self.first.face != self.later.face;
+            is_other_face || sent(self.first).is_none() || sent(self.first) != sent(self.later)
+        });
+        is_across || (how.once && is_unset(before)) || self.moved_by(&how.by)
+    }
+
+    fn moved_by(&self, by: &[String]) -> bool {
+        let moments = (&self.first.when, &self.later.when);
+        self.history
+            .moved_by(self.case, self.id, by, moments, SETTLE)
+    }
+
+    /// Whether anything that is counted may have come or gone, or the thing itself was touched.
+    fn counts(&self, counts: &Counts) -> bool {
+        let (first, later) = (&self.first.when, &self.later.when);
+        self.history.writes.iter().any(|write| {
+            let since = first.span.began.duration_since(write.when.span.ended);
+            let is_over = write.when.is_before(first) && since.unsigned_abs() >= SETTLE;
+            let may_count = write.kind == counts.of
+                || write.kind.is_empty()
+                || self.history.names(self.case, write, self.id);
+            !is_over
+                && !later.is_before(&write.when)
+                && write.outcome != Outcome::Refused
+                && may_count
+        })
+    }
+
+    /// Whether the steps that were taken lead from one state to the other.
+    fn steps(&self, steps: &[Transition], before: &Value, after: &Value) -> bool {
+        let taken =
+            |step: &&Transition| step.by == "time" || self.moved_by(std::slice::from_ref(&step.by));
+        let taken: Vec<&Transition> = steps.iter().filter(taken).collect();
+        let mut reached: Vec<&str> = before.as_str().into_iter().collect();
+        let mut next = 0;
+        while let Some(state) = reached.get(next).copied() {
+            for step in &taken {
+                if step.from == state && !reached.contains(&step.to.as_str()) {
+                    reached.push(&step.to);
+                }
+            }
+            next += 1;
+        }
+        after.as_str().is_some_and(|after| reached.contains(&after))
+    }
+}
+
+/// The operation with its service, or the hook, that did something.
+fn done_by(case: &Case<'_>, write: &Write<'_>) -> String {
+    match write.origin {
+        Origin::Exchange(index) => {
+            let exchange = case.seen[index].exchange;
+            format!("{}/{}", exchange.service, exchange.operation)
+        }
+        Origin::Hook(event) => match case.evidence.events.get(event) {
+            Some(Event::Hook(call)) => call.name.clone(),
+            Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => {
+                String::new()
+            }
+        },
+    }
+}
+
+/// The texts and numbers within a value, as texts.
+fn texts(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => {
+            found.insert(text.clone());
+        }
+        Value::Number(number) => {
+            found.insert(number.to_string());
+        }
+        Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
+        Value::Object(members) => members.values().for_each(|member| texts(member, found)),
+        Value::Null | Value::Bool(_) => {}
     }
 }
 

@@ -27,8 +27,10 @@ impl History<'_> {
         let holds = |since: &When| {
             let mut writes = self.writes.iter();
             !writes.any(|write| {
+                // What happens at that very moment finds it there.
+                let is_now = write.when.event == until.event;
                 let between = write.when.event > since.event && !until.is_before(&write.when);
-                between && self.may_end(write, id)
+                between && !is_now && self.may_end(write, id)
             })
         };
         moments.into_iter().find(holds)

@@ -68,6 +68,15 @@ impl<'a> Things<'a> {
         self.names.get(&name).copied().flatten()
     }
 
+    /// The names that stand for a thing.
+    pub fn names_of(&self, id: ThingId) -> impl Iterator<Item = &String> {
+        let names = self
+            .names
+            .iter()
+            .filter(move |(_, named)| **named == Some(id));
+        names.map(|((_, _, name), _)| name)
+    }
+
     /// The thing with that key, met now where it was not before.
     pub(super) fn meet(&mut self, kind: &'a str, key: &str) -> ThingId {
         let next = self.all.len();

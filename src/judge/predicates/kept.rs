@@ -3,13 +3,15 @@
 
 use super::prelude::*;
 use crate::judge::compare::as_text;
-use crate::judge::history::{Outcome, Shows, Sight, Write};
+use crate::judge::history::{Outcome, Shows, Sight, ThingId, Write};
 use crate::judge::parameter::beyond;
 use crate::judge::predicates::echoes::differs;
+use crate::rulebook::annotations::Derived;
 use crate::rulebook::rules::Comparison;
 use crate::rulebook::{Does, Operation, Parameter, Place};
 use crate::verdict::Level;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// What a write of this operation names is shown whenever its thing is seen later.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -256,6 +258,8 @@ impl Kept {
 struct Since<'c> {
     case: &'c Case<'c>,
     sight: &'c Sight<'c>,
+    /// The thing, and the write.
+    of: (ThingId, &'c Write<'c>),
     /// What was done meanwhile; nothing where that may be anything.
     others: Option<Vec<&'c Write<'c>>>,
 }
@@ -266,7 +270,7 @@ impl<'c> Since<'c> {
         write: &'c Write<'c>,
         sight: &'c Sight<'c>,
         kind: &str,
-        id: usize,
+        id: ThingId,
     ) -> Self {
         let meanwhile = |other: &&Write<'_>| {
             other.origin != write.origin
@@ -291,6 +295,7 @@ impl<'c> Since<'c> {
         Self {
             case,
             sight,
+            of: (id, write),
             others,
         }
     }
@@ -324,7 +329,15 @@ impl<'c> Since<'c> {
     fn open(&self, one: &Expected<'_>) -> bool {
         let face = self.sight.face;
         let about = self.case.rulebook.kinds.get(face).map(|kind| &kind.about);
-        let is_derived = about.is_some_and(|about| about.is_derived(one.at));
+        let moves = |how: &Derived| {
+            let (id, write) = self.of;
+            let moments = (&write.when, &self.sight.when);
+            let history = &self.case.history;
+            how.by.is_empty() || history.moved_by(self.case, id, &how.by, moments, Duration::ZERO)
+        };
+        let is_derived = about.is_some_and(|about| {
+            about.is_derived(one.at) && about.derived_at(one.at).is_none_or(moves)
+        });
         let overlaps = |at: &str| json::within(at, one.at) || json::within(one.at, at);
         let named = |other: &&Write<'_>| other.named.iter().any(|n| overlaps(&n.echo.at));
         let others = self.others.as_ref();

@@ -37,6 +37,7 @@ predicates! {
     unique_within::UniqueWithin,
     increasing_within::IncreasingWithin,
     transition::Transition,
+    timed::Timed,
     one_spelling::OneSpelling,
     rest_stays::RestStays,
     own_parent::OwnParent,

@@ -122,7 +122,7 @@ fn judge_pair(
         }
         return;
     };
-    let mut compared = history.compared(case, before, after);
+    let mut compared = history.compared(case, id, before, after);
     compared.retain(|c| !is_address(&c.pointer) && !verdicts.accuses(&shown.site(&c.pointer)));
     let Some(sites) = Sites::of(compared.iter().map(|c| shown.site(&c.pointer))) else {
         return;

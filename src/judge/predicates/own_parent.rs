@@ -119,13 +119,15 @@ fn judge_one(
     if !is_there || is_own || verdicts.accuses(&site) {
         return;
     }
-    let found = match does {
+    let (found, told_by) = match does {
         // A deletion may be done already: it tells by what is gone.
         Does::Ends => match survives(case, id, &when) {
-            Some(survives) => !survives,
+            Some((survives, exchange)) => (!survives, exchange),
             None => return,
         },
-        Does::Shows | Does::Lists | Does::Changes | Does::Makes | Does::FindsOrMakes => accepted,
+        Does::Shows | Does::Lists | Does::Changes | Does::Makes | Does::FindsOrMakes => {
+            (accepted, None)
+        }
     };
     let wrong = found.then(|| Fact {
         kind: "wrong-parent",
@@ -134,15 +136,16 @@ fn judge_one(
         ..Fact::default()
     });
     let earlier = history.things.get(id).sights.iter().find_map(|s| s.exchange.filter(|&e| e < index));
-    let sites = Sites::of(earlier.map(Site::Exchange).into_iter().chain([site]));
+    let others = earlier.into_iter().chain(told_by).map(Site::Exchange);
+    let sites = Sites::of(others.chain([site]));
     if let Some(sites) = sites {
         verdicts.instance(rule, sites).conclude(wrong);
     }
 }
 
-/// Whether a thing is found at its own address after a moment, as far as somebody looked before
-/// anything else was done to it.
-fn survives(case: &Case<'_>, id: ThingId, after: &When) -> Option<bool> {
+/// Whether a thing is found at its own address after a moment, and which exchange tells, as far as
+/// somebody looked before anything else was done to it.
+fn survives(case: &Case<'_>, id: ThingId, after: &When) -> Option<(bool, Option<usize>)> {
     let history = &case.history;
     let thing = history.things.get(id);
     let sight = thing.sights.iter().find(|s| {
@@ -154,7 +157,7 @@ fn survives(case: &Case<'_>, id: ThingId, after: &When) -> Option<bool> {
         let between = after.event < write.when.event && write.when.event < sight.when.event;
         between && write.may_touch(id, thing.kind)
     });
-    (!touched).then_some(sight.shows != Shows::NotFound)
+    (!touched).then_some((sight.shows != Shows::NotFound, sight.exchange))
 }
 
 /// The items of a page, where another's thing is known that could stand there.

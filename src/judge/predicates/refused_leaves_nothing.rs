@@ -120,7 +120,8 @@ fn judge_lists(
     let opened = history.writes.iter().any(|other| {
         let between = before.first.event < other.when.event && other.when.event < after.last.event;
         let named = other.thing.is_some() && other.does == Does::Makes;
-        let may_bring = other.kind == write.kind || other.kind.is_empty();
+        let makes = matches!(other.does, Does::Makes | Does::FindsOrMakes);
+        let may_bring = (other.kind == write.kind && makes) || other.kind.is_empty();
         between && may_bring && other.outcome != Outcome::Refused && !named
     });
     if opened || !newest.is_some_and(|id| before.holds(id)) {

@@ -120,7 +120,7 @@ impl RestStays {
         let Some(shown) = after.representation(case).filter(|_| is_alone) else {
             return;
         };
-        let mut compared = history.compared(case, before, after);
+        let mut compared = history.compared(case, id, before, after);
         compared.retain(|c| !is_address(&c.pointer));
         compared.retain(|c| !names(write, &c.pointer) && !verdicts.accuses(&shown.site(&c.pointer)));
         let Some(sites) = Sites::of(compared.iter().map(|c| shown.site(&c.pointer))) else {

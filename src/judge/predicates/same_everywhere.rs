@@ -113,7 +113,7 @@ fn judge_pair(
     };
     let about = case.rulebook.kinds.get(later.face).map(|kind| &kind.about);
     let for_good = |at: &str| about.is_some_and(|about| about.immutable.iter().any(|i| json::within(i, at)));
-    let mut compared = history.compared(case, before, later);
+    let mut compared = history.compared(case, id, before, later);
     compared.retain(|c| {
         let says_nothing = |value: &Value| value.is_null() || names_nothing(&c.pointer, value);
         let applies = before.face == later.face

@@ -1,0 +1,163 @@
+//! `timed`: a state that moves by itself after so many seconds does so neither before them nor never. Says
+//! nothing of states that something else moves.
+
+use super::prelude::*;
+use crate::judge::history::{SETTLE, Sight, Thing};
+use crate::rulebook::annotations::Transition;
+use jiff::SignedDuration;
+
+/// By how much a service that counts whole seconds may be early.
+const WHOLE_SECOND: SignedDuration = SignedDuration::from_secs(1);
+
+/// The state of this field moves by time as its `x-steps` say.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Timed {
+    /// The representation.
+    of: String,
+    /// The state: `/status`.
+    at: String,
+    /// What is asked.
+    aspect: Aspect,
+}
+
+/// What is asked of a state that moves by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Aspect {
+    /// That it does not move too early; where zero seconds are given, not at all.
+    NotBefore,
+    /// That it has moved some seconds later.
+    After,
+}
+
+impl Check for Timed {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Kind(&self.of)
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names.kind("of", &self.of).pointer("at", &self.at);
+    }
+}
+
+impl Predicate for Timed {
+    const NAME: &'static str = "timed";
+
+    fn needs() -> &'static [Need] {
+        &[Need::History, Need::Clock]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let Some(kind) = case.rulebook.kinds.get(&self.of) else {
+            return;
+        };
+        let steps = kind.about.steps_at(&self.at).unwrap_or_default();
+        for step in steps.iter().filter(|step| step.by == "time") {
+            for (_, thing) in case.history.things.of_kind(kind.about.of().unwrap_or(&self.of)) {
+                let sights = thing.sights.iter();
+                for sight in sights.filter(|s| s.face == self.of && !s.is_attempt) {
+                    self.judge_sight(case, rule, step, (thing, sight), verdicts);
+                }
+            }
+        }
+    }
+
+    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+        let states = ["expired", "pending"].map(|state| Change::To(json!(state)));
+        let sites = judged.sites.iter();
+        let changed = sites.flat_map(|site| states.clone().map(|to| Mutation::new(site.clone(), to)));
+        changed.collect()
+    }
+
+    fn examples() -> Vec<Example> {
+        let uuid = "00000000-0000-4000-8000-000000000001";
+        let parameters = |aspect: &str| {
+            json!({
+                "of": "auth/approval-request-fetch", "at": "/approval_request/status", "aspect": aspect,
+            })
+        };
+        let made = |aspect: &str, seconds: u64| {
+            let sent = json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a", "seconds_to_expire": seconds});
+            let answer = json!({"success": true, "approval_request": {"uuid": uuid}});
+            Example::of("auth", parameters(aspect)).answered("create-approval-request", sent, answer)
+        };
+        let fetched = |scene: Scene, status: &str| {
+            let shown = json!({"success": true, "approval_request": {"uuid": uuid, "status": status}});
+            let path = json!({"FORMAT": "json", "PUSH_UUID": uuid});
+            scene.answered("fetch-approval-request", path, shown)
+        };
+        vec![
+            fetched(made("not-before", 86_400), "pending").passes(),
+            fetched(made("not-before", 86_400), "expired").fails("/approval_request/status"),
+            fetched(made("not-before", 0), "expired").fails("/approval_request/status"),
+            fetched(made("after", 86_400), "pending").not_judged(),
+            made("not-before", 60).not_judged(),
+        ]
+    }
+}
+
+impl Timed {
+    fn judge_sight(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        step: &Transition,
+        (thing, sight): (&Thing<'_>, &Sight<'_>),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let made = thing.made.map(|made| &case.history.writes[made]);
+        let (Some(made), Some(shown)) = (made, sight.representation(case)) else {
+            return;
+        };
+        let Some(state) = shown.value(&self.at).and_then(Value::as_str) else {
+            return;
+        };
+        let Some(seconds) = seconds(case, step, made.exchange()) else {
+            return;
+        };
+        let (is_before, is_after) = (state == step.from, state == step.to);
+        let made = made.when.span;
+        let apart = |from, to| SignedDuration::from(crate::clock::Timestamp::duration_since(to, from));
+        let after = SignedDuration::from_secs(seconds);
+        let is_early = seconds == 0 || apart(made.began, sight.when.span.ended) <= after - WHOLE_SECOND;
+        let settle = SignedDuration::try_from(SETTLE).unwrap_or_default();
+        let is_over = seconds > 0 && apart(made.ended, sight.when.span.began) >= after + settle;
+        let (counts, is_wrong, expected) = match self.aspect {
+            Aspect::NotBefore => (is_early, is_after, &step.from),
+            Aspect::After => (is_over, is_before, &step.to),
+        };
+        let site = shown.site(&self.at);
+        if !counts || !(is_before || is_after) || verdicts.accuses(&site) {
+            return;
+        }
+        let fact = Fact {
+            kind: "untimely",
+            expected: match seconds {
+                0 => format!("{expected}, for ever"),
+                _ => format!("{expected}, for it moves after {seconds} s"),
+            },
+            actual: state.to_owned(),
+            ..Fact::default()
+        };
+        verdicts.instance(rule, site).conclude(is_wrong.then_some(fact));
+    }
+}
+
+/// After how many seconds the step is taken, as the request that made the thing said; else as the
+/// document says of a request that says nothing.
+fn seconds(case: &Case<'_>, step: &Transition, made: Option<usize>) -> Option<i64> {
+    let name = step.after.as_ref()?.rsplit('/').next()?;
+    let seen = &case.seen[made?];
+    match seen.exchange.sent.get(name) {
+        Some(sent) => crate::judge::compare::as_text(sent).parse().ok(),
+        None => {
+            let mut parameters = seen.operation?.parameters.iter();
+            parameters.find(|p| p.name == name)?.schema.get("default")?.as_i64()
+        }
+    }
+}
