@@ -2,6 +2,7 @@
 //! nothing of states that something else moves.
 
 use super::prelude::*;
+use crate::clock::Timestamp;
 use crate::judge::history::{SETTLE, Sight, Thing};
 use crate::rulebook::annotations::Transition;
 use jiff::SignedDuration;
@@ -122,7 +123,7 @@ impl Timed {
         };
         let (is_before, is_after) = (state == step.from, state == step.to);
         let made = made.when.span;
-        let apart = |from, to| SignedDuration::from(crate::clock::Timestamp::duration_since(to, from));
+        let apart = |from: Timestamp, to: Timestamp| to.duration_since(from);
         let after = SignedDuration::from_secs(seconds);
         let is_early = seconds == 0 || apart(made.began, sight.when.span.ended) <= after - WHOLE_SECOND;
         let settle = SignedDuration::try_from(SETTLE).unwrap_or_default();
