@@ -160,7 +160,7 @@ impl<'a> Explorer<'a> {
                     interrupted
                 },
             };
-            explored.found.push(shrink.down(found));
+            explored.found.push(shrink.down(&found));
         }
         explored
     }

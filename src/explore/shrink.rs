@@ -24,7 +24,7 @@ pub(super) struct Shrink<'s> {
 
 impl Shrink<'_> {
     /// The shortest sequence that is found; the whole one where it does not come again, or where nothing can be sent any more.
-    pub(super) fn down(&self, found: Found) -> Shrunk {
+    pub(super) fn down(&self, found: &Found) -> Shrunk {
         let name = story::name(&self.key.0, &self.key.1);
         let mut left = if self.is_live {
             REPLAYS_LIVE_MAX
@@ -35,7 +35,7 @@ impl Shrink<'_> {
             let scenario = story::scenario(&found.service, &name, steps);
             Shrunk::new(scenario, finding, found.sequence, certainty)
         };
-        let first = match self.replay(&found, &name, &found.steps, &mut left) {
+        let first = match self.replay(found, &name, &found.steps, &mut left) {
             Replay::Fails(finding) => *finding,
             Replay::Holds(again) => {
                 let first = found.transcript.clone();
@@ -51,9 +51,9 @@ impl Shrink<'_> {
             }
         };
         let mut best = (found.steps.clone(), first);
-        self.drop_steps(&found, &name, &mut best, &mut left);
-        self.unfold(&found, &name, &mut best, &mut left);
-        self.simplify(&found, &name, &mut best, &mut left);
+        self.drop_steps(found, &name, &mut best, &mut left);
+        self.unfold(found, &name, &mut best, &mut left);
+        self.simplify(found, &name, &mut best, &mut left);
         let (steps, finding) = best;
         // Once more, as it will be saved.
         let steps = without_idle_captures(steps);
@@ -63,7 +63,7 @@ impl Shrink<'_> {
             None => steps,
         };
         let mut last = 2;
-        match self.replay(&found, &name, &steps, &mut last) {
+        match self.replay(found, &name, &steps, &mut last) {
             Replay::Fails(finding) => shrunk(steps, *finding, Certainty::Sure),
             Replay::Holds(again) => {
                 let first = found.transcript.clone();

@@ -41,8 +41,9 @@ pub(super) fn of_sites(
             Value::Number(_) => mutations.extend([json!(0), json!(1)].map(to)),
             Value::String(_) => mutations.extend(sent(evidence).into_iter().map(to)),
             Value::Array(_) | Value::Object(_) => {
-                if value.is_array() {
+                if let Value::Array(items) = value {
                     mutations.push(to(Value::Array(Vec::new())));
+                    mutations.extend(with_what_was(evidence, site, items).map(to));
                 }
                 let mut leaves = Vec::new();
                 leaves_of(value, &mut String::new(), &mut leaves);
@@ -55,6 +56,24 @@ pub(super) fn of_sites(
         }
     }
     mutations
+}
+
+/// The list with an item again that the same list held before and holds no more: what a deletion may leave.
+fn with_what_was(evidence: &Evidence, site: &Site, items: &[Value]) -> Option<Value> {
+    let at = site.exchange(evidence)?;
+    let now = evidence.exchanges.get(at)?;
+    let earlier = evidence.exchanges[..at].iter().rev();
+    let mut earlier = earlier.filter(|e| {
+        e.service == now.service && e.operation == now.operation && e.status() == now.status()
+    });
+    let sid = |item: &Value| item.get("sid").cloned();
+    let gone = earlier.find_map(|before| {
+        let listed = before.document()?.pointer(site.pointer())?.as_array()?;
+        let is_gone =
+            |item: &&Value| sid(item).is_some() && items.iter().all(|here| sid(here) != sid(item));
+        listed.iter().find(is_gone).cloned()
+    })?;
+    Some(items.iter().cloned().chain([gone]).collect())
 }
 
 /// Texts that requests of the case carried: what must not be shown is mostly one of them.

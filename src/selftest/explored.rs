@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Sequences of one fault or variant: the first ones that ask about it.
-const PER_SWITCH_MAX: usize = 48;
+const PER_SWITCH_MAX: usize = 160;
 /// Seed of all sequences here.
 const SEED: u64 = 0;
 
@@ -80,6 +80,9 @@ impl Explored {
             recorded.percent,
             self.accused.len(),
         );
+        let missed = Fault::ALL.iter().map(|fault| fault.id());
+        let missed: Vec<&str> = missed.filter(|id| !self.by.found.contains(*id)).collect();
+        let _ = writeln!(text, "not found           {}", missed.join(" "));
         for line in self.unclean.iter().chain(&self.accused) {
             let _ = writeln!(text, "ACCUSED {line}");
         }

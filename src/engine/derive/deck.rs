@@ -4,8 +4,9 @@
 //! A sequence depends on seed and number alone, so that any of them can be drawn again.
 
 use super::cases::derive;
+use super::heard;
 use super::moves::{Draw, sequence};
-use crate::rulebook::scenario::{Scenario, Step};
+use crate::rulebook::scenario::Step;
 use crate::rulebook::{Rulebook, Service};
 
 /// The cases of some services.
@@ -13,7 +14,7 @@ use crate::rulebook::{Rulebook, Service};
 pub(crate) struct Deck<'a> {
     rulebook: &'a Rulebook,
     services: Vec<&'a Service>,
-    cases: Vec<(&'a Service, Scenario)>,
+    cases: Vec<(&'a Service, Vec<Step>)>,
     seed: u64,
     only_safe: bool,
 }
@@ -30,11 +31,13 @@ impl<'a> Deck<'a> {
             .into_iter()
             .filter(|service| !service.happy.is_empty())
             .collect();
-        let mut cases: Vec<(&Service, Scenario)> = Vec::new();
+        let mut cases: Vec<(&Service, Vec<Step>)> = Vec::new();
         if !only_safe {
             for service in &services {
                 let derived = derive(rulebook, service).into_iter();
-                cases.extend(derived.map(|case| (*service, case)));
+                let derived = derived.map(|case| case.steps);
+                let heard = heard::derive(rulebook, service);
+                cases.extend(derived.chain(heard).map(|steps| (*service, steps)));
             }
         }
         let mut draw = Draw::new(seed, u64::MAX);
@@ -62,7 +65,7 @@ impl<'a> Deck<'a> {
         let case = (number.is_multiple_of(2) && !self.cases.is_empty())
             .then(|| &self.cases[turn % self.cases.len()]);
         let (service, case) = match case {
-            Some((service, case)) => (*service, case.steps.as_slice()),
+            Some((service, case)) => (*service, case.as_slice()),
             None => (draw.of(&self.services).copied()?, &[][..]),
         };
         let steps = sequence(self.rulebook, service, case, &mut draw, self.only_safe);

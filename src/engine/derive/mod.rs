@@ -6,6 +6,7 @@
 mod cases;
 mod credentials;
 pub(crate) mod deck;
+mod heard;
 mod later;
 mod lists;
 pub(crate) mod moves;

@@ -19,6 +19,8 @@ use std::collections::BTreeSet;
 
 /// Moves of one sequence.
 const MOVES: (usize, usize) = (2, 7);
+/// Things that one case makes of a kind.
+const MADE_BY_CASES_MAX: usize = 1000;
 /// Credentials that must not be let in.
 const NEARLY: [Credentials; 6] = [
     Credentials::None,
@@ -80,24 +82,21 @@ pub(super) fn sequence(
     let mut sequence = Sequence {
         rulebook,
         service,
-        prepared: BTreeSet::new(),
+        prepared: Vec::new(),
         named: BTreeSet::new(),
         ground: Vec::new(),
         moves: Vec::new(),
         is_changed: false,
         made: 0,
         is_behind_a_case: !case.is_empty(),
+        called: BTreeSet::new(),
     };
     sequence.begin_with(case);
     let (least, most) = MOVES;
-    let beginning = case.iter().find(|step| step.setup).map(key);
+    let beginning = case.iter().find(|step| step.setup);
     let like_it = |happy: &HappyPath| {
-        let setup = happy.setup.first().cloned();
-        let setup = setup.map(|step| Step {
-            setup: true,
-            ..step
-        });
-        beginning.is_some() && setup.as_ref().map(key) == beginning
+        let both = beginning.zip(happy.setup.first());
+        both.is_some_and(|(ours, theirs)| do_the_same(ours, theirs))
     };
     let after: Vec<(&Operation, &HappyPath)> = known
         .iter()
@@ -111,7 +110,12 @@ pub(super) fn sequence(
     // Half of the others speak of what the first one speaks of.
     let near: Vec<(&Operation, &HappyPath)> = known
         .iter()
-        .filter(|(_, happy)| happy.setup.first().map(key) == first.1.setup.first().map(key))
+        .filter(
+            |(_, happy)| match (happy.setup.first(), first.1.setup.first()) {
+                (Some(one), Some(other)) => do_the_same(one, other),
+                (one, other) => one.is_none() && other.is_none(),
+            },
+        )
         .copied()
         .collect();
     for _ in 1..least + draw.below(most - least + 1) {
@@ -139,9 +143,7 @@ pub(super) fn sequence(
 pub(crate) fn without_idle_captures(mut steps: Vec<Step>) -> Vec<Step> {
     let mut read: BTreeSet<String> = BTreeSet::new();
     for step in &steps {
-        let text = key(step);
-        let found = interpolations(&text.replace("\\\"", "\"")).unwrap_or_default();
-        read.extend(found.into_iter().map(|one| one.path[0].clone()));
+        reads_of(step, &mut read);
     }
     for step in &mut steps {
         let is_call = step.call.is_some() || step.hook.is_some();
@@ -167,16 +169,63 @@ fn either_of(step: Step) -> Step {
     }
 }
 
-/// What tells a step from others.
-fn key(step: &Step) -> String {
-    format!("{step:?}")
+/// The names that a step reads by.
+fn reads_of(step: &Step, read: &mut BTreeSet<String>) {
+    let mut text = |text: &str| {
+        let found = interpolations(text).unwrap_or_default();
+        read.extend(found.into_iter().map(|one| one.path[0].clone()));
+    };
+    for value in step.with.values() {
+        texts_in(value, &mut text);
+    }
+    [&step.get, &step.wait, &step.r#await]
+        .into_iter()
+        .flatten()
+        .for_each(|word| text(word));
+    let is_plain = step.token.is_none()
+        && step.until.is_none()
+        && step.unless.is_none()
+        && step.expect.is_empty()
+        && step.between.is_empty();
+    if !is_plain {
+        texts_in(&serde_json::to_value(step).unwrap_or_default(), &mut text);
+    }
+}
+
+fn texts_in(value: &Value, visit: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => visit(text),
+        Value::Array(items) => items.iter().for_each(|item| texts_in(item, visit)),
+        Value::Object(members) => members.values().for_each(|member| texts_in(member, visit)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Whether two steps of a ground do the same under the same name.
+fn do_the_same(a: &Step, b: &Step) -> bool {
+    let verbs = |step: &Step| {
+        [
+            step.call.clone(),
+            step.get.clone(),
+            step.hook.clone(),
+            step.listen.clone(),
+            step.wait.clone(),
+            step.r#use.clone(),
+            step.r#as.clone(),
+            step.capture.clone(),
+        ]
+    };
+    verbs(a) == verbs(b)
+        && a.with == b.with
+        && a.repeat == b.repeat
+        && a.token.is_some() == b.token.is_some()
 }
 
 struct Sequence<'a> {
     rulebook: &'a Rulebook,
     service: &'a Service,
     /// Set-ups that are there already.
-    prepared: BTreeSet<String>,
+    prepared: Vec<Step>,
     /// Names under which something was made.
     named: BTreeSet<String>,
     ground: Vec<Step>,
@@ -186,6 +235,8 @@ struct Sequence<'a> {
     made: usize,
     /// What the ground lacks is laid where it is needed, behind the case.
     is_behind_a_case: bool,
+    /// Operations that the case calls.
+    called: BTreeSet<String>,
 }
 
 impl Sequence<'_> {
@@ -195,8 +246,12 @@ impl Sequence<'_> {
             return;
         }
         for step in expand(self.rulebook, self.service, case, &Map::new(), 0) {
+            let call = step.call.iter().filter_map(|call| call.rsplit('/').next());
+            self.called.extend(call.map(str::to_owned));
             self.named.extend(step.capture.or(step.listen));
         }
+        // What the case makes under further names has small numbers.
+        self.made = MADE_BY_CASES_MAX;
         let prefixes = case.iter().filter_map(|step| step.r#as.clone());
         self.named.extend(prefixes);
         self.moves.extend(case.iter().cloned());
@@ -207,15 +262,20 @@ impl Sequence<'_> {
     fn prepare(&mut self, steps: Vec<Step>) -> bool {
         let mut is_same = true;
         for step in steps {
-            let is_known = self.prepared.contains(&key(&step));
+            let is_known = self.prepared.iter().any(|known| do_the_same(known, &step));
             let named = step.capture.as_ref().or(step.listen.as_ref());
             let is_there = named.is_some_and(|name| !self.named.insert(name.clone()));
             is_same &= is_known || !is_there;
             if !is_known && !is_there {
-                self.prepared.insert(key(&step));
+                self.prepared.push(step.clone());
                 if self.is_behind_a_case {
                     self.moves.push(step);
                 } else {
+                    // What was demanded before may meet more than it was drawn for.
+                    for earlier in &mut self.moves {
+                        earlier.either |=
+                            earlier.call.is_some() && earlier.rejected.is_none() && !earlier.setup;
+                    }
                     self.ground.push(step);
                 }
             }
@@ -250,7 +310,10 @@ impl Sequence<'_> {
         only_safe: bool,
     ) {
         let cases = Cases::of(self.rulebook, self.service, operation, happy);
-        let is_own_ground = self.prepare(Self::ground_of(&cases));
+        let ground = Self::ground_of(&cases);
+        let steps = ground.len();
+        // What is there besides may leave no room for it.
+        let is_own_ground = self.prepare(ground) && self.ground.len() == steps;
         let neighbour = (!only_safe && draw.once_in(2)).then(|| Neighbour::sharing(&cases, []));
         if let Some(neighbour) = &neighbour {
             self.prepare(neighbour.steps.clone());
@@ -275,6 +338,7 @@ impl Sequence<'_> {
             let call = step.call.as_deref().unwrap_or_default();
             call.rsplit('/').next() == Some(operation.id.as_str())
         });
+        let is_made_already = is_made_already || self.called.contains(&operation.id);
         let mut with = cases.again(if is_made_already { self.made + 1 } else { 0 });
         let is_plain = with == happy.with;
         // Made once more under the same name it is made in the same way.
@@ -435,8 +499,13 @@ impl Sequence<'_> {
         let schema = &parameter.schema;
         let number = |name: &str| schema.get(name).and_then(Value::as_i64);
         let off = [-1, 0, 1][draw.below(3)];
-        let right = with.get(&parameter.name).cloned();
-        let value = if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+        let right = cases.value_of(&parameter.name).cloned();
+        let right = with.get(&parameter.name).cloned().or(right);
+        let value = if let Some(instant) = right.as_ref().filter(|v| v.get("$time").is_some()) {
+            let mut moved = instant.clone();
+            moved["plus"] = json!(draw.of(&["-60s", "-1s", "0s", "1s", "60s"]));
+            Some(moved)
+        } else if let Some(words) = schema.get("enum").and_then(Value::as_array) {
             let is_left_out = |word: &&Value| {
                 let word = word.as_str().unwrap_or_default();
                 let case = format!("{}={word}", parameter.name);

@@ -275,13 +275,18 @@ fn public_channels(service: &Service, core: &Core, user: &User) -> Vec<(u64, Pla
         .collect()
 }
 
+/// Keeps a place; a public channel that the user has nothing to do with has none until then.
 fn store(service: &mut Service, user_sid: &str, place: Place) {
-    let stored = service
-        .users
-        .by_sid_mut(user_sid)
-        .and_then(|user| user.places.by_sid_mut(&place.channel_sid))
-        .expect("a place that was found is there");
-    *stored = place;
+    let Some(user) = service.users.by_sid_mut(user_sid) else {
+        return;
+    };
+    match user.places.by_sid_mut(&place.channel_sid) {
+        Some(stored) => *stored = place,
+        None => {
+            let channel_sid = place.channel_sid.clone();
+            user.places.insert(&channel_sid, None, place);
+        }
+    }
 }
 
 /// The defects that a level holds for more than its pair of user and channel.

@@ -1,0 +1,158 @@
+//! What a target tells by itself: events of a send, the webhook of a registration, the error that has a form of its own.
+//!
+//! These begin sequences of exploration; written stories state more of the same.
+
+use super::cases::either;
+use crate::rulebook::scenario::{Step, TokenSpec};
+use crate::rulebook::{Rulebook, Service};
+use serde_json::{Map, Value, json};
+
+/// What becomes of messages (specs/README.md, Hooks), and over which channels they go.
+const OUTCOMES: [&str; 4] = ["delivered", "failed", "undelivered", "read"];
+const CHANNELS: [&str; 3] = ["sms", "whatsapp", "rcs"];
+/// The kind of what is posted about a registration.
+const REGISTRATION: &str = "auth/registration-webhook";
+/// The kind of what says why a person is not created.
+const ERROR: &str = "auth/user-create-error";
+
+/// Everything of a service that is told; nothing of services that tell nothing.
+pub(super) fn derive(rulebook: &Rulebook, service: &Service) -> Vec<Vec<Step>> {
+    let mut cases = Vec::new();
+    if service.name == "auth"
+        && rulebook.kinds.contains_key(REGISTRATION)
+        && rulebook.kinds.contains_key(ERROR)
+    {
+        cases.extend(registrations());
+        cases.extend(sends());
+        cases.extend(error(service));
+    }
+    cases
+}
+
+/// A send to two people over each channel, with each outcome, and one that is scheduled.
+fn sends() -> Vec<Vec<Step>> {
+    let drawn = CHANNELS.iter().flat_map(|channel| {
+        OUTCOMES.map(|outcome| json!({"channel": channel, "outcome": outcome}))
+    });
+    let scheduled = json!({"channel": "sms", "scheduled": true});
+    drawn
+        .chain([scheduled])
+        .map(|mut with| {
+            with["to"] = json!(["${target.people.phone}", "${target.people.second_phone}"]);
+            with["tags"] = json!({"campaign": "${unique.campaign}", "wave": "2"});
+            vec![
+                Step {
+                    capture: Some("sent".to_owned()),
+                    ..hook("send_bulk_message", with)
+                },
+                Step {
+                    wait: Some("3s".to_owned()),
+                    ..Step::default()
+                },
+                hook(
+                    "collect_events",
+                    json!({"operation_id": "${sent.operation_id}"}),
+                ),
+            ]
+        })
+        .collect()
+}
+
+/// A code that is scanned, with a token that is as it should be and with ones that are not.
+fn registrations() -> Vec<Vec<Step>> {
+    let good = TokenSpec {
+        custom_user_id: Some("${unique.custom}".to_owned()),
+        ..TokenSpec::default()
+    };
+    let tokens = [
+        good.clone(),
+        TokenSpec {
+            issuer: Some("${unique.issuer}".to_owned()),
+            ..good.clone()
+        },
+        TokenSpec {
+            wrong_key: true,
+            ..good
+        },
+    ];
+    tokens
+        .into_iter()
+        .map(|token| {
+            vec![
+                Step {
+                    listen: Some("posted".to_owned()),
+                    judge: Some(REGISTRATION.to_owned()),
+                    ..Step::default()
+                },
+                hook(
+                    "set_callback",
+                    json!({"kind": "registration", "url": "${posted.url}"}),
+                ),
+                Step {
+                    token: Some(token),
+                    capture: Some("code".to_owned()),
+                    ..Step::default()
+                },
+                hook(
+                    "announce_registration",
+                    json!({"custom_user_id": "${unique.custom}", "qr": "${code.qr}", "token": "${code.token}"}),
+                ),
+                hook(
+                    "scan_registration",
+                    json!({
+                        "qr": "${code.qr}",
+                        "cellphone": "${target.people.cellphone}",
+                        "country_code": "${target.people.country_code}",
+                    }),
+                ),
+                call(
+                    "poll-registration-status",
+                    json!({"FORMAT": "${target.auth.format}", "custom_user_id": "${unique.custom}"}),
+                ),
+                Step {
+                    r#await: Some("posted".to_owned()),
+                    count: Some(1),
+                    ..Step::default()
+                },
+            ]
+        })
+        .collect()
+}
+
+/// A person without an address: what is wrong is said in a form of its own (D1, Create user).
+fn error(service: &Service) -> Option<Vec<Step>> {
+    let happy = service.happy.get("create-user")?;
+    let mut with = happy.with.clone();
+    with.insert("user[email]".to_owned(), json!("${unique.no-address}"));
+    let refused = Step {
+        with,
+        judge: Some(ERROR.to_owned()),
+        ..call("create-user", json!({}))
+    };
+    Some(happy.setup.iter().cloned().chain([refused]).collect())
+}
+
+fn hook(name: &str, with: Value) -> Step {
+    Step {
+        hook: Some(name.to_owned()),
+        with: members(with),
+        ..Step::default()
+    }
+}
+
+fn call(name: &str, with: Value) -> Step {
+    Step {
+        call: Some(name.to_owned()),
+        with: members(with),
+        ..either()
+    }
+}
+
+fn members(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Map::new()
+        }
+    }
+}
