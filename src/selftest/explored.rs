@@ -14,8 +14,8 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Sequences of one fault or variant: the first ones that ask about it.
-const PER_SWITCH_MAX: usize = 160;
+/// Sequences of one fault or variant: those that ask about it, and about little else.
+const PER_SWITCH_MAX: usize = 300;
 /// Seed of all sequences here.
 const SEED: u64 = 0;
 
@@ -198,7 +198,12 @@ impl Selftest<'_> {
         let numbers = (0_u64..)
             .zip(asked)
             .filter(|(_, consulted)| asks(consulted));
-        let mut numbers = numbers.map(|(number, _)| number).take(PER_SWITCH_MAX);
+        let mut numbers: Vec<(u64, &Consulted)> = numbers.collect();
+        numbers.sort_by_key(|(number, asked)| (asked.faults.len(), *number));
+        let mut numbers = numbers
+            .into_iter()
+            .map(|(number, _)| number)
+            .take(PER_SWITCH_MAX);
         numbers.find_map(|number| Some((number, self.sequence(deck, number, &sessions, switch)?)))
     }
 

@@ -4,7 +4,7 @@
 //! Nothing is demanded that no rule demands: a request may be accepted or refused, but for the first ones, made of happy values
 //! alone while nothing was changed, and for paths that name nothing.
 
-use super::cases::{Cases, either, only, refused};
+use super::cases::{Cases, either, only, refused, rename, rename_all};
 use super::credentials::follow;
 use super::near::is_sid;
 use super::neighbour::{Neighbour, expand};
@@ -201,6 +201,18 @@ fn texts_in(value: &Value, visit: &mut dyn FnMut(&str)) {
     }
 }
 
+/// The step under names that no case uses.
+fn behind(step: Step) -> Step {
+    let other = |name: &str| {
+        let word = name.strip_prefix("unique.")?;
+        Some(format!("unique.behind-{word}"))
+    };
+    Step {
+        with: rename_all(&step.with, &other),
+        ..step
+    }
+}
+
 /// Whether two steps of a ground do the same under the same name.
 fn do_the_same(a: &Step, b: &Step) -> bool {
     let verbs = |step: &Step| {
@@ -269,7 +281,7 @@ impl Sequence<'_> {
             if !is_known && !is_there {
                 self.prepared.push(step.clone());
                 if self.is_behind_a_case {
-                    self.moves.push(step);
+                    self.moves.push(behind(step));
                 } else {
                     // What was demanded before may meet more than it was drawn for.
                     for earlier in &mut self.moves {
@@ -333,23 +345,32 @@ impl Sequence<'_> {
             self.moves.push(call);
             return;
         }
-        // What is made again has a name of its own: the same name twice may stand for the first thing.
         let is_made_already = self.ground.iter().chain(&self.moves).any(|step| {
             let call = step.call.as_deref().unwrap_or_default();
             call.rsplit('/').next() == Some(operation.id.as_str())
         });
         let is_made_already = is_made_already || self.called.contains(&operation.id);
-        let mut with = cases.again(if is_made_already { self.made + 1 } else { 0 });
-        let is_plain = with == happy.with;
-        // Made once more under the same name it is made in the same way.
-        let is_same_again = is_made_already && is_plain && cases.makes();
+        // Whatever is made has a name of its own: the same name twice may stand for the first thing.
+        let number = self.made + 1;
+        let mut with = cases.again(number);
+        let fresh = |name: &str| {
+            let word = name.strip_prefix("unique.")?;
+            Some(format!("unique.{word}-{number}"))
+        };
+        // Made once more under no name it is made in the same way.
+        let is_same_again = is_made_already && with == happy.with && cases.makes();
+        let mut is_plain = true;
         for (name, value) in &happy.optional {
-            let is_named = value.to_string().contains("${unique.");
-            if draw.once_in(3) && !is_same_again && !(is_made_already && is_named) {
-                with.insert(name.clone(), value.clone());
+            if draw.once_in(3) && !is_same_again {
+                let value = match cases.makes() {
+                    true => rename(value, &fresh),
+                    false => value.clone(),
+                };
+                with.insert(name.clone(), value);
+                is_plain = false;
             }
         }
-        let demanded = is_own_ground && is_plain && with == happy.with && !self.is_changed;
+        let demanded = is_own_ground && is_plain && !self.is_changed;
         let mut step = if demanded { Step::default() } else { either() };
         match draw.below(12) {
             _ if is_same_again => {}
