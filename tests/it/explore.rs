@@ -68,7 +68,7 @@ fn the_same_seed_finds_the_same_whatever_the_number_of_jobs() {
 #[test]
 fn findings_are_stories_of_six_steps_that_play_red_and_green_once_they_are_mended() {
     for (fault, rule) in [
-        ("chat/delete-binding-takes-all", "others-stay"),
+        ("flow/delete-takes-all", "others"),
         ("chat/member-fetch-stale", "member"),
         ("flow/page-skips", "holds-each-execution"),
         ("flow/meta-page-size-wrong", "flow/list-meta/page-size"),
