@@ -20,14 +20,19 @@ pub(crate) fn conformant(folder: &Path) -> Command {
     command
 }
 
+/// The deadline of each step. Without optimisation, and beside all other tests on few cores, ours is a part of it.
+pub(crate) const TIMEOUT: &str = if cfg!(debug_assertions) {
+    "1s"
+} else {
+    "300ms"
+};
+
 /// A folder with a `conformant.yaml` whose limits are tight, which ends the search for one there.
 pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::create_dir(folder.path().join(".git")).expect("a folder");
-    write(
-        &folder.path().join("conformant.yaml"),
-        "limits: {timeout: 300ms}\n",
-    );
+    let limits = format!("limits: {{timeout: {TIMEOUT}}}\n");
+    write(&folder.path().join("conformant.yaml"), limits);
     folder
 }
 

@@ -1,6 +1,6 @@
 //! Credentials that a target echoes: in no output, in whatever spelling.
 
-use crate::hostile::command::{conformant, folder, run, write};
+use crate::hostile::command::{TIMEOUT, conformant, folder, run, write};
 use crate::hostile::pages::{answer, ok, only_page};
 use crate::hostile::target::{Act, Target};
 use base64::Engine as _;
@@ -86,7 +86,7 @@ fn credentials_that_a_target_echoes_reach_no_output() {
         let folder = folder();
         let config = format!(
             "targets:\n  flow:\n    url: {}/flow\n    username: me\n    password: ${{PASSWORD}}\n    \
-             headers: {{ Authorization-Token: \"${{TOKEN}}\" }}\nlimits: {{timeout: 300ms}}\n",
+             headers: {{ Authorization-Token: \"${{TOKEN}}\" }}\nlimits: {{timeout: {TIMEOUT}}}\n",
             target.origin()
         );
         write(&folder.path().join("conformant.yaml"), config);
