@@ -33,8 +33,14 @@ pub(super) fn same(before: &Value, after: &Value) -> bool {
 }
 
 /// Whether a SID stands for no thing: where none applies it is null or empty, one as good as the other.
-pub(crate) fn names_nothing(pointer: &str, value: &Value) -> bool {
+pub(super) fn names_nothing(pointer: &str, value: &Value) -> bool {
     pointer.ends_with("sid") && (value.is_null() || value.as_str().is_some_and(str::is_empty))
+}
+
+/// Whether a value says nothing in one face of a thing that another face could contradict: what does not
+/// apply there is unset, or names nothing.
+pub(super) fn leaves_open(pointer: &str, value: &Value) -> bool {
+    value.is_null() || names_nothing(pointer, value)
 }
 
 /// A value by its spelling in a form: texts as they are, null as nothing, the rest as JSON.

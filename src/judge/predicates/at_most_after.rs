@@ -102,8 +102,13 @@ impl Predicate for AtMostAfter {
         let at = |seconds: i64| clock::from_unix_ms(seconds * 1000);
         vec![
             lifetime.clone().payload(kind, token(100, 1000)).passes(),
-            lifetime.clone().payload(kind, token(100, 1001)).fails("/claims/exp"),
-            lifetime.payload(kind, json!({"claims": {"exp": 1000}})).not_judged(),
+            lifetime
+                .clone()
+                .payload(kind, token(100, 1001))
+                .fails("/claims/exp"),
+            lifetime
+                .payload(kind, json!({"claims": {"exp": 1000}}))
+                .not_judged(),
             fresh.clone().now(at(905)).passes(),
             fresh.clone().now(at(906)).fails("/claims/exp"),
             fresh.not_judged(),

@@ -64,13 +64,22 @@ impl Predicate for Bounded {
         let scene = Example::of("chat", parameters);
         let page = |items: Value| json!({"meta": {"key": "webhooks"}, "webhooks": items});
         vec![
-            scene.clone().shown("read-webhooks", page(json!([1, 2]))).passes(),
-            scene.clone().shown("read-webhooks", page(json!([1, 2, 3]))).fails("/webhooks"),
+            scene
+                .clone()
+                .shown("read-webhooks", page(json!([1, 2])))
+                .passes(),
+            scene
+                .clone()
+                .shown("read-webhooks", page(json!([1, 2, 3])))
+                .fails("/webhooks"),
             scene
                 .clone()
                 .shown("read-webhooks", page(json!([])))
                 .not_judged(),
-            scene.clone().shown("read-members", page(json!([1, 2, 3]))).not_judged(),
+            scene
+                .clone()
+                .shown("read-members", page(json!([1, 2, 3])))
+                .not_judged(),
             scene.not_judged(),
         ]
     }

@@ -80,9 +80,18 @@ impl Predicate for Configured {
         let token = |issuer: &str| json!({"claims": {"iss": issuer}});
         vec![
             scene.clone().payload(kind, token("Shop")).passes(),
-            scene.clone().payload(kind, token("shop")).fails("/claims/iss"),
-            scene.clone().payload(kind, json!({"claims": {}})).not_judged(),
-            scene.configured(Value::Null).payload(kind, token("shop")).not_judged(),
+            scene
+                .clone()
+                .payload(kind, token("shop"))
+                .fails("/claims/iss"),
+            scene
+                .clone()
+                .payload(kind, json!({"claims": {}}))
+                .not_judged(),
+            scene
+                .configured(Value::Null)
+                .payload(kind, token("shop"))
+                .not_judged(),
         ]
     }
 }

@@ -56,7 +56,10 @@ impl Predicate for Conforms {
         }
         let mut wrong = Vec::new();
         for (at, value) in places {
-            for defect in document.schemas.misfits(&document.rule.id, &self.schema, value) {
+            for defect in document
+                .schemas
+                .misfits(&document.rule.id, &self.schema, value)
+            {
                 let defect = defect.renamed_in(document.root, document.value, &at);
                 if document.is_under_broken(&defect.pointer) {
                     continue;
@@ -97,8 +100,14 @@ impl Predicate for Conforms {
         let parameters = json!({"kind": kind, "at": "/links", "schema": {"required": ["steps"]}});
         let scene = Example::of("flow", parameters);
         vec![
-            scene.clone().payload(kind, json!({"links": {"steps": "/v1"}})).passes(),
-            scene.clone().payload(kind, json!({"links": {}})).fails("/links/steps"),
+            scene
+                .clone()
+                .payload(kind, json!({"links": {"steps": "/v1"}}))
+                .passes(),
+            scene
+                .clone()
+                .payload(kind, json!({"links": {}}))
+                .fails("/links/steps"),
             scene.payload(kind, json!({})).not_judged(),
         ]
     }

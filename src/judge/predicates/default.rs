@@ -64,7 +64,10 @@ impl Predicate for Default {
         let page = |size: u64| json!({"meta": {"page_size": size}, "flows": []});
         vec![
             scene.clone().shown("read-flows", page(50)).passes(),
-            scene.clone().shown("read-flows", page(20)).fails("/meta/page_size"),
+            scene
+                .clone()
+                .shown("read-flows", page(20))
+                .fails("/meta/page_size"),
             scene
                 .answered("read-flows", json!({"PageSize": "20"}), page(20))
                 .not_judged(),

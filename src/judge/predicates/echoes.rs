@@ -88,7 +88,11 @@ impl Predicate for Echoes {
                 .answered("read-executions", sent.clone(), page(["FW1", "FW2"]))
                 .fails("/executions/1/flow_sid"),
             scene
-                .answered("read-executions", sent, json!({"meta": {}, "executions": []}))
+                .answered(
+                    "read-executions",
+                    sent,
+                    json!({"meta": {}, "executions": []}),
+                )
                 .not_judged(),
         ]
     }

@@ -27,7 +27,9 @@ impl Predicate for EmptyAnswer {
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
-        Some(operations(model, |o| o.does == Does::Ends && o.response.is_none()))
+        Some(operations(model, |o| {
+            o.does == Does::Ends && o.response.is_none()
+        }))
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
@@ -44,7 +46,9 @@ impl Predicate for EmptyAnswer {
                 actual: format!("{} bytes", response.body.len()),
                 ..Fact::default()
             });
-            verdicts.instance(rule, Site::Exchange(index)).conclude(wrong);
+            verdicts
+                .instance(rule, Site::Exchange(index))
+                .conclude(wrong);
         }
     }
 
@@ -53,12 +57,18 @@ impl Predicate for EmptyAnswer {
         let gone = |scene: Scene| scene.deleted("delete-binding", json!({}));
         vec![
             gone(scene.clone()).passes(),
-            scene.clone().written("delete-binding", json!({}), "{}").fails(""),
+            scene
+                .clone()
+                .written("delete-binding", json!({}), "{}")
+                .fails(""),
             scene.refused("delete-binding", json!({})).not_judged(),
         ]
     }
 
     fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
-        vec![Mutation::new(judged.sites.last().clone(), Change::Text("{}"))]
+        vec![Mutation::new(
+            judged.sites.last().clone(),
+            Change::Text("{}"),
+        )]
     }
 }

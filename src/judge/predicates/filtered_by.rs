@@ -64,12 +64,18 @@ impl Predicate for FilteredBy {
                 verdicts.trivial(rule, Trivial::Empty);
                 continue;
             };
-            let wrong = values.iter().find(|(_, value)| !self.keeps.fits(sent, value));
+            let wrong = values
+                .iter()
+                .find(|(_, value)| !self.keeps.fits(sent, value));
             let wrong = wrong.map(|(at, value)| {
                 let relation = self.keeps.words();
                 let fact = Fact {
                     kind: "filter",
-                    expected: format!("{relation} {}, as {} asks", json::short(sent), self.parameter),
+                    expected: format!(
+                        "{relation} {}, as {} asks",
+                        json::short(sent),
+                        self.parameter
+                    ),
                     actual: json::short(value),
                     ..Fact::default()
                 };
@@ -88,9 +94,7 @@ impl Predicate for FilteredBy {
             )
         };
         let bound = "2026-01-01T00:00:00-00:00";
-        let listed = |name: &str, value: &str| {
-            json!({"meta": {"key": "executions"}, "executions": [{ name: value }]})
-        };
+        let listed = |name: &str, value: &str| json!({"meta": {"key": "executions"}, "executions": [{ name: value }]});
         let from = |created: &str| {
             of("DateCreatedFrom", "date_created", "at-or-after").answered(
                 "read-executions",

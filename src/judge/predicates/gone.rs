@@ -54,15 +54,30 @@ impl Predicate for Gone {
             "date_created": "", "date_updated": null, "url": "", "links": {},
         });
         let named = json!({"Sid": sid});
-        let first = Example::of("flow", json!({"of": "flow/delete-flow"}))
-            .answered("fetch-flow", named.clone(), flow.clone());
+        let first = Example::of("flow", json!({"of": "flow/delete-flow"})).answered(
+            "fetch-flow",
+            named.clone(),
+            flow.clone(),
+        );
         let deleted = first.clone().deleted("delete-flow", named.clone());
-        let page = json!({"flows": [flow.clone()], "meta": {"next_page_url": null, "key": "flows"}});
-        let later = (0..11).fold(deleted.clone(), |scene, _| scene.refused("fetch-step", json!({})));
+        let page =
+            json!({"flows": [flow.clone()], "meta": {"next_page_url": null, "key": "flows"}});
+        let later = (0..11).fold(deleted.clone(), |scene, _| {
+            scene.refused("fetch-step", json!({}))
+        });
         vec![
-            deleted.clone().refused("fetch-flow", named.clone()).passes(),
-            deleted.clone().answered("fetch-flow", named.clone(), flow.clone()).fails(""),
-            deleted.clone().shown("read-flows", page.clone()).not_judged(),
+            deleted
+                .clone()
+                .refused("fetch-flow", named.clone())
+                .passes(),
+            deleted
+                .clone()
+                .answered("fetch-flow", named.clone(), flow.clone())
+                .fails(""),
+            deleted
+                .clone()
+                .shown("read-flows", page.clone())
+                .not_judged(),
             later.shown("read-flows", page).fails("/flows/0"),
             first.refused("fetch-flow", named).not_judged(),
         ]
@@ -87,11 +102,17 @@ fn judge_end(
     };
     let fact = |actual: &str| Fact {
         kind: "not-gone",
-        expected: format!("no {} after {}", thing.key, case.seen[index].exchange.operation),
+        expected: format!(
+            "no {} after {}",
+            thing.key, case.seen[index].exchange.operation
+        ),
         actual: actual.to_owned(),
         ..Fact::default()
     };
-    let sights = thing.sights.iter().filter(|s| write.when.is_before(&s.when) && !back(&s.when));
+    let sights = thing
+        .sights
+        .iter()
+        .filter(|s| write.when.is_before(&s.when) && !back(&s.when));
     for sight in sights {
         let (Some(at), false) = (sight.exchange, matches!(sight.shows, Shows::Item(_))) else {
             continue;
@@ -100,8 +121,13 @@ fn judge_end(
         let sites = [index, at].map(Site::Exchange);
         verdicts.instance(rule, sites).conclude(wrong);
     }
-    for list in history.lists.iter().filter(|list| write.when.is_before(&list.first)) {
-        let is_told = list.holds(id) || (list.is_complete && history.belongs(id, list) == Some(true));
+    for list in history
+        .lists
+        .iter()
+        .filter(|list| write.when.is_before(&list.first))
+    {
+        let is_told =
+            list.holds(id) || (list.is_complete && history.belongs(id, list) == Some(true));
         if !is_told || list.is_attempt || back(&list.last) {
             continue;
         }
@@ -114,6 +140,8 @@ fn judge_end(
             None => Site::answer(list.pages[0], list.place()),
         };
         let sites = [Site::Exchange(index), site];
-        verdicts.instance(rule, sites).conclude(held.map(|_| fact("listed")));
+        verdicts
+            .instance(rule, sites)
+            .conclude(held.map(|_| fact("listed")));
     }
 }

@@ -2,6 +2,7 @@
 //! whatever shows it. Says nothing of fields that are missing: their own rules do.
 
 use super::prelude::*;
+use crate::judge::compare::leaves_open;
 use crate::judge::history::{Sight, same};
 
 /// These fields of a thing are equal in every sight of it.
@@ -25,9 +26,7 @@ impl Check for Immutable {
     }
 
     fn names(&self, names: &mut Names<'_>) {
-        names
-            .kind("of", &self.of)
-            .pointers("fields", &self.fields);
+        names.kind("of", &self.of).pointers("fields", &self.fields);
     }
 }
 
@@ -70,14 +69,34 @@ impl Predicate for Immutable {
             })
         };
         let fetched = |scene: Scene, digit: &str, created: &str| {
-            scene.answered("fetch-flow", json!({"Sid": sid(digit)}), flow(digit, created))
+            scene.answered(
+                "fetch-flow",
+                json!({"Sid": sid(digit)}),
+                flow(digit, created),
+            )
         };
         let (start, later) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
         let first = fetched(Example::of("flow", parameters), "1", start);
+        let binding = |user: Value| {
+            json!({
+                "sid": format!("BS{}", "1".repeat(32)), "account_sid": "AC1", "service_sid": "IS1",
+                "identity": "a", "user_sid": user,
+            })
+        };
+        let in_two_faces = |first: Value, second: Value| {
+            Example::of(
+                "chat",
+                json!({"of": "chat/user-binding", "fields": ["/user_sid"]}),
+            )
+            .answered("fetch-binding", json!({}), binding(first))
+            .answered("fetch-user-binding", json!({}), binding(second))
+        };
         vec![
             fetched(first.clone(), "1", "2026-01-01T00:00:00+00:00").passes(),
             fetched(first.clone(), "1", later).fails("/date_created"),
             fetched(first.clone(), "2", later).not_judged(),
+            in_two_faces(json!(""), json!("US1")).not_judged(),
+            in_two_faces(json!("US2"), json!("US1")).fails("/user_sid"),
             first.not_judged(),
         ]
     }
@@ -102,7 +121,8 @@ fn judge_sight(
         let (first, value) = first?;
         let after = shown.value(field)?;
         // In two faces, what one of them leaves unset may simply not apply there.
-        let applies = first.face == later.face || !(value.is_null() || after.is_null());
+        let applies =
+            first.face == later.face || !(leaves_open(field, value) || leaves_open(field, after));
         (first.shows != later.shows && applies).then_some((value, after))
     };
     let compared: Vec<(&String, &Value, &Value)> = fields

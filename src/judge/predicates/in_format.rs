@@ -73,9 +73,18 @@ impl Predicate for InFormat {
         let asked = |format: &str| json!({"FORMAT": format});
         let user = r#"{"success": true, "user": {"id": 1}, "message": ""}"#;
         vec![
-            scene.clone().written("create-user", asked("json"), user).passes(),
-            scene.clone().written("create-user", asked("xml"), user).fails(""),
-            scene.clone().written("create-user", asked("yaml"), user).not_judged(),
+            scene
+                .clone()
+                .written("create-user", asked("json"), user)
+                .passes(),
+            scene
+                .clone()
+                .written("create-user", asked("xml"), user)
+                .fails(""),
+            scene
+                .clone()
+                .written("create-user", asked("yaml"), user)
+                .not_judged(),
             scene.refused("create-user", asked("xml")).not_judged(),
         ]
     }

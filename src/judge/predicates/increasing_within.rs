@@ -71,9 +71,17 @@ impl Predicate for IncreasingWithin {
         let message = |channel: &str, index: i64| json!({"channel_sid": channel, "index": index});
         let first = scene.shown("create-message", message("CH1", 4));
         vec![
-            first.clone().shown("create-message", message("CH1", 9)).passes(),
-            first.clone().shown("create-message", message("CH1", 4)).fails("/index"),
-            first.shown("create-message", message("CH2", 0)).not_judged(),
+            first
+                .clone()
+                .shown("create-message", message("CH1", 9))
+                .passes(),
+            first
+                .clone()
+                .shown("create-message", message("CH1", 4))
+                .fails("/index"),
+            first
+                .shown("create-message", message("CH2", 0))
+                .not_judged(),
         ]
     }
 }

@@ -109,7 +109,8 @@ impl Predicate for Kept {
 
     fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
         let mut mutations = Mutation::of_sites(&judged.sites);
-        let other = |site: &Site| Mutation::new(site.clone(), Change::To(json!({"other": "member"})));
+        let other =
+            |site: &Site| Mutation::new(site.clone(), Change::To(json!({"other": "member"})));
         mutations.extend(judged.sites.iter().map(other));
         mutations
     }
@@ -145,7 +146,8 @@ impl Predicate for Kept {
             "shown": {"Parameters": {"kind": "flow/execution", "at": "/context/flow/data", "part": true}},
         });
         let began = |data: Value| {
-            let sent = json!({"FlowSid": sid("FW"), "To": "a", "From": "b", "Parameters": "{\"n\":1.5}"});
+            let sent =
+                json!({"FlowSid": sid("FW"), "To": "a", "From": "b", "Parameters": "{\"n\":1.5}"});
             let path = json!({"FlowSid": sid("FW"), "Sid": sid("FN")});
             Example::of("flow", shown.clone())
                 .answered("create-execution", sent, execution(json!({})))
@@ -222,7 +224,9 @@ impl Kept {
         parameter: &'c Parameter,
     ) -> Option<Expected<'c>> {
         let all = &case.seen[index].exchange.sent;
-        let sent = all.get(&parameter.name).filter(|_| parameter.applies(all))?;
+        let sent = all
+            .get(&parameter.name)
+            .filter(|_| parameter.applies(all))?;
         let is_allowed = parameter.has_form(sent) && beyond(sent, &parameter.schema).is_none();
         let kind = case.rulebook.rules.get(&parameter.rule);
         let binds = kind.is_none_or(|rule| rule.level == Level::Must);
@@ -243,7 +247,10 @@ impl Kept {
                 },
             });
         }
-        let echo = parameter.echo.as_ref().filter(|_| self.shown.is_empty() && binds)?;
+        let echo = parameter
+            .echo
+            .as_ref()
+            .filter(|_| self.shown.is_empty() && binds)?;
         Some(Expected {
             kind: None,
             at: &echo.at,
@@ -281,13 +288,16 @@ impl<'c> Since<'c> {
         let others: Vec<&Write<'_>> = case.history.writes.iter().filter(meanwhile).collect();
         let is_known = |other: &&Write<'_>| {
             let sent = other.exchange().map(|index| &case.seen[index]);
-            let Some((seen, operation)) = sent.and_then(|seen| Some((seen, seen.operation?))) else {
+            let Some((seen, operation)) = sent.and_then(|seen| Some((seen, seen.operation?)))
+            else {
                 return false;
             };
             let mut parameters = operation.parameters.iter();
             // What a parameter that never comes back changes is not known.
             let silent = parameters.any(|p| {
-                p.echo.is_none() && p.place == Place::Body && seen.exchange.sent.contains_key(&p.name)
+                p.echo.is_none()
+                    && p.place == Place::Body
+                    && seen.exchange.sent.contains_key(&p.name)
             });
             other.outcome == Outcome::Done && other.does == Does::Changes && !silent
         };
@@ -347,7 +357,10 @@ impl<'c> Since<'c> {
     }
 
     fn is_xml(&self) -> bool {
-        let exchange = self.sight.exchange.map(|index| self.case.seen[index].exchange);
+        let exchange = self
+            .sight
+            .exchange
+            .map(|index| self.case.seen[index].exchange);
         exchange.is_some_and(|e| e.sent.get("FORMAT").is_some_and(|format| *format == "xml"))
     }
 }
@@ -371,7 +384,10 @@ impl Expected<'_> {
         let got = got.as_object().filter(|members| !members.is_empty())?;
         // A name of an element has no spaces; what else becomes of a key there is not said.
         let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        let is_short = |name: &str| self.names_max.is_none_or(|max| name.chars().count() as u64 <= max);
+        let is_short = |name: &str| {
+            self.names_max
+                .is_none_or(|max| name.chars().count() as u64 <= max)
+        };
         let mut members = sent
             .iter()
             .filter(|(name, _)| is_short(name) && (!is_xml || is_name(name)));
@@ -392,7 +408,10 @@ impl Expected<'_> {
         let expected = json::short(value);
         Some(Fact {
             kind: "not-kept",
-            message: format!("sent {expected} as {}, came back as {actual}", json::short(&Value::from(name.as_str()))),
+            message: format!(
+                "sent {expected} as {}, came back as {actual}",
+                json::short(&Value::from(name.as_str()))
+            ),
             expected,
             actual,
         })

@@ -49,7 +49,10 @@ impl Predicate for Listed {
     }
 
     fn examples() -> Vec<Example> {
-        let (service, channel) = (format!("IS{}", "1".repeat(32)), format!("CH{}", "1".repeat(32)));
+        let (service, channel) = (
+            format!("IS{}", "1".repeat(32)),
+            format!("CH{}", "1".repeat(32)),
+        );
         let member = |digit: &str| {
             json!({
                 "sid": format!("MB{}", digit.repeat(32)), "account_sid": "AC1", "channel_sid": channel,
@@ -60,11 +63,16 @@ impl Predicate for Listed {
         };
         let path = json!({"ServiceSid": service, "ChannelSid": channel});
         let page = |members: Value| json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
-        let listed = |scene: Scene, members: Value| scene.answered("read-members", path.clone(), page(members));
-        let made = |scene: Scene, digit: &str| scene.answered("create-member", path.clone(), member(digit));
+        let listed = |scene: Scene, members: Value| {
+            scene.answered("read-members", path.clone(), page(members))
+        };
+        let made = |scene: Scene, digit: &str| {
+            scene.answered("create-member", path.clone(), member(digit))
+        };
         let scene = Example::of("chat", json!({"of": "chat/read-members"}));
         let first = made(scene.clone(), "1");
-        let late = |scene: Scene| (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})));
+        let late =
+            |scene: Scene| (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})));
         vec![
             listed(first.clone(), json!([member("1")])).passes(),
             listed(late(first.clone()), json!([])).fails("/members"),
@@ -88,7 +96,10 @@ fn judge_list(case: &Case<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verd
         history.is_own(id) && history.belongs(id, list) == Some(true) && since.is_some_and(counts)
     });
     let wanted: Vec<ThingId> = wanted.map(|(id, _)| id).collect();
-    let pages = list.pages.iter().map(|&page| Site::answer(page, list.place()));
+    let pages = list
+        .pages
+        .iter()
+        .map(|&page| Site::answer(page, list.place()));
     let Some(sites) = Sites::of(pages).filter(|_| !wanted.is_empty()) else {
         verdicts.trivial(rule, Trivial::Empty);
         return;
@@ -98,7 +109,11 @@ fn judge_list(case: &Case<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verd
     }
     let last = sites.last().clone();
     let wrong = wanted.into_iter().find_map(|id| {
-        let items: Vec<_> = list.items.iter().filter(|item| item.thing == Some(id)).collect();
+        let items: Vec<_> = list
+            .items
+            .iter()
+            .filter(|item| item.thing == Some(id))
+            .collect();
         let key = &history.things.get(id).key;
         let fact = |kind, expected: String, actual: String| Fact {
             kind,
@@ -107,11 +122,25 @@ fn judge_list(case: &Case<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verd
             ..Fact::default()
         };
         match items.as_slice() {
-            [] => Some((last.clone(), fact("not-listed", format!("{key} in the list"), "a list without it".to_owned()))),
+            [] => Some((
+                last.clone(),
+                fact(
+                    "not-listed",
+                    format!("{key} in the list"),
+                    "a list without it".to_owned(),
+                ),
+            )),
             [.., again] if items.len() > 1 && list.pages.len() == 1 => {
                 let site = case.representations[again.representation].site("");
                 let times = items.len();
-                Some((site, fact("listed-twice", format!("{key} once"), format!("{times} times"))))
+                Some((
+                    site,
+                    fact(
+                        "listed-twice",
+                        format!("{key} once"),
+                        format!("{times} times"),
+                    ),
+                ))
             }
             _ => None,
         }

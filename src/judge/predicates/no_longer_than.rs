@@ -25,7 +25,9 @@ impl Check for NoLongerThan {
 
     fn names(&self, names: &mut Names<'_>) {
         names.operations("operations", &self.operations, |operation| {
-            operation.answers("at", &self.at).answers("size", &self.size);
+            operation
+                .answers("at", &self.at)
+                .answers("size", &self.size);
         });
     }
 }
@@ -70,7 +72,10 @@ impl Predicate for NoLongerThan {
         let page = |size: Value| json!({"meta": {"page_size": size}, "flows": [{"sid": "FW1"}]});
         vec![
             scene.clone().shown("read-flows", page(json!(1))).passes(),
-            scene.clone().shown("read-flows", page(json!(0))).fails("/flows"),
+            scene
+                .clone()
+                .shown("read-flows", page(json!(0)))
+                .fails("/flows"),
             scene.shown("read-flows", page(json!("1"))).not_judged(),
         ]
     }

@@ -53,9 +53,8 @@ impl Predicate for OrderedBy {
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let pages = case.of_operation(&rule.service, &self.operation);
         let mut lists: Vec<Vec<usize>> = pages.map(|(index, _)| vec![index]).collect();
-        let of_list = |service: &str, operation: &str| {
-            service == rule.service && operation == self.operation
-        };
+        let of_list =
+            |service: &str, operation: &str| service == rule.service && operation == self.operation;
         let walks = case.evidence.walks.iter();
         lists.extend(
             walks
@@ -105,8 +104,14 @@ impl Predicate for OrderedBy {
         };
         let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01+00:00");
         vec![
-            scene.clone().shown("read-executions", page(&[late, early])).passes(),
-            scene.clone().shown("read-executions", page(&[early, early])).passes(),
+            scene
+                .clone()
+                .shown("read-executions", page(&[late, early]))
+                .passes(),
+            scene
+                .clone()
+                .shown("read-executions", page(&[early, early]))
+                .passes(),
             scene
                 .clone()
                 .shown("read-executions", page(&[early, late]))

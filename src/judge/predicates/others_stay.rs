@@ -40,18 +40,24 @@ impl Predicate for OthersStay {
             exchange.is_some_and(|e| e.service == rule.service && e.operation == operation)
         };
         let is_shared = |kind: &str| {
-            let identity = case.rulebook.kinds.get(kind).and_then(|k| k.about.identity.as_ref());
+            let identity = case
+                .rulebook
+                .kinds
+                .get(kind)
+                .and_then(|k| k.about.identity.as_ref());
             identity.is_some_and(|identity| identity.shared)
         };
         let own = history.things.iter().filter(|(id, _)| history.is_own(*id));
         for (id, thing) in own.filter(|(_, thing)| !is_shared(thing.kind)) {
             let sights = thing.sights.iter();
-            let alone: Vec<&Sight<'_>> =
-                sights.filter(|s| !matches!(s.shows, Shows::Item(_)) && !s.is_attempt).collect();
+            let alone: Vec<&Sight<'_>> = sights
+                .filter(|s| !matches!(s.shows, Shows::Item(_)) && !s.is_attempt)
+                .collect();
             for pair in alone.windows(2) {
                 let (before, after) = (pair[0], pair[1]);
                 let mut writes = history.writes.iter().rev();
-                let last = writes.find(|w| before.when.is_before(&w.when) && w.when.is_before(&after.when));
+                let last = writes
+                    .find(|w| before.when.is_before(&w.when) && w.when.is_before(&after.when));
                 if let Some(write) = last.filter(|write| is_of(write)) {
                     judge_pair(case, rule, (write, id), (before, after), verdicts);
                 }
@@ -73,15 +79,24 @@ impl Predicate for OthersStay {
         let renamed = Example::of("chat", json!({"of": "chat/update-service"}))
             .answered("create-service", json!({}), service("1", "a"))
             .answered("create-service", json!({}), service("2", "b"))
-            .answered("update-service", json!({"Sid": sid("1"), "FriendlyName": "c"}), service("1", "c"));
+            .answered(
+                "update-service",
+                json!({"Sid": sid("1"), "FriendlyName": "c"}),
+                service("1", "c"),
+            );
         let fetched = |digit: &str, name: &str| {
             let named = json!({"Sid": sid(digit)});
-            renamed.clone().answered("fetch-service", named, service(digit, name))
+            renamed
+                .clone()
+                .answered("fetch-service", named, service(digit, name))
         };
         vec![
             fetched("2", "b").passes(),
             fetched("2", "c").fails("/friendly_name"),
-            renamed.clone().refused("fetch-service", json!({"Sid": sid("2")})).fails(""),
+            renamed
+                .clone()
+                .refused("fetch-service", json!({"Sid": sid("2")}))
+                .fails(""),
             fetched("1", "c").not_judged(),
         ]
     }
@@ -101,7 +116,10 @@ fn judge_pair(
         let between = other.when.event > before.when.event && !after.when.is_before(&other.when);
         between && (other.may_touch(id, kind) || history.may_end(other, id))
     });
-    let Some(by) = write.exchange().filter(|_| !touched && write.outcome != Outcome::Unknown) else {
+    let Some(by) = write
+        .exchange()
+        .filter(|_| !touched && write.outcome != Outcome::Unknown)
+    else {
         return;
     };
     let operation = &case.seen[by].exchange.operation;
@@ -118,7 +136,9 @@ fn judge_pair(
                 actual: "not found".to_owned(),
                 ..Fact::default()
             };
-            verdicts.instance(rule, [Site::Exchange(by), site]).conclude(Some(fact));
+            verdicts
+                .instance(rule, [Site::Exchange(by), site])
+                .conclude(Some(fact));
         }
         return;
     };
@@ -131,7 +151,10 @@ fn judge_pair(
         let (was, is) = (json::short(&change.before), json::short(&change.after));
         let fact = Fact {
             kind: "changed",
-            message: format!("{} of {key} went from {was} to {is} although {operation} named another", change.pointer),
+            message: format!(
+                "{} of {key} went from {was} to {is} although {operation} named another",
+                change.pointer
+            ),
             expected: format!("{was}, as before"),
             actual: is,
         };

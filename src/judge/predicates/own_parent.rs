@@ -30,7 +30,10 @@ impl Predicate for OwnParent {
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
         Some(operations(model, |o| {
             let kind = o.thing.as_ref().and_then(|kind| model.kinds.get(kind));
-            let Some(about) = kind.map(|kind| &kind.about).filter(|a| !a.parents.is_empty()) else {
+            let Some(about) = kind
+                .map(|kind| &kind.about)
+                .filter(|a| !a.parents.is_empty())
+            else {
                 return false;
             };
             match o.does {
@@ -65,27 +68,33 @@ impl Predicate for OwnParent {
                 "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
             })
         };
-        let within = |channel: &str| json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", channel)});
+        let within =
+            |channel: &str| json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", channel)});
         let of = |channel: &str, digit: &str| {
             let mut path = within(channel);
             path["Sid"] = json!(sid("MB", digit));
             path
         };
-        let page = |members: Value| {
-            json!({"members": members, "meta": {"next_page_url": null, "key": "members"}})
-        };
+        let page = |members: Value| json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
         let two = |operation: &str| {
             Example::of("chat", json!({"of": operation}))
                 .answered("create-member", within("1"), member("1", "1"))
                 .answered("create-member", within("2"), member("2", "2"))
         };
-        let fetched = two("chat/fetch-member").answered("fetch-member", of("1", "1"), member("1", "1"));
+        let fetched =
+            two("chat/fetch-member").answered("fetch-member", of("1", "1"), member("1", "1"));
         let list = |channel: &str, members: Value| {
             two("chat/read-members").answered("read-members", within(channel), page(members))
         };
         vec![
-            fetched.clone().refused("fetch-member", of("2", "1")).passes(),
-            fetched.clone().answered("fetch-member", of("2", "1"), member("1", "1")).fails(""),
+            fetched
+                .clone()
+                .refused("fetch-member", of("2", "1"))
+                .passes(),
+            fetched
+                .clone()
+                .answered("fetch-member", of("2", "1"), member("1", "1"))
+                .fails(""),
             fetched.not_judged(),
             list("1", json!([member("1", "1")])).passes(),
             list("1", json!([member("2", "2")])).fails("/members/0"),
@@ -135,7 +144,12 @@ fn judge_one(
         actual: format!("{} found", history.things.get(id).key),
         ..Fact::default()
     });
-    let earlier = history.things.get(id).sights.iter().find_map(|s| s.exchange.filter(|&e| e < index));
+    let earlier = history
+        .things
+        .get(id)
+        .sights
+        .iter()
+        .find_map(|s| s.exchange.filter(|&e| e < index));
     let others = earlier.into_iter().chain(told_by).map(Site::Exchange);
     let sites = Sites::of(others.chain([site]));
     if let Some(sites) = sites {
@@ -185,7 +199,9 @@ fn judge_page(case: &Case<'_>, rule: &Rule, index: usize, verdicts: &mut Verdict
     }
     items.sort_by_key(|(_, item, _)| item.prefix.clone());
     let wrong = items.iter().find(|(_, _, is_own)| *is_own == Some(false));
-    let sites = foreign.into_iter().chain(items.iter().map(|(_, item, _)| *item));
+    let sites = foreign
+        .into_iter()
+        .chain(items.iter().map(|(_, item, _)| *item));
     let Some(sites) = Sites::of(sites.map(|shown| shown.site(key))) else {
         return;
     };
@@ -202,7 +218,10 @@ fn judge_page(case: &Case<'_>, rule: &Rule, index: usize, verdicts: &mut Verdict
         };
         (item.site(""), fact)
     });
-    if wrong.as_ref().is_some_and(|(site, _)| verdicts.accuses(site)) {
+    if wrong
+        .as_ref()
+        .is_some_and(|(site, _)| verdicts.accuses(site))
+    {
         return;
     }
     verdicts.instance(rule, sites).conclude_at(wrong);

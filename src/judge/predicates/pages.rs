@@ -152,7 +152,6 @@ impl Predicate for Pages {
     }
 }
 
-
 /// What a page holds beside what it should.
 enum Holds {
     Unknown,
@@ -189,10 +188,15 @@ impl Link<'_> {
             message: format!("{} leads to {actual} instead of {expected}", self.pointer),
         };
         let (index, to) = self.to;
-        let nowhere = to.exchange.status().is_some_and(|s| s == 404 || s == 410 || s == 400);
+        let nowhere = to
+            .exchange
+            .status()
+            .is_some_and(|s| s == 404 || s == 410 || s == 400);
         if nowhere && self.pointer != NEXT && !self.is_open(self.from.0) {
             let sites = [Site::Exchange(index), self.site()];
-            verdicts.instance(rule, sites).conclude(Some(wrong("nothing")));
+            verdicts
+                .instance(rule, sites)
+                .conclude(Some(wrong("nothing")));
             return;
         }
         let same_list = to.exchange.operation == self.from.1.exchange.operation;
@@ -201,7 +205,9 @@ impl Link<'_> {
         }
         if !same_list || self.is_elsewhere() {
             let sites = [Site::Exchange(index), self.site()];
-            verdicts.instance(rule, sites).conclude(Some(wrong("another list")));
+            verdicts
+                .instance(rule, sites)
+                .conclude(Some(wrong("another list")));
             return;
         }
         let size = "/meta/page_size";
@@ -222,7 +228,9 @@ impl Link<'_> {
         };
         let mut shown = self.case.representations.iter();
         let first = shown.find(|r| r.exchange == Some(index));
-        let held = first.map_or(Site::Exchange(index), |first| first.site(self.key_of(first)));
+        let held = first.map_or(Site::Exchange(index), |first| {
+            first.site(self.key_of(first))
+        });
         verdicts.instance(rule, [held, self.site()]).conclude(wrong);
     }
 
@@ -251,7 +259,8 @@ impl Link<'_> {
         };
         let page = *list.pages.get(place).filter(|page| **page != self.to.0)?;
         let (wanted, got) = (self.held.get(&page)?, self.held.get(&self.to.0)?);
-        let is_known = |page: &[Option<ThingId>]| !page.is_empty() && page.iter().all(Option::is_some);
+        let is_known =
+            |page: &[Option<ThingId>]| !page.is_empty() && page.iter().all(Option::is_some);
         if !is_known(wanted) || !is_known(got) || self.is_open(page) || !self.is_quiet(at) {
             return None;
         }
@@ -260,7 +269,11 @@ impl Link<'_> {
             return Some(Holds::It);
         }
         let mut pages = list.pages.iter();
-        let other = pages.position(|page| self.held.get(page).is_some_and(|held| held[..1.min(held.len())] == got[..1]));
+        let other = pages.position(|page| {
+            self.held
+                .get(page)
+                .is_some_and(|held| held[..1.min(held.len())] == got[..1])
+        });
         // Where others may act, only what no change of theirs explains is another page.
         let is_own = history.alone || list.scope().is_some_and(|scope| history.is_own(scope));
         let is_earlier = other.is_some_and(|other| other < place);

@@ -4,9 +4,9 @@
 //! that no table covers.
 
 use super::prelude::*;
+use crate::json::Note;
 use crate::judge::acceptance::Acceptance;
 use crate::judge::evidence::Outcome;
-use crate::json::Note;
 
 /// JSON of the service has no byte order mark and names no member twice.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,7 +44,13 @@ impl Predicate for PlainJson {
             let is_document = exchange.document().is_some() && !is_xml;
             if exchange.service == rule.service && accepted && is_document {
                 let site = |pointer: &str| Site::answer(index, pointer);
-                judge(rule, exchange.notes(), site, (index + 1, exchange.step), verdicts);
+                judge(
+                    rule,
+                    exchange.notes(),
+                    site,
+                    (index + 1, exchange.step),
+                    verdicts,
+                );
             }
         }
         for (payload, one) in case.evidence.payloads.iter().enumerate() {
@@ -68,7 +74,11 @@ impl Predicate for PlainJson {
         let mark = Note::ByteOrderMark;
         vec![
             scene.clone().payload("media/media", media.clone()).passes(),
-            scene.clone().payload("media/media", media.clone()).noted(mark).fails(""),
+            scene
+                .clone()
+                .payload("media/media", media.clone())
+                .noted(mark)
+                .fails(""),
             scene.payload("flow/flow", media).not_judged(),
         ]
     }
@@ -108,7 +118,9 @@ fn is_told(verdicts: &Verdicts<'_>, place: (usize, usize), note: &Note) -> bool 
 fn fact(note: &Note) -> (&str, Fact) {
     let (pointer, kind, expected) = match note {
         Note::ByteOrderMark => ("", "byte-order-mark", "JSON from the first byte on"),
-        Note::DuplicateKey { pointer, .. } => (pointer.as_str(), "duplicate-key", "each member once"),
+        Note::DuplicateKey { pointer, .. } => {
+            (pointer.as_str(), "duplicate-key", "each member once")
+        }
     };
     let fact = Fact {
         kind,

@@ -72,7 +72,12 @@ impl Predicate for PresentOnlyWhen {
             }
             (false, Some(value)) => {
                 let expected = format!("absent, as {state}");
-                ("extra-field", expected, json::excerpt(value, 160), "present")
+                (
+                    "extra-field",
+                    expected,
+                    json::excerpt(value, 160),
+                    "present",
+                )
             }
             // Whether it is there or not: nothing that could be wrong.
             (true, _) if self.may_be_absent => return None,
@@ -117,7 +122,9 @@ impl Predicate for PresentOnlyWhen {
             of(true).payload(kind, alone.clone()).not_judged(),
             of(false).payload(kind, alone).fails(device),
             of(false).payload(kind, early).fails(device),
-            of(false).payload(kind, request(json!({"device": {}}))).not_judged(),
+            of(false)
+                .payload(kind, request(json!({"device": {}})))
+                .not_judged(),
         ]
     }
 }

@@ -39,17 +39,21 @@ impl Predicate for RefusedLeavesNothing {
         let history = &case.history;
         let is_of = |write: &&Write<'_>| {
             let exchange = write.exchange().map(|index| case.seen[index].exchange);
-            exchange.is_some_and(|e| {
-                e.service == rule.service && e.operation == self.operation()
-            })
+            exchange.is_some_and(|e| e.service == rule.service && e.operation == self.operation())
         };
-        let refused = history.writes.iter().filter(|w| w.outcome == Outcome::Refused);
+        let refused = history
+            .writes
+            .iter()
+            .filter(|w| w.outcome == Outcome::Refused);
         let mut told: Vec<usize> = Vec::new();
         for write in refused.filter(is_of) {
             let mut lists = history.lists.iter().filter(|list| {
                 let kind = case.rulebook.kinds.get(list.face);
                 let shows = kind.and_then(|kind| kind.about.of()) == Some(write.kind);
-                shows && list.parents == write.parents && list.filters.is_empty() && list.is_complete
+                shows
+                    && list.parents == write.parents
+                    && list.filters.is_empty()
+                    && list.is_complete
             });
             let before = lists.clone().rfind(|list| list.last.is_before(&write.when));
             let after = lists.find(|list| write.when.is_before(&list.first) && !list.is_attempt);
@@ -63,7 +67,10 @@ impl Predicate for RefusedLeavesNothing {
     }
 
     fn examples() -> Vec<Example> {
-        let (service, channel) = (format!("IS{}", "1".repeat(32)), format!("CH{}", "1".repeat(32)));
+        let (service, channel) = (
+            format!("IS{}", "1".repeat(32)),
+            format!("CH{}", "1".repeat(32)),
+        );
         let member = |digit: &str| {
             json!({
                 "sid": format!("MB{}", digit.repeat(32)), "account_sid": "AC1", "channel_sid": channel,
@@ -74,7 +81,8 @@ impl Predicate for RefusedLeavesNothing {
         };
         let path = json!({"ServiceSid": service, "ChannelSid": channel});
         let listed = |scene: Scene, members: Value| {
-            let page = json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
+            let page =
+                json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
             scene.answered("read-members", path.clone(), page)
         };
         let made = Example::of("chat", json!({"of": "chat/create-member"}))
@@ -85,7 +93,11 @@ impl Predicate for RefusedLeavesNothing {
         vec![
             listed(once.clone(), json!([member("1")])).passes(),
             listed(once, json!([member("1"), member("2")])).fails("/members/1"),
-            listed(refused(listed(made.clone(), json!([]))), json!([member("1")])).not_judged(),
+            listed(
+                refused(listed(made.clone(), json!([]))),
+                json!([member("1")]),
+            )
+            .not_judged(),
             listed(refused(made), json!([member("1")])).not_judged(),
         ]
     }
@@ -110,12 +122,18 @@ fn judge_lists(
     }
     // A list that lags may show later what came before.
     let made_before = |id: ThingId| {
-        let made = history.things.get(id).made.map(|made| &history.writes[made]);
+        let made = history
+            .things
+            .get(id)
+            .made
+            .map(|made| &history.writes[made]);
         made.is_some_and(|made| made.when.is_before(&before.first))
     };
-    let newest = history.things.of_kind(write.kind).map(|(id, _)| id).filter(|&id| {
-        made_before(id) && history.belongs(id, before) == Some(true)
-    });
+    let newest = history
+        .things
+        .of_kind(write.kind)
+        .map(|(id, _)| id)
+        .filter(|&id| made_before(id) && history.belongs(id, before) == Some(true));
     let newest = newest.max_by_key(|&id| history.things.get(id).made);
     let opened = history.writes.iter().any(|other| {
         let between = before.first.event < other.when.event && other.when.event < after.last.event;
@@ -136,7 +154,10 @@ fn judge_lists(
         identity.key.first().cloned()
     });
     let shown = |item: &Item| &case.representations[item.representation];
-    let items = after.items.iter().map(|item| shown(item).site(key.as_deref().unwrap_or_default()));
+    let items = after
+        .items
+        .iter()
+        .map(|item| shown(item).site(key.as_deref().unwrap_or_default()));
     let Some(sites) = Sites::of(items) else {
         verdicts.trivial(rule, Trivial::Empty);
         return;

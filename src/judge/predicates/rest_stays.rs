@@ -101,8 +101,9 @@ impl RestStays {
         let is_answer = |sight: &Sight<'_>| sight.exchange == write.exchange();
         let earlier = sights.clone().rev();
         let mut earlier = earlier.filter(|s| is_whole(s) && s.when.is_before(&write.when));
-        let after = sights
-            .find(|s| is_whole(s) && (is_answer(s) || write.when.is_before(&s.when)) && !s.is_attempt);
+        let after = sights.find(|s| {
+            is_whole(s) && (is_answer(s) || write.when.is_before(&s.when)) && !s.is_attempt
+        });
         let (Some(before), Some(after)) = (earlier.next(), after) else {
             verdicts.trivial(rule, Trivial::Alone);
             return;
@@ -122,7 +123,8 @@ impl RestStays {
         };
         let mut compared = history.compared(case, id, before, after);
         compared.retain(|c| !is_address(&c.pointer));
-        compared.retain(|c| !names(write, &c.pointer) && !verdicts.accuses(&shown.site(&c.pointer)));
+        compared
+            .retain(|c| !names(write, &c.pointer) && !verdicts.accuses(&shown.site(&c.pointer)));
         let Some(sites) = Sites::of(compared.iter().map(|c| shown.site(&c.pointer))) else {
             verdicts.trivial(rule, Trivial::Alone);
             return;

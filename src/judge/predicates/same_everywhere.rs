@@ -3,7 +3,7 @@
 //! changes at all is `immutable`'s.
 
 use super::prelude::*;
-use crate::judge::compare::names_nothing;
+use crate::judge::compare::leaves_open;
 use crate::judge::history::{SETTLE, Shows, Sight, ThingId, Write};
 use crate::rulebook::Does;
 
@@ -50,9 +50,16 @@ impl Predicate for SameEverywhere {
         let history = &case.history;
         let known = case.rulebook.kinds.get(&self.of);
         let of = known.and_then(|kind| kind.about.of()).unwrap_or(&self.of);
-        for (id, thing) in history.things.of_kind(of).filter(|(id, _)| history.is_own(*id)) {
-            let shown: Vec<&Sight<'_>> =
-                thing.sights.iter().filter(|s| s.shows != Shows::NotFound && !s.is_attempt).collect();
+        for (id, thing) in history
+            .things
+            .of_kind(of)
+            .filter(|(id, _)| history.is_own(*id))
+        {
+            let shown: Vec<&Sight<'_>> = thing
+                .sights
+                .iter()
+                .filter(|s| s.shows != Shows::NotFound && !s.is_attempt)
+                .collect();
             for pair in shown.windows(2) {
                 if pair[1].face == self.of {
                     judge_pair(case, rule, id, (pair[0], pair[1]), verdicts);
@@ -73,10 +80,19 @@ impl Predicate for SameEverywhere {
             })
         };
         let named = json!({"Sid": sid});
-        let made = Example::of("chat", json!({"of": "chat/service"}))
-            .answered("create-service", json!({}), service("a"));
-        let fetched = |scene: Scene, name: &str| scene.answered("fetch-service", named.clone(), service(name));
-        let changed = made.clone().answered("update-service", json!({"Sid": sid, "FriendlyName": "b"}), service("b"));
+        let made = Example::of("chat", json!({"of": "chat/service"})).answered(
+            "create-service",
+            json!({}),
+            service("a"),
+        );
+        let fetched = |scene: Scene, name: &str| {
+            scene.answered("fetch-service", named.clone(), service(name))
+        };
+        let changed = made.clone().answered(
+            "update-service",
+            json!({"Sid": sid, "FriendlyName": "b"}),
+            service("b"),
+        );
         let listed = |scene: Scene, name: &str| {
             let page = json!({"services": [service(name)], "meta": {"next_page_url": null, "key": "services"}});
             scene.shown("read-services", page)
@@ -102,9 +118,10 @@ fn judge_pair(
     let kind = history.things.get(id).kind;
     let touches = |write: &&Write<'_>| write.may_touch(id, kind);
     // What answered with the first sight lies before it.
-    let between = history.writes.iter().filter(touches).any(|write| {
-        write.when.event > before.when.event && !later.when.is_before(&write.when)
-    });
+    let between =
+        history.writes.iter().filter(touches).any(|write| {
+            write.when.event > before.when.event && !later.when.is_before(&write.when)
+        });
     if between || !before.when.is_before(&later.when) {
         return;
     }
@@ -112,10 +129,11 @@ fn judge_pair(
         return;
     };
     let about = case.rulebook.kinds.get(later.face).map(|kind| &kind.about);
-    let for_good = |at: &str| about.is_some_and(|about| about.immutable.iter().any(|i| json::within(i, at)));
+    let for_good =
+        |at: &str| about.is_some_and(|about| about.immutable.iter().any(|i| json::within(i, at)));
     let mut compared = history.compared(case, id, before, later);
     compared.retain(|c| {
-        let says_nothing = |value: &Value| value.is_null() || names_nothing(&c.pointer, value);
+        let says_nothing = |value: &Value| leaves_open(&c.pointer, value);
         let applies = before.face == later.face
             || !(is_address(&c.pointer) || says_nothing(&c.before) || says_nothing(&c.after));
         applies && !for_good(&c.pointer) && !verdicts.accuses(&shown.site(&c.pointer))

@@ -45,7 +45,9 @@ impl Predicate for SameResource {
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut first: BTreeMap<String, &Representation<'_>> = BTreeMap::new();
         for later in case.of_kind(&self.kind) {
-            let key = later.value(&self.key).filter(|key| !names_nothing(&self.key, key));
+            let key = later
+                .value(&self.key)
+                .filter(|key| !names_nothing(&self.key, key));
             let Some(identity) = key.map(Value::to_string) else {
                 continue;
             };
@@ -84,13 +86,22 @@ impl Predicate for SameResource {
         let first =
             Example::of("flow", parameters).payload(kind, flow("FW1", "2026-01-01T00:00:00Z"));
         vec![
-            first.clone().payload(kind, flow("FW1", "2026-01-01T00:00:00+00:00")).passes(),
+            first
+                .clone()
+                .payload(kind, flow("FW1", "2026-01-01T00:00:00+00:00"))
+                .passes(),
             first
                 .clone()
                 .payload(kind, flow("FW1", "2026-01-01T00:00:01Z"))
                 .fails("/date_created"),
-            first.clone().payload(kind, flow("FW2", "2026-01-01T00:00:01Z")).not_judged(),
-            first.clone().payload(kind, json!({"sid": "FW1"})).not_judged(),
+            first
+                .clone()
+                .payload(kind, flow("FW2", "2026-01-01T00:00:01Z"))
+                .not_judged(),
+            first
+                .clone()
+                .payload(kind, json!({"sid": "FW1"}))
+                .not_judged(),
             // A binding at the service may name no user.
             Example::of("chat", bindings)
                 .payload("chat/binding", bound(""))

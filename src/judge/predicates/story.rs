@@ -69,7 +69,11 @@ impl Predicate for Story {
             if let Some((fact, waited)) = wrong.as_mut().zip(waited) {
                 fact.message = format!("{} (waited {waited})", fact.message);
             }
-            let told_at = if expect.at.contains('*') { "" } else { &expect.at };
+            let told_at = if expect.at.contains('*') {
+                ""
+            } else {
+                &expect.at
+            };
             verdicts
                 .instance(rule, site(&expect.at))
                 .conclude_at(wrong.map(|fact| (site(told_at), fact)));
@@ -86,8 +90,14 @@ impl Predicate for Story {
         let silence = json!({"count": 0, "requests": [], "waited": "1s"});
         let ended = json!({"at": "/status", "equals": "ended", "or-absent": true});
         vec![
-            scene.clone().stated(ended.clone(), json!({"status": "ended"})).passes(),
-            scene.clone().stated(ended.clone(), json!({"status": "active"})).fails("/status"),
+            scene
+                .clone()
+                .stated(ended.clone(), json!({"status": "ended"}))
+                .passes(),
+            scene
+                .clone()
+                .stated(ended.clone(), json!({"status": "active"}))
+                .fails("/status"),
             scene.clone().stated(ended, json!({})).not_judged(),
             // A list without anything shows that something is kept out where it was listed before.
             scene
@@ -95,10 +105,7 @@ impl Predicate for Story {
                 .stated(listed, mine)
                 .stated(kept_out.clone(), page(json!([])))
                 .passes(),
-            scene
-                .clone()
-                .stated(kept_out, page(json!([])))
-                .not_judged(),
+            scene.clone().stated(kept_out, page(json!([]))).not_judged(),
             scene.clone().stated(quiet, silence).not_judged(),
             scene.not_judged(),
         ]

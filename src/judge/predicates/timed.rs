@@ -59,7 +59,11 @@ impl Predicate for Timed {
         };
         let steps = kind.about.steps_at(&self.at).unwrap_or_default();
         for step in steps.iter().filter(|step| step.by == "time") {
-            for (_, thing) in case.history.things.of_kind(kind.about.of().unwrap_or(&self.of)) {
+            for (_, thing) in case
+                .history
+                .things
+                .of_kind(kind.about.of().unwrap_or(&self.of))
+            {
                 let sights = thing.sights.iter();
                 for sight in sights.filter(|s| s.face == self.of && !s.is_attempt) {
                     self.judge_sight(case, rule, step, (thing, sight), verdicts);
@@ -71,7 +75,8 @@ impl Predicate for Timed {
     fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
         let states = ["expired", "pending"].map(|state| Change::To(json!(state)));
         let sites = judged.sites.iter();
-        let changed = sites.flat_map(|site| states.clone().map(|to| Mutation::new(site.clone(), to)));
+        let changed =
+            sites.flat_map(|site| states.clone().map(|to| Mutation::new(site.clone(), to)));
         changed.collect()
     }
 
@@ -85,10 +90,15 @@ impl Predicate for Timed {
         let made = |aspect: &str, seconds: u64| {
             let sent = json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a", "seconds_to_expire": seconds});
             let answer = json!({"success": true, "approval_request": {"uuid": uuid}});
-            Example::of("auth", parameters(aspect)).answered("create-approval-request", sent, answer)
+            Example::of("auth", parameters(aspect)).answered(
+                "create-approval-request",
+                sent,
+                answer,
+            )
         };
         let fetched = |scene: Scene, status: &str| {
-            let shown = json!({"success": true, "approval_request": {"uuid": uuid, "status": status}});
+            let shown =
+                json!({"success": true, "approval_request": {"uuid": uuid, "status": status}});
             let path = json!({"FORMAT": "json", "PUSH_UUID": uuid});
             scene.answered("fetch-approval-request", path, shown)
         };
@@ -125,7 +135,8 @@ impl Timed {
         let made = made.when.span;
         let apart = |from: Timestamp, to: Timestamp| to.duration_since(from);
         let after = SignedDuration::from_secs(seconds);
-        let is_early = seconds == 0 || apart(made.began, sight.when.span.ended) <= after - WHOLE_SECOND;
+        let is_early =
+            seconds == 0 || apart(made.began, sight.when.span.ended) <= after - WHOLE_SECOND;
         let settle = SignedDuration::try_from(SETTLE).unwrap_or_default();
         let is_over = seconds > 0 && apart(made.ended, sight.when.span.began) >= after + settle;
         let (counts, is_wrong, expected) = match self.aspect {
@@ -145,7 +156,9 @@ impl Timed {
             actual: state.to_owned(),
             ..Fact::default()
         };
-        verdicts.instance(rule, site).conclude(is_wrong.then_some(fact));
+        verdicts
+            .instance(rule, site)
+            .conclude(is_wrong.then_some(fact));
     }
 }
 
@@ -158,7 +171,11 @@ fn seconds(case: &Case<'_>, step: &Transition, made: Option<usize>) -> Option<i6
         Some(sent) => crate::judge::compare::as_text(sent).parse().ok(),
         None => {
             let mut parameters = seen.operation?.parameters.iter();
-            parameters.find(|p| p.name == name)?.schema.get("default")?.as_i64()
+            parameters
+                .find(|p| p.name == name)?
+                .schema
+                .get("default")?
+                .as_i64()
         }
     }
 }

@@ -84,7 +84,10 @@ impl Predicate for Transition {
             from("waiting", "ended").passes(),
             from("ended", "active").fails("/status"),
             from("active", "unheard-of").fails("/status"),
-            scene.clone().payload(kind, execution("active")).not_judged(),
+            scene
+                .clone()
+                .payload(kind, execution("active"))
+                .not_judged(),
         ]
     }
 }

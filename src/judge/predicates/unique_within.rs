@@ -73,7 +73,10 @@ impl Predicate for UniqueWithin {
                 kind: "not-unique",
                 expected: format!("a value that {owner} does not have"),
                 actual: json::short(value),
-                message: format!("{} belongs to {owner} and to {identity}", json::short(value)),
+                message: format!(
+                    "{} belongs to {owner} and to {identity}",
+                    json::short(value)
+                ),
             });
             verdicts.instance(rule, sites).conclude(fact);
         }
@@ -84,16 +87,28 @@ impl Predicate for UniqueWithin {
         let parameters = json!({
             "kind": kind, "key": "/sid", "at": "/identity", "scope": ["/service_sid"],
         });
-        let user = |service: &str, sid: &str, identity: Value| {
-            json!({"service_sid": service, "sid": sid, "identity": identity})
-        };
+        let user = |service: &str, sid: &str, identity: Value| json!({"service_sid": service, "sid": sid, "identity": identity});
         let first = Example::of("chat", parameters).payload(kind, user("IS1", "US1", json!("ann")));
         vec![
-            first.clone().payload(kind, user("IS1", "US2", json!("bob"))).passes(),
-            first.clone().payload(kind, user("IS1", "US2", json!("ann"))).fails("/identity"),
-            first.clone().payload(kind, user("IS2", "US2", json!("ann"))).not_judged(),
-            first.clone().payload(kind, user("IS1", "US2", Value::Null)).not_judged(),
-            first.payload(kind, user("IS1", "US1", json!("ann"))).not_judged(),
+            first
+                .clone()
+                .payload(kind, user("IS1", "US2", json!("bob")))
+                .passes(),
+            first
+                .clone()
+                .payload(kind, user("IS1", "US2", json!("ann")))
+                .fails("/identity"),
+            first
+                .clone()
+                .payload(kind, user("IS2", "US2", json!("ann")))
+                .not_judged(),
+            first
+                .clone()
+                .payload(kind, user("IS1", "US2", Value::Null))
+                .not_judged(),
+            first
+                .payload(kind, user("IS1", "US1", json!("ann")))
+                .not_judged(),
         ]
     }
 }
