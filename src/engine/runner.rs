@@ -525,10 +525,7 @@ impl<'a> Runner<'a> {
     }
 
     fn operation(&self, name: &str) -> Result<&'a Operation, Stop> {
-        let found = match name.split_once('/') {
-            Some((service, id)) => self.rulebook.operation(service, id),
-            None => self.rulebook.operation(&self.service.name, name),
-        };
+        let found = self.rulebook.called(&self.service.name, name);
         found.ok_or_else(|| Stop::Error(format!("no operation is named {name}")))
     }
 

@@ -267,10 +267,7 @@ fn without_looks(
         let operation = step
             .call
             .as_ref()
-            .and_then(|call| match call.split_once('/') {
-                Some((of, id)) => rulebook.operation(of, id),
-                None => service.operations.get(call),
-            });
+            .and_then(|call| rulebook.called(&service.name, call));
         let only_looks = step.get.is_some()
             || operation.is_some_and(|operation| !operation.does.writes())
             || (step.rejected.is_some() && !is_of_history);

@@ -97,10 +97,7 @@ pub(super) fn is_sound(rulebook: &Rulebook, service: &Service, scenario: &Scenar
         let operation = step
             .call
             .as_ref()
-            .and_then(|call| match call.split_once('/') {
-                Some((of, id)) => rulebook.operation(of, id),
-                None => service.operations.get(call),
-            });
+            .and_then(|call| rulebook.called(&service.name, call));
         let mut path = operation
             .iter()
             .flat_map(|o| &o.parameters)

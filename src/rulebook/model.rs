@@ -10,6 +10,7 @@ use crate::source::Source;
 use crate::verdict::{Basis, Level};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// The whole rulebook.
 #[derive(Debug)]
@@ -196,6 +197,8 @@ pub struct Parameter {
     pub source: Source,
     /// What its texts match where clients follow the document's advice.
     pub advice: Option<String>,
+    /// Its schema's pattern, compiled when first asked for.
+    pub(super) form: OnceLock<Option<regex::Regex>>,
 }
 
 /// Where a parameter goes.
@@ -322,11 +325,12 @@ impl Parameter {
 
     /// Whether a value has the form that its schema states, if it states one.
     pub fn has_form(&self, value: &Value) -> bool {
-        let pattern = self.schema.get("pattern").and_then(Value::as_str);
-        match pattern.and_then(|pattern| regex::Regex::new(pattern).ok()) {
-            Some(form) => value.as_str().is_some_and(|text| form.is_match(text)),
-            None => true,
-        }
+        let form = self.form.get_or_init(|| {
+            let pattern = self.schema.get("pattern").and_then(Value::as_str)?;
+            regex::Regex::new(pattern).ok()
+        });
+        form.as_ref()
+            .is_none_or(|form| value.as_str().is_some_and(|text| form.is_match(text)))
     }
 }
 
@@ -339,6 +343,12 @@ impl Rulebook {
     /// The operation `SERVICE/ID`.
     pub fn operation(&self, service: &str, id: &str) -> Option<&Operation> {
         self.services.get(service)?.operations.get(id)
+    }
+
+    /// The operation that a step of a service's story calls: one of its own, or another's as `SERVICE/ID`.
+    pub fn called(&self, service: &str, call: &str) -> Option<&Operation> {
+        let (service, id) = call.split_once('/').unwrap_or((service, call));
+        self.operation(service, id)
     }
 
     /// The operation with the full id `SERVICE/ID`.

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// Keys of the document itself.
 #[derive(Deserialize)]
@@ -659,6 +660,7 @@ impl Reader<'_> {
             description,
             source,
             advice: None,
+            form: OnceLock::new(),
         })
     }
 

@@ -559,11 +559,9 @@ impl Sequence<'_> {
             .ground
             .iter()
             .filter_map(|step| {
-                let operation = match step.call.as_ref()?.split_once('/') {
-                    Some((of, id)) => self.rulebook.operation(of, id),
-                    None => self.service.operations.get(step.call.as_ref()?),
-                };
-                Some((step.capture.clone()?, operation?.response.clone()?))
+                let call = step.call.as_ref()?;
+                let operation = self.rulebook.called(&self.service.name, call)?;
+                Some((step.capture.clone()?, operation.response.clone()?))
             })
             .collect();
         let possible: Vec<Step> = HOOKS
