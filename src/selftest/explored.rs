@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Sequences of one fault or variant: those that ask about it, and about little else.
-const PER_SWITCH_MAX: usize = 300;
+const PER_SWITCH_MAX: usize = 1_000;
 /// Seed of all sequences here.
 const SEED: u64 = 0;
 
