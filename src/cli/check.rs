@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 pub(super) fn check(args: &CheckArgs) -> Done {
-    let reports = reports_of(&args.reports, &[])?;
+    let reports = reports_of(&args.telling.reports, &[])?;
     let rulebook = rulebook_for(args)?;
     let kind = mapped(
         args,
@@ -68,13 +68,13 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     }
     record.invocation = invocation::invocation();
     let settings = Settings {
-        strict: args.strict,
+        strict: args.telling.strict,
     };
     let redactor = Redactor::new(&known.secrets);
     let mut keep = Keep::default();
     {
         let mut out = output::stream(&reports);
-        let mut console = output::console(out.as_mut(), args.console, &reports, settings);
+        let mut console = output::console(out.as_mut(), args.telling.console, &reports, settings);
         let mut stream = Stream::new(
             &redactor,
             vec![&mut console as &mut dyn Consumer, &mut keep],
@@ -93,7 +93,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
             counts.unlisted
         ));
     }
-    let failing = |level: Level| level == Level::Must || args.strict;
+    let failing = |level: Level| level == Level::Must || args.telling.strict;
     if counts.foreign > 0 {
         note(&format!(
             "{} {}",
@@ -116,7 +116,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
             }
         ));
     }
-    if counts.unreadable > 0 && args.strict {
+    if counts.unreadable > 0 && args.telling.strict {
         return Ok(Exit::Usage);
     }
     let failed = record

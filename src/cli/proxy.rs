@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const WAITING_MAX: usize = 4;
 
 pub(super) fn proxy(args: &ProxyArgs) -> Done {
-    let reports = reports_of(&args.reports, &[])?;
+    let reports = reports_of(&args.telling.reports, &[])?;
     let rulebook = load(&args.specs)?;
     let known = config::known(args.config.as_deref())?;
     let upstreams = upstreams(&args.upstreams)?;
@@ -81,7 +81,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
     // Requests that are under way find nobody to wait for.
     drop(passed);
     drop(gateway);
-    watch.finish(&reports, args.console, args.strict)
+    watch.finish(&reports, &args.telling)
 }
 
 /// What passed, as it is judged.

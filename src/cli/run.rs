@@ -27,7 +27,7 @@ const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
 const JOBS_DEFAULT: usize = 8;
 
 pub(super) fn run(args: &RunArgs) -> Done {
-    let reports = reports_of(&args.reports, &REPORTS)?;
+    let reports = reports_of(&args.telling.reports, &REPORTS)?;
     let config = config::read(args)?;
     if !config.settings.targets.is_empty() {
         memory::share_between_threads();
@@ -78,7 +78,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         },
     };
     let settings = ReportSettings {
-        strict: args.strict,
+        strict: args.telling.strict,
     };
     let redactor = Redactor::new(&config.secrets);
     let last = earlier::last();
@@ -89,7 +89,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let mut by_signal = None;
     let ended = {
         let mut out = output::stream(&reports);
-        let mut console = output::console(out.as_mut(), args.console, &reports, settings);
+        let mut console = output::console(out.as_mut(), args.telling.console, &reports, settings);
         let mut stream = Stream::new(
             &redactor,
             vec![&mut console as &mut dyn Consumer, &mut keep],
@@ -141,7 +141,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         .record
         .ok_or_else(|| Failure::Trouble("the run left no record".to_owned()))?;
     let demands = Demands {
-        strict: args.strict,
+        strict: args.telling.strict,
         require_complete: args.require_complete,
         min_judged: args.min_judged,
     };

@@ -55,7 +55,7 @@ pub(super) fn serve(args: &ServeArgs) -> Done {
 
 /// Answers until a signal comes, and says what clients did wrong.
 fn judge(args: &ServeArgs, mut settings: server::Settings, signals: &Signals) -> Done {
-    let reports = reports_of(&args.reports, &[])?;
+    let reports = reports_of(&args.telling.reports, &[])?;
     let rulebook = Rulebook::embedded().map_err(|p| Failure::Trouble(p.to_string()))?;
     let (sender, asked) = mpsc::sync_channel(WAITING_MAX);
     settings.witness = Some(Arc::new(move |origin, request, response| {
@@ -87,7 +87,7 @@ fn judge(args: &ServeArgs, mut settings: server::Settings, signals: &Signals) ->
     }
     drop(asked);
     drop(server);
-    watch.finish(&reports, args.console, args.strict)
+    watch.finish(&reports, &args.telling)
 }
 
 fn start(settings: server::Settings) -> Result<Server, Failure> {

@@ -1,6 +1,6 @@
 //! `compare`, `judge`, `merge`: what can be done with the records of earlier runs.
 
-use super::args::{CompareArgs, ConsoleArgs, JudgeArgs, MergeArgs, Specs};
+use super::args::{CompareArgs, JudgeArgs, MergeArgs, Specs, Telling};
 use super::conclude::{Demands, conclude};
 use super::diff::{destinations, write};
 use super::run::read_waivers;
@@ -28,7 +28,7 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
 }
 
 pub(super) fn judge(args: &JudgeArgs) -> Done {
-    let reports = reports_of(&args.reports, &[])?;
+    let reports = reports_of(&args.telling.reports, &[])?;
     let stored = read(&args.run)?;
     let rulebook = load(&args.specs)?;
     let waivers = match &args.waivers {
@@ -39,19 +39,19 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
     let problems = Waivers::on(&waivers, today).apply(&mut again.record, true);
     verdict::recognise(&mut again.record, &known::defects(&args.specs));
-    tell(&again.record, &reports, args.console, args.strict)?;
+    tell(&again.record, &reports, &args.telling)?;
     for line in again.notes.iter().chain(&problems) {
         note(line);
     }
     let demands = Demands {
-        strict: args.strict,
+        strict: args.telling.strict,
         ..Demands::default()
     };
     Ok(conclude(demands, &again.record, &problems, false))
 }
 
 pub(super) fn merge(args: &MergeArgs) -> Done {
-    let reports = reports_of(&args.reports, &[])?;
+    let reports = reports_of(&args.telling.reports, &[])?;
     let parts = args
         .runs
         .iter()
@@ -59,23 +59,18 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         .collect::<Result<Vec<_>, _>>()?;
     let mut whole = compare::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
     verdict::recognise(&mut whole, &known::defects(&Specs::default()));
-    tell(&whole, &reports, args.console, args.strict)?;
+    tell(&whole, &reports, &args.telling)?;
     let demands = Demands {
-        strict: args.strict,
+        strict: args.telling.strict,
         ..Demands::default()
     };
     Ok(conclude(demands, &whole, &[], false))
 }
 
-fn tell(
-    record: &RunRecord,
-    reports: &[report::Report],
-    how: ConsoleArgs,
-    strict: bool,
-) -> Result<(), Failure> {
-    let settings = Settings { strict };
+fn tell(record: &RunRecord, reports: &[report::Report], how: &Telling) -> Result<(), Failure> {
+    let settings = Settings { strict: how.strict };
     let mut out = output::stream(reports);
-    output::console(out.as_mut(), how, reports, settings).event(&RunEvent::Finished {
+    output::console(out.as_mut(), how.console, reports, settings).event(&RunEvent::Finished {
         record: Box::new(record.clone()),
     });
     output::write_reports(reports, record, settings)

@@ -1,7 +1,7 @@
 //! Traffic of others while it is judged: what `proxy` and `serve` tell of it, live and at the end, and
 //! what they must never tell.
 
-use super::args::{ConsoleArgs, Side};
+use super::args::{Side, Telling};
 use super::conclude::{Demands, conclude};
 use super::{Done, Failure, note, output, say};
 use crate::check::{Inline, Passed, Sides};
@@ -43,16 +43,16 @@ impl<'a> Watch<'a> {
     }
 
     /// Judges what is left, writes the reports, and decides how it ended.
-    pub(super) fn finish(self, reports: &[Report], console: ConsoleArgs, strict: bool) -> Done {
+    pub(super) fn finish(self, reports: &[Report], how: &Telling) -> Done {
         let (passed, foreign) = self.inline.counts();
         let (unlisted, trouble) = (self.inline.unlisted(), self.inline.met_trouble());
         let (record, told) = self.inline.finish();
         tell(&told, &self.secrets.redactor);
-        let settings = Settings { strict };
+        let settings = Settings { strict: how.strict };
         let mut keep = Keep::default();
         {
             let mut out = output::stream(reports);
-            let mut console = output::console(out.as_mut(), console, reports, settings);
+            let mut console = output::console(out.as_mut(), how.console, reports, settings);
             let consumers = vec![&mut console as &mut dyn Consumer, &mut keep];
             Stream::new(&self.secrets.redactor, consumers).send(RunEvent::Finished {
                 record: Box::new(record),
@@ -71,7 +71,7 @@ impl<'a> Watch<'a> {
             ));
         }
         let demands = Demands {
-            strict,
+            strict: how.strict,
             ..Demands::default()
         };
         Ok(conclude(demands, &record, &[], trouble))

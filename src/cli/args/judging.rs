@@ -1,126 +1,13 @@
-//! The arguments of every command (the public surface: change it only with a note in CHANGELOG).
+//! The arguments of commands that judge, or that work with what was judged.
 
-use super::completing;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use super::super::completing;
+use super::{ListFormat, Reports, Specs, Telling};
+use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
 
-/// Offline conformance harness and fixture generator.
-///
-/// With no target, `conformant run` judges its own reference implementation: nothing to install,
-/// nothing to start.
-#[derive(Debug, Parser)]
-#[command(name = "conformant", version, max_term_width = 100)]
-pub struct Cli {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: Command,
-}
-
-/// The commands.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Run the scenarios against targets, or against the reference, and judge what they show.
-    Run(RunArgs),
-    /// Begin: write a configuration, stubs of hooks and a CI file.
-    Init(InitArgs),
-    /// See whether a run could judge the configured targets, and what it would leave out.
-    Doctor(DoctorArgs),
-    /// Accept a run's failures for a while, so that only new ones fail.
-    Baseline(BaselineArgs),
-    /// Serve the reference for client teams, with faults and variants if wanted.
-    Serve(ServeArgs),
-    /// Send random sequences of requests, judge what comes back, and show what was found as stories.
-    Explore(ExploreArgs),
-    /// Write a finding of a stored run as the chain of requests that leads to it.
-    Reproduce(super::reproduce::ReproduceArgs),
-    /// Prove the rulebook: every fault is caught by the rules it should be, every variant passes.
-    Selftest(SelftestArgs),
-    /// Judge payload files offline.
-    Check(CheckArgs),
-    /// Pass traffic on to targets, and judge it on its way.
-    Proxy(ProxyArgs),
-    /// Generate fixtures, or prove that a set of them is what it says.
-    #[command(subcommand)]
-    Fixtures(FixturesCommand),
-    /// Build a registration token or QR code as the application would.
-    Token(TokenArgs),
-    /// Explain a rule, open point, fault, variant, operation, scenario, hook, kind, event, configuration
-    /// key or cause.
-    Explain(ExplainArgs),
-    /// List what there is.
-    List(ListArgs),
-    /// Serve the book to this machine, from the program itself.
-    Docs(DocsArgs),
-    /// Check that every sentence of the documents is ruled, open, a definition or narrative.
-    Trace(TraceArgs),
-    /// Compare two rulebooks, two representations or two revisions of the documents: each change,
-    /// and whom it breaks.
-    Diff(DiffArgs),
-    /// Compare two stored runs side by side.
-    Compare(CompareArgs),
-    /// Judge a stored run by the present rulebook and waivers, as far as its record tells.
-    Judge(JudgeArgs),
-    /// Merge the records of a run's partitions into one.
-    Merge(MergeArgs),
-    /// Show the runs that `run --history DIR` kept: the trend, when a rule broke first, what is flaky.
-    History(HistoryArgs),
-    /// Begin the next version of an event.
-    Events(EventsArgs),
-    /// Print the JSON Schema of a file format, for editors.
-    Schema(SchemaArgs),
-    /// Print a completion script for a shell.
-    Completions(CompletionsArgs),
-    /// Print the manual page, or write one for each command.
-    Man(ManArgs),
-}
-
-/// Where the rulebook comes from.
-#[derive(Args, Clone, Debug, Default)]
-pub struct Specs {
-    /// Read the rulebook from this folder in place of the embedded one.
-    #[arg(long, value_name = "DIR", env = "CONFORMANT_SPECS")]
-    pub specs: Option<PathBuf>,
-}
-
-/// Reports to write.
-#[derive(Args, Clone, Debug, Default)]
-pub struct Reports {
-    /// Write a report: json, junit, html, markdown, sarif, tap, ctrf, github, badge or statement, and
-    /// where (`-` is standard output).
-    #[arg(long = "report", value_name = "FORMAT=PATH")]
-    pub reports: Vec<String>,
-}
-
-/// When output is coloured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum When {
-    /// On a terminal, as `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb` have it.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// What is said on the console.
-#[derive(Args, Clone, Copy, Debug, Default)]
-pub struct ConsoleArgs {
-    /// Coloured output.
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
-    pub color: When,
-    /// Say what is wrong in a line each, and the conclusion.
-    #[arg(long, short, conflicts_with = "verbose")]
-    pub quiet: bool,
-    /// Say everything, however long; otherwise at most 400 lines.
-    #[arg(long, short)]
-    pub verbose: bool,
-}
-
 /// `conformant run`.
 #[derive(Args, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct RunArgs {
     /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
     #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
@@ -143,12 +30,9 @@ pub struct RunArgs {
     /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
-    /// Reports.
+    /// Reports, and what is said on the way.
     #[command(flatten)]
-    pub reports: Reports,
-    /// Console.
-    #[command(flatten)]
-    pub console: ConsoleArgs,
+    pub telling: Telling,
     /// Accepted failures, each with reason and expiry.
     #[arg(long, value_name = "FILE")]
     pub waivers: Option<PathBuf>,
@@ -164,9 +48,6 @@ pub struct RunArgs {
     /// Run in an order drawn from the seed.
     #[arg(long)]
     pub shuffle: bool,
-    /// Findings of level `should` fail the run too.
-    #[arg(long)]
-    pub strict: bool,
     /// Exit 4 unless every selected must-rule was judged that a run can judge.
     #[arg(long)]
     pub require_complete: bool,
@@ -306,15 +187,9 @@ pub struct ServeArgs {
     /// Judge what clients send: each finding at once, all of them at the end, and the exit code by them.
     #[arg(long, value_enum, value_name = "SIDE")]
     pub judge: Option<OfClients>,
-    /// Reports, with --judge.
+    /// Reports, with --judge, and what is said on the way.
     #[command(flatten)]
-    pub reports: Reports,
-    /// Console.
-    #[command(flatten)]
-    pub console: ConsoleArgs,
-    /// Findings of level `should` fail too.
-    #[arg(long)]
-    pub strict: bool,
+    pub telling: Telling,
 }
 
 /// Whom the reference judges: not itself.
@@ -365,15 +240,9 @@ pub struct ProxyArgs {
     /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
-    /// Reports.
+    /// Reports, and what is said on the way.
     #[command(flatten)]
-    pub reports: Reports,
-    /// Console.
-    #[command(flatten)]
-    pub console: ConsoleArgs,
-    /// Findings of level `should` fail too.
-    #[arg(long)]
-    pub strict: bool,
+    pub telling: Telling,
 }
 
 /// `conformant explore`.
@@ -477,273 +346,9 @@ pub struct CheckArgs {
     /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
-    /// Reports.
+    /// Reports, and what is said on the way.
     #[command(flatten)]
-    pub reports: Reports,
-    /// Console.
-    #[command(flatten)]
-    pub console: ConsoleArgs,
-    /// Findings of level `should` fail too.
-    #[arg(long)]
-    pub strict: bool,
-}
-
-/// `conformant fixtures`.
-#[derive(Debug, Subcommand)]
-pub enum FixturesCommand {
-    /// Write seeded instances: flawless ones, and with --invalid ones that each break one rule.
-    Generate(GenerateArgs),
-    /// Prove every fixture of a set: valid ones bring no finding, invalid ones exactly theirs.
-    Verify(VerifyArgs),
-    /// Write rulebook, fixtures and stories in the formats of other tools.
-    Export(ExportArgs),
-}
-
-/// How fixtures are laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FixtureFormat {
-    /// A file for each document; one array on standard output.
-    Json,
-    /// A file for each kind, one document a line.
-    Ndjson,
-}
-
-/// `conformant fixtures generate`.
-#[derive(Args, Debug)]
-pub struct GenerateArgs {
-    /// What to make: SERVICE/RESOURCE (`[]` for a list page), SERVICE/OPERATION for a request body,
-    /// events/NAME/VERSION or an event type; `*` stands for any text [default: everything].
-    #[arg(long = "kind", value_name = "KIND", add = ArgValueCompleter::new(completing::kinds))]
-    pub kinds: Vec<String>,
-    /// How many of each kind; with --invalid and json, how many flawless twins at least.
-    #[arg(long, value_name = "N")]
-    pub count: Option<u64>,
-    /// The same seed gives the same bytes.
-    #[arg(long, value_name = "N", default_value_t = 0, env = "CONFORMANT_SEED")]
-    pub seed: u64,
-    /// Also documents that each break exactly one rule, and say which.
-    #[arg(long)]
-    pub invalid: bool,
-    /// Folder to write to: new, empty, or a set that is replaced; `-` is standard output.
-    #[arg(long, value_name = "DIR", default_value = "-")]
-    pub out: PathBuf,
-    /// How they are laid out [default: ndjson on standard output, json in a folder].
-    #[arg(long, value_enum)]
-    pub format: Option<FixtureFormat>,
-    /// Threads that write [default: one for each processor].
-    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
-    pub jobs: Option<usize>,
-    /// The rulebook.
-    #[command(flatten)]
-    pub specs: Specs,
-}
-
-/// `conformant fixtures verify`.
-#[derive(Args, Debug)]
-pub struct VerifyArgs {
-    /// The set.
-    #[arg(value_name = "DIR", default_value = "fixtures")]
-    pub folder: PathBuf,
-    /// In place of that: which flawless fixtures of an event's other versions fail against this one,
-    /// such as MessageSent/5.
-    #[arg(long, value_name = "EVENT/VERSION")]
-    pub against: Option<String>,
-    /// The rulebook.
-    #[command(flatten)]
-    pub specs: Specs,
-}
-
-/// What an export is written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// OpenAPI 3.1, a bundled document of each service, with examples.
-    Openapi,
-    /// AsyncAPI 3, a bundled document of the events, with examples.
-    Asyncapi,
-    /// JSON Schema 2020-12, a self-contained file of each representation and request body.
-    Jsonschema,
-    /// A Postman collection 2.1 of every operation's happy path, which runs against `serve`.
-    Postman,
-    /// HAR 1.2: every exchange of an offline run, without secrets.
-    Har,
-    /// Hurl: every story of an offline run, which runs against `serve`.
-    Hurl,
-    /// Pact 4: interactions of each service, with what their provider states need.
-    Pact,
-}
-
-/// `conformant fixtures export`.
-#[derive(Args, Debug)]
-pub struct ExportArgs {
-    /// What to write.
-    #[arg(long, value_enum)]
-    pub format: ExportFormat,
-    /// Folder to write to: new, empty, or an export that is replaced.
-    #[arg(value_name = "DIR")]
-    pub folder: PathBuf,
-    /// Only this service.
-    #[arg(long = "service", value_name = "SERVICE")]
-    pub services: Vec<String>,
-    /// The same seed gives the same bytes.
-    #[arg(long, value_name = "N", default_value_t = 0, env = "CONFORMANT_SEED")]
-    pub seed: u64,
-    /// The rulebook.
-    #[command(flatten)]
-    pub specs: Specs,
-}
-
-/// `conformant token`.
-#[derive(Args, Debug)]
-pub struct TokenArgs {
-    /// Print the text of the QR code in place of the token, and draw the code on a terminal.
-    #[arg(long)]
-    pub qr: bool,
-    /// Draw the QR code into this file.
-    #[arg(long, value_name = "FILE")]
-    pub png: Option<PathBuf>,
-    /// Draw the QR code into this file.
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
-    /// Identifier of the user; a fresh UUID when left out.
-    #[arg(long, value_name = "ID")]
-    pub custom_user_id: Option<String>,
-    /// How long the token is valid; more than 15m is refused by a service.
-    #[arg(long, value_name = "DURATION", default_value = "10m")]
-    pub expires: String,
-    /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
-    #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
-    pub config: Option<PathBuf>,
-}
-
-/// `conformant explain`.
-#[derive(Args, Debug)]
-pub struct ExplainArgs {
-    /// Id of a rule, open point, fault, variant, operation, scenario, hook, kind, event, key of the
-    /// configuration or cause of a transport fault.
-    #[arg(add = ArgValueCompleter::new(completing::explainable))]
-    pub id: String,
-    /// The rulebook.
-    #[command(flatten)]
-    pub specs: Specs,
-}
-
-/// What can be listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Listed {
-    Rules,
-    Requests,
-    Operations,
-    Scenarios,
-    OpenPoints,
-    Faults,
-    Variants,
-    Hooks,
-    Kinds,
-}
-
-/// How a list is printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ListFormat {
-    /// A line each.
-    #[default]
-    Text,
-    /// A JSON array.
-    Json,
-}
-
-/// `conformant list`.
-#[derive(Args, Debug)]
-pub struct ListArgs {
-    /// What to list.
-    pub what: Listed,
-    /// How to print it.
-    #[arg(long, value_enum, default_value_t)]
-    pub format: ListFormat,
-    /// Only ids that match; `*` stands for any text.
-    #[arg(long = "filter", value_name = "GLOB")]
-    pub filters: Vec<String>,
-    /// The rulebook.
-    #[command(flatten)]
-    pub specs: Specs,
-}
-
-/// `conformant trace`.
-#[derive(Args, Debug)]
-pub struct TraceArgs {
-    /// The folder with the documents.
-    #[arg(value_name = "DIR")]
-    pub documents: PathBuf,
-    /// The rulebook.
-    #[command(flatten)]
-    pub specs: Specs,
-    /// Write documents.lock anew from the rulebook's citations, keeping what was classified by hand.
-    #[arg(long)]
-    pub update: bool,
-}
-
-/// File formats with a JSON Schema.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SchemaName {
-    Scenario,
-    Rules,
-    OpenPoints,
-    Config,
-    Waivers,
-    Declared,
-    /// The record of a run: `--report json=FILE`.
-    Record,
-}
-
-/// `conformant schema`.
-#[derive(Args, Debug)]
-pub struct SchemaArgs {
-    /// Which format.
-    pub name: SchemaName,
-}
-
-/// `conformant completions`.
-#[derive(Args, Debug)]
-pub struct CompletionsArgs {
-    /// For which shell.
-    pub shell: clap_complete::Shell,
-}
-
-/// `conformant docs`.
-#[derive(Args, Debug)]
-pub struct DocsArgs {
-    /// Port to listen on, on 127.0.0.1; 0 takes a free one.
-    #[arg(long, default_value_t = 0)]
-    pub port: u16,
-}
-
-/// `conformant man`.
-#[derive(Args, Debug)]
-pub struct ManArgs {
-    /// Write a page for each command into this folder.
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-}
-
-/// `conformant diff`.
-#[derive(Args, Debug)]
-pub struct DiffArgs {
-    /// The older one: a folder, a representation such as MessageSent/4, or a git revision such as
-    /// main or main:specs.
-    pub old: String,
-    /// The newer one, of the same sort.
-    pub new: String,
-    /// The rulebook that representations are taken from, and what rests on the documents.
-    #[command(flatten)]
-    pub specs: Specs,
-    /// Breaking changes that are meant, each with its reason.
-    #[arg(long, value_name = "FILE")]
-    pub declare: Option<PathBuf>,
-    /// List the fixtures in this folder that a change touches.
-    #[arg(long, value_name = "DIR")]
-    pub fixtures: Option<PathBuf>,
-    /// Write the comparison: text, json, markdown or junit, and where (`-` is standard output).
-    #[arg(long = "report", value_name = "FORMAT=PATH")]
-    pub reports: Vec<String>,
+    pub telling: Telling,
 }
 
 /// `conformant compare`.
@@ -776,15 +381,9 @@ pub struct JudgeArgs {
     /// Accepted failures, each with reason and expiry.
     #[arg(long, value_name = "FILE")]
     pub waivers: Option<PathBuf>,
-    /// Findings of level `should` fail too.
-    #[arg(long)]
-    pub strict: bool,
-    /// Reports.
+    /// Reports, and what is said on the way.
     #[command(flatten)]
-    pub reports: Reports,
-    /// Console.
-    #[command(flatten)]
-    pub console: ConsoleArgs,
+    pub telling: Telling,
 }
 
 /// `conformant history`.
@@ -804,39 +403,7 @@ pub struct MergeArgs {
     /// Records of the parts.
     #[arg(required = true, value_name = "RUN.json")]
     pub runs: Vec<PathBuf>,
-    /// Findings of level `should` fail too.
-    #[arg(long)]
-    pub strict: bool,
-    /// Reports of the whole run.
+    /// Reports of the whole run, and what is said on the way.
     #[command(flatten)]
-    pub reports: Reports,
-    /// Console.
-    #[command(flatten)]
-    pub console: ConsoleArgs,
-}
-
-/// `conformant events`.
-#[derive(Args, Debug)]
-pub struct EventsArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: EventsCommand,
-}
-
-/// What can be done with events.
-#[derive(Debug, Subcommand)]
-pub enum EventsCommand {
-    /// Begin the next version of an event from its last one.
-    New {
-        /// Its schema name: the folder under events/.
-        name: String,
-        /// The rulebook's folder.
-        #[arg(
-            long,
-            value_name = "DIR",
-            default_value = "specs",
-            env = "CONFORMANT_SPECS"
-        )]
-        specs: PathBuf,
-    },
+    pub telling: Telling,
 }
