@@ -58,7 +58,7 @@ fn verify(args: &VerifyArgs) -> Done {
             failed += 1;
             say(&format!(
                 "{}: {}\n",
-                crate::text::escape(&entry.file),
+                crate::text::escape(&entry.place()),
                 crate::text::escape(&why)
             ));
         }
@@ -75,10 +75,8 @@ fn verify(args: &VerifyArgs) -> Done {
             "the set was made by another version of the rulebook; what was proved was proved by this one",
         );
     }
-    say(&format!(
-        "{} fixtures, {failed} failed\n",
-        manifest.fixtures.len()
-    ));
+    let count: u64 = manifest.fixtures.iter().map(|e| e.lines.unwrap_or(1)).sum();
+    say(&format!("{count} fixtures, {failed} failed\n"));
     Ok(if failed == 0 {
         Exit::Conformant
     } else {
@@ -116,10 +114,10 @@ fn verify_against(args: &VerifyArgs, version: &str) -> Done {
     for entry in &others {
         let found = prover
             .found_as(entry, &kind)
-            .map_err(|why| Failure::Trouble(format!("failed to judge {}: {why}", entry.file)))?;
+            .map_err(|why| Failure::Trouble(format!("failed to judge {}: {why}", entry.name)))?;
         failed += usize::from(!found.is_empty());
         for (rule, pointer) in found {
-            let line = format!("{}: {rule} at `{pointer}`", entry.file);
+            let line = format!("{}: {rule} at `{pointer}`", entry.place());
             say(&format!("{}\n", crate::text::escape(&line)));
         }
     }

@@ -7,8 +7,8 @@ use super::signals::Signals;
 use super::{Done, Exit, Failure, load, note};
 use crate::fixtures::stream::{self, Layout, Source};
 use crate::fixtures::{
-    self, Breaker, Entry, Line, MANIFEST_VERSION, Manifest, Plan, SetError, Signing, Staged,
-    Subject, Text, Texts, VALID_DEFAULT, Wanted,
+    self, Breaker, Entry, Filing, Line, MANIFEST_VERSION, Manifest, Plan, SetError, Signing,
+    Staged, Subject, Text, Texts, VALID_DEFAULT, Wanted,
 };
 use crate::rulebook::Rulebook;
 use crate::schema::Schemas;
@@ -24,6 +24,8 @@ use std::sync::atomic::Ordering;
 const STREAM_DEFAULT: u64 = 10;
 /// How many files of one kind a set may hold.
 const FILES_MAX: u64 = 100_000;
+/// How many lines of one kind a manifest names one by one; beyond them it counts the flawless ones.
+const LINES_NAMED_MAX: u64 = 1_000;
 /// Bytes that are gathered before a file or pipe takes them.
 const BUFFER_BYTES: usize = 1 << 16;
 
@@ -48,7 +50,10 @@ pub(super) fn generate(args: &GenerateArgs) -> Done {
         FixtureFormat::Json
     };
     let done = match (args.format.unwrap_or(default), to_stdout) {
-        (FixtureFormat::Json, false) => generation.folder_of_files(),
+        (FixtureFormat::Json, false) => generation.set(Filing::Tree),
+        (FixtureFormat::Ndjson, false) if args.count.unwrap_or_default() <= LINES_NAMED_MAX => {
+            generation.set(Filing::Lines)
+        }
         (FixtureFormat::Ndjson, false) => generation.folder_of_streams(),
         (FixtureFormat::Ndjson, true) => generation.standard_output(Layout::Ndjson),
         (FixtureFormat::Json, true) if generation.chosen.len() == 1 => {
@@ -90,15 +95,6 @@ impl Wish<'_> {
             Self::Document(subject) => format!("{}.ndjson", fixtures::folder_of(subject)),
             Self::Text(text) => format!("{}.txt", text.name()),
         }
-    }
-
-    /// Where a stream of broken ones stands in a folder.
-    fn broken_file(&self) -> String {
-        let stem = match self {
-            Self::Document(subject) => fixtures::folder_of(subject),
-            Self::Text(text) => text.name().to_owned(),
-        };
-        format!("{stem}.invalid.ndjson")
     }
 
     fn source(&self, layout: Layout) -> Result<Box<dyn Source>, Failure> {
@@ -188,8 +184,8 @@ impl<'a> Generation<'a> {
         Ok(())
     }
 
-    /// A file for each document.
-    fn folder_of_files(&self) -> Done {
+    /// A set whose manifest names each of its fixtures.
+    fn set(&self, filing: Filing) -> Done {
         let args = self.args;
         let valid = args.count.unwrap_or(VALID_DEFAULT);
         if valid > FILES_MAX {
@@ -198,17 +194,8 @@ impl<'a> Generation<'a> {
             )));
         }
         fixtures::check_replaceable(&args.out)?;
-        let wanted = Wanted {
-            subjects: self.subjects(),
-            texts: self.texts(),
-            seed: args.seed,
-            valid,
-            invalid: args.invalid,
-            jobs: self.threads(),
-        };
-        let stop = &self.signals.interrupted;
-        let set = fixtures::make(self.rulebook, &self.schemas, &wanted, stop)?;
-        set.write(&args.out, stop)?;
+        let set = self.made(filing, valid)?;
+        set.write(&args.out, &self.signals.interrupted)?;
         let broken = set.manifest.fixtures.iter().filter(|e| !e.valid).count();
         note(&format!(
             "{}: {} valid and {broken} invalid fixtures",
@@ -218,7 +205,21 @@ impl<'a> Generation<'a> {
         Ok(Exit::Conformant)
     }
 
-    /// A file for each kind, and one for what breaks its rules.
+    fn made(&self, filing: Filing, valid: u64) -> Result<fixtures::Set, Failure> {
+        let wanted = Wanted {
+            subjects: self.subjects(),
+            texts: self.texts(),
+            seed: self.args.seed,
+            valid,
+            invalid: self.args.invalid,
+            filing,
+            jobs: self.threads(),
+        };
+        let stop = &self.signals.interrupted;
+        Ok(fixtures::make(self.rulebook, &self.schemas, &wanted, stop)?)
+    }
+
+    /// A file for each kind, too long to be named line by line, beside the set of what breaks rules.
     fn folder_of_streams(&self) -> Done {
         let args = self.args;
         let staged = Staged::new(&args.out)?;
@@ -230,17 +231,20 @@ impl<'a> Generation<'a> {
             let sha256 = into_file(&staged, &file, |out| {
                 self.flawless(wish, count, Layout::Ndjson, out, &bar)
             })?;
-            entries.push(stream_entry(file, wish, true, sha256));
-            if args.invalid {
-                let file = wish.broken_file();
-                // Every way of breaking a rule, once; --count is about the flawless ones here.
-                let sha256 = into_file(&staged, &file, |out| {
-                    self.broken(wish, None, Layout::Ndjson, out)
-                })?;
-                entries.push(stream_entry(file, wish, false, sha256));
-            }
+            entries.push(stream_entry(file, wish, count, sha256));
         }
-        entries.sort_by(|a, b| a.file.cmp(&b.file));
+        if args.invalid {
+            let set = self.made(Filing::Lines, 0)?;
+            let is_streamed = |file: &str| entries.iter().any(|e| e.file == file);
+            let beside = set.files.iter().filter(|(file, _)| !is_streamed(file));
+            for (file, bytes) in beside {
+                into_file(&staged, file, |out| Ok(out.write_all(bytes)?))?;
+            }
+            let named = set.manifest.fixtures.into_iter();
+            let named: Vec<Entry> = named.filter(|e| !is_streamed(&e.file)).collect();
+            entries.extend(named);
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
         staged.put(&Manifest {
             schema_version: MANIFEST_VERSION,
             seed: args.seed,
@@ -339,9 +343,16 @@ impl<'a> Generation<'a> {
                 left -= 1;
                 out.line(&Line {
                     kind: wish.name().to_owned(),
-                    rule: broken.rule,
+                    breaks_schema: match wish {
+                        Wish::Document(subject) => {
+                            let document = &broken.document;
+                            Some(fixtures::breaks_schema(&self.schemas, subject, document))
+                        }
+                        Wish::Text(_) => None,
+                    },
+                    breaks_rule: broken.rule,
                     pointer: broken.pointer,
-                    broken: broken.broken.to_owned(),
+                    change: broken.broken.to_owned(),
                     document: broken.document,
                 })?;
             }
@@ -432,16 +443,20 @@ impl<W: Write> Lines<W> {
     }
 }
 
-fn stream_entry(file: String, wish: &Wish<'_>, valid: bool, sha256: String) -> Entry {
+/// All flawless ones of a kind at once; each is called what it would be called as a file of its own.
+fn stream_entry(file: String, wish: &Wish<'_>, lines: u64, sha256: String) -> Entry {
+    let (folder, ending) = match wish {
+        Wish::Document(subject) => (fixtures::folder_of(subject), "json"),
+        Wish::Text(text) => (text.name().to_owned(), "txt"),
+    };
     Entry {
+        name: format!("{folder}/valid-*.{ending}"),
         file,
+        lines: Some(lines),
         kind: wish.name().to_owned(),
-        valid,
-        rule: None,
-        pointer: None,
-        broken: None,
-        twin: None,
+        valid: true,
         sha256,
+        ..Entry::default()
     }
 }
 

@@ -3,6 +3,7 @@
 use super::args::{SchemaArgs, SchemaName};
 use super::{Done, Exit, Failure, config, say};
 use crate::compare::DeclaredFile;
+use crate::fixtures::Manifest;
 use crate::judge;
 use crate::rulebook::{open_points::OpenPointFile, scenario::ScenarioFile};
 use crate::verdict::RunRecord;
@@ -16,6 +17,7 @@ pub(super) fn schema(args: &SchemaArgs) -> Done {
         SchemaName::Waivers => schemars::schema_for!(WaiverFile).to_value(),
         SchemaName::Declared => schemars::schema_for!(DeclaredFile).to_value(),
         SchemaName::Record => schemars::schema_for!(RunRecord).to_value(),
+        SchemaName::Manifest => Manifest::schema(),
         SchemaName::Config => config::schema(),
     };
     let text = serde_json::to_string_pretty(&schema)

@@ -142,6 +142,11 @@ impl Schemas {
         by_kind.get(kind).map_or(&[], Vec::as_slice)
     }
 
+    /// Whether a value fits a schema that stands for itself, by the letter of JSON Schema.
+    pub fn fits(&self, name: &str, schema: &Value, value: &Value) -> bool {
+        self.compiled(name, schema).validator.is_valid(value)
+    }
+
     /// Where a value does not fit a schema that stands for itself, such as that of a written rule:
     /// pointers into the value, no rules. `name` identifies the schema.
     pub fn misfits(&self, name: &str, schema: &Value, value: &Value) -> Vec<Defect> {

@@ -73,7 +73,7 @@ fn fixtures() -> Vec<Trial> {
     })];
     trials.extend(manifest.fixtures.into_iter().map(|entry| {
         let prover = Arc::clone(&prover);
-        Trial::test(format!("fixtures/{}", entry.file), move || {
+        Trial::test(format!("fixtures/{}", entry.name), move || {
             prover
                 .prove(&entry)
                 .map_err(|why| format!("{why}\n  anew: {REPAIR}").into())

@@ -1,7 +1,6 @@
 //! What clients send, as `check`, `proxy` and `serve` judge it: three ways to one conclusion.
 
 use crate::hostile::command::{Running, conformant, folder, write};
-use crate::program::root;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -132,9 +131,7 @@ fn a_proxy_is_a_gate_for_clients_for_services_or_for_both() {
 #[test]
 fn a_recording_accuses_client_and_service_apart() {
     let folder = folder();
-    let file = root().join("fixtures/chat/service/valid-0.json");
-    let mut answer: Value =
-        serde_json::from_slice(&std::fs::read(file).expect("a fixture")).expect("JSON");
+    let mut answer = crate::program::first_fixture("chat/service");
     answer["read_status_enabled"] = json!("true");
     let entry = |form: &str, answer: Value| {
         json!({

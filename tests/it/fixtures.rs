@@ -9,7 +9,7 @@
 )]
 
 use crate::program::{conformant, root, run};
-use conformant::fixtures::{self, Entry, Manifest, Set, Wanted};
+use conformant::fixtures::{self, Entry, Filing, Manifest, Set, Wanted};
 use conformant::judge::{Loaded, Need};
 use conformant::rulebook::{Origin, Rule, Rulebook};
 use conformant::schema::Schemas;
@@ -52,8 +52,8 @@ fn differing(made: &Set, folder: &Path) -> Vec<String> {
         ("manifest.json", [manifest, b"\n".to_vec()].concat()),
         ("README.md", readme),
     ];
-    let entries = made.manifest.fixtures.iter().map(|e| e.file.as_str());
-    due.extend(entries.zip(made.files.iter().cloned()));
+    let files = made.files.iter();
+    due.extend(files.map(|(file, bytes)| (file.as_str(), bytes.clone())));
     let is_other = |(file, bytes): &&(&str, Vec<u8>)| {
         fs::read(folder.join(file)).map_or(true, |found| found != *bytes)
     };
@@ -74,6 +74,7 @@ fn a_changed_missing_or_stray_file_is_noticed() {
         subjects: all.iter().filter(|s| s.name == "flow/flow").collect(),
         texts: Vec::new(),
         invalid: false,
+        filing: Filing::Tree,
         ..Wanted::committed(&all, 1)
     };
     let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
@@ -107,7 +108,10 @@ fn is_of_payload(rule: &Rule) -> bool {
 }
 
 fn unbroken(rulebook: &Rulebook, entries: &[Entry]) -> BTreeSet<String> {
-    let broken: BTreeSet<&str> = entries.iter().filter_map(|e| e.rule.as_deref()).collect();
+    let broken: BTreeSet<&str> = entries
+        .iter()
+        .filter_map(|e| e.breaks_rule.as_deref())
+        .collect();
     let rules = rulebook.rules.values().filter(|r| is_of_payload(r));
     rules
         .map(|rule| rule.id.clone())
@@ -125,7 +129,7 @@ fn every_rule_that_a_payload_can_break_is_broken_by_a_committed_fixture() {
         left.is_empty(),
         "no committed fixture breaks these: {left:#?}"
     );
-    fixtures.retain(|e| e.rule.as_deref() != Some("flow/execution/status"));
+    fixtures.retain(|e| e.breaks_rule.as_deref() != Some("flow/execution/status"));
     assert_eq!(
         unbroken(&rulebook, &fixtures),
         BTreeSet::from(["flow/execution/status".to_owned()]),
@@ -163,14 +167,138 @@ fn streams_of_several_kinds_are_files_that_verify() {
     };
     assert_eq!(lines("events/MessageSent/4.ndjson"), 30);
     assert_eq!(lines("token.txt"), 30);
-    assert!(lines("qr.invalid.ndjson") > 5);
+    assert!(lines("qr.invalid.txt") > 5);
     let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
     assert_eq!(code, 0, "{told}");
     let one = home.path().join("set/token.txt");
     let text = fs::read_to_string(&one).expect("it is there");
     fs::write(&one, text.replacen("ey", "eY", 1)).expect("it can be changed");
     let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
-    assert!(code == 1 && told.starts_with("token.txt: line 1"), "{told}");
+    assert!(
+        code == 1 && told.contains("\ntoken.txt: line 1: "),
+        "{told}"
+    );
+}
+
+/// The words that make a small set in a folder `set`.
+fn small_set(further: &[&'static str]) -> Vec<&'static str> {
+    let words =
+        "fixtures generate --kind auth/user-create --kind qr --kind flow/flow --invalid --out set";
+    words.split(' ').chain(further.iter().copied()).collect()
+}
+
+#[test]
+fn a_set_holds_the_same_fixtures_as_a_tree_and_in_lines() {
+    let made = |further: &[&'static str]| {
+        let home = tempfile::tempdir().expect("a folder of our own");
+        let (code, _, told) = run(home.path(), &small_set(further));
+        assert_eq!(code, 0, "{told}");
+        let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
+        assert_eq!(code, 0, "{told}");
+        let manifest = fixtures::read(&home.path().join("set")).expect("it is sound");
+        let known = |entry: Entry| Entry {
+            file: String::new(),
+            line: None,
+            sha256: String::new(),
+            ..entry
+        };
+        let entries = manifest.fixtures.into_iter().map(known);
+        (
+            entries.collect::<Vec<_>>(),
+            names(&home.path().join("set/auth")),
+        )
+    };
+    let (tree, folders) = made(&["--format", "json"]);
+    let (lines, files) = made(&["--format", "ndjson"]);
+    assert_eq!(folders, ["user-create"]);
+    assert_eq!(
+        files,
+        [
+            "user-create.invalid.ndjson",
+            "user-create.ndjson",
+            "user-create.xml.invalid.ndjson",
+            "user-create.xml.ndjson"
+        ]
+    );
+    assert_eq!(tree, lines);
+    let broken = lines.iter().filter(|entry| !entry.valid);
+    let schema = broken.map(|entry| (entry.breaks_schema, entry.name.rsplit('.').next()));
+    let schema: BTreeSet<_> = schema.collect();
+    assert!(schema.contains(&(Some(true), Some("json"))), "{schema:?}");
+    assert!(schema.contains(&(None, Some("xml"))), "{schema:?}");
+    assert!(schema.contains(&(None, Some("txt"))), "{schema:?}");
+}
+
+#[test]
+fn a_set_too_long_to_be_named_line_by_line_is_proved_with_what_breaks_rules() {
+    let home = tempfile::tempdir().expect("a folder of our own");
+    let (code, _, told) = run(
+        home.path(),
+        &small_set(&["--format", "ndjson", "--count", "1500"]),
+    );
+    assert_eq!(code, 0, "{told}");
+    let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
+    assert_eq!(code, 0, "{told}");
+    let proved: u64 = told
+        .split(' ')
+        .next()
+        .and_then(|count| count.parse().ok())
+        .expect("a number comes first");
+    assert!(proved > 4_500, "{told}");
+    let stream = home.path().join("set/flow/flow.ndjson");
+    let text = fs::read_to_string(&stream).expect("it is there");
+    let (_, rest) = text.split_once('\n').expect("lines");
+    fs::write(&stream, rest).expect("it can be changed");
+    let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
+    assert_eq!(code, 1, "{told}");
+    assert!(told.contains("holds 1499 lines, expected 1500"), "{told}");
+}
+
+#[test]
+fn a_line_that_is_added_changed_or_misjudged_is_told() {
+    let home = tempfile::tempdir().expect("a folder of our own");
+    assert_eq!(run(home.path(), &small_set(&["--format", "ndjson"])).0, 0);
+    let verify = |what: &str| {
+        let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
+        assert_eq!(code, 1, "{told}");
+        assert!(told.contains(what), "{told}");
+    };
+    let (file, manifest) = (
+        home.path().join("set/flow/flow.invalid.ndjson"),
+        home.path().join("set/manifest.json"),
+    );
+    let (text, listed) = (
+        fs::read_to_string(&file).expect("it is there"),
+        fs::read_to_string(&manifest).expect("it is there"),
+    );
+    let count = text.lines().count();
+    fs::write(&file, format!("{text}{{}}\n")).expect("it can be changed");
+    verify(&format!(
+        "flow/flow.invalid.ndjson: line {}: the manifest does not name it",
+        count + 1
+    ));
+    fs::write(&file, text.replacen("\"sid\"", "\"Sid\"", 1)).expect("it can be changed");
+    verify("was changed: its SHA-256");
+    fs::write(&file, &text).expect("it can be changed");
+    let other = listed.replacen("\"breaks_schema\": true", "\"breaks_schema\": false", 1);
+    fs::write(&manifest, other).expect("it can be changed");
+    verify("breaks_schema is Some(false), found true");
+}
+
+#[test]
+fn the_committed_set_is_a_few_files_and_its_manifest_fits_its_schema() {
+    let folder = root().join("fixtures");
+    let count = crate::program::files(&folder, &[]).len();
+    assert!(count < 200, "{count} files");
+    let (code, schema, _) = run(&root(), &["schema", "manifest"]);
+    assert_eq!(code, 0);
+    let schema: serde_json::Value = serde_json::from_str(&schema).expect("a schema is JSON");
+    let manifest = fs::read(folder.join("manifest.json")).expect("it is there");
+    let manifest = serde_json::from_slice(&manifest).expect("a manifest is JSON");
+    let schemas = Schemas::default();
+    assert!(schemas.fits("manifest", &schema, &manifest));
+    let other = serde_json::json!({"schema_version": 2, "seed": 0, "fixtures": []});
+    assert!(!schemas.fits("manifest", &schema, &other));
 }
 
 #[test]

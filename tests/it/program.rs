@@ -133,3 +133,10 @@ impl Drop for Served {
         let _ = self.child.wait();
     }
 }
+
+/// The first flawless fixture of a kind in the committed set.
+pub(crate) fn first_fixture(kind: &str) -> serde_json::Value {
+    let file = root().join(format!("fixtures/{kind}.ndjson"));
+    let text = std::fs::read_to_string(file).expect("it is committed");
+    serde_json::from_str(text.lines().next().expect("a line")).expect("it is JSON")
+}

@@ -87,9 +87,7 @@ fn the_gate() {
             .with("http://127.0.0.1:4010", &served.url)
             .play(folder.path());
     }
-    let execution = root().join("fixtures/flow/execution/valid-0.json");
-    let execution = std::fs::read_to_string(execution).expect("it is committed");
-    let mut execution: serde_json::Value = serde_json::from_str(&execution).expect("it is JSON");
+    let mut execution = crate::program::first_fixture("flow/execution");
     execution["status"] = "running".into();
     let file = folder.path().join("execution.json");
     std::fs::write(file, execution.to_string()).expect("there is room");

@@ -217,6 +217,8 @@ pub enum SchemaName {
     Declared,
     /// The record of a run: `--report json=FILE`.
     Record,
+    /// What a set of fixtures says of itself: `manifest.json`.
+    Manifest,
 }
 
 /// `conformant schema`.

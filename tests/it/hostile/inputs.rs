@@ -377,6 +377,8 @@ fn a_stream_that_is_verified_is_read_within_bounds() {
         "flow/flow",
         "--format",
         "ndjson",
+        "--count",
+        "2000",
         "--out",
         "set",
     ]));
