@@ -159,6 +159,7 @@ impl Run<'_> {
             } => exchanges += more,
             RunEvent::Started { .. }
             | RunEvent::ScenarioBegan { .. }
+            | RunEvent::ScenarioPlayed { .. }
             | RunEvent::Waiting { .. }
             | RunEvent::Alive { .. }
             | RunEvent::Finished { .. } => {}

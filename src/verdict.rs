@@ -420,6 +420,14 @@ pub enum RunEvent {
         /// Its id.
         id: String,
     },
+    /// A scenario was played and judged; comes at once, while [`Self::ScenarioEnded`] keeps the plan's
+    /// order.
+    ScenarioPlayed {
+        /// Its id.
+        id: String,
+        /// What was concluded of it.
+        verdict: Verdict,
+    },
     /// Something waits on purpose: a rate limit, a target that asked for patience.
     Waiting {
         /// The service that asked for it.
@@ -432,7 +440,7 @@ pub enum RunEvent {
         /// Seconds since it began.
         seconds: u64,
     },
-    /// A scenario ended.
+    /// A scenario ended; such events come in the plan's order, whatever the number of jobs.
     ScenarioEnded {
         /// What was concluded.
         result: ScenarioResult,

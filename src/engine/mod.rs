@@ -75,6 +75,11 @@ pub trait Sessions: Sync {
         None
     }
 
+    /// What a target made stories wait for since this was last asked: the service, and why.
+    fn waits(&self) -> Option<(String, String)> {
+        None
+    }
+
     /// How far the targets' clock went since the run began, where it is told.
     fn clock_seconds(&self) -> Option<f64> {
         None
@@ -190,12 +195,19 @@ pub fn run(
                 said = seconds;
                 emit(RunEvent::Alive { seconds });
             }
+            if let Some((service, why)) = sessions.waits() {
+                emit(RunEvent::Waiting { service, why });
+            }
             match progress {
                 Progress::Alive => {}
                 Progress::Began(index) => emit(RunEvent::ScenarioBegan {
                     id: planned[index].scenario.id.clone(),
                 }),
                 Progress::Ended(index, concluded) => {
+                    emit(RunEvent::ScenarioPlayed {
+                        id: planned[index].scenario.id.clone(),
+                        verdict: concluded.result.verdict,
+                    });
                     early.insert(index, *concluded);
                 }
             }

@@ -1,18 +1,21 @@
 //! What a story leaves behind: what happened in which order, and what a broken value masks.
 
 use super::sessions::{Mangle, Offline};
-use super::{Planned, Sessions, Story, Target, plan, play};
+use super::{Options, Planned, Session, Sessions, Story, Target, plan, play};
 use crate::http::{Request, Response};
 use crate::judge::evidence::{Event, Evidence, Exchange};
 use crate::judge::history::Shows;
 use crate::judge::{Acceptance, Case, Judgement};
 use crate::rulebook::Rulebook;
 use crate::rulebook::scenario::Scenario;
+use crate::prove::Mode;
 use crate::schema::Schemas;
+use crate::verdict::RunEvent;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 fn rulebook() -> &'static Rulebook {
     static RULEBOOK: OnceLock<Rulebook> = OnceLock::new();
@@ -291,4 +294,57 @@ fn requests_are_bound_to_the_things_that_answer() {
         by_name > 10 && by_key > 100 && compared > 100,
         "{by_name} {by_key} {compared}"
     );
+}
+
+/// Worlds of which one asked for patience.
+struct Limited<'a>(Offline<'a>, AtomicBool);
+
+impl Sessions for Limited<'_> {
+    fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String> {
+        self.0.open(planned)
+    }
+
+    fn targets(&self) -> BTreeMap<String, String> {
+        self.0.targets()
+    }
+
+    fn waits(&self) -> Option<(String, String)> {
+        let is_told = self.1.swap(true, Ordering::Relaxed);
+        (!is_told).then(|| ("flow".to_owned(), "429, waiting 1 s".to_owned()))
+    }
+}
+
+#[test]
+fn a_run_says_at_once_what_was_played_and_why_it_waits() {
+    let planned: Vec<Planned<'_>> = plan::all(rulebook()).into_iter().take(20).collect();
+    let targets = Target::all_of_reference();
+    let worlds = Offline::in_process(0, BTreeSet::new(), BTreeSet::new(), targets);
+    let options = Options {
+        seed: 0,
+        jobs: 4,
+        shuffle: false,
+        run_max: Duration::from_secs(60),
+        prove: Mode::Off,
+    };
+    let (mut played, mut waits) = (BTreeSet::new(), Vec::new());
+    super::run(
+        rulebook(),
+        &Schemas::default(),
+        &planned,
+        &Limited(worlds, AtomicBool::new(false)),
+        &options,
+        &AtomicBool::new(false),
+        &mut |event| match event {
+            RunEvent::ScenarioPlayed { id, .. } => assert!(played.insert(id), "once"),
+            RunEvent::ScenarioEnded { result, .. } => assert!(played.contains(&result.id)),
+            RunEvent::Waiting { service, why } => waits.push((service, why)),
+            RunEvent::Started { .. }
+            | RunEvent::ScenarioBegan { .. }
+            | RunEvent::Alive { .. }
+            | RunEvent::Finished { .. } => {}
+        },
+        |_| {},
+    );
+    assert_eq!(played.len(), planned.len());
+    assert_eq!(waits, [("flow".to_owned(), "429, waiting 1 s".to_owned())]);
 }

@@ -48,6 +48,7 @@ impl Consumer for Keep {
         match event {
             RunEvent::Started { .. }
             | RunEvent::ScenarioBegan { .. }
+            | RunEvent::ScenarioPlayed { .. }
             | RunEvent::Waiting { .. }
             | RunEvent::Alive { .. }
             | RunEvent::ScenarioEnded { .. } => {}

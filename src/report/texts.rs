@@ -35,7 +35,9 @@ pub fn redact_event(event: &mut RunEvent, redactor: &Redactor) {
             scenarios: _,
             targets,
         } => visit_map(targets, visit),
-        RunEvent::ScenarioBegan { id } => visit(id, Shape::Line),
+        RunEvent::ScenarioBegan { id } | RunEvent::ScenarioPlayed { id, verdict: _ } => {
+            visit(id, Shape::Line);
+        }
         RunEvent::Waiting { service, why } => {
             visit(service, Shape::Line);
             visit(why, Shape::Line);

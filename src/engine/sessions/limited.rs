@@ -30,6 +30,8 @@ struct State {
     interval: Duration,
     /// Requests since the last refusal.
     served: u32,
+    /// The last wait that nobody has been told of: the service, and why.
+    told: Option<(String, String)>,
 }
 
 /// What to do after an answer.
@@ -50,6 +52,7 @@ impl Schedule {
                 open_at: clock::monotonic(),
                 interval: Duration::ZERO,
                 served: 0,
+                told: None,
             }),
         }
     }
@@ -94,6 +97,20 @@ impl Schedule {
         }
         state.open_at = state.open_at.max(until);
         Next::Again(wait)
+    }
+
+    /// Keeps why stories wait, for whoever shows it.
+    pub(super) fn tell(&self, service: &str, status: u16, wait: Duration) {
+        let span = match wait.as_millis() {
+            ms if ms.is_multiple_of(1_000) => format!("{} s", ms / 1_000),
+            ms => format!("{ms} ms"),
+        };
+        self.state().told = Some((service.to_owned(), format!("{status}, waiting {span}")));
+    }
+
+    /// The last wait since this was last asked.
+    pub(super) fn waits(&self) -> Option<(String, String)> {
+        self.state().told.take()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -173,6 +190,21 @@ mod tests {
         }
         let (first, second) = (schedule.place(), schedule.place());
         assert!(second - first < INTERVAL_FIRST);
+    }
+
+    #[test]
+    fn whoever_shows_the_run_is_told_once_why_it_waits() {
+        let schedule = Schedule::new();
+        assert_eq!(schedule.waits(), None);
+        for (wait_ms, told) in [
+            (1_000, "429, waiting 1 s"),
+            (500, "429, waiting 500 ms"),
+            (90_000, "429, waiting 90 s"),
+        ] {
+            schedule.tell("flow", 429, Duration::from_millis(wait_ms));
+            assert_eq!(schedule.waits(), Some(("flow".into(), told.into())));
+            assert_eq!(schedule.waits(), None);
+        }
     }
 
     #[test]

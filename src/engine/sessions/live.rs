@@ -327,6 +327,10 @@ impl Sessions for Live {
         self.persons.as_ref().map_or(usize::MAX, Persons::most)
     }
 
+    fn waits(&self) -> Option<(String, String)> {
+        self.schedule.waits()
+    }
+
     fn denied_by(&self) -> Option<String> {
         self.admission.denied_by()
     }
@@ -477,6 +481,7 @@ impl Session for LiveSession<'_> {
             {
                 Next::Take | Next::GiveUp => return Ok(response),
                 Next::Again(wait) => {
+                    self.live.schedule.tell(service, response.status, wait);
                     self.live.limits_told.call_once(|| {
                         let ms = wait.as_millis();
                         (self.live.tell)(&format!(

@@ -10,9 +10,9 @@ use crate::report::destination::unless_closed;
 use crate::report::texts::escaped_scenario;
 use crate::report::view::{self, Outcome};
 use crate::text;
-use crate::verdict::{Finding, RunEvent, ScenarioResult};
+use crate::verdict::{Finding, RunEvent, ScenarioResult, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 /// Failing scenarios told as they end; the summary tells of all.
@@ -34,7 +34,8 @@ pub struct Console<'a> {
 struct State {
     scenarios: usize,
     done: usize,
-    failing: usize,
+    /// Scenarios that fail, as far as is known: of the last ones a waiver may still say otherwise.
+    failing: BTreeSet<String>,
     inconclusive: usize,
     /// Lines about failing scenarios so far.
     told: usize,
@@ -51,8 +52,8 @@ impl State {
     /// `3 failing · 1 inconclusive · 48/s · chat/callbacks/filters 33 s · chat: 429, waiting 1 s`.
     fn words(&self) -> String {
         let mut parts = Vec::new();
-        if self.failing > 0 {
-            parts.push(format!("{} failing", self.failing));
+        if !self.failing.is_empty() {
+            parts.push(format!("{} failing", self.failing.len()));
         }
         if self.inconclusive > 0 {
             parts.push(format!("{} inconclusive", self.inconclusive));
@@ -145,21 +146,36 @@ impl<'a> Console<'a> {
         }
     }
 
+    /// Counts a scenario as soon as it was played: what is told of it waits for those before it.
+    fn played(&mut self, id: &str, verdict: Verdict) {
+        let id = text::escape_line(id).into_owned();
+        self.state.running.remove(&id);
+        self.state.done += 1;
+        match verdict {
+            Verdict::Fail | Verdict::Error => {
+                self.state.failing.insert(id);
+            }
+            Verdict::Inconclusive => self.state.inconclusive += 1,
+            Verdict::Pass
+            | Verdict::Open
+            | Verdict::NotApplicable
+            | Verdict::Waived
+            | Verdict::NotJudged => {}
+        }
+        self.bar.set_message(self.state.words());
+        self.bar.inc(1);
+    }
+
     fn scenario(&mut self, result: &ScenarioResult, findings: &[Finding]) {
         let result = escaped_scenario(result);
         let findings: Vec<&Finding> = findings.iter().collect();
         let outcome = view::of_scenario(&result, &findings, self.look.settings);
-        self.state.running.remove(&result.id);
-        self.state.done += 1;
         match &outcome {
-            Outcome::Failed | Outcome::Errored(_) => self.state.failing += 1,
-            Outcome::Skipped(why) if why.starts_with("inconclusive") => {
-                self.state.inconclusive += 1;
+            Outcome::Failed | Outcome::Errored(_) => {}
+            Outcome::Passed | Outcome::Warned | Outcome::Skipped(_) => {
+                self.state.failing.remove(&result.id);
             }
-            Outcome::Passed | Outcome::Warned | Outcome::Skipped(_) => {}
         }
-        self.bar.set_message(self.state.words());
-        self.bar.inc(1);
         let line = scenario_line(&result.id, &outcome, findings.len(), &self.look);
         if line.is_empty() || self.look.verbosity == Verbosity::Quiet {
             return;
@@ -186,6 +202,7 @@ impl Consumer for Console<'_> {
                     .running
                     .insert(text::escape_line(id).into_owned(), began);
             }
+            RunEvent::ScenarioPlayed { id, verdict } => self.played(id, *verdict),
             RunEvent::Waiting { service, why } => {
                 let line = format!("{service}: {why}");
                 let since = self.state.seconds;
@@ -242,6 +259,10 @@ mod tests {
                 why: "429, waiting 1 s".into(),
             },
             RunEvent::Alive { seconds: 12 },
+            RunEvent::ScenarioPlayed {
+                id: result.id.clone(),
+                verdict: result.verdict,
+            },
             RunEvent::ScenarioEnded {
                 result,
                 findings: record.findings[..1.max(record.findings.len() - 1)].to_vec(),
@@ -280,6 +301,41 @@ mod tests {
             "{text}"
         );
         assert!(!shown(&sample(), Look::default()).contains("… 12 s"));
+    }
+
+    #[test]
+    fn what_was_played_counts_at_once_and_what_is_accepted_does_not_fail() {
+        let record = sample();
+        let mut out = Vec::new();
+        let look = Look {
+            alive: true,
+            ..Look::default()
+        };
+        let mut console = Console::new(&mut out, look);
+        console.event(&RunEvent::Started {
+            scenarios: 3,
+            targets: record.targets.clone(),
+        });
+        for id in ["flow/x/b", "flow/x/c"] {
+            console.event(&RunEvent::ScenarioPlayed {
+                id: id.into(),
+                verdict: Verdict::Fail,
+            });
+        }
+        console.event(&RunEvent::Alive { seconds: 10 });
+        let mut result = record.scenarios[0].clone();
+        (result.id, result.verdict) = ("flow/x/b".into(), Verdict::Waived);
+        console.event(&RunEvent::ScenarioEnded {
+            result,
+            findings: Vec::new(),
+            exchanges: 1,
+        });
+        console.event(&RunEvent::Alive { seconds: 20 });
+        console.finish().unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "… 10 s: 2 of 3 scenarios · 2 failing\n… 20 s: 2 of 3 scenarios · 1 failing\n"
+        );
     }
 
     #[test]
