@@ -3,7 +3,7 @@
 
 use super::args::{Side, Telling};
 use super::conclude::{Demands, conclude};
-use super::{Done, Failure, note, output, say};
+use super::{Done, Failure, invocation, note, output, say};
 use crate::check::{Inline, Passed, Sides};
 use crate::http::Headers;
 use crate::redact::{Redactor, is_secret_header};
@@ -46,7 +46,8 @@ impl<'a> Watch<'a> {
     pub(super) fn finish(self, reports: &[Report], how: &Telling) -> Done {
         let (passed, foreign) = self.inline.counts();
         let (unlisted, trouble) = (self.inline.unlisted(), self.inline.met_trouble());
-        let (record, told) = self.inline.finish();
+        let (mut record, told) = self.inline.finish();
+        record.invocation = invocation::invocation();
         tell(&told, &self.secrets.redactor);
         let settings = Settings { strict: how.strict };
         let mut keep = Keep::default();
@@ -91,14 +92,14 @@ impl From<Side> for Sides {
 /// One line for each finding.
 fn tell(findings: &[Finding], redactor: &Redactor) {
     for finding in findings {
+        let (whose, lenient) = match finding.subject {
+            Subject::Service => ("exchange", "WARN"),
+            Subject::Request => ("request", "NOTE"),
+        };
         let word = if finding.level == "must" {
             "FAIL"
         } else {
-            "WARN"
-        };
-        let whose = match finding.subject {
-            Subject::Service => "exchange",
-            Subject::Request => "request",
+            lenient
         };
         let line = format!(
             "{word} {} ({whose} {}, {}/{}): {}",

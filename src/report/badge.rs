@@ -9,7 +9,7 @@ use serde_json::json;
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let whole = cards::whole(record, settings);
-    let judged = whole.hold + whole.broken + whole.warned + whole.waived;
+    let judged = whole.judged();
     let unjudged = whole.unjudged();
     let (message, color) = if !record.complete {
         ("cut short".to_owned(), "lightgrey")

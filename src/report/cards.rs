@@ -2,7 +2,7 @@
 //! people what is wrong starts from. Writes no format's syntax.
 
 use super::Settings;
-use super::view::{self, Broken};
+use super::view::{self, Broken, Weight};
 use crate::verdict::{
     self, Defect, Delivery, Finding, Level, RuleResult, RunRecord, ScenarioResult, ShownExchange,
     Verdict,
@@ -14,8 +14,8 @@ pub(super) struct Card<'a> {
     pub(super) defect: Defect,
     /// Failing rules first, then those with the most findings.
     pub(super) rules: Vec<Broken<'a>>,
-    /// False where all of it is a warning.
-    pub(super) fails: bool,
+    /// The gravest of its rules.
+    pub(super) weight: Weight,
 }
 
 impl Card<'_> {
@@ -76,10 +76,9 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
                 .unwrap_or_default(),
             known: Vec::new(),
             service: view::service(id).to_owned(),
-            level: if rule.fails {
-                Level::Must
-            } else {
-                Level::Should
+            level: match rule.weight {
+                Weight::Fails => Level::Must,
+                Weight::Warns | Weight::Advises => Level::Should,
             },
             rules: vec![id.to_owned()],
             findings: rule.findings.len(),
@@ -87,17 +86,17 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
         };
         cards.push(card(defect, vec![rule]));
     }
-    cards.sort_by_key(|card| !card.fails);
+    cards.sort_by_key(|card| card.weight);
     cards
 }
 
 fn card(defect: Defect, mut rules: Vec<Broken<'_>>) -> Card<'_> {
-    rules.sort_by_key(|rule| (!rule.fails, usize::MAX - rule.findings.len()));
-    let fails = rules.iter().any(|rule| rule.fails);
+    rules.sort_by_key(|rule| (rule.weight, usize::MAX - rule.findings.len()));
+    let weight = rules.iter().map(|rule| rule.weight).min();
     Card {
         defect,
         rules,
-        fails,
+        weight: weight.unwrap_or(Weight::Fails),
     }
 }
 
@@ -139,6 +138,16 @@ pub(super) fn delivery_of<'a>(record: &'a RunRecord, finding: &Finding) -> Optio
     })
 }
 
+/// What shows a finding again: a run of its scenario, or the command that judged the file it is in.
+pub(super) fn repeat(record: &RunRecord, finding: &Finding) -> Option<String> {
+    let command = record.invocation.as_str();
+    if command.is_empty() || command.starts_with("conformant run") {
+        let is_played = finding.step > 0 && !finding.scenario.is_empty();
+        return is_played.then(|| format!("conformant run --filter '{}'", finding.scenario));
+    }
+    Some(command.to_owned())
+}
+
 /// The story that a finding was made in, where its steps are told.
 pub(super) fn story_of<'a>(record: &'a RunRecord, finding: &Finding) -> Option<&'a ScenarioResult> {
     let at = record
@@ -157,6 +166,7 @@ pub(super) struct ServiceTally {
     pub(super) hold: usize,
     pub(super) broken: usize,
     pub(super) warned: usize,
+    pub(super) advised: usize,
     pub(super) waived: usize,
     pub(super) open: usize,
     pub(super) inconclusive: usize,
@@ -172,8 +182,11 @@ impl ServiceTally {
     fn take(&mut self, rule: &RuleResult, settings: Settings) {
         *match rule.verdict {
             Verdict::Pass => &mut self.hold,
-            Verdict::Fail if rule.level == Level::Must || settings.strict => &mut self.broken,
-            Verdict::Fail => &mut self.warned,
+            Verdict::Fail => match Weight::of_rule(rule, settings) {
+                Weight::Fails => &mut self.broken,
+                Weight::Warns => &mut self.warned,
+                Weight::Advises => &mut self.advised,
+            },
             Verdict::Open => &mut self.open,
             Verdict::Inconclusive => &mut self.inconclusive,
             Verdict::NotApplicable => &mut self.not_applicable,
@@ -183,6 +196,11 @@ impl ServiceTally {
         } += 1;
     }
 
+    /// Rules that came to a verdict of their own.
+    pub(super) fn judged(&self) -> usize {
+        self.hold + self.broken + self.warned + self.advised + self.waived
+    }
+
     /// Rules of which nothing was concluded, whatever the reason.
     pub(super) fn unjudged(&self) -> usize {
         self.inconclusive + self.error + self.not_judged + self.not_applicable
@@ -190,7 +208,7 @@ impl ServiceTally {
 
     /// All rules.
     pub(super) fn rules(&self) -> usize {
-        self.hold + self.broken + self.warned + self.waived + self.open + self.unjudged()
+        self.judged() + self.open + self.unjudged()
     }
 
     /// Word and count of each verdict that occurs, in the order of a bar.
@@ -207,6 +225,7 @@ impl ServiceTally {
                 },
                 self.warned,
             ),
+            ("advice", "to clients", self.advised),
             ("waived", "waived", self.waived),
             ("inconclusive", "inconclusive", self.inconclusive),
             (
@@ -349,7 +368,7 @@ mod tests {
                 .iter()
                 .map(|card| {
                     (
-                        card.fails,
+                        card.weight,
                         card.rules
                             .iter()
                             .map(|r| r.id.to_owned())
@@ -360,8 +379,11 @@ mod tests {
             assert_eq!(
                 told,
                 [
-                    (true, vec!["flow/execution/status".to_owned()]),
-                    (false, vec!["flow/execution/no-other-fields".to_owned()]),
+                    (Weight::Fails, vec!["flow/execution/status".to_owned()]),
+                    (
+                        Weight::Warns,
+                        vec!["flow/execution/no-other-fields".to_owned()]
+                    ),
                 ]
             );
             record.defects.clear();
@@ -382,6 +404,16 @@ mod tests {
             whole.parts().iter().map(|p| p.2).sum::<usize>(),
             whole.rules()
         );
+    }
+
+    #[test]
+    fn what_a_file_holds_is_repeated_by_the_command_that_judged_it() {
+        let mut record = sample();
+        let first = record.findings[0].clone();
+        let of_run = "conformant run --filter 'flow/create-execution/happy'";
+        assert_eq!(repeat(&record, &first).as_deref(), Some(of_run));
+        record.invocation = "conformant check a.json --as flow/execution".into();
+        assert_eq!(repeat(&record, &first), Some(record.invocation.clone()));
     }
 
     #[test]

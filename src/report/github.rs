@@ -3,14 +3,18 @@
 //! One per rule and not per finding, since a run shows only the first few annotations of a step.
 
 use super::Settings;
-use super::view::{self, Broken};
+use super::view::{self, Broken, Weight};
 use crate::verdict::RunRecord;
 use std::fmt::Write as _;
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let mut out = String::new();
     for broken in view::broken(record, settings) {
-        let command = if broken.fails { "error" } else { "warning" };
+        let command = match broken.weight {
+            Weight::Fails => "error",
+            Weight::Warns => "warning",
+            Weight::Advises => "notice",
+        };
         let place = broken
             .findings
             .first()

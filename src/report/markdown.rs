@@ -5,7 +5,7 @@
 
 use super::Settings;
 use super::cards::{self, Card};
-use super::view::{self, Broken};
+use super::view::{self, Broken, Weight};
 use crate::text;
 use crate::verdict::RunRecord;
 use std::fmt::Write as _;
@@ -76,7 +76,10 @@ fn defects(cards: &[Card], out: &mut String) {
     }
     out.push_str("\n### Fix this first\n\n| | what | rules | findings | scenarios |\n|---|---|---|---|---|\n");
     for card in cards.iter().take(ROWS_MAX) {
-        let word = if card.fails { "**FAIL**" } else { "WARN" };
+        let word = match card.weight {
+            Weight::Fails => "**FAIL**",
+            Weight::Warns | Weight::Advises => card.weight.word(),
+        };
         let title = cell(&text::excerpt(&card.defect.title, 200));
         let defect = &card.defect;
         writeln!(
@@ -100,7 +103,7 @@ fn defects(cards: &[Card], out: &mut String) {
 
 /// One defect, folded: its rules and what was seen of them.
 fn block(card: &Card) -> String {
-    let word = if card.fails { "FAIL" } else { "WARN" };
+    let word = card.weight.word();
     let title = html(&text::excerpt(&card.defect.title, 300));
     let mut out = format!("\n<details><summary>{word} <code>{title}</code></summary>\n");
     if let Some(guess) = card.guess() {

@@ -18,6 +18,7 @@ mod html;
 mod json;
 mod junit;
 mod markdown;
+mod points;
 mod sarif;
 mod statement;
 mod stream;

@@ -6,7 +6,7 @@
 
 use super::Settings;
 use super::cards::{self, Card};
-use super::view;
+use super::view::{self, Weight};
 use crate::text;
 use crate::verdict::{Finding, Level, RuleResult, RunRecord, WaiverResult};
 use serde::Serialize;
@@ -112,6 +112,14 @@ fn rule(rule: &RuleResult, settings: Settings) -> Value {
     })
 }
 
+fn level(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Fails => "error",
+        Weight::Warns => "warning",
+        Weight::Advises => "note",
+    }
+}
+
 /// One defect, under the rule that is broken most.
 fn result(
     record: &RunRecord,
@@ -137,7 +145,7 @@ fn result(
     Some(SarifResult {
         rule_id: broken.id.to_owned(),
         rule_index: index(broken.id),
-        level: if card.fails { "error" } else { "warning" },
+        level: level(card.weight),
         message: json!({"text": text}),
         locations: [location(
             file,

@@ -16,7 +16,7 @@ const PREDICATE: &str = "https://in-toto.io/attestation/test-result/v0.1";
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let whole = cards::whole(record, settings);
-    let judged = whole.hold + whole.broken + whole.warned + whole.waived;
+    let judged = whole.judged();
     // Never "passed" where too little was looked at.
     let result = if whole.broken > 0 || whole.error > 0 || !record.complete || judged == 0 {
         "FAILED"

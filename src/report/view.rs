@@ -6,7 +6,7 @@
 use super::{Settings, cards};
 use crate::text;
 use crate::verdict::{
-    Blind, Finding, Level, Proof, RuleResult, RunRecord, Sample, ScenarioResult, Verdict,
+    Blind, Finding, Level, Proof, RuleResult, RunRecord, Sample, ScenarioResult, Subject, Verdict,
     WaiverResult, share,
 };
 use std::collections::BTreeMap;
@@ -121,14 +121,54 @@ fn grouped(record: &RunRecord, key: impl Fn(&Finding) -> &str) -> BTreeMap<&str,
     groups
 }
 
+/// What a broken rule does to a run, the gravest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Weight {
+    /// It fails the run.
+    Fails,
+    /// A service should do otherwise.
+    Warns,
+    /// A client should: nothing that it sent is forbidden.
+    Advises,
+}
+
+impl Weight {
+    /// The word that begins a line about it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Fails => "FAIL",
+            Self::Warns => "WARN",
+            Self::Advises => "NOTE",
+        }
+    }
+
+    /// What a finding weighs.
+    pub(super) fn of(finding: &Finding, settings: Settings) -> Self {
+        match finding.subject {
+            _ if fails(finding, settings) => Self::Fails,
+            Subject::Service => Self::Warns,
+            Subject::Request => Self::Advises,
+        }
+    }
+
+    /// What a broken rule weighs.
+    pub(super) fn of_rule(rule: &RuleResult, settings: Settings) -> Self {
+        match rule.subject {
+            _ if rule.level == Level::Must || settings.strict => Self::Fails,
+            Subject::Service => Self::Warns,
+            Subject::Request => Self::Advises,
+        }
+    }
+}
+
 /// One broken rule with its findings.
 pub(super) struct Broken<'a> {
     pub(super) id: &'a str,
     /// `None` where the record does not list the rule.
     pub(super) rule: Option<&'a RuleResult>,
     pub(super) findings: Vec<&'a Finding>,
-    /// False for a warning.
-    pub(super) fails: bool,
+    /// The gravest of what was found.
+    pub(super) weight: Weight,
 }
 
 impl Broken<'_> {
@@ -145,7 +185,7 @@ impl Broken<'_> {
     }
 }
 
-/// Every rule with findings that are not waived: failures first, then warnings, each by id.
+/// Every rule with findings that are not waived: failures first, then warnings, then advice, each by id.
 pub(super) fn broken(record: &RunRecord, settings: Settings) -> Vec<Broken<'_>> {
     let rules: BTreeMap<&str, &RuleResult> = record
         .rules
@@ -162,7 +202,11 @@ pub(super) fn broken(record: &RunRecord, settings: Settings) -> Vec<Broken<'_>> 
         .map(|(id, findings)| Broken {
             id,
             rule: rules.get(id).copied(),
-            fails: findings.iter().any(|f| fails(f, settings)),
+            weight: findings
+                .iter()
+                .map(|f| Weight::of(f, settings))
+                .min()
+                .unwrap_or(Weight::Warns),
             findings,
         })
         .filter(|broken| {
@@ -171,7 +215,7 @@ pub(super) fn broken(record: &RunRecord, settings: Settings) -> Vec<Broken<'_>> 
                 .is_none_or(|rule| rule.verdict != Verdict::Waived)
         })
         .collect();
-    all.sort_by_key(|broken| !broken.fails);
+    all.sort_by_key(|broken| broken.weight);
     all
 }
 
@@ -225,8 +269,8 @@ pub(super) fn rule_counts(record: &RunRecord) -> Vec<(&'static str, usize)> {
 /// The conclusion in one line, for people.
 pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     let all = broken(record, settings);
-    let failing = all.iter().filter(|broken| broken.fails).count();
-    let warnings = all.len() - failing;
+    let weighs = |weight| all.iter().filter(|broken| broken.weight == weight).count();
+    let [failing, warnings, advice] = [Weight::Fails, Weight::Warns, Weight::Advises].map(weighs);
     let counts = &record.summary.rules;
     let judged = counts.pass + counts.fail + counts.waived;
     let mut line = if failing > 0 {
@@ -243,6 +287,9 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     };
     if warnings > 0 {
         line = format!("{line}, {}", count(warnings, "warning"));
+    }
+    if advice > 0 {
+        line = format!("{line}, {} to clients", count(advice, "note"));
     }
     if !record.complete {
         line += " (the run was cut short)";
@@ -403,14 +450,30 @@ mod tests {
         assert_eq!(of_rule(rule, STRICT), Outcome::Failed);
         let order: Vec<_> = broken(&record, LENIENT)
             .iter()
-            .map(|b| (b.id, b.fails))
+            .map(|b| (b.id, b.weight))
             .collect();
         assert_eq!(
             order,
             [
-                ("flow/execution/status", true),
-                ("flow/execution/no-other-fields", false)
+                ("flow/execution/status", Weight::Fails),
+                ("flow/execution/no-other-fields", Weight::Warns)
             ]
+        );
+    }
+
+    #[test]
+    fn what_a_client_should_do_otherwise_is_advice_unless_all_of_it_fails() {
+        let mut record = sample();
+        let advised = record.findings.iter_mut().find(|f| f.level == "should");
+        advised.expect("a warning").subject = Subject::Request;
+        let weight = |settings| broken(&record, settings)[1].weight;
+        assert_eq!(
+            (weight(LENIENT), weight(STRICT)),
+            (Weight::Advises, Weight::Fails)
+        );
+        assert_eq!(
+            headline(&record, LENIENT),
+            "not conformant: 1 rule broken, 1 note to clients"
         );
     }
 

@@ -104,6 +104,13 @@ impl<'a> Seen<'a> {
 }
 
 impl Seen<'_> {
+    /// What was seen of a member that several rules share, behind its name where that is not told.
+    fn named(&self, name: &str, rules: &[&str]) -> Option<String> {
+        let all = rules.iter().flat_map(|rule| self.of_rule(rule)).copied();
+        let seen = commonest(all).filter(|seen| rules.len() > 1 && !seen.contains(name))?;
+        Some(format!("{name}: {seen}"))
+    }
+
     /// What was seen, behind the sentence of the rule where there is but one.
     fn title(&self, rules: &[&str], seen: Option<String>) -> String {
         let says = match rules {
@@ -118,46 +125,89 @@ impl Seen<'_> {
     }
 }
 
-/// Known defects all of whose judged rules are broken, the one that explains most first.
+/// A known defect, with the rules that catch it as far as they were judged.
+struct Candidate<'a> {
+    defect: &'a KnownDefect,
+    rules: BTreeSet<&'a str>,
+}
+
+impl<'a> Candidate<'a> {
+    /// What of it is not explained yet.
+    fn covers(&self, left: &BTreeSet<&str>) -> usize {
+        self.rules.intersection(left).count()
+    }
+
+    /// Those that explain something, the one that explains most first, then the narrowest.
+    fn ranked(all: &'a [Self], left: &BTreeSet<&str>) -> Vec<&'a Self> {
+        let mut some: Vec<(usize, &Self)> = all
+            .iter()
+            .map(|candidate| (candidate.covers(left), candidate))
+            .filter(|(covered, _)| *covered > 0)
+            .collect();
+        some.sort_by_key(|(covered, candidate)| {
+            let id = candidate.defect.id.as_str();
+            (usize::MAX - covered, candidate.rules.len(), id)
+        });
+        some.into_iter().map(|(_, candidate)| candidate).collect()
+    }
+
+    /// The one to name next. What explains most need not: where two defects meet, a third one's pattern
+    /// may hold some rules of both. So each rival begins once, and what comes to the fewest defects wins.
+    fn next(all: &'a [Self], left: &BTreeSet<&str>) -> Option<&'a Self> {
+        /// So many are given a try.
+        const RIVALS_MAX: usize = 24;
+        let ranked = Self::ranked(all, left);
+        let first = ranked.first()?;
+        let rivals = ranked.iter().filter(|rival| {
+            let mut shared = rival.rules.intersection(&first.rules);
+            shared.any(|rule| left.contains(rule))
+        });
+        let rivals: Vec<&Self> = rivals.take(RIVALS_MAX).copied().collect();
+        let near: BTreeSet<&str> = rivals
+            .iter()
+            .flat_map(|rival| rival.rules.intersection(left).copied())
+            .collect();
+        let steps = |begin: &Self| {
+            let mut left: BTreeSet<&str> = near.difference(&begin.rules).copied().collect();
+            let mut steps = 1;
+            while let Some(next) = Self::ranked(all, &left).first() {
+                left.retain(|rule| !next.rules.contains(rule));
+                steps += 1;
+            }
+            steps
+        };
+        rivals.into_iter().min_by_key(|rival| steps(rival))
+    }
+}
+
+/// Known defects all of whose judged rules are broken, as few as explain what they can.
 fn recognised<'a>(
     seen: &Seen<'a>,
     known: &[KnownDefect],
     left: &mut BTreeSet<&'a str>,
 ) -> Vec<Defect> {
-    let candidates: Vec<(&KnownDefect, BTreeSet<&str>)> = known
+    let candidates: Vec<Candidate<'_>> = known
         .iter()
         .map(|defect| {
             let rules = defect.rules.iter().map(String::as_str);
-            (
-                defect,
-                rules.filter(|rule| seen.judged.contains(rule)).collect(),
-            )
+            let rules = rules.filter(|rule| seen.judged.contains(rule)).collect();
+            Candidate { defect, rules }
         })
-        .filter(|(_, rules): &(_, BTreeSet<&str>)| {
+        .filter(|Candidate { rules, .. }| {
             !rules.is_empty() && rules.iter().all(|rule| seen.broken.contains_key(rule))
         })
         .collect();
     let mut defects = Vec::new();
-    loop {
-        let best = candidates
-            .iter()
-            .map(|(defect, rules)| (rules.intersection(left).count(), rules, *defect))
-            .filter(|(covered, _, _)| *covered > 0)
-            .min_by_key(|(covered, rules, defect)| {
-                (usize::MAX - covered, rules.len(), defect.id.as_str())
-            });
-        let Some((_, signature, _)) = best else {
-            return defects;
-        };
+    while let Some(next) = Candidate::next(&candidates, left) {
         let alike: Vec<&KnownDefect> = candidates
             .iter()
-            .filter(|(_, rules)| rules == signature)
-            .map(|(defect, _)| *defect)
+            .filter(|candidate| candidate.rules == next.rules)
+            .map(|candidate| candidate.defect)
             .collect();
         let rules: Vec<&str> = left
             .iter()
             .copied()
-            .filter(|rule| signature.contains(rule))
+            .filter(|rule| next.rules.contains(rule))
             .collect();
         // Several that break the same rules cannot be told apart: what was seen is the title.
         let title = match alike.as_slice() {
@@ -165,9 +215,10 @@ fn recognised<'a>(
             _ => None,
         };
         let ids = alike.iter().map(|defect| defect.id.clone()).collect();
-        left.retain(|rule| !signature.contains(rule));
+        left.retain(|rule| !next.rules.contains(rule));
         defects.push(seen.defect(&rules, ids, title));
     }
+    defects
 }
 
 /// What no known defect explains, by service, last name of the place and kind of difference.
@@ -184,9 +235,9 @@ fn unknown(seen: &Seen<'_>, left: &BTreeSet<&str>) -> Vec<Defect> {
         };
         groups.entry(key).or_default().push(rule);
     }
-    let groups = groups.values();
+    let groups = groups.into_iter();
     groups
-        .map(|rules| seen.defect(rules, Vec::new(), None))
+        .map(|((_, name, _), rules)| seen.defect(&rules, Vec::new(), seen.named(name, &rules)))
         .collect()
 }
 
@@ -325,6 +376,38 @@ mod tests {
                 ),
             ]
         );
+    }
+
+    #[test]
+    fn the_fewest_defects_are_named_even_where_another_explains_more_at_first() {
+        let all = ["f/a", "f/b", "f/c", "f/d", "f/e"];
+        let rules = all.map(|id| rule(id, Verdict::Fail));
+        let findings = all.map(|id| finding(id, id, "seen"));
+        let known = [
+            known("mixed", &["f/a", "f/b", "f/d"]),
+            known("left", &["f/a", "f/b", "f/c"]),
+            known("right", &["f/d", "f/e"]),
+            known("rest", &["f/c"]),
+            known("more", &["f/e"]),
+        ];
+        let titles: Vec<_> = defects(&rules, &findings, &known)
+            .into_iter()
+            .map(|defect| defect.title)
+            .collect();
+        assert_eq!(titles, ["left is wrong", "right is wrong"]);
+    }
+
+    #[test]
+    fn rules_that_share_a_member_are_named_after_it() {
+        let rules = ["f/a", "f/b"].map(|id| rule(id, Verdict::Fail));
+        let findings = ["f/a", "f/b"].map(|id| Finding {
+            pointer: "/sid".into(),
+            kind: "other".into(),
+            ..finding(id, id, "sent \"x\", came back as \"y\"")
+        });
+        let found = defects(&rules, &findings, &[]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].title, "sid: sent \"x\", came back as \"y\"");
     }
 
     #[test]

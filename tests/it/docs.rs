@@ -1,5 +1,5 @@
-//! The book under `docs/`: every page is listed, every link leads to one, every command is one, and its
-//! tables are what the program says. `BLESS=1 cargo test --test it docs` writes the tables anew.
+//! The book under `docs/`: every page is listed, every link leads to one, and its tables are what the
+//! program says; `book.rs` plays its sessions. `BLESS=1 cargo test --test it docs` writes the tables anew.
 
 #![expect(
     clippy::disallowed_methods,
@@ -56,31 +56,6 @@ fn every_page_is_listed_and_every_link_leads_to_one() {
             );
         }
     }
-}
-
-#[test]
-fn every_command_that_is_named_is_one() {
-    let known: BTreeSet<String> = conformant::cli::Cli::command()
-        .get_subcommands()
-        .map(|command| command.get_name().to_owned())
-        .collect();
-    let named = Regex::new(r"conformant ([a-z]+)").expect("the pattern is well-formed");
-    let code = Regex::new(r"(?s)```.*?```|`[^`]+`").expect("the pattern is well-formed");
-    // "is", "holds" and the like are prose.
-    let prose = ["run", "in"];
-    let mut wrong = Vec::new();
-    for name in pages().iter().filter(|name| *name != "rules.md") {
-        let text = text_of(name);
-        for span in code.find_iter(&text) {
-            for command in named.captures_iter(span.as_str()) {
-                if !known.contains(&command[1]) && !prose.contains(&&command[1]) {
-                    wrong.push(format!("{name}: conformant {}", &command[1]));
-                }
-            }
-        }
-    }
-    wrong.retain(|line| !line.contains("pip install"));
-    assert!(wrong.is_empty(), "no such command: {wrong:#?}");
 }
 
 /// What the program prints as JSON.

@@ -2,6 +2,7 @@
 //!
 //! Unit tests stand beside the code, scenarios are trials of `tests/conformance`.
 
+mod book;
 mod cli;
 mod clients;
 mod docs;
@@ -23,6 +24,7 @@ mod reports;
 mod reproduce;
 mod same_verdicts;
 mod selftest;
+mod sessions;
 mod setup;
 mod simulation;
 mod unattended;

@@ -1,81 +1,19 @@
 //! The sessions that README.md shows, played: what it shows is what is said today.
-//!
-//! A line that is only `…` stands for any lines, and `…` within a line for the rest of it.
 
-use crate::program::{Served, conformant, copy_of, root, run};
+use crate::program::{Served, conformant, copy_of, root};
+use crate::sessions::{self, Session};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
 use std::process::Stdio;
 
-/// One command with what it prints.
-struct Session {
-    arguments: Vec<String>,
-    printed: Vec<String>,
-}
-
-/// The sessions of README.md whose command begins so.
 fn sessions(begin: &str) -> Vec<Session> {
-    let readme = std::fs::read_to_string(root().join("README.md")).expect("it is there");
-    let mut sessions: Vec<Session> = Vec::new();
-    for block in readme.split("```text\n").skip(1) {
-        let block = block.split("```").next().unwrap_or_default();
-        for line in block.lines() {
-            if let Some(command) = line.strip_prefix("$ conformant ") {
-                let words = command.split(" > ").next().unwrap_or_default();
-                let words = words
-                    .split(' ')
-                    .map(|word| word.trim_matches('\'').to_owned());
-                sessions.push(Session {
-                    arguments: words.collect(),
-                    printed: Vec::new(),
-                });
-            } else if let Some(session) = sessions.last_mut() {
-                session.printed.push(line.to_owned());
-            }
-        }
-    }
+    let mut sessions = sessions::of("README.md");
     sessions.retain(|session| session.arguments.join(" ").starts_with(begin));
     assert!(
         !sessions.is_empty(),
         "README.md shows no `conformant {begin}`"
     );
     sessions
-}
-
-impl Session {
-    /// The same with other words, such as a free port in place of the one that is shown.
-    fn with(mut self, from: &str, to: &str) -> Self {
-        for text in self.arguments.iter_mut().chain(&mut self.printed) {
-            *text = text.replace(from, to);
-        }
-        self
-    }
-
-    fn play(&self, folder: &Path) {
-        let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
-        let (_, out, err) = run(folder, &arguments);
-        self.is_shown_in(&(out + &err));
-    }
-
-    /// Every printed line is there, in this order.
-    fn is_shown_in(&self, said: &str) {
-        let mut lines = said.lines();
-        for line in self.printed.iter().filter(|line| !line.trim().is_empty()) {
-            let begin = line.split('…').next().unwrap_or_default();
-            let whole = begin.len() == line.len();
-            assert!(
-                begin.trim().is_empty()
-                    || lines.any(|l| if whole {
-                        l == line
-                    } else {
-                        l.starts_with(begin)
-                    }),
-                "README.md shows {line:?}; `conformant {}` says:\n{said}",
-                self.arguments.join(" ")
-            );
-        }
-    }
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn record(sessions: &dyn Sessions, jobs: usize, shuffle: Option<u64>) -> String 
         RunEvent::Finished { record: finished } => record = Some(*finished),
         RunEvent::Started { .. }
         | RunEvent::ScenarioBegan { .. }
-            | RunEvent::ScenarioPlayed { .. }
+        | RunEvent::ScenarioPlayed { .. }
         | RunEvent::Waiting { .. }
         | RunEvent::Alive { .. }
         | RunEvent::ScenarioEnded { .. } => {}

@@ -77,6 +77,7 @@ pub(super) enum Paint {
     Red,
     Green,
     Yellow,
+    Blue,
     Bold,
     Dim,
 }
@@ -90,6 +91,7 @@ impl Paint {
             Self::Red => 31,
             Self::Green => 32,
             Self::Yellow => 33,
+            Self::Blue => 34,
             Self::Bold => 1,
             Self::Dim => 2,
         };
@@ -97,9 +99,9 @@ impl Paint {
     }
 }
 
-/// Wraps each line at blanks, runs of which stay; a word that is too long stays whole, so that it
-/// can be copied.
-pub(super) fn wrapped(text: &str, indent: &str, width: usize) -> String {
+/// Wraps each line at blanks, runs of which stay, further ones by `hang` columns behind the first; a word
+/// that is too long stays whole, so that it can be copied.
+pub(super) fn wrapped(text: &str, indent: &str, hang: usize, width: usize) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let words = line.trim_start_matches(' ');
@@ -109,8 +111,8 @@ pub(super) fn wrapped(text: &str, indent: &str, width: usize) -> String {
         for (at, word) in words.split(' ').enumerate() {
             let length = word.chars().count();
             if at > 0 && column + 1 + length > width && length > 0 {
-                write!(out, "\n{margin}    ").expect(MEMORY);
-                column = margin.len() + 4;
+                write!(out, "\n{margin}{:hang$}", "").expect(MEMORY);
+                column = margin.len() + hang;
             } else if at > 0 {
                 out.push(' ');
                 column += 1;
@@ -152,9 +154,12 @@ mod tests {
 
     #[test]
     fn long_lines_break_at_blanks_and_long_words_stay_whole() {
-        assert_eq!(wrapped("aaaa bbbb cccc", "", 10), "aaaa bbbb\n    cccc\n");
         assert_eq!(
-            wrapped("x aaaaaaaaaaaaaaaa", "", 10),
+            wrapped("aaaa bbbb cccc", "", 4, 10),
+            "aaaa bbbb\n    cccc\n"
+        );
+        assert_eq!(
+            wrapped("x aaaaaaaaaaaaaaaa", "", 4, 10),
             "x\n    aaaaaaaaaaaaaaaa\n"
         );
         assert_eq!(

@@ -2,7 +2,9 @@
 //!
 //! Asks nothing of its surroundings: writer, width, colour and progress are handed in.
 
+mod defect;
 mod follow;
+mod leftover;
 mod look;
 mod summary;
 

@@ -3,7 +3,7 @@
 
 use super::page::TEXT_CHARACTERS_MAX;
 use crate::report::cards::{self, Card};
-use crate::report::view::{self, Broken};
+use crate::report::view::{self, Broken, Weight};
 use crate::text;
 use crate::verdict::{
     self, Delivery, Finding, RunRecord, ScenarioResult, ShownExchange, StepResult,
@@ -49,7 +49,7 @@ pub(super) fn card(
     });
     context! {
         rank => at + 1, open,
-        state => state(card.fails),
+        state => state(card.weight),
         title => cut(&defect.title),
         extent => card.extent(),
         known => match defect.known.as_slice() { [one] => one.as_str(), _ => "" },
@@ -58,8 +58,12 @@ pub(super) fn card(
     }
 }
 
-fn state(fails: bool) -> &'static str {
-    if fails { "fail" } else { "warn" }
+fn state(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Fails => "fail",
+        Weight::Warns => "warn",
+        Weight::Advises => "advice",
+    }
 }
 
 fn rule(record: &RunRecord, broken: &Broken, open: bool, in_full: bool, depth: Depth) -> Value {
@@ -74,7 +78,7 @@ fn rule(record: &RunRecord, broken: &Broken, open: bool, in_full: bool, depth: D
     }
     let head = context! {
         id => broken.id, open, counts, new => is_new,
-        state => state(broken.fails),
+        state => state(broken.weight),
         says => if says.is_empty() { broken.id } else { says },
         level => broken.findings.first().map_or("", |f| f.level.as_str()),
         body => depth == Depth::Full && first.is_some(),
@@ -126,19 +130,17 @@ fn body(record: &RunRecord, broken: &Broken, first: &Finding, in_full: bool) -> 
         exchange => exchange.map(|exchange| self::exchange(exchange, delivery)),
         delivery => delivery.map(self::delivery),
         story => story.map(|story| self::story(story, first)),
-        commands => commands(first),
+        commands => commands(record, first),
         rows, rows_head,
     }
 }
 
-fn commands(finding: &Finding) -> Vec<String> {
+fn commands(record: &RunRecord, finding: &Finding) -> Vec<String> {
     let mut commands = Vec::new();
     if !finding.reproduce.is_empty() {
         commands.push(cut(&finding.reproduce));
     }
-    if !finding.scenario.is_empty() {
-        commands.push(format!("conformant run --filter '{}'", finding.scenario));
-    }
+    commands.extend(cards::repeat(record, finding).map(|command| cut(&command)));
     commands
 }
 
@@ -249,7 +251,7 @@ fn took(exchange: &ShownExchange) -> String {
 
 fn delivery(delivery: &Delivery) -> Value {
     let head = match delivery.what.as_str() {
-        "callback" => "What came back".to_owned(),
+        "callback" => "Calls that came".to_owned(),
         kind => format!("What came: {kind}"),
     };
     context! { head, lines => body_lines(&delivery.body, delivery.marked) }
@@ -270,6 +272,8 @@ fn story(story: &ScenarioResult, finding: &Finding) -> Value {
     let steps = story.steps[from..to].iter().map(|step| {
         let is_bad = step.broken.contains(&finding.rule);
         let class = match (is_bad, step.setup, step.exchange > 0) {
+            // What did not come stands where it was due.
+            (true, _, false) if step.outcome.starts_with("no ") => "ghost",
             (true, _, _) => "bad",
             (false, true, _) => "pass setup",
             (false, false, true) => "pass",

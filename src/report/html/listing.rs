@@ -3,6 +3,7 @@
 
 use super::page::thousands;
 use crate::report::Settings;
+use crate::report::view::Weight;
 use crate::source::Document;
 use crate::text;
 use crate::verdict::{Level, RuleResult, RunRecord, Verdict};
@@ -136,8 +137,11 @@ fn lines(rules: &[&RuleResult], settings: Settings, room: &mut usize) -> String 
 fn sign(rule: &RuleResult, settings: Settings) -> (char, &'static str, &'static str) {
     match rule.verdict {
         Verdict::Pass => ('+', "hold", ""),
-        Verdict::Fail if rule.level == Level::Must || settings.strict => ('x', "broken", "f"),
-        Verdict::Fail => ('!', "warning", "w"),
+        Verdict::Fail => match Weight::of_rule(rule, settings) {
+            Weight::Fails => ('x', "broken", "f"),
+            Weight::Warns => ('!', "warning", "w"),
+            Weight::Advises => ('*', "to clients", "d"),
+        },
         Verdict::Waived => ('w', "waived", "v"),
         Verdict::NotJudged => ('?', "not judged", "j"),
         Verdict::NotApplicable => ('n', "not applicable", "a"),
@@ -148,7 +152,7 @@ fn sign(rule: &RuleResult, settings: Settings) -> (char, &'static str, &'static 
 }
 
 fn words(rules: &[&RuleResult], settings: Settings) -> Vec<(char, &'static str, usize)> {
-    const ORDER: &str = "+x!wie?no";
+    const ORDER: &str = "+x!*wie?no";
     let mut counts: Vec<(char, &'static str, usize)> = Vec::new();
     for rule in rules {
         let (sign, word, _) = sign(rule, settings);
@@ -166,6 +170,7 @@ fn parts(rules: &[&RuleResult], settings: Settings) -> Vec<Value> {
         '+' => "pass",
         'x' => "fail",
         '!' => "warn",
+        '*' => "advice",
         'w' => "waived",
         'n' => "not-applicable",
         'o' => "open",

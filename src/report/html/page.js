@@ -3,7 +3,7 @@
   const one = (selector, inside = document) => inside.querySelector(selector);
   const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
   const make = (tag, props, ...children) => { const e = Object.assign(document.createElement(tag), props); e.append(...children); return e; };
-  const WORDS = { "+": ["pass", "holds"], "x": ["fail", "broken"], "!": ["warn", "warning"], "w": ["waived", "waived"], "?": ["not-judged", "not judged"],
+  const WORDS = { "+": ["pass", "holds"], "x": ["fail", "broken"], "!": ["warn", "warning"], "*": ["advice", "to clients"], "w": ["waived", "waived"], "?": ["not-judged", "not judged"],
     "n": ["not-applicable", "not applicable"], "o": ["open", "open"], "i": ["inconclusive", "inconclusive"], "e": ["error", "our error"] };
 
   // The text of the page is the data: a line is sign, name, how often judged, sentence.

@@ -4,7 +4,8 @@ use super::anatomy::{self, Depth};
 use super::listing;
 use crate::report::Settings;
 use crate::report::cards::{self, Card, ServiceTally};
-use crate::report::view;
+use crate::report::points;
+use crate::report::view::{self, Weight};
 use crate::text;
 use crate::verdict::{History, OpenPointResult, Proof, RunRecord, Verdict, share};
 use base64::Engine as _;
@@ -29,8 +30,6 @@ const OPEN_MAX: usize = 5;
 const GROUPS_MAX: usize = 40;
 /// Defects that may not be noticed, named.
 const UNNOTICED_MAX: usize = 60;
-/// Values of one open point.
-const VALUES_MAX: usize = 12;
 /// Scenarios that took longest.
 const SLOWEST_MAX: usize = 5;
 /// Characters of one text.
@@ -47,30 +46,34 @@ pub(in crate::report) fn render(record: &RunRecord, settings: Settings) -> Strin
             .expect("the templates are well-formed");
     }
     let cards = cards::cards(record, settings);
-    let page = |told: &str, left: &str| {
+    let page = |told: &Told| {
         let template = templates.get_template("page.html").expect("it was added");
         let context = context! {
-            cards => told, cards_left => left, ..page(record, &cards, settings)
+            groups => groups(&cards, record, settings, told),
+            ..page(record, &cards, settings)
         };
         template
             .render(context)
             .expect("the template uses only what it is given")
     };
-    let room = BYTES_MAX.saturating_sub(page("", "").len());
-    let (told, left) = tell(&templates, record, &cards, room);
-    page(&told, &left)
+    let room = BYTES_MAX.saturating_sub(page(&Told::default()).len());
+    page(&tell(&templates, record, &cards, room))
+}
+
+/// The cards as they stand on the page.
+#[derive(Default)]
+struct Told {
+    by_weight: BTreeMap<Weight, String>,
+    /// What was left out, in a sentence.
+    left: String,
 }
 
 /// The cards as far as there is room, and what was left out.
-fn tell(
-    templates: &Environment,
-    record: &RunRecord,
-    cards: &[Card],
-    room: usize,
-) -> (String, String) {
+fn tell(templates: &Environment, record: &RunRecord, cards: &[Card], room: usize) -> Told {
     let template = templates.get_template("card.html").expect("it was added");
-    let mut out = String::new();
+    let mut by_weight: BTreeMap<Weight, String> = BTreeMap::new();
     let (mut told, mut shortened, mut dropped) = (0, 0, 0);
+    let mut used = 0;
     for (at, card) in cards.iter().enumerate() {
         let render = |anatomies: usize, depth: Depth| {
             let context = anatomy::card(record, card, at, at < OPEN_MAX, anatomies, depth);
@@ -80,15 +83,16 @@ fn tell(
         };
         let mut text = render(ANATOMIES_MAX.saturating_sub(told), Depth::Full);
         told += card.rules.len();
-        if out.len() + text.len() > room {
+        if used + text.len() > room {
             text = render(0, Depth::Titles);
             shortened += 1;
         }
-        if out.len() + text.len() > room {
+        if used + text.len() > room {
             dropped += 1;
             continue;
         }
-        out += &text;
+        used += text.len();
+        *by_weight.entry(card.weight).or_default() += &text;
     }
     let left = match (shortened, dropped) {
         (0, 0) => String::new(),
@@ -99,7 +103,42 @@ fn tell(
             "To stay within what a browser opens at once, {dropped} further defects are left out here; the JSON record holds all."
         ),
     };
-    (out, left)
+    Told { by_weight, left }
+}
+
+/// The sections of cards: what fails, what warns, what is advice to clients.
+fn groups(cards: &[Card], record: &RunRecord, settings: Settings, told: &Told) -> Vec<Value> {
+    let whole = cards::whole(record, settings);
+    let weights = [Weight::Fails, Weight::Warns, Weight::Advises];
+    let groups = weights.into_iter().filter_map(|weight| {
+        let count = cards.iter().filter(|card| card.weight == weight).count();
+        let (id, head, name, lead) = match weight {
+            Weight::Fails => ("defects", "Fix this first", "Fix first", defects_lead(count, &whole)),
+            Weight::Warns => (
+                "warnings",
+                "Warnings",
+                "Warnings",
+                "What the documents advise, or what reads more than one way. It fails nothing without --strict.".to_owned(),
+            ),
+            Weight::Advises => (
+                "advice",
+                "Advice to clients",
+                "Advice",
+                "No service is at fault here: these requests are allowed, and could be better.".to_owned(),
+            ),
+        };
+        (count > 0).then(|| {
+            context! {
+                id, head, name, lead, count, left => "",
+                cards => told.by_weight.get(&weight).map_or("", String::as_str),
+            }
+        })
+    });
+    let mut groups: Vec<Value> = groups.collect();
+    if let Some(last) = groups.pop() {
+        groups.push(context! { left => told.left.as_str(), ..last });
+    }
+    groups
 }
 
 pub(super) fn hash(source: &str) -> String {
@@ -112,7 +151,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
     let services = cards::services(record, settings);
     let (state, verdict) = verdict(record, cards, &whole);
     let unjudged = whole.unjudged();
-    let judged = record.rules.len() - unjudged - whole.open;
+    let judged = whole.judged();
     let percent = (judged * 100).checked_div(record.rules.len()).unwrap_or(0);
     let played = record
         .scenarios
@@ -123,8 +162,8 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         headline => view::headline(record, settings),
         state, verdict,
         short => short(&whole),
+        what_of => what_of(record),
         lead => lead(cards, &whole, record),
-        defects => cards.len(),
         first => cards.iter().take(FIRST_MAX).map(first).collect::<Vec<_>>(),
         first_more => (cards.len() > FIRST_MAX).then(|| format!("and {} more", cards.len() - FIRST_MAX)),
         parts => bar(&whole),
@@ -134,13 +173,12 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         judged_said => format!(
             "{} of {} rules, in {} played and {} exchanges.",
             thousands(judged), thousands(record.rules.len()),
-            view::count(played.count(), "scenario"), thousands(record.summary.exchanges),
+            scenarios(played.count()), thousands(record.summary.exchanges),
         ),
         sharpness => sharpness(record),
         proof => record.proof.as_ref().map(proof),
         trend => history.map(|history| trend(history, whole.broken)),
         services => services.iter().map(service).collect::<Vec<_>>(),
-        defects_lead => defects_lead(cards, &whole),
         documents => listing::documents(record, settings),
         waivers => waivers(record),
         unjudged_lead => unjudged_lead(unjudged),
@@ -161,8 +199,8 @@ fn verdict(
     cards: &[Card],
     whole: &ServiceTally,
 ) -> (&'static str, &'static str) {
-    let judged = whole.hold + whole.broken + whole.warned + whole.waived;
-    if cards.iter().any(|card| card.fails) {
+    let judged = whole.judged();
+    if cards.iter().any(|card| card.weight == Weight::Fails) {
         ("fail", "Not conformant")
     } else if !record.complete {
         ("warn", "Cut short")
@@ -175,6 +213,34 @@ fn verdict(
     }
 }
 
+/// What was judged, when, and for how long.
+fn what_of(record: &RunRecord) -> String {
+    const ORIGINS_MAX: usize = 3;
+    let mut origins: Vec<&str> = Vec::new();
+    for url in record.targets.values() {
+        let host = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+        let origin = host.split('/').next().unwrap_or(host);
+        if !origins.contains(&origin) {
+            origins.push(origin);
+        }
+    }
+    let more = origins.len().saturating_sub(ORIGINS_MAX);
+    origins.truncate(ORIGINS_MAX);
+    let mut parts = vec![match origins.as_slice() {
+        [] => "What was given".to_owned(),
+        some => some.join(", "),
+    }];
+    if more > 0 {
+        parts.push(format!("{more} more"));
+    }
+    if let Some(wall) = &record.wall {
+        let minute = wall.started.get(..16).unwrap_or(&wall.started);
+        parts.push(format!("{} UTC", minute.replace('T', " ")));
+        parts.push(duration(wall.seconds));
+    }
+    parts.join(" · ")
+}
+
 fn short(whole: &ServiceTally) -> String {
     match (whole.broken, whole.warned) {
         (0, 0) => format!("{} hold", thousands(whole.hold)),
@@ -184,12 +250,13 @@ fn short(whole: &ServiceTally) -> String {
 }
 
 fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> String {
-    let failing = cards.iter().filter(|card| card.fails).count();
+    let fails = |card: &&Card| card.weight == Weight::Fails;
+    let failing = cards.iter().filter(fails).count();
     let mut text = match (failing, whole.broken, whole.warned) {
-        (0, _, 0) => format!("{} hold, none is broken.", rules(whole.hold)),
+        (0, _, 0) => format!("{}, none is broken.", hold(whole.hold)),
         (0, _, warned) => format!(
-            "{} hold; {} broken that only warn.",
-            rules(whole.hold),
+            "{}; {} broken that only warn.",
+            hold(whole.hold),
             are(warned)
         ),
         (1, 1, 0) => "One rule is broken.".to_owned(),
@@ -212,7 +279,7 @@ fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> String {
         }
     };
     if failing > 0 {
-        text += &format!(" {} hold", rules(whole.hold));
+        text += &format!(" {}", hold(whole.hold));
         text += if whole.unjudged() > 0 { ";" } else { "." };
     }
     if whole.unjudged() > 0 {
@@ -222,15 +289,28 @@ fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> String {
             thousands(whole.unjudged())
         );
     }
+    match whole.advised {
+        0 => {}
+        1 => text += " One note is to clients.",
+        n => text += &format!(" {n} notes are to clients."),
+    }
     if !record.complete {
         text += " The run was cut short.";
     }
     text
 }
 
-fn rules(count: usize) -> String {
-    let noun = if count == 1 { "rule" } else { "rules" };
+fn scenarios(count: usize) -> String {
+    let noun = if count == 1 { "scenario" } else { "scenarios" };
     format!("{} {noun}", thousands(count))
+}
+
+/// `1,089 rules hold`.
+fn hold(count: usize) -> String {
+    match count {
+        1 => "1 rule holds".to_owned(),
+        n => format!("{} rules hold", thousands(n)),
+    }
 }
 
 fn are(count: usize) -> String {
@@ -242,7 +322,11 @@ fn are(count: usize) -> String {
 }
 
 fn first(card: &Card) -> Value {
-    let warning = if card.fails { "" } else { ", warning only" };
+    let warning = match card.weight {
+        Weight::Fails => "",
+        Weight::Warns => ", warning only",
+        Weight::Advises => ", advice to clients",
+    };
     let defect = &card.defect;
     context! {
         title => text::excerpt(&defect.title, 200),
@@ -250,14 +334,14 @@ fn first(card: &Card) -> Value {
     }
 }
 
-fn defects_lead(cards: &[Card], whole: &ServiceTally) -> String {
-    let broken = whole.broken + whole.warned;
+fn defects_lead(defects: usize, whole: &ServiceTally) -> String {
+    let broken = whole.broken;
     let is = if broken == 1 { "rule is" } else { "rules are" };
     format!(
         "{broken} {is} broken, by what looks like {}. Rules that break together, in the way a known \
          defect breaks them, share a card. The one that touches most stands first. It is a guess: no \
          verdict rests on it.",
-        view::count(cards.len(), "defect")
+        view::count(defects, "defect")
     )
 }
 
@@ -293,7 +377,7 @@ fn service(tally: &ServiceTally) -> Value {
     let mut say: Vec<(&str, &str, usize)> = tally
         .parts()
         .into_iter()
-        .filter(|(class, _, _)| ["fail", "warn", "waived", "pass"].contains(class))
+        .filter(|(class, _, _)| ["fail", "warn", "advice", "waived", "pass"].contains(class))
         .collect();
     // What is broken comes first here.
     say.sort_by_key(|(class, _, _)| *class == "pass");
@@ -320,6 +404,7 @@ fn sharpness(record: &RunRecord) -> Option<Value> {
     let unnoticed = &sharpness.unnoticed;
     Some(context! {
         said => format!("{} of {}", sharpness.noticed, sharpness.known),
+        known => sharpness.known, noticed => sharpness.noticed,
         missed => unnoticed.len(),
         unnoticed => unnoticed.iter().take(UNNOTICED_MAX).cloned().collect::<Vec<_>>(),
         more => (unnoticed.len() > UNNOTICED_MAX).then(|| format!("and {} more", unnoticed.len() - UNNOTICED_MAX)),
@@ -480,7 +565,7 @@ fn open_points(record: &RunRecord) -> Vec<Value> {
         // What moved stands first.
         points.sort_by_key(|point| !is_changed(&point.id));
         let rows = points.iter().map(|point| {
-            let (values, shapes) = observed(&point.observed);
+            let (values, shapes) = points::observed(&point.observed);
             context! {
                 id => point.id.as_str(), values, shapes,
                 says => if point.says.is_empty() { &point.id } else { &point.says },
@@ -500,75 +585,6 @@ fn open_points(record: &RunRecord) -> Vec<Value> {
         }
     });
     told.collect()
-}
-
-/// Observations as values with a count of the operations; shapes are counted, never printed raw.
-fn observed(observed: &[String]) -> (Vec<String>, Option<String>) {
-    let mut values: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut shapes: Vec<Vec<&str>> = Vec::new();
-    for one in observed {
-        let value = one
-            .split_once(": ")
-            .map_or(one.as_str(), |(_, value)| value);
-        if value.starts_with(['{', '[']) && value.len() > 2 {
-            shapes.push(fields(value));
-        } else {
-            *values.entry(value).or_default() += 1;
-        }
-    }
-    let more = values.len().saturating_sub(VALUES_MAX);
-    let mut said: Vec<String> = values
-        .into_iter()
-        .take(VALUES_MAX)
-        .map(|(value, count)| {
-            let value = text::excerpt(value, 80);
-            if count > 1 {
-                format!("{value} ×{count}")
-            } else {
-                value.into_owned()
-            }
-        })
-        .collect();
-    if more > 0 {
-        said.push(format!("and {more} more"));
-    }
-    (said, shapes_said(&shapes))
-}
-
-/// `10 shapes: 20 fields always, 6 at times`.
-fn shapes_said(shapes: &[Vec<&str>]) -> Option<String> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for shape in shapes {
-        let mut own = shape.clone();
-        own.sort_unstable();
-        own.dedup();
-        for field in own {
-            *counts.entry(field).or_default() += 1;
-        }
-    }
-    let always = counts
-        .values()
-        .filter(|count| **count == shapes.len())
-        .count();
-    let at_times = counts.len() - always;
-    let mut said = format!(
-        "{}: {} always",
-        view::count(shapes.len(), "shape"),
-        view::count(always, "field")
-    );
-    if at_times > 0 {
-        said += &format!(", {at_times} at times");
-    }
-    (!shapes.is_empty()).then_some(said)
-}
-
-/// Names of the fields in a shape such as `{a: string, b: {c: number}}`.
-fn fields(shape: &str) -> Vec<&str> {
-    let parts = shape.split(['{', '}', ',', '[', ']']);
-    parts
-        .filter_map(|part| Some(part.split_once(':')?.0.trim()))
-        .filter(|name| !name.is_empty())
-        .collect()
 }
 
 fn facts(record: &RunRecord) -> Vec<(&'static str, String)> {

@@ -6,7 +6,7 @@ use super::render;
 use crate::report::sample::{HOSTILE, every_text_is, sample};
 use crate::report::texts::escaped;
 use crate::report::{Format, Settings};
-use crate::verdict::{Finding, RuleCounts, RuleResult, RunRecord, Verdict};
+use crate::verdict::{Finding, RuleCounts, RuleResult, RunRecord, Subject, Verdict};
 
 fn rendered(record: &RunRecord) -> String {
     Format::Html.render(record, Settings::default())
@@ -33,7 +33,7 @@ fn a_run_reads_like_this() {
     let html = rendered(&sample());
     for part in [
         "</svg>Not conformant</h1>",
-        "1 defect explains the broken rule, 1 further one is only a warning. 1 rule hold; of 5 this run says nothing.",
+        "1 defect explains the broken rule, 1 further one is only a warning. 1 rule holds; of 5 this run says nothing.",
         "<b>flow</b><code>http:&#x2f;&#x2f;127.0.0.1:4010&#x2f;flow</code>",
         "<h3>An execution has a third state</h3>",
         "the pattern of the known defect <code>flow&#x2f;execution-status-wrong</code>",
@@ -41,13 +41,32 @@ fn a_run_reads_like_this() {
         "<span class=\"d\">  &quot;status&quot;: &quot;active&quot;</span>",
         "<span class=\"a\">  &quot;status&quot;: &quot;running&quot;</span>",
         "<b>Give the hook end_execution</b>",
-        "<b class=\"num\">2 of 3</b>",
+        "Of 3 known defects this run could have seen 2.",
         "What does a member look like that was never set?",
         "known until 2.4</td>",
         "<pre>conformant run --seed 7</pre>",
     ] {
         assert!(html.contains(part), "{part}\nis missing in\n{html}");
     }
+}
+
+#[test]
+fn what_fails_what_warns_and_what_is_advice_stand_under_headings_of_their_own() {
+    let mut record = sample();
+    let heads = |record: &RunRecord| -> Vec<bool> {
+        let html = rendered(record);
+        ["h-defects", "h-warnings", "h-advice"]
+            .map(|id| html.contains(&format!("<h2 id=\"{id}\">")))
+            .into()
+    };
+    assert_eq!(heads(&record), [true, true, false]);
+    for finding in record.findings.iter_mut().filter(|f| f.level == "should") {
+        finding.subject = Subject::Request;
+    }
+    assert_eq!(heads(&record), [true, false, true]);
+    record.findings.retain(|finding| finding.level == "should");
+    record.defects.clear();
+    assert_eq!(heads(&record), [false, false, true]);
 }
 
 #[test]

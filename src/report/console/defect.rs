@@ -1,0 +1,410 @@
+//! One block for each defect: what it looks like, the rule in full, where else.
+//!
+//! Knows how much room there is and keeps to it; what the run was stands elsewhere.
+
+use super::look::{Look, MEMORY, Paint, cut, wrapped};
+use crate::report::cards::{self, Card};
+use crate::report::view::{self, Broken, Weight};
+use crate::verdict::{self, Finding, RunRecord, ShownExchange};
+use std::cmp::Reverse;
+use std::fmt::Write as _;
+
+/// Rules of one defect told below its first one.
+const OTHERS_MAX: usize = 12;
+/// Lines of one diff or callback.
+const DIFF_LINES_MAX: usize = 24;
+/// Lines in a row that only one side of a diff has.
+const SIDE_LINES_MAX: usize = 6;
+/// Stands above the first of its kind.
+const ADVICE: &str = "\nadvice to clients: these requests are allowed, and could be better\n";
+
+/// One block for each defect as far as there is room, then a line each, then how many are left.
+pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Look) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    let mut at = 0_usize;
+    for card in cards {
+        let mut block = block(record, card, look);
+        let is_first_advice = card.weight == Weight::Advises
+            && at
+                .checked_sub(1)
+                .is_none_or(|before| cards[before].weight != card.weight);
+        if is_first_advice {
+            block.insert_str(0, ADVICE);
+        }
+        let lines = block.lines().count();
+        // Each of the others keeps its line.
+        if !look.is_verbose() && at > 0 && used + lines + (cards.len() - at) > room {
+            break;
+        }
+        used += lines;
+        at += 1;
+        out += &block;
+    }
+    let rest = &cards[at..];
+    if rest.is_empty() {
+        return out;
+    }
+    out += "\n";
+    let room = room.saturating_sub(used + 2);
+    let shown = if rest.len() <= room {
+        rest.len()
+    } else {
+        room.saturating_sub(1)
+    };
+    for card in &rest[..shown] {
+        out += &title(card, look);
+    }
+    if shown < rest.len() {
+        let more = view::count(rest.len() - shown, "more defect");
+        writeln!(out, "… {more} in the reports; `--verbose` tells all").expect(MEMORY);
+    }
+    out
+}
+
+/// A defect in one line.
+pub(super) fn title(card: &Card, look: &Look) -> String {
+    let (word, paint) = word(card.weight);
+    let title = cut(&card.defect.title, look.width.max(60) - 6);
+    format!("{} {title} ({})\n", paint.on(word, look), card.extent())
+}
+
+/// The word that begins a line about it, and its colour.
+pub(super) fn word(weight: Weight) -> (&'static str, Paint) {
+    let paint = match weight {
+        Weight::Fails => Paint::Red,
+        Weight::Warns => Paint::Yellow,
+        Weight::Advises => Paint::Blue,
+    };
+    (weight.word(), paint)
+}
+
+fn block(record: &RunRecord, card: &Card, look: &Look) -> String {
+    const MARGIN: &str = "     ";
+    let (word, paint) = word(card.weight);
+    let title = &card.defect.title;
+    let heading = wrapped(title, MARGIN, 0, look.width);
+    let mut out = String::from("\n");
+    writeln!(
+        out,
+        "{} {}",
+        paint.on(word, look),
+        Paint::Bold.on(heading.trim(), look)
+    )
+    .expect(MEMORY);
+    let mut extent = card.extent();
+    if let Some(guess) = card.guess() {
+        extent += &format!(" · {guess}");
+    }
+    let extent = wrapped(&extent, MARGIN, 0, look.width);
+    out += &painted(&extent, Paint::Dim, look);
+    let Some((first, others)) = card.rules.split_first() else {
+        return out;
+    };
+    out += &rule(record, first, title, look);
+    let shown = if look.is_verbose() {
+        others.len()
+    } else {
+        others.len().min(OTHERS_MAX)
+    };
+    if shown > 0 {
+        out += "  also broken\n";
+    }
+    for other in &others[..shown] {
+        out += &one_line(other, look);
+    }
+    if shown < others.len() {
+        let more = view::count(others.len() - shown, "more rule");
+        writeln!(out, "    … {more}, in the table below").expect(MEMORY);
+    }
+    out
+}
+
+/// A broken rule in full: its sentence, what came, where, the exchange and how to repeat it.
+fn rule(record: &RunRecord, broken: &Broken, title: &str, look: &Look) -> String {
+    let mut out = String::new();
+    let says = broken.rule.map_or("", |rule| rule.says.as_str());
+    // Where no known defect has a name, the title is the sentence and what was seen.
+    if !says.is_empty() && !title.starts_with(says.trim_end_matches('.')) {
+        out += &wrapped(says, "  ", 2, look.width);
+    }
+    let origin = broken.origin();
+    writeln!(
+        out,
+        "  {} ({origin})",
+        Paint::Bold.on(&look.linked(broken.id), look)
+    )
+    .expect(MEMORY);
+    if let Some(first) = broken.findings.first() {
+        if !title.ends_with(first.message.as_str()) {
+            out += &wrapped(&first.message, "  ", 2, look.width);
+        }
+        out += &finding(record, first, look);
+    }
+    out += &elsewhere(broken, look);
+    out
+}
+
+/// Other places of the same rule, by what was seen there, a line each.
+fn elsewhere(broken: &Broken, look: &Look) -> String {
+    const FORMS_MAX: usize = 3;
+    let others = broken.findings.get(1..).unwrap_or_default();
+    let mut forms: Vec<(String, Vec<&Finding>)> = Vec::new();
+    for other in others {
+        let seen = verdict::without_names(&other.message);
+        match forms.iter_mut().find(|(known, _)| *known == seen) {
+            Some((_, alike)) if !look.is_verbose() => alike.push(other),
+            Some(_) | None => forms.push((seen, vec![other])),
+        }
+    }
+    forms.sort_by_key(|(_, alike)| Reverse(alike.len()));
+    let shown = if look.is_verbose() {
+        forms.len()
+    } else {
+        forms.len().min(FORMS_MAX)
+    };
+    let mut out = String::new();
+    for (at, (_, alike)) in forms[..shown].iter().enumerate() {
+        let label = if at == 0 { "also" } else { "" };
+        let count = match alike.len() {
+            1 => String::new(),
+            n => format!("{n}× "),
+        };
+        let first = alike[0];
+        let line = format!("{count}{} ({})", first.message, first_place(first));
+        writeln!(out, "  {label:<9} {}", cut(&line, look.width.max(60) - 12)).expect(MEMORY);
+    }
+    let left: usize = forms[shown..].iter().map(|(_, alike)| alike.len()).sum();
+    if left > 0 {
+        let more = view::count(left, "more finding");
+        writeln!(out, "            … {more} of this rule in the reports").expect(MEMORY);
+    }
+    out
+}
+
+fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
+    let mut out = String::new();
+    for (label, value) in [
+        ("where", view::place(finding).as_str()),
+        ("expected", &finding.expected),
+        ("actual", &finding.actual),
+    ] {
+        out += &labelled(label, value, look);
+    }
+    out += &diff(&finding.diff, look);
+    let exchange = cards::exchange_of(record, finding);
+    if let Some(delivery) = cards::delivery_of(record, finding) {
+        let label = if delivery.what == "callback" {
+            "callback"
+        } else {
+            "event"
+        };
+        out += &view::labelled(label, &marked(&delivery.body, delivery.marked, look));
+        if let Some(exchange) = exchange {
+            out += &labelled("caused by", &in_brief(exchange), look);
+        }
+    } else if let Some(exchange) = exchange {
+        out += &labelled("exchange", &in_brief(exchange), look);
+        if finding.diff.is_empty() && !exchange.response_body.is_empty() {
+            out += &view::labelled(
+                "answer",
+                &marked(&exchange.response_body, exchange.marked, look),
+            );
+        }
+    }
+    out += &view::labelled("repeat", &finding.reproduce);
+    if finding.reproduce.is_empty()
+        && let Some(command) = cards::repeat(record, finding)
+    {
+        out += &view::labelled("repeat", &command);
+    }
+    out
+}
+
+/// `POST https://… → 201, application/json, 1,234 bytes (exchange 12)`.
+fn in_brief(exchange: &ShownExchange) -> String {
+    let answer = if exchange.status > 0 {
+        let kind = exchange.response_headers.iter().find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            name.eq_ignore_ascii_case("content-type").then_some(value)
+        });
+        let kind = kind.map(|kind| format!(", {kind}")).unwrap_or_default();
+        format!(
+            "{}{kind}, {} bytes",
+            exchange.status, exchange.response_bytes
+        )
+    } else {
+        exchange.fault.clone()
+    };
+    format!(
+        "{} {} -> {answer} (exchange {})",
+        exchange.method, exchange.url, exchange.exchange
+    )
+}
+
+/// A body with a sign before the line that is meant, cut to what stands around it.
+fn marked(body: &str, line: usize, look: &Look) -> String {
+    let lines: Vec<&str> = body.lines().collect();
+    let from = line.saturating_sub(DIFF_LINES_MAX / 2 + 1).min(lines.len());
+    let to = (from + DIFF_LINES_MAX / 2 + 4).min(lines.len());
+    let told = lines[from..to].iter().enumerate().map(|(at, text)| {
+        if from + at + 1 == line {
+            Paint::Red.on(&format!("> {text}"), look)
+        } else {
+            format!("  {text}")
+        }
+    });
+    told.collect::<Vec<_>>().join("\n")
+}
+
+/// A value behind its label, wrapped below itself.
+fn labelled(label: &str, value: &str, look: &Look) -> String {
+    const LABEL_COLUMNS: usize = 10;
+    wrapped(
+        view::labelled(label, value).trim_end(),
+        "",
+        LABEL_COLUMNS,
+        look.width,
+    )
+}
+
+/// What was expected and what came, a line each; a value that only one side has is cut short.
+fn diff(diff: &str, look: &Look) -> String {
+    if diff.is_empty() {
+        return String::new();
+    }
+    let mut lines: Vec<&str> = diff
+        .lines()
+        .filter(|line| {
+            !["--- ", "+++ ", "@@"]
+                .iter()
+                .any(|head| line.starts_with(head))
+        })
+        .collect();
+    let mut out = format!("  {:<9} - expected, + actual\n", "diff");
+    let cut_after = if look.is_verbose() {
+        lines.len()
+    } else {
+        lines.len().min(DIFF_LINES_MAX)
+    };
+    let left = lines.len() - cut_after;
+    lines.truncate(cut_after);
+    let mut alike = 0;
+    let mut skipped = 0;
+    let mut sign = None;
+    for line in lines {
+        let own = line.chars().next();
+        alike = if own == sign { alike + 1 } else { 1 };
+        sign = own;
+        let is_change = matches!(own, Some('-' | '+'));
+        if is_change && alike > SIDE_LINES_MAX && !look.is_verbose() {
+            skipped += 1;
+            continue;
+        }
+        out += &left_out(std::mem::take(&mut skipped));
+        let painted = match own {
+            Some('-') => Paint::Red.on(line, look),
+            Some('+') => Paint::Green.on(line, look),
+            _ => line.to_owned(),
+        };
+        writeln!(out, "    {painted}").expect(MEMORY);
+    }
+    out + &left_out(skipped + left)
+}
+
+fn left_out(lines: usize) -> String {
+    match lines {
+        0 => String::new(),
+        1 => "    … 1 more line\n".to_owned(),
+        n => format!("    … {n} more lines\n"),
+    }
+}
+
+/// `    33×  flow/list-meta/page-size: PageSize was left out …`.
+fn one_line(broken: &Broken, look: &Look) -> String {
+    let message = broken.findings.first().map_or("", |f| f.message.as_str());
+    let count = format!("{}×", broken.findings.len());
+    let room = (look.width.max(60) - 4).saturating_sub(9 + broken.id.chars().count());
+    format!(
+        "    {count:>6} {}: {}\n",
+        look.linked(broken.id),
+        cut(message, room.max(20))
+    )
+}
+
+fn painted(text: &str, paint: Paint, look: &Look) -> String {
+    text.lines()
+        .map(|line| format!("{}\n", paint.on(line, look)))
+        .collect()
+}
+
+/// Scenario and step of a finding, or its entry in a file.
+pub(super) fn first_place(finding: &Finding) -> String {
+    let mut parts = Vec::new();
+    if !finding.scenario.is_empty() {
+        parts.push(finding.scenario.clone());
+    }
+    if finding.step > 0 {
+        parts.push(format!("step {}", finding.step));
+    } else if finding.exchange > 0 {
+        parts.push(format!("entry {}", finding.exchange));
+    }
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Settings;
+    use crate::report::sample::sample;
+    use crate::verdict::Subject;
+
+    fn told(record: &RunRecord) -> String {
+        let cards = cards::cards(record, Settings::default());
+        blocks(record, &cards, 300, &Look::default())
+    }
+
+    #[test]
+    fn advice_to_clients_has_a_heading_of_its_own() {
+        let mut record = sample();
+        assert!(!told(&record).contains("advice to clients"));
+        for finding in record.findings.iter_mut().filter(|f| f.level == "should") {
+            finding.subject = Subject::Request;
+        }
+        let text = told(&record);
+        assert!(
+            text.contains(&format!(
+                "{ADVICE}\nNOTE /shape is not a documented field\n"
+            )),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_value_that_one_side_lacks_is_cut_short() {
+        let long: String = (0..9).map(|n| format!("+{n}\n")).collect();
+        let text = diff(
+            &format!("--- expected\n+++ actual\n@@ -1 +1 @@\n a\n-b\n{long} z\n"),
+            &Look::default(),
+        );
+        assert_eq!(
+            text,
+            "  diff      - expected, + actual\n     a\n    -b\n    +0\n    +1\n    +2\n    +3\n    \
+             +4\n    +5\n    … 3 more lines\n     z\n"
+        );
+    }
+
+    #[test]
+    fn other_places_are_told_by_what_was_seen_there() {
+        let mut record = sample();
+        let first = record.findings[0].clone();
+        for n in 0..5 {
+            record.findings.push(Finding {
+                message: format!("/sid is \"FN{n}23456789abcdef0123456789abcdef\""),
+                ..first.clone()
+            });
+        }
+        let text = told(&record);
+        assert!(text.contains("  also      5× /sid is \"FN"), "{text}");
+    }
+}

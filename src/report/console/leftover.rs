@@ -1,0 +1,144 @@
+//! What a run leaves to think about: what it did not judge and would not notice, what is accepted, what
+//! comes and goes.
+
+use super::look::{Look, MEMORY, Paint, wrapped};
+use crate::report::cards;
+use crate::report::view;
+use crate::text;
+use crate::verdict::RunRecord;
+use std::fmt::Write as _;
+
+/// Places where a change would not be noticed.
+const BLIND_MAX: usize = 8;
+/// Reasons why something was not judged.
+const REASONS_MAX: usize = 12;
+/// How many ids stand behind such a reason.
+const IDS_MAX: usize = 3;
+/// Scenarios that passed and had failed before.
+const FLAKY_MAX: usize = 10;
+/// Of each, so many failures.
+const FLAKY_FINDINGS_MAX: usize = 3;
+
+/// What was not judged, the commonest reason first, as what would change it.
+pub(super) fn not_judged(record: &RunRecord, look: &Look) -> String {
+    let groups = cards::needs(record);
+    if groups.is_empty() {
+        return String::new();
+    }
+    let mut out = "not judged\n".to_owned();
+    let shown = if look.is_verbose() {
+        groups.len()
+    } else {
+        groups.len().min(REASONS_MAX)
+    };
+    for (need, ids) in &groups[..shown] {
+        let more = ids.len().saturating_sub(IDS_MAX);
+        let some = ids[..ids.len().min(IDS_MAX)].join(", ");
+        let more = if more > 0 {
+            format!(", {more} more")
+        } else {
+            String::new()
+        };
+        let line = format!(
+            "{}: {} ({some}{more})",
+            view::count(ids.len(), "rule"),
+            cards::advice(need),
+        );
+        out += &wrapped(&line, "  ", 4, look.width);
+    }
+    if shown < groups.len() {
+        let rules: usize = groups[shown..].iter().map(|(_, ids)| ids.len()).sum();
+        writeln!(
+            out,
+            "  … {} for {} more reasons",
+            view::count(rules, "rule"),
+            groups.len() - shown
+        )
+        .expect(MEMORY);
+    }
+    out
+}
+
+/// Places where a change would not be noticed, and what would change that.
+pub(super) fn blind(record: &RunRecord, look: &Look) -> String {
+    let sample = record
+        .proof
+        .as_ref()
+        .and_then(|proof| proof.sample.as_ref());
+    let Some(sample) = sample.filter(|sample| !sample.blind.is_empty()) else {
+        return String::new();
+    };
+    let mut out = "what this run would not notice\n".to_owned();
+    let shown = if look.is_verbose() {
+        sample.blind.len()
+    } else {
+        sample.blind.len().min(BLIND_MAX)
+    };
+    for blind in &sample.blind[..shown] {
+        out += &wrapped(&view::blind(blind), "  ", 4, look.width);
+    }
+    let more = sample.blind.len() - shown + sample.more;
+    if more > 0 {
+        writeln!(
+            out,
+            "  … {} in the reports",
+            view::count(more, "more place")
+        )
+        .expect(MEMORY);
+    }
+    out
+}
+
+/// What is broken and accepted.
+pub(super) fn waived(record: &RunRecord, look: &Look) -> String {
+    let groups = view::waived(record);
+    if groups.is_empty() {
+        return String::new();
+    }
+    let mut out = "waived\n".to_owned();
+    let shown = if look.is_verbose() {
+        groups.len()
+    } else {
+        groups.len().min(REASONS_MAX)
+    };
+    for (rule, findings) in groups.iter().take(shown) {
+        let count = view::count(findings.len(), "finding");
+        let line = format!("{rule}: {count}, {}", findings[0].waived);
+        out += &wrapped(&line, "  ", 4, look.width);
+    }
+    if shown < groups.len() {
+        writeln!(
+            out,
+            "  … {}",
+            view::count(groups.len() - shown, "more rule")
+        )
+        .expect(MEMORY);
+    }
+    out
+}
+
+/// What passed and failed in the same run before.
+pub(super) fn flaky(record: &RunRecord, look: &Look) -> String {
+    let mut out = String::new();
+    let flaky: Vec<_> = record
+        .scenarios
+        .iter()
+        .filter(|s| !s.failed_before.is_empty())
+        .collect();
+    for result in flaky.iter().take(FLAKY_MAX) {
+        let word = Paint::Yellow.on("FLAKY", look);
+        writeln!(
+            out,
+            "\n{word} {}: passes now, and failed when the same run was made before",
+            result.id
+        )
+        .expect(MEMORY);
+        for failure in result.failed_before.iter().take(FLAKY_FINDINGS_MAX) {
+            out += &wrapped(&text::excerpt(failure, 200), "  ", 4, look.width);
+        }
+    }
+    if flaky.len() > FLAKY_MAX {
+        writeln!(out, "… {} more such scenarios", flaky.len() - FLAKY_MAX).expect(MEMORY);
+    }
+    out
+}
