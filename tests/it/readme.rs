@@ -1,6 +1,6 @@
 //! The sessions that README.md shows, played: what it shows is what is said today.
 
-use crate::program::{Served, conformant, copy_of, root};
+use crate::program::{Served, conformant, copy_of};
 use crate::sessions::{self, Session};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
