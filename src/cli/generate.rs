@@ -4,7 +4,7 @@
 
 use super::args::{FixtureFormat, GenerateArgs};
 use super::signals::Signals;
-use super::{Done, Exit, Failure, load, note};
+use super::{Done, Exit, Failure, load, note, worlds};
 use crate::fixtures::stream::{self, Layout, Source};
 use crate::fixtures::{
     self, Breaker, Entry, Filing, Line, MANIFEST_VERSION, Manifest, Plan, SetError, Signing,
@@ -30,6 +30,9 @@ const LINES_NAMED_MAX: u64 = 1_000;
 const BUFFER_BYTES: usize = 1 << 16;
 
 pub(super) fn generate(args: &GenerateArgs) -> Done {
+    if args.world {
+        return worlds::generate(args);
+    }
     let rulebook = load(&args.specs)?;
     let all = fixtures::subjects(&rulebook);
     let chosen = select(&rulebook, &all, &args.kinds)?;
@@ -59,6 +62,9 @@ pub(super) fn generate(args: &GenerateArgs) -> Done {
         (FixtureFormat::Json, true) if generation.chosen.len() == 1 => {
             generation.standard_output(Layout::Array)
         }
+        (FixtureFormat::Har | FixtureFormat::SeedData, _) => Err(Failure::Usage(
+            "--format har and seed-data are of worlds: say --world".to_owned(),
+        )),
         (FixtureFormat::Json, true) => Err(Failure::Usage(format!(
             "--format json on standard output is one array of one kind, and these are {} kinds; \
              name one with --kind, or use --format ndjson or --out DIR",

@@ -39,6 +39,7 @@ mod stored;
 mod token;
 mod trace;
 mod traffic;
+mod worlds;
 
 pub use args::Cli;
 

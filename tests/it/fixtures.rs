@@ -5,7 +5,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "BLESS is said to the tests, not to the program"
+    reason = "BLESS and WORLD are said to the tests, not to the program"
 )]
 
 use crate::program::{conformant, root, run};
@@ -299,6 +299,43 @@ fn the_committed_set_is_a_few_files_and_its_manifest_fits_its_schema() {
     assert!(schemas.fits("manifest", &schema, &manifest));
     let other = serde_json::json!({"schema_version": 2, "seed": 0, "fixtures": []});
     assert!(!schemas.fits("manifest", &schema, &other));
+}
+
+/// How many resources a made-up world is judged with; `WORLD=10000` asks for more.
+fn world_resources() -> String {
+    std::env::var("WORLD").unwrap_or_else(|_| "900".to_owned())
+}
+
+#[test]
+fn a_made_up_world_breaks_no_rule_and_no_law() {
+    let home = tempfile::tempdir().expect("a folder of our own");
+    let count = world_resources();
+    let generate = |further: &[&str]| {
+        let words = [
+            "fixtures", "generate", "--world", "--seed", "5", "--count", &count,
+        ];
+        let (code, out, told) = run(home.path(), &[&words[..], further].concat());
+        assert_eq!(code, 0, "{told}");
+        out
+    };
+    let one = generate(&["--jobs", "1"]);
+    assert!(
+        one.lines().count() >= count.parse().expect("a number"),
+        "{count}"
+    );
+    assert_eq!(one, generate(&["--jobs", "3"]));
+    fs::write(
+        home.path().join("world.har"),
+        generate(&["--format", "har"]),
+    )
+    .expect("there is room");
+    let (code, out, told) = run(home.path(), &["check", "world.har", "--as", "har"]);
+    assert_eq!(code, 0, "{out}{told}");
+    assert!(out.contains("conformant in what was judged"), "{out}");
+    generate(&["--out", "world"]);
+    let (code, out, _) = run(home.path(), &["fixtures", "verify", "world"]);
+    assert_eq!(code, 0, "{out}");
+    assert_eq!(out, format!("{} fixtures, 0 failed\n", one.lines().count()));
 }
 
 #[test]

@@ -22,8 +22,12 @@ pub enum FixturesCommand {
 pub enum FixtureFormat {
     /// A file for each document; one array on standard output.
     Json,
-    /// A file for each kind, one document a line.
+    /// A file for each kind and verdict, one document a line.
     Ndjson,
+    /// With --world: a recording of everything that made and read it.
+    Har,
+    /// With --world: what makes it again, for `serve --seed-data`.
+    SeedData,
 }
 
 /// `conformant fixtures generate`.
@@ -33,6 +37,10 @@ pub struct GenerateArgs {
     /// events/NAME/VERSION or an event type; `*` stands for any text [default: everything].
     #[arg(long = "kind", value_name = "KIND", add = ArgValueCompleter::new(completing::kinds))]
     pub kinds: Vec<String>,
+    /// In place of documents by themselves: accounts whose resources belong together, --count resources in all at
+    /// least [default: 1000], valid under every law.
+    #[arg(long, conflicts_with_all = ["kinds", "invalid"])]
+    pub world: bool,
     /// How many of each kind; with --invalid and json, how many flawless twins at least.
     #[arg(long, value_name = "N")]
     pub count: Option<u64>,

@@ -14,9 +14,14 @@ pub use command::CommandError;
 pub(super) use command::printed;
 pub use hooks::{ask, hooks_of_reference};
 pub use live::{Live, Manner};
-pub use offline::{Consulted, Mangle, Network, Offline};
+pub use offline::{Consulted, Mangle, Network, ORIGIN, Offline};
 
 use sha2::{Digest, Sha256};
+
+/// What the identifiers of an offline world are drawn from.
+pub fn seed_of_world(seed: u64, scenario: &str) -> u64 {
+    crate::server::world_seed(seed, &short_name(scenario))
+}
 
 /// A short name that follows from a scenario's id and can stand in a path.
 fn short_name(scenario: &str) -> String {

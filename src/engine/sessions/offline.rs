@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Where links lead; nothing is ever asked there. The same in process and over TCP, so that no port
 /// reaches a record.
-const ORIGIN: &str = "http://reference.invalid";
+pub const ORIGIN: &str = "http://reference.invalid";
 /// Where callbacks of an offline run go; nothing is ever asked there either.
 const SINK_ORIGIN: &str = "http://callbacks.invalid";
 
@@ -141,9 +141,10 @@ impl<'a> Offline<'a> {
     }
 }
 
-impl Sessions for Offline<'_> {
-    fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String> {
-        let name = super::short_name(&planned.scenario.id);
+impl Offline<'_> {
+    /// A fresh world of that name.
+    pub fn world(&self, scenario: &str) -> Result<Box<dyn Session + '_>, String> {
+        let name = super::short_name(scenario);
         let sink = self.sinks.open(&name);
         let callbacks = Callbacks {
             sink,
@@ -184,7 +185,7 @@ impl Sessions for Offline<'_> {
         for (service, target) in &mut settings.targets {
             target.url = format!("{ORIGIN}/{service}");
         }
-        let scenario = planned.scenario.id.clone();
+        let scenario = scenario.to_owned();
         let offline = self;
         Ok(Box::new(OneWorld {
             way,
@@ -194,6 +195,12 @@ impl Sessions for Offline<'_> {
             callbacks,
             offline,
         }))
+    }
+}
+
+impl Sessions for Offline<'_> {
+    fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String> {
+        self.world(&planned.scenario.id)
     }
 
     fn targets(&self) -> BTreeMap<String, String> {
