@@ -7,15 +7,18 @@ use super::traffic::Watch;
 use super::{Done, Exit, Failure, note, reports_of, say};
 use crate::check::{Inline, Passed, Sides, Surroundings};
 use crate::clock;
+use crate::engine::Target;
 use crate::judge::evidence::Span;
+use crate::redact::Redactor;
 use crate::reference::{Fault, Variant};
 use crate::rulebook::Rulebook;
-use crate::server::{self, Server};
+use crate::server::{self, Exchanged, Route, Server};
 use crate::verdict::SERVICES;
 use serde_json::json;
-use std::sync::Arc;
+use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 /// How often the end is looked for while nobody asks.
@@ -25,8 +28,58 @@ const WAITING_MAX: usize = 64;
 
 pub(super) fn serve(args: &ServeArgs) -> Done {
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
-    let settings = server::Settings {
-        port: (args.port != 0).then_some(args.port),
+    let rulebook = Rulebook::embedded().map_err(|p| Failure::Trouble(p.to_string()))?;
+    let settings = settings(args, &rulebook)?;
+    let end = End::of(&signals, args);
+    match args.judge {
+        None => {
+            let log = args.log.as_deref().map(Log::open).transpose()?;
+            let witness = log.map(|log| -> server::Witness { Arc::new(move |one| log.note(one)) });
+            let _server = start(
+                server::Settings {
+                    witness,
+                    ..settings
+                },
+                args,
+            )?;
+            while !end.has_come() {
+                clock::sleep(LOOK_EVERY);
+            }
+            Ok(Exit::Conformant)
+        }
+        Some(OfClients::Requests) => judge(args, &rulebook, settings, &end),
+    }
+}
+
+fn settings(args: &ServeArgs, rulebook: &Rulebook) -> Result<server::Settings, Failure> {
+    let mut script = Vec::new();
+    for text in &args.answers {
+        let scripted = text.parse();
+        script.push(scripted.map_err(|e| Failure::Usage(format!("--answer: {e}")))?);
+    }
+    if let Some(path) = &args.script {
+        let read = server::read_script(&super::read_file(path)?);
+        let told = |e| Failure::Usage(format!("--script {}: {e}", path.display()));
+        script.extend(read.map_err(told)?);
+    }
+    let seeds = match &args.seed_data {
+        None => None,
+        Some(path) => {
+            let told =
+                |why: String| Failure::Usage(format!("--seed-data {}: {why}", path.display()));
+            let bytes = super::read_file(path)?;
+            let text = std::str::from_utf8(&bytes).map_err(|e| told(e.to_string()))?;
+            Some(server::Seeds::read(text).map_err(|e| told(e.to_string()))?)
+        }
+    };
+    Ok(server::Settings {
+        port: Some(args.port),
+        host: args.host,
+        cors: args.cors.clone(),
+        routes: routes(rulebook),
+        script,
+        seeds,
+        keeps: true,
         seed: args.seed,
         faults: args
             .faults
@@ -40,34 +93,129 @@ pub(super) fn serve(args: &ServeArgs) -> Done {
             .collect::<Result<_, _>>()?,
         control_token: config::environment(CONTROL_TOKEN),
         ..server::Settings::default()
-    };
-    match args.judge {
-        None => {
-            let _server = start(settings)?;
-            while !signals.interrupted.load(Ordering::Relaxed) {
-                clock::sleep(LOOK_EVERY);
-            }
-            Ok(Exit::Conformant)
+    })
+}
+
+/// The documented operations, as scripted answers name them.
+fn routes(rulebook: &Rulebook) -> Vec<Route> {
+    let services = rulebook.services.values();
+    let operations = services.flat_map(|service| service.operations.values());
+    let known = operations.filter(|operation| !operation.path.is_empty());
+    known
+        .map(|operation| Route {
+            id: format!("{}/{}", operation.service, operation.id),
+            method: operation.method.clone(),
+            path: format!("/{}{}", operation.service, operation.path),
+        })
+        .collect()
+}
+
+/// When serving ends: at a signal, or with the parent where that is asked for.
+struct End<'a> {
+    signals: &'a Signals,
+    parent: Option<u32>,
+}
+
+impl<'a> End<'a> {
+    fn of(signals: &'a Signals, args: &ServeArgs) -> Self {
+        Self {
+            signals,
+            parent: args.exit_with_parent.then(parent),
         }
-        Some(OfClients::Requests) => judge(args, settings, &signals),
+    }
+
+    fn has_come(&self) -> bool {
+        let is_orphan = self.parent.is_some_and(|began_with| parent() != began_with);
+        is_orphan || self.signals.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+/// The process that started this one, or whoever took its place.
+#[cfg(unix)]
+fn parent() -> u32 {
+    std::os::unix::process::parent_id()
+}
+
+#[cfg(not(unix))]
+fn parent() -> u32 {
+    0
+}
+
+/// Lines of JSON about what was asked; the credentials of the reference are treated as an adopter's would be.
+struct Log {
+    out: Mutex<Box<dyn Write + Send>>,
+    redactor: Redactor,
+}
+
+impl Log {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let out: Box<dyn Write + Send> = if path == Path::new("-") {
+            Box::new(std::io::stdout())
+        } else {
+            let file = std::fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path);
+            Box::new(file.map_err(|e| {
+                Failure::Trouble(format!("failed to open --log {}: {e}", path.display()))
+            })?)
+        };
+        let targets = Target::all_of_reference();
+        let pairs = targets
+            .values()
+            .flat_map(|t| t.basic.iter().chain(&t.account));
+        let passwords = pairs.map(|(_, password)| password.clone());
+        let fields = targets
+            .values()
+            .flat_map(|t| t.headers.iter().map(|(_, value)| value.clone()));
+        Ok(Self {
+            out: Mutex::new(out),
+            redactor: Redactor::new(passwords.chain(fields).collect::<Vec<_>>()),
+        })
+    }
+
+    fn note(&self, one: Exchanged<'_>) {
+        let line = json!({
+            "at": clock::now().to_string(),
+            "world": one.world,
+            "method": self.redactor.redact(&one.request.method),
+            "target": self.redactor.redact(&one.request.target),
+            "status": one.response.status,
+            "ms": u64::try_from(one.took.as_millis()).unwrap_or(u64::MAX),
+            "sent_bytes": one.request.body.len(),
+            "answered_bytes": one.response.body.len(),
+            "scripted": one.scripted,
+        });
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        // A log that cannot be written to ends no service.
+        drop(out.write_all(format!("{line}\n").as_bytes()));
+        drop(out.flush());
     }
 }
 
 /// Answers until a signal comes, and says what clients did wrong.
-fn judge(args: &ServeArgs, mut settings: server::Settings, signals: &Signals) -> Done {
+fn judge(
+    args: &ServeArgs,
+    rulebook: &Rulebook,
+    mut settings: server::Settings,
+    end: &End<'_>,
+) -> Done {
     let reports = reports_of(&args.telling.reports, &[])?;
-    let rulebook = Rulebook::embedded().map_err(|p| Failure::Trouble(p.to_string()))?;
+    let log = args.log.as_deref().map(Log::open).transpose()?;
     let (sender, asked) = mpsc::sync_channel(WAITING_MAX);
-    settings.witness = Some(Arc::new(move |origin, request, response| {
+    settings.witness = Some(Arc::new(move |one| {
+        if let Some(log) = &log {
+            log.note(one);
+        }
         // Nobody listens any more only when the end has come.
         drop(sender.send(Passed {
-            origin: origin.to_owned(),
-            request: request.clone(),
-            answer: Ok(response.clone()),
+            origin: one.origin.to_owned(),
+            request: one.request.clone(),
+            answer: Ok(one.response.clone()),
             span: Span::at(clock::now()),
         }));
     }));
-    let server = start(settings)?;
+    let server = start(settings, args)?;
     let origin = server.url().to_owned();
     let base = |service: &&str| ((*service).to_owned(), format!("{origin}/{service}"));
     let surroundings = Surroundings {
@@ -76,8 +224,8 @@ fn judge(args: &ServeArgs, mut settings: server::Settings, signals: &Signals) ->
         sides: Sides::Requests,
         ..Surroundings::default()
     };
-    let mut watch = Watch::new(Inline::new("serve", &rulebook, &surroundings), Vec::new());
-    while !signals.interrupted.load(Ordering::Relaxed) {
+    let mut watch = Watch::new(Inline::new("serve", rulebook, &surroundings), Vec::new());
+    while !end.has_come() {
         if let Ok(passed) = asked.recv_timeout(LOOK_EVERY) {
             watch.take(passed);
         }
@@ -90,14 +238,39 @@ fn judge(args: &ServeArgs, mut settings: server::Settings, signals: &Signals) ->
     watch.finish(&reports, &args.telling)
 }
 
-fn start(settings: server::Settings) -> Result<Server, Failure> {
-    let server = Server::start(settings).map_err(|e| Failure::Trouble(format!("failed to {e}")))?;
+fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure> {
+    let server = Server::start(settings).map_err(|error| {
+        let text = format!("failed to {error}");
+        match error {
+            server::Error::Listen { .. } => Failure::Trouble(text),
+            server::Error::Script(_) | server::Error::Seeds { .. } => Failure::Usage(text),
+        }
+    })?;
     let url = server.url();
+    if let Some(path) = &args.ready_file {
+        ready(path, url).map_err(|e| {
+            Failure::Trouble(format!(
+                "failed to write --ready-file {}: {e}",
+                path.display()
+            ))
+        })?;
+    }
     say(&format!("listening {url}\n"));
     note(&format!(
         "judge it: conformant run --target all={url} --hooks {url}/_control"
     ));
     Ok(server)
+}
+
+/// Who waits for the file finds all of it or nothing.
+fn ready(path: &Path, url: &str) -> std::io::Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    writeln!(file, "{url}")?;
+    file.persist(path)?;
+    Ok(())
 }
 
 /// A fault by its id.

@@ -27,7 +27,7 @@ pub mod account {
 }
 
 /// Shared state of the services.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Core {
     /// Source of identifiers.
     pub rng: ChaCha8Rng,
@@ -45,7 +45,7 @@ pub struct Core {
 }
 
 /// One mark for each switch, in the order they are declared.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Asked {
     faults: Vec<Cell<bool>>,
     variants: Vec<Cell<bool>>,
@@ -105,6 +105,11 @@ impl Core {
             return format!("{prefix}{}", digits.to_uppercase());
         }
         sid
+    }
+
+    pub(super) fn switch(&mut self, faults: BTreeSet<Fault>, variants: BTreeSet<Variant>) {
+        self.settings.faults = faults;
+        self.settings.variants = variants;
     }
 
     /// True when that defect is switched on.

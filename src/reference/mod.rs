@@ -45,7 +45,7 @@ pub struct Settings {
 }
 
 /// The whole implementation: four services over one core.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reference {
     core: Core,
     flow: flow::Flow,
@@ -101,6 +101,11 @@ impl Reference {
     /// Faults and variants that were asked about so far: only those can have made a difference.
     pub fn consulted(&self) -> (BTreeSet<Fault>, BTreeSet<Variant>) {
         self.core.consulted()
+    }
+
+    /// Switches faults and variants while it runs; what is there stays as it is.
+    pub fn switch(&mut self, faults: BTreeSet<Fault>, variants: BTreeSet<Variant>) {
+        self.core.switch(faults, variants);
     }
 
     /// Callbacks that are due, in the order they were caused; each is handed out once and its

@@ -5,36 +5,74 @@
 //! bounds neither bodies nor idle sockets; only clients of this machine are meant to talk to it.
 
 mod courier;
+mod develop;
 mod gate;
 mod http_delivery;
 mod relay;
+mod script;
+mod seeds;
 mod world;
 
 pub use self::gate::TOKEN_HEADER;
 pub use self::http_delivery::HttpDelivery;
+pub use self::script::{Route, ScriptError, Scripted, read as read_script};
+pub use self::seeds::{Seed, SeedError, Seeds, Step};
 pub use self::world::{Deliver, Outcome, REFERENCE, World, WorldClock};
 
 use self::courier::Courier;
+use self::develop::{Answered, Beginning};
 use self::gate::{Gate, is_control};
 use self::relay::Relay;
-use crate::clock::Timestamp;
+use self::script::Script;
+use crate::clock::{self, Timestamp};
 use crate::http::{Headers, Request, Response};
 use crate::reference::{self, Fault, Variant};
 use httpmock::{HttpMockRequest, HttpMockResponse, MockServer};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Hears of what clients of a server ask, and of what they are answered; its address comes first.
-pub type Witness = Arc<dyn Fn(&str, &Request, &Response) + Send + Sync>;
+/// Hears of what clients of a server ask, and of what they are answered.
+pub type Witness = Arc<dyn Fn(Exchanged<'_>) + Send + Sync>;
+
+/// One request and its answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchanged<'a> {
+    /// The server's address.
+    pub origin: &'a str,
+    /// The world's name; empty for the default one.
+    pub world: &'a str,
+    /// As sent, without the world's name.
+    pub request: &'a Request,
+    /// As answered.
+    pub response: &'a Response,
+    /// Name of the scripted answer that it met.
+    pub scripted: Option<&'a str>,
+    /// How long the answer took to make.
+    pub took: Duration,
+}
 
 /// What a server is started with.
 #[derive(Clone, Default)]
 pub struct Settings {
-    /// The port on the loopback interface; a free one when absent.
+    /// The port; a free one when it is 0. Where none is said, one of the loopback interface is taken, and no
+    /// scripted answer can touch a connection.
     pub port: Option<u16>,
+    /// The interface; the loopback interface when absent.
+    pub host: Option<IpAddr>,
+    /// Pages of these origins may ask the services from a browser; `*` stands for all.
+    pub cors: Vec<String>,
+    /// The operations that scripted answers name.
+    pub routes: Vec<Route>,
+    /// Scripted answers of every world.
+    pub script: Vec<Scripted>,
+    /// What worlds begin with.
+    pub seeds: Option<Seeds>,
+    /// Whether worlds keep what made them, so that they can be exported.
+    pub keeps: bool,
     /// Seeds every world.
     pub seed: u64,
     /// Deliberate defects of every world.
@@ -59,12 +97,25 @@ pub struct Settings {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The port cannot be listened on.
-    #[error("listen on 127.0.0.1:{port}: {source}")]
+    #[error("listen on {host}:{port}: {source}")]
     Listen {
+        /// The interface.
+        host: IpAddr,
         /// The port that was asked for.
         port: u16,
         /// What the system says.
         source: std::io::Error,
+    },
+    /// A scripted answer names nothing.
+    #[error("take the script: {0}")]
+    Script(#[from] ScriptError),
+    /// Seed data are refused.
+    #[error("begin world `{world}`: {source}")]
+    Seeds {
+        /// The world.
+        world: String,
+        /// What is wrong.
+        source: SeedError,
     },
 }
 
@@ -90,17 +141,23 @@ impl Server {
         let http = MockServer::start();
         let relay = match settings.port {
             None => None,
-            Some(port) => Some(
-                Relay::start(port, *http.address())
-                    .map_err(|source| Error::Listen { port, source })?,
-            ),
+            Some(port) => {
+                let host = settings.host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+                let relay = Relay::start((host, port).into(), *http.address());
+                Some(relay.map_err(|source| Error::Listen { host, port, source })?)
+            }
         };
         let address = relay.as_ref().map_or(*http.address(), Relay::address);
-        let worlds = Arc::new(Worlds::new(settings, format!("http://{address}")));
+        let worlds = Arc::new(Worlds::new(settings, format!("http://{address}"))?);
+        worlds.begin()?;
         let answering = Arc::clone(&worlds);
         http.mock(|when, then| {
             when.any_request();
-            then.respond_with(move |request| written(answering.answer(&read(request))));
+            then.respond_with(move |request| {
+                let request = read(request);
+                let answered = answering.answer(&request);
+                written(relay::marked(answered, &request.method))
+            });
         });
         Ok(Self {
             http,
@@ -128,7 +185,7 @@ impl Server {
 
     /// Lets that much time pass in a world at once.
     pub fn advance(&self, name: &str, by: Duration) {
-        if let Some(world) = self.worlds.world(name) {
+        if let Ok(world) = self.worlds.world(name) {
             world.advance(by);
         }
     }
@@ -159,9 +216,16 @@ pub fn world_seed(seed: u64, name: &str) -> u64 {
         .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
+/// Why there is no world of a name.
+enum NoWorld {
+    TooMany,
+    Unseeded(SeedError),
+}
+
 /// The worlds of a server by name; the default one is nameless.
 struct Worlds {
     settings: Settings,
+    script: Script,
     gate: Gate,
     origin: String,
     by_name: Mutex<BTreeMap<String, Arc<World>>>,
@@ -174,24 +238,86 @@ impl Worlds {
     /// More worlds at once are refused.
     const WORLDS_MAX: usize = 4096;
 
-    fn new(settings: Settings, origin: String) -> Self {
+    fn new(settings: Settings, origin: String) -> Result<Self, ScriptError> {
         let token = settings.control_token.clone();
-        Self {
+        let script = Script::new(Arc::new(settings.routes.clone()), &settings.script)?;
+        Ok(Self {
             settings,
+            script,
             gate: Gate { token },
             origin,
             by_name: Mutex::default(),
             courier: Courier::default(),
+        })
+    }
+
+    /// Makes the worlds that seed data name, so that what is wrong with them is told at once.
+    fn begin(&self) -> Result<(), Error> {
+        let Some(seeds) = &self.settings.seeds else {
+            return Ok(());
+        };
+        for name in std::iter::once("").chain(seeds.names()) {
+            let begun = self.world(name);
+            if let Err(NoWorld::Unseeded(source)) = begun {
+                let world = name.to_owned();
+                return Err(Error::Seeds { world, source });
+            }
         }
+        Ok(())
+    }
+
+    /// Names of the worlds that there are; the default one is nameless.
+    fn names(&self) -> Vec<String> {
+        let worlds = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        worlds
+            .keys()
+            .filter(|name| !name.is_empty())
+            .cloned()
+            .collect()
     }
 
     fn origin_of(&self, name: &str) -> String {
         format!("{}/_world/{name}", self.origin)
     }
 
-    fn answer(&self, request: &Request) -> Response {
+    /// An answer, which pages of other origins may read where they may ask.
+    fn answer(&self, request: &Request) -> Answered {
+        let Some(origin) = self.allowed_origin(request) else {
+            return self.answer_plainly(request);
+        };
+        let mut answered = if request.method == "OPTIONS" {
+            Response::empty(204).into()
+        } else {
+            self.answer_plainly(request)
+        };
+        let headers = &mut answered.response.headers;
+        headers.set("Access-Control-Allow-Origin", origin);
+        headers.set("Vary", "Origin");
+        headers.set("Access-Control-Expose-Headers", "Retry-After, Location");
+        if request.method == "OPTIONS" {
+            headers.set("Access-Control-Allow-Methods", "GET, POST, DELETE");
+            let asked = request.headers.get("Access-Control-Request-Headers");
+            headers.set("Access-Control-Allow-Headers", asked.unwrap_or_default());
+            headers.set("Access-Control-Max-Age", "600");
+        }
+        answered
+    }
+
+    /// The origin of a page that may ask the services. The control plane is no service.
+    fn allowed_origin(&self, request: &Request) -> Option<String> {
+        let origin = request.headers.get("Origin")?;
+        let allowed = &self.settings.cors;
+        let target = request.target.as_str();
+        let inner = target
+            .strip_prefix("/_world/")
+            .and_then(|rest| rest.find('/').map(|at| &rest[at..]));
+        let is_open = allowed.iter().any(|known| known == origin || known == "*");
+        (is_open && !is_control(inner.unwrap_or(target))).then(|| origin.to_owned())
+    }
+
+    fn answer_plainly(&self, request: &Request) -> Answered {
         if request.body.len() > Self::BODY_BYTES_MAX {
-            return refusal(413, "the body is too large");
+            return refusal(413, "the body is too large").into();
         }
         let Some(rest) = request.target.strip_prefix("/_world/") else {
             return self.answer_in("", request);
@@ -202,16 +328,17 @@ impl Worlds {
             return refusal(
                 404,
                 "a world's name has 1 to 64 letters, digits, `-`, `_`, `.`",
-            );
+            )
+            .into();
         }
         if target.is_empty() && request.method == "DELETE" {
             if let Some(refusal) = self.gate.refuses(request) {
-                return refusal;
+                return refusal.into();
             }
             return if self.forget(name) {
-                Response::empty(204)
+                Response::empty(204).into()
             } else {
-                refusal(404, "no world has that name")
+                refusal(404, "no world has that name").into()
             };
         }
         let inner = Request {
@@ -221,36 +348,51 @@ impl Worlds {
         self.answer_in(name, &inner)
     }
 
-    fn answer_in(&self, name: &str, request: &Request) -> Response {
+    fn answer_in(&self, name: &str, request: &Request) -> Answered {
         let refused = is_control(&request.target).then(|| self.gate.refuses(request));
         if let Some(refusal) = refused.flatten() {
-            return refusal;
+            return refusal.into();
         }
-        let Some(world) = self.world(name) else {
-            return refusal(503, "too many worlds; drop one with DELETE /_world/NAME");
+        if request.method == "GET" && request.target == "/_control/worlds" {
+            return Response::json(200, &json!({ "worlds": self.names() })).into();
+        }
+        let began = clock::monotonic();
+        let world = match self.world(name) {
+            Ok(world) => world,
+            Err(NoWorld::TooMany) => {
+                return refusal(503, "too many worlds; drop one with DELETE /_world/NAME").into();
+            }
+            Err(NoWorld::Unseeded(error)) => return refusal(500, &error.to_string()).into(),
         };
-        let response = if self.settings.virtual_clock {
-            world.handle(request)
+        let mut answered = world.answer(request);
+        if self.settings.virtual_clock {
+            answered = world.settle(answered);
         } else {
-            let (response, errands) = world.answer(request);
+            let errands = std::mem::take(&mut answered.errands);
             self.courier.take(&world, errands);
-            response
-        };
+        }
         if let Some(witness) = self.settings.witness.as_ref()
             && !is_control(&request.target)
         {
-            witness(&self.origin, request, &response);
+            witness(Exchanged {
+                origin: &self.origin,
+                world: name,
+                request,
+                response: &answered.response,
+                scripted: answered.scripted.as_deref(),
+                took: began.elapsed(),
+            });
         }
-        response
+        answered
     }
 
-    fn world(&self, name: &str) -> Option<Arc<World>> {
+    fn world(&self, name: &str) -> Result<Arc<World>, NoWorld> {
         let mut worlds = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(world) = worlds.get(name) {
-            return Some(Arc::clone(world));
+            return Ok(Arc::clone(world));
         }
         if worlds.len() >= Self::WORLDS_MAX {
-            return None;
+            return Err(NoWorld::TooMany);
         }
         let (seed, address) = match name {
             "" => (self.settings.seed, self.origin.clone()),
@@ -273,9 +415,19 @@ impl Worlds {
             .deliver
             .clone()
             .unwrap_or_else(|| Arc::new(HttpDelivery));
-        let world = Arc::new(World::new(settings, clock, deliver));
+        let beginning = Beginning {
+            script: self.script.clone(),
+            keeps: self.settings.keeps,
+        };
+        let seed = self
+            .settings
+            .seeds
+            .as_ref()
+            .and_then(|seeds| seeds.of(name));
+        let world = World::new(settings, clock, deliver).begun(beginning, seed);
+        let world = Arc::new(world.map_err(NoWorld::Unseeded)?);
         worlds.insert(name.to_owned(), Arc::clone(&world));
-        Some(world)
+        Ok(world)
     }
 
     fn forget(&self, name: &str) -> bool {

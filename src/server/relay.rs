@@ -1,11 +1,35 @@
-//! Puts a server on a port of one's choice by passing bytes on to it.
+//! Puts a server on an interface and port of one's choice by passing bytes on to it, and does to answers what no
+//! server of good will does: delays them, cuts them, ends them in their middle.
 //!
-//! `httpmock` picks its own port. Reads nothing of what passes.
+//! `httpmock` picks its own port, and always answers whole. Of what passes, only the frames of answers are read.
 
-use std::io;
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use super::develop::{Answered, Wire};
+use crate::clock;
+use crate::http::Response;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Says between server and relay what becomes of an answer; it reaches no client.
+const MARK: &str = "X-Conformant-Wire";
+/// The head of an answer is no longer.
+const HEAD_BYTES_MAX: u64 = 256 << 10;
+
+/// The answer with a mark, where it is not passed on as it is.
+pub(super) fn marked(answered: Answered, method: &str) -> Response {
+    let mut response = answered.response;
+    let mark = match answered.wire {
+        Wire::Whole if method == "HEAD" => "head".to_owned(),
+        Wire::Whole => return response,
+        Wire::Delay(by) => format!("delay {}", by.as_millis()),
+        Wire::Cut => "cut".to_owned(),
+        Wire::Truncate => "truncate".to_owned(),
+    };
+    response.headers.set(MARK, mark);
+    response
+}
 
 /// A listener that leads every connection to another address; dropping it frees the port.
 #[derive(Debug)]
@@ -16,11 +40,11 @@ pub(super) struct Relay {
 
 impl Relay {
     /// Connections at once; more are closed unanswered.
-    const CONNECTIONS_MAX: usize = 256;
+    const CONNECTIONS_MAX: usize = 2048;
 
-    /// Listens on that port of the loopback interface; 0 takes a free one.
-    pub(super) fn start(port: u16, to: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+    /// Listens there; port 0 takes a free one.
+    pub(super) fn start(at: SocketAddr, to: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(at)?;
         let address = listener.local_addr()?;
         let closed = Arc::new(AtomicBool::new(false));
         let closing = Arc::clone(&closed);
@@ -37,7 +61,11 @@ impl Drop for Relay {
     fn drop(&mut self) {
         self.closed.store(true, Ordering::SeqCst);
         // The accepting thread looks at the flag once somebody connects.
-        drop(TcpStream::connect(self.address));
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+        }
+        drop(TcpStream::connect(address));
     }
 }
 
@@ -69,14 +97,22 @@ fn lead(client: &TcpStream, to: SocketAddr) -> io::Result<()> {
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     std::thread::scope(|scope| {
-        scope.spawn(|| pass(client, &server));
-        pass(&server, client);
+        scope.spawn(|| {
+            pass(client, &server, |mut from, mut to| {
+                io::copy(&mut from, &mut to).map(drop)
+            });
+        });
+        pass(&server, client, answers);
     });
     Ok(())
 }
 
-fn pass(mut from: &TcpStream, mut to: &TcpStream) {
-    let ended = io::copy(&mut from, &mut to);
+fn pass(
+    from: &TcpStream,
+    to: &TcpStream,
+    bytes: impl FnOnce(&TcpStream, &TcpStream) -> io::Result<()>,
+) {
+    let ended = bytes(from, to);
     let how = if ended.is_ok() {
         Shutdown::Write
     } else {
@@ -86,5 +122,87 @@ fn pass(mut from: &TcpStream, mut to: &TcpStream) {
     drop(to.shutdown(how));
     if ended.is_err() {
         drop(from.shutdown(Shutdown::Both));
+    }
+}
+
+/// Passes answers on, one after the other; an error is how a connection ends early.
+fn answers(from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
+    let mut from = BufReader::new(from);
+    loop {
+        let mut head = Vec::new();
+        loop {
+            let read = from
+                .by_ref()
+                .take(HEAD_BYTES_MAX)
+                .read_until(b'\n', &mut head)?;
+            if read == 0 {
+                to.write_all(&head)?;
+                return Ok(());
+            }
+            let is_over = head.ends_with(b"\r\n\r\n");
+            if is_over || head.len() as u64 >= HEAD_BYTES_MAX {
+                break;
+            }
+        }
+        let Some(frame) = Frame::of(&head) else {
+            // No answer that we know how to tell apart from the next: it passes, and all behind it.
+            to.write_all(&head)?;
+            return io::copy(&mut from, &mut to).map(drop);
+        };
+        let mark = frame.mark.as_deref();
+        if let Some(ms) = mark.and_then(|mark| mark.strip_prefix("delay ")) {
+            clock::sleep(Duration::from_millis(ms.parse().unwrap_or(0)));
+        }
+        let ends = |why| io::Error::new(io::ErrorKind::ConnectionAborted, why);
+        let length = match mark {
+            Some("cut") => return Err(ends("a scripted answer")),
+            Some("head") => 0,
+            Some("truncate") => frame.length / 2,
+            Some(_) | None => frame.length,
+        };
+        to.write_all(&frame.head)?;
+        io::copy(&mut from.by_ref().take(length), &mut to)?;
+        if mark == Some("truncate") {
+            to.flush()?;
+            return Err(ends("a scripted answer"));
+        }
+    }
+}
+
+/// What the head of an answer says of its frame.
+struct Frame {
+    /// Without the mark.
+    head: Vec<u8>,
+    mark: Option<String>,
+    length: u64,
+}
+
+impl Frame {
+    /// Nothing where the answer is not framed by its length.
+    fn of(head: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(head).ok()?;
+        let mut frame = Self {
+            head: Vec::new(),
+            mark: None,
+            length: 0,
+        };
+        let mut has_length = false;
+        let status = text.split(' ').nth(1)?;
+        for line in text.split_inclusive("\r\n") {
+            let (name, value) = line.split_once(':').unwrap_or((line, ""));
+            if name.eq_ignore_ascii_case(MARK) {
+                frame.mark = Some(value.trim().to_owned());
+                continue;
+            }
+            if name.eq_ignore_ascii_case("Content-Length") {
+                frame.length = value.trim().parse().ok()?;
+                has_length = true;
+            }
+            if name.eq_ignore_ascii_case("Transfer-Encoding") {
+                return None;
+            }
+            frame.head.extend(line.as_bytes());
+        }
+        (has_length || matches!(status, "204" | "304")).then_some(frame)
     }
 }

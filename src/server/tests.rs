@@ -108,17 +108,17 @@ fn a_world_answers_the_same_with_and_without_a_socket() {
 
 #[test]
 fn bodies_and_the_number_of_worlds_are_bounded() {
-    let worlds = Worlds::new(still(1), "http://x".to_owned());
+    let worlds = Worlds::new(still(1), "http://x".to_owned()).unwrap();
     let mut request = Request::new("POST", "/flow/v1/Flows");
     request.body = vec![b'a'; Worlds::BODY_BYTES_MAX + 1];
-    assert_eq!(worlds.answer(&request).status, 413);
+    assert_eq!(worlds.answer(&request).response.status, 413);
     let enter = |name: usize| worlds.answer(&Request::new("GET", format!("/_world/{name}/flow")));
     for name in 0..Worlds::WORLDS_MAX {
-        assert_ne!(enter(name).status, 503, "{name}");
+        assert_ne!(enter(name).response.status, 503, "{name}");
     }
-    assert_eq!(enter(Worlds::WORLDS_MAX).status, 503);
+    assert_eq!(enter(Worlds::WORLDS_MAX).response.status, 503);
     assert!(worlds.forget("7"));
-    assert_ne!(enter(Worlds::WORLDS_MAX).status, 503);
+    assert_ne!(enter(Worlds::WORLDS_MAX).response.status, 503);
 }
 
 #[test]

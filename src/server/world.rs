@@ -4,6 +4,9 @@
 //! that move time or begin anew (`advance_clock`, `reset`) are answered here, because the reference
 //! has neither a clock nor a beginning of its own.
 
+use super::develop::{Answered, Beginning, Wire};
+use super::script::{self, Act, Script};
+use super::seeds::{Seed, SeedError, Step};
 use crate::clock::{self, Timestamp, VirtualClock};
 use crate::http::{Request, Response};
 use crate::reference::{Callback, Delivery, Fault, Reference, Settings, Variant};
@@ -97,13 +100,26 @@ impl WorldClock {
 /// One reference with its clock; shared between threads, each request is answered as a whole.
 pub struct World {
     settings: Settings,
+    beginning: Beginning,
     clock: WorldClock,
     state: Mutex<State>,
     deliver: Arc<dyn Deliver>,
 }
 
-struct State {
-    reference: Reference,
+pub(super) struct State {
+    pub(super) reference: Reference,
+    /// The reference before the last change, while somebody may ask for it.
+    before: Option<Box<Reference>>,
+    pub(super) script: Script,
+    pub(super) faults: BTreeSet<Fault>,
+    pub(super) variants: BTreeSet<Variant>,
+    /// Identifiers are drawn from it.
+    pub(super) seed: u64,
+    /// What it began with.
+    pub(super) begun_with: Vec<Step>,
+    /// What made it since then, and when the last of that was.
+    pub(super) since: Vec<Step>,
+    pub(super) last_change: Timestamp,
     /// Raised by `reset`, so that outcomes of earlier callbacks do not reach the new reference.
     generation: u64,
     /// Who has this world for one story alone, and until when; in real time, whatever its clock does.
@@ -133,16 +149,56 @@ impl World {
 
     /// A world in the state of a fresh account.
     pub fn new(settings: Settings, clock: WorldClock, deliver: Arc<dyn Deliver>) -> Self {
-        let reference = Reference::new(settings.clone(), clock.now());
+        let now = clock.now();
+        let state = State {
+            reference: Reference::new(settings.clone(), now),
+            before: None,
+            script: Script::default(),
+            faults: settings.faults.clone(),
+            variants: settings.variants.clone(),
+            seed: settings.seed,
+            begun_with: Vec::new(),
+            since: Vec::new(),
+            last_change: now,
+            generation: 0,
+            lease: None,
+        };
         Self {
             settings,
+            beginning: Beginning::default(),
             clock,
-            state: Mutex::new(State {
-                reference,
-                generation: 0,
-                lease: None,
-            }),
+            state: Mutex::new(state),
             deliver,
+        }
+    }
+
+    /// The same world, with scripted answers and with what seed data makes of it.
+    pub(super) fn begun(
+        mut self,
+        beginning: Beginning,
+        seed: Option<&Seed>,
+    ) -> Result<Self, SeedError> {
+        let now = self.now();
+        self.beginning = beginning;
+        let mut state = self.state();
+        state.script = self.beginning.script.clone();
+        if let Some(seed) = seed {
+            state.seed = seed.number.unwrap_or(state.seed);
+            let made = super::develop::made(self.settings(&state), &seed.steps, now)?;
+            state.reference = made;
+            state.begun_with.clone_from(&seed.steps);
+        }
+        drop(state);
+        Ok(self)
+    }
+
+    /// What it is made with, under the switches of now.
+    pub(super) fn settings(&self, state: &State) -> Settings {
+        Settings {
+            seed: state.seed,
+            origin: self.settings.origin.clone(),
+            faults: state.faults.clone(),
+            variants: state.variants.clone(),
         }
     }
 
@@ -164,32 +220,90 @@ impl World {
     /// Answers a request and delivers, before it returns, the callbacks that it causes, retries
     /// included. On a virtual clock the time that receivers take passes at once.
     pub fn handle(&self, request: &Request) -> Response {
-        let (response, errands) = self.answer(request);
-        let mut waiting = VecDeque::from(errands);
+        self.settle(self.answer(request)).response
+    }
+
+    /// Delivers what an answer has caused, before it goes out.
+    pub(super) fn settle(&self, mut answered: Answered) -> Answered {
+        let mut waiting = VecDeque::from(std::mem::take(&mut answered.errands));
         while let Some(errand) = waiting.pop_front() {
             waiting.extend(self.run(&errand));
         }
-        response
+        answered
     }
 
     /// Answers a request; the callbacks that are due are the caller's to [`run`](Self::run).
-    pub(super) fn answer(&self, request: &Request) -> (Response, Vec<Errand>) {
+    pub(super) fn answer(&self, request: &Request) -> Answered {
+        if let Some(response) = self.develop(request) {
+            return response.into();
+        }
         let response = match request.path() {
             "/_control/call_back" => return self.call_back(request),
             "/_control/advance_clock" => self.advance_by_hook(request),
             "/_control/reset" => self.reset(),
             "/_control/lease" => self.lease(request),
-            "/_control" if request.method == "GET" => {
-                Response::json(200, &json!({REFERENCE.0: REFERENCE.1}))
-            }
-            _ => {
-                let mut state = self.state();
-                let response = state.reference.handle(request, self.now());
-                let errands = state.errands(None);
-                return (response, errands);
-            }
+            path if path.starts_with("/_control/") => return self.carry_out(request),
+            _ => return self.meet(request),
         };
-        (response, Vec::new())
+        response.into()
+    }
+
+    /// A request to a service, which may meet a scripted answer.
+    fn meet(&self, request: &Request) -> Answered {
+        let met = self.state().script.meets(request);
+        let Some((name, act)) = met else {
+            return self.carry_out(request);
+        };
+        let mut answered = match (script::refusal(act), act) {
+            (Some(response), _) => response.into(),
+            (None, Act::Stale) => self.looked_back(request),
+            (None, _) => self.carry_out(request),
+        };
+        answered.wire = match act {
+            Act::Delay(by) => Wire::Delay(by),
+            Act::Cut => Wire::Cut,
+            Act::Truncate => Wire::Truncate,
+            Act::TooMany(_) | Act::Unavailable(_) | Act::Stale => Wire::Whole,
+        };
+        answered.scripted = Some(name);
+        answered
+    }
+
+    /// What the state before the last change shows; only who reads is told of it.
+    fn looked_back(&self, request: &Request) -> Answered {
+        let now = self.now();
+        let mut state = self.state();
+        match state.before.as_deref_mut() {
+            Some(before) if request.method == "GET" => before.handle(request, now).into(),
+            Some(_) | None => {
+                drop(state);
+                self.carry_out(request)
+            }
+        }
+    }
+
+    /// The reference's own answer.
+    fn carry_out(&self, request: &Request) -> Answered {
+        let now = self.now();
+        let mut state = self.state();
+        let may_change = request.method != "GET" && request.method != "HEAD";
+        let before =
+            (may_change && state.script.looks_back()).then(|| Box::new(state.reference.clone()));
+        let response = state.reference.handle(request, now);
+        if may_change && response.is_success() {
+            state.before = before;
+            if self.beginning.keeps && state.since.len() < Beginning::KEPT_MAX {
+                let after = now.duration_since(state.last_change).as_millis();
+                let step = Step::of(request, u64::try_from(after).unwrap_or_default());
+                state.since.push(step);
+                state.last_change = now;
+            }
+        }
+        let errands = state.errands(None);
+        Answered {
+            errands,
+            ..response.into()
+        }
     }
 
     /// Delivers one callback and returns those that are due afterwards.
@@ -214,15 +328,18 @@ impl World {
     }
 
     /// `{"url": TEXT}`: one request there, as a callback would be sent.
-    fn call_back(&self, request: &Request) -> (Response, Vec<Errand>) {
+    fn call_back(&self, request: &Request) -> Answered {
         const TIMEOUT: Duration = Duration::from_secs(5);
         let arguments: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let Some(url) = arguments.get("url").and_then(Value::as_str) else {
             let error = json!({"error": "argument `url` (a text) is needed"});
-            return (Response::json(422, &error), Vec::new());
+            return Response::json(422, &error).into();
         };
         let errands = self.errands(url, Request::new("POST", ""), TIMEOUT, 0);
-        (Response::json(200, &json!({})), errands)
+        Answered {
+            errands,
+            ..Response::json(200, &json!({})).into()
+        }
     }
 
     /// One callback that nothing in the services has caused.
@@ -238,7 +355,7 @@ impl World {
         state.errands(None)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -286,10 +403,26 @@ impl World {
         Response::json(200, &json!({"granted": is_free}))
     }
 
-    /// A fresh account with the same seed; time does not run back.
+    /// What it began with, with the same seed; time does not run back.
     fn reset(&self) -> Response {
         let mut state = self.state();
-        state.reference = Reference::new(self.settings.clone(), self.now());
+        let steps = std::mem::take(&mut state.begun_with);
+        self.begin_anew(&mut state, steps)
+    }
+
+    /// Begins again, with these requests.
+    pub(super) fn begin_anew(&self, state: &mut State, steps: Vec<Step>) -> Response {
+        let now = self.now();
+        let reference = match super::develop::made(self.settings(state), &steps, now) {
+            Ok(reference) => reference,
+            Err(error) => return Response::json(422, &json!({ "error": error.to_string() })),
+        };
+        state.reference = reference;
+        state.before = None;
+        state.begun_with = steps;
+        state.since = Vec::new();
+        state.last_change = now;
+        state.script.rewind();
         state.generation += 1;
         Response::json(200, &json!({}))
     }

@@ -24,6 +24,7 @@ mod reports;
 mod reproduce;
 mod same_verdicts;
 mod selftest;
+mod serving;
 mod sessions;
 mod setup;
 mod simulation;

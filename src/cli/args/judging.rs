@@ -4,6 +4,7 @@ use super::super::completing;
 use super::{ListFormat, Reports, Specs, Telling};
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// `conformant run`.
@@ -175,6 +176,33 @@ pub struct ServeArgs {
     /// Port to listen on; 0 takes a free one.
     #[arg(long, default_value_t = 0)]
     pub port: u16,
+    /// Interface to listen on [default: the loopback interface]. Who reaches it from elsewhere needs the token of
+    /// `CONFORMANT_CONTROL_TOKEN` for the control plane.
+    #[arg(long, value_name = "ADDRESS")]
+    pub host: Option<IpAddr>,
+    /// Pages of this origin may ask the services from a browser; `*` stands for all.
+    #[arg(long, value_name = "ORIGIN")]
+    pub cors: Vec<String>,
+    /// What calls of an operation get, in each world: [CALLS@]OPERATION=ANSWER, with calls 2, 2-4 or 2+ and the
+    /// answers 429[:SECONDS], 503[:SECONDS], delay:MILLISECONDSms, cut, truncate and stale.
+    #[arg(long = "answer", value_name = "SCRIPT")]
+    pub answers: Vec<String>,
+    /// The same from a JSON file: a list of {name, on, calls, answer}.
+    #[arg(long, value_name = "FILE")]
+    pub script: Option<PathBuf>,
+    /// What worlds begin with: requests, a line of JSON each, as `GET /_control/export` and
+    /// `fixtures generate --world --format seed-data` write them.
+    #[arg(long, value_name = "FILE")]
+    pub seed_data: Option<PathBuf>,
+    /// Write a line of JSON for each request to this file, without secrets; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Write the address to this file, whole, once requests are answered.
+    #[arg(long, value_name = "FILE")]
+    pub ready_file: Option<PathBuf>,
+    /// End when the process that started this one is gone.
+    #[arg(long)]
+    pub exit_with_parent: bool,
     /// Switch a fault on.
     #[arg(long = "fault", value_name = "ID", add = ArgValueCompleter::new(completing::faults))]
     pub faults: Vec<String>,

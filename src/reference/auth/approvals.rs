@@ -31,7 +31,7 @@ pub(super) enum Reaction {
 }
 
 /// One approval request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Approval {
     uuid: String,
     record: String,
@@ -43,7 +43,7 @@ struct Approval {
 }
 
 /// All approval requests.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Approvals {
     by_uuid: BTreeMap<String, Approval>,
     /// The message of the first request.

@@ -21,7 +21,7 @@ pub(super) enum Kind {
 }
 
 /// The URLs in the application's settings.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Callbacks {
     urls: BTreeMap<Kind, String>,
 }

@@ -28,7 +28,7 @@ use crate::clock::Timestamp;
 use serde_json::{Value, json};
 
 /// State of the auth part.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Auth {
     users: Users,
     registrations: Registrations,

@@ -15,7 +15,7 @@ const KEY_LENGTH_MAX: usize = 20;
 const SECONDS_TO_EXPIRE_DEFAULT: u64 = 86_400;
 
 /// What an application asks for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Parameters {
     pub(super) message: String,
     /// With the timestamp that the service adds.

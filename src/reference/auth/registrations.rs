@@ -25,7 +25,7 @@ enum Standing {
 }
 
 /// All registrations by custom user id.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Registrations {
     by_custom_user_id: BTreeMap<String, Standing>,
     /// Who has registered, and when.

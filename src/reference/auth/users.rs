@@ -38,7 +38,7 @@ pub(super) struct User {
 }
 
 /// All users, and the phones on which the app is installed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Users {
     /// By `auth_id`, counted from [`FIRST_AUTH_ID`].
     list: Vec<User>,

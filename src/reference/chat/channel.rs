@@ -53,7 +53,7 @@ const ATTRIBUTES: AttributeFaults = AttributeFaults {
 const SYSTEM: &str = "system";
 
 /// One channel with all that is in it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Channel {
     pub(super) sid: String,
     pub(super) created_by: String,

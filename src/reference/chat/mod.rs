@@ -35,7 +35,7 @@ use crate::clock::Timestamp;
 use serde_json::Value;
 
 /// State of chat and media.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Chat {
     services: Table<Service>,
     /// What `messaging_service_sid` shows until the v3 update names another.

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 const LIMIT_MAX: u64 = 1000;
 
 /// One service with all that is in it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Service {
     pub(super) sid: String,
     pub(super) fields: Fields,

@@ -26,7 +26,7 @@ const IDENTITY_TEXTS: &[(Fault, Garble)] = &[
 const NAME_TEXTS: &[(Fault, Garble)] = &[(Fault::ChatUserNameEmojiDropped, Garble::EmojiDropped)];
 
 /// One user.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct User {
     pub(super) sid: String,
     pub(super) identity: String,

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// State of the events part.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Events {
     emitted: Vec<Emitted>,
     url: Option<String>,
@@ -24,7 +24,7 @@ pub struct Events {
 }
 
 /// One event, as `collect_events` lists it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Emitted {
     operation_id: String,
     event: Value,
@@ -146,7 +146,7 @@ enum Outcome {
 }
 
 /// The arguments of `send_bulk_message`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct BulkSend {
     channel: String,
     to: Vec<String>,

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// State of the flow part.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Flow {
     flows: Vec<FlowResource>,
     /// The contact's SID by address: one person keeps one through all executions.

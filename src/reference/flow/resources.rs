@@ -18,7 +18,7 @@ pub(super) enum View {
 }
 
 /// A flow (D3, Flow).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct FlowResource {
     pub(super) sid: String,
     pub(super) sequence: u64,
@@ -32,7 +32,7 @@ pub(super) struct FlowResource {
 }
 
 /// One person's run through a flow (D3, Execution).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Execution {
     pub(super) sid: String,
     pub(super) flow_sid: String,
@@ -53,7 +53,7 @@ pub(super) struct Execution {
 }
 
 /// The processing of one widget (D3, Step).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) sid: String,
     pub(super) flow_sid: String,

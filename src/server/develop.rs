@@ -1,0 +1,237 @@
+//! What makes a world one to develop against: seed data, switches and scripted answers while it runs, and
+//! what the control plane says of them.
+//!
+//! Which request meets what is `script`; how a connection is cut is `relay`.
+
+use super::script::{self, Script};
+use super::seeds::{Seed, SeedError, Seeds, Step};
+use super::world::{Errand, REFERENCE, State, World};
+use crate::clock::{self, Timestamp};
+use crate::http::{Request, Response};
+use crate::reference::auth::application::{API_KEY, API_KEY_HEADER};
+use crate::reference::{Fault, Reference, Settings, Variant, account};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What a world begins with beside its settings.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beginning {
+    /// Scripted answers.
+    pub(super) script: Script,
+    /// Whether what makes it is kept, so that it can be exported.
+    pub(super) keeps: bool,
+}
+
+impl Beginning {
+    /// Changes beyond these are not exported.
+    pub(super) const KEPT_MAX: usize = 100_000;
+}
+
+/// An answer, what it has caused, and how it goes out.
+#[derive(Debug, Default)]
+pub(super) struct Answered {
+    pub(super) response: Response,
+    pub(super) errands: Vec<Errand>,
+    pub(super) wire: Wire,
+    /// Name of the scripted answer that it met.
+    pub(super) scripted: Option<String>,
+}
+
+impl From<Response> for Answered {
+    fn from(response: Response) -> Self {
+        Self {
+            response,
+            ..Self::default()
+        }
+    }
+}
+
+/// What becomes of an answer on its way out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Wire {
+    /// It arrives.
+    #[default]
+    Whole,
+    /// It arrives later.
+    Delay(Duration),
+    /// The connection ends before it.
+    Cut,
+    /// The connection ends in its middle.
+    Truncate,
+}
+
+/// A reference that has answered these requests, the last of them now.
+pub(super) fn made(
+    settings: Settings,
+    steps: &[Step],
+    now: Timestamp,
+) -> Result<Reference, SeedError> {
+    let took: u64 = steps.iter().map(|step| step.after_ms).sum();
+    let at = |ms: u64| {
+        let ms = i64::try_from(ms).unwrap_or(i64::MAX / 4);
+        clock::from_unix_ms(now.as_millisecond().saturating_sub(ms))
+    };
+    let mut left = took;
+    let mut reference = Reference::new(settings, at(took));
+    let mut answers = BTreeMap::new();
+    for (number, step) in (1..).zip(steps) {
+        left -= step.after_ms;
+        let mut request = step
+            .request(&answers)
+            .map_err(|why| SeedError::Line { line: number, why })?;
+        sign(&mut request);
+        let response = reference.handle(&request, at(left));
+        // Nobody waits for callbacks of the past.
+        drop(reference.take_callbacks());
+        if !response.is_success() {
+            let body = String::from_utf8_lossy(&response.body);
+            return Err(SeedError::Refused {
+                number,
+                request: format!("{} {}", request.method, request.target),
+                status: response.status,
+                body: body.chars().take(200).collect(),
+            });
+        }
+        if let Some(name) = &step.name {
+            let answer = serde_json::from_slice(&response.body).unwrap_or_default();
+            answers.insert(name.clone(), answer);
+        }
+    }
+    Ok(reference)
+}
+
+/// The credentials that every reference takes.
+fn sign(request: &mut Request) {
+    if request.target.starts_with("/auth/") {
+        request.headers.set(API_KEY_HEADER, API_KEY);
+    } else if !request.target.starts_with("/_control/") {
+        let key = STANDARD.encode(format!("{}:{}", account::API_KEY, account::API_SECRET));
+        request.headers.set("Authorization", format!("Basic {key}"));
+    }
+}
+
+impl World {
+    /// What developers ask of the control plane; nothing for all other requests.
+    pub(super) fn develop(&self, request: &Request) -> Option<Response> {
+        let path = request.path();
+        let name = path.strip_prefix("/_control/script/");
+        Some(match (request.method.as_str(), path, name) {
+            ("GET", "/_control", _) => self.described(),
+            ("GET", "/_control/export", _) => self.exported(),
+            ("POST", "/_control/import", _) => self.imported(request),
+            ("POST", "/_control/script", _) => self.scripted(request),
+            ("DELETE", "/_control/script", _) => self.unscripted(None),
+            ("DELETE", _, Some(name)) => self.unscripted(Some(name)),
+            ("POST", "/_control/switch", _) => self.switched(request),
+            _ => return None,
+        })
+    }
+
+    fn described(&self) -> Response {
+        let state = self.state();
+        let faults: Vec<&str> = state.faults.iter().map(|fault| fault.id()).collect();
+        let variants: Vec<&str> = state.variants.iter().map(|variant| variant.id()).collect();
+        Response::json(
+            200,
+            &json!({
+                REFERENCE.0: REFERENCE.1,
+                "now": clock::iso_seconds(self.now()),
+                "seed": state.seed,
+                "faults": faults,
+                "variants": variants,
+                "script": state.script.listed(),
+                "changes": state.begun_with.len() + state.since.len(),
+            }),
+        )
+    }
+
+    /// Lines that make this world again.
+    fn exported(&self) -> Response {
+        let state = self.state();
+        if state.begun_with.len() + state.since.len() >= Beginning::KEPT_MAX {
+            let error = "more changes were made than are kept";
+            return Response::json(409, &json!({ "error": error }));
+        }
+        let steps = state.begun_with.iter().chain(&state.since).cloned();
+        let seed = Seed {
+            number: Some(state.seed),
+            steps: steps.collect(),
+        };
+        Response::new(200, "application/x-ndjson", seed.written(""))
+    }
+
+    /// Takes the place of what is there.
+    fn imported(&self, request: &Request) -> Response {
+        let refused = |error: String| Response::json(422, &json!({ "error": error }));
+        let Ok(text) = std::str::from_utf8(&request.body) else {
+            return refused("seed data are lines of JSON".to_owned());
+        };
+        let seeds = match Seeds::read(text) {
+            Ok(seeds) => seeds,
+            Err(error) => return refused(error.to_string()),
+        };
+        let seed = seeds.of("").cloned().unwrap_or_default();
+        let mut state = self.state();
+        let before = state.seed;
+        state.seed = seed.number.unwrap_or(before);
+        let response = self.begin_anew(&mut state, seed.steps);
+        if !response.is_success() {
+            state.seed = before;
+        }
+        response
+    }
+
+    fn scripted(&self, request: &Request) -> Response {
+        let added = script::read(&request.body).and_then(|all| self.state().script.add(all));
+        match added {
+            Ok(names) => Response::json(200, &json!({ "names": names })),
+            Err(error) => Response::json(422, &json!({ "error": error.to_string() })),
+        }
+    }
+
+    fn unscripted(&self, name: Option<&str>) -> Response {
+        let removed = self.state().script.remove(name);
+        if removed == 0 && name.is_some() {
+            return super::refusal(404, "no scripted answer has that name");
+        }
+        Response::json(200, &json!({ "removed": removed }))
+    }
+
+    /// `{"fault": ID, "on": BOOLEAN}`, or `variant` in its place.
+    fn switched(&self, request: &Request) -> Response {
+        let arguments: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let id = |name: &str| arguments.get(name).and_then(Value::as_str);
+        let on = arguments.get("on").and_then(Value::as_bool).unwrap_or(true);
+        let (fault, variant) = (id("fault"), id("variant"));
+        let known = (
+            fault.and_then(Fault::from_id),
+            variant.and_then(Variant::from_id),
+        );
+        let mut state = self.state();
+        match known {
+            (Some(fault), None) if on => drop(state.faults.insert(fault)),
+            (Some(fault), None) => drop(state.faults.remove(&fault)),
+            (None, Some(variant)) if on => drop(state.variants.insert(variant)),
+            (None, Some(variant)) => drop(state.variants.remove(&variant)),
+            (Some(_), Some(_)) | (None, None) => {
+                let error = format!(
+                    "say the id of one `fault` or one `variant` that there is, not {}",
+                    fault.or(variant).unwrap_or("nothing")
+                );
+                return Response::json(422, &json!({ "error": error }));
+            }
+        }
+        let State {
+            reference,
+            faults,
+            variants,
+            ..
+        } = &mut *state;
+        reference.switch(faults.clone(), variants.clone());
+        drop(state);
+        self.described()
+    }
+}

@@ -1,0 +1,381 @@
+//! What a world begins with: requests that are answered before any client asks, a line of JSON each.
+//!
+//! A world holds nothing but what requests made of it, and draws its identifiers from its seed; so its seed and
+//! the requests make it again, here or elsewhere. Answers nothing itself.
+
+use crate::http::Request;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Header fields that change what a request does; others, credentials among them, are not kept.
+const HEADERS_KEPT: [&str; 3] = ["Content-Type", "Content-Size", "X-Platform-Webhook-Enabled"];
+const FORM: &str = "application/x-www-form-urlencoded";
+const JSON: &str = "application/json";
+
+/// What several worlds begin with, by name; the nameless one is the default world.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seeds {
+    worlds: BTreeMap<String, Seed>,
+}
+
+/// What one world begins with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seed {
+    /// What its identifiers are drawn from; that of the server where there is none.
+    pub number: Option<u64>,
+    /// Requests, in order.
+    pub steps: Vec<Step>,
+}
+
+/// The beginning of a world.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    world: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+}
+
+/// One request, without credentials: those of the reference are added.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// How long after the one before it, in milliseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub after_ms: u64,
+    /// `POST` where left out.
+    #[serde(default = "post", skip_serializing_if = "is_post")]
+    pub method: String,
+    /// `/chat/v2/Services`, or `/_control/HOOK` for what a person or device does. `${NAME.FIELD}` stands for a
+    /// value of an earlier answer.
+    pub path: String,
+    /// The fields of a form.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub form: Map<String, Value>,
+    /// A JSON body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub json: Option<Value>,
+    /// Any other body, in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base64: Option<String>,
+    /// Further header fields.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// What later lines call the answer.
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+fn post() -> String {
+    "POST".to_owned()
+}
+
+fn is_post(method: &str) -> bool {
+    method == "POST"
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Why seed data is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum SeedError {
+    /// A line is none.
+    #[error("line {line}: {why}")]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A request is refused.
+    #[error("request {number} of the seed data ({request}) is answered {status}: {body}")]
+    Refused {
+        /// Its number within its world, from 1.
+        number: usize,
+        /// Method and path.
+        request: String,
+        /// The status.
+        status: u16,
+        /// The answer, excerpted.
+        body: String,
+    },
+}
+
+impl Seeds {
+    /// Reads lines of JSON. Requests before the first `{"world": NAME}` belong to the default world.
+    pub fn read(text: &str) -> Result<Self, SeedError> {
+        let mut seeds = Self::default();
+        let mut world = String::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.trim();
+            if line.is_empty() {
+                continue;
+            }
+            let faulty = |why: String| SeedError::Line { line: number, why };
+            let value: Value = serde_json::from_str(line).map_err(|e| faulty(e.to_string()))?;
+            if value.get("world").is_some() {
+                let head: Head =
+                    serde_json::from_value(value).map_err(|e| faulty(e.to_string()))?;
+                world.clone_from(&head.world);
+                seeds.worlds.entry(world.clone()).or_default().number = head.seed;
+                continue;
+            }
+            let step: Step = serde_json::from_value(value).map_err(|e| faulty(e.to_string()))?;
+            step.check().map_err(faulty)?;
+            seeds
+                .worlds
+                .entry(world.clone())
+                .or_default()
+                .steps
+                .push(step);
+        }
+        Ok(seeds)
+    }
+
+    /// What the world of that name begins with: its own, or else what the default world does.
+    pub fn of(&self, world: &str) -> Option<&Seed> {
+        self.worlds.get(world).or_else(|| self.worlds.get(""))
+    }
+
+    /// Worlds that it names, beside the default one.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.worlds
+            .keys()
+            .map(String::as_str)
+            .filter(|name| !name.is_empty())
+    }
+}
+
+impl Seed {
+    /// The lines that [`Seeds::read`] reads.
+    pub fn written(&self, world: &str) -> String {
+        let head = Head {
+            world: world.to_owned(),
+            seed: self.number,
+        };
+        let mut text = line(&head);
+        text.extend(self.steps.iter().map(line));
+        text
+    }
+}
+
+fn line(of: &impl Serialize) -> String {
+    let mut text = serde_json::to_string(of).expect("a line is JSON");
+    text.push('\n');
+    text
+}
+
+impl Step {
+    /// A request that was answered, as one that can be sent again.
+    pub fn of(request: &Request, after_ms: u64) -> Self {
+        let mut step = Self {
+            after_ms,
+            method: request.method.clone(),
+            path: request.target.clone(),
+            ..Self::default()
+        };
+        let media_type = request.headers.media_type();
+        for name in HEADERS_KEPT {
+            if let Some(value) = request.headers.get(name) {
+                step.headers.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        let is_form = media_type
+            .as_deref()
+            .is_none_or(|media_type| media_type == FORM);
+        let pairs: Vec<(String, String)> =
+            form_urlencoded::parse(&request.body).into_owned().collect();
+        if request.body.is_empty() {
+            step.headers.remove("Content-Type");
+        } else if is_form && std::str::from_utf8(&request.body).is_ok() {
+            step.headers.remove("Content-Type");
+            for (name, value) in pairs {
+                let value = Value::from(value);
+                match step.form.get_mut(&name) {
+                    None => drop(step.form.insert(name, value)),
+                    Some(Value::Array(values)) => values.push(value),
+                    Some(one) => *one = Value::Array(vec![one.take(), value]),
+                }
+            }
+        } else if let (Some(JSON), Ok(json)) =
+            (media_type.as_deref(), serde_json::from_slice(&request.body))
+        {
+            step.headers.remove("Content-Type");
+            step.json = Some(json);
+        } else {
+            step.base64 = Some(STANDARD.encode(&request.body));
+        }
+        step
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let bodies = [
+            !self.form.is_empty(),
+            self.json.is_some(),
+            self.base64.is_some(),
+        ];
+        if bodies.into_iter().filter(|has| *has).count() > 1 {
+            return Err("say one of `form`, `json` and `base64`".to_owned());
+        }
+        if !self.path.starts_with('/') {
+            return Err(
+                "`path` begins with `/`: /chat/v2/Services, /_control/create_flow".to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// The request, with values of earlier answers filled in; without credentials.
+    pub fn request(&self, answers: &BTreeMap<String, Value>) -> Result<Request, String> {
+        let mut request = Request::new(&self.method, filled(&self.path, answers)?);
+        for (name, value) in &self.headers {
+            request.headers.set(name, filled(value, answers)?);
+        }
+        if let Some(json) = &self.json {
+            request.headers.set("Content-Type", JSON);
+            request.body = filled_json(json, answers)?.to_string().into_bytes();
+        } else if let Some(text) = &self.base64 {
+            request.body = STANDARD.decode(text).map_err(|e| format!("base64: {e}"))?;
+        } else if !self.form.is_empty() {
+            request.headers.set("Content-Type", FORM);
+            let mut form = form_urlencoded::Serializer::new(String::new());
+            for (name, value) in &self.form {
+                let one = std::slice::from_ref(value);
+                for value in value.as_array().map_or(one, Vec::as_slice) {
+                    form.append_pair(name, &filled(&plain(value), answers)?);
+                }
+            }
+            request.body = form.finish().into_bytes();
+        }
+        Ok(request)
+    }
+}
+
+/// A value as a form says it.
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Puts values of earlier answers in the place of `${NAME.FIELD.FIELD}`, once.
+fn filled(text: &str, answers: &BTreeMap<String, Value>) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("${") {
+        let (inside, behind) = behind
+            .split_once('}')
+            .ok_or_else(|| format!("`{text}` has `${{` without `}}`"))?;
+        let mut parts = inside.split('.');
+        let name = parts.next().unwrap_or_default();
+        let answer = answers
+            .get(name)
+            .ok_or_else(|| format!("no earlier line says `\"as\": \"{name}\"`"))?;
+        let value = parts.try_fold(answer, |value, part| value.get(part));
+        let value = value.ok_or_else(|| format!("the answer has no `{inside}`"))?;
+        out.push_str(before);
+        out.push_str(&plain(value));
+        rest = behind;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+fn filled_json(json: &Value, answers: &BTreeMap<String, Value>) -> Result<Value, String> {
+    Ok(match json {
+        Value::String(text) => Value::from(filled(text, answers)?),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| filled_json(item, answers))
+            .collect::<Result<_, _>>()?,
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), filled_json(value, answers)?)))
+            .collect::<Result<Map<_, _>, String>>()?
+            .into(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => json.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn requests_are_written_and_read_again() {
+        let mut form = Request::new("POST", "/chat/v2/Services");
+        form.headers.set("Content-Type", FORM);
+        form.headers.set("Authorization", "Basic secret");
+        form.body = b"FriendlyName=a%26b&Permission=x&Permission=y".to_vec();
+        let mut json = Request::new("POST", "/_control/create_flow");
+        json.headers.set("Content-Type", JSON);
+        json.body = br#"{"friendly_name":"f"}"#.to_vec();
+        let mut bytes = Request::new("POST", "/media/v1/Services/IS/Media");
+        bytes
+            .headers
+            .set("Content-Type", "multipart/form-data; boundary=b");
+        bytes.body = vec![0xff, 0];
+        let sent = [
+            form,
+            json,
+            bytes,
+            Request::new("DELETE", "/flow/v1/Flows/FW"),
+        ];
+        let seed = Seed {
+            number: Some(7),
+            steps: sent.iter().map(|request| Step::of(request, 5)).collect(),
+        };
+        let text = seed.written("a");
+        assert!(!text.contains("secret"), "{text}");
+        let read = Seeds::read(&text).unwrap();
+        assert_eq!(read.of("a"), Some(&seed));
+        let none = BTreeMap::new();
+        for (step, mut request) in seed.steps.iter().zip(sent) {
+            request.headers.remove("Authorization");
+            assert_eq!(step.request(&none).unwrap(), request);
+        }
+    }
+
+    #[test]
+    fn values_of_earlier_answers_are_filled_in_once() {
+        let line = r#"{"path": "/chat/${s.sid}/Users", "form": {"Identity": "${s.name}"}}"#;
+        let seeds = Seeds::read(line).unwrap();
+        let answers = BTreeMap::from([("s".to_owned(), json!({"sid": "IS1", "name": "${s.sid}"}))]);
+        let request = seeds.of("any").unwrap().steps[0].request(&answers).unwrap();
+        assert_eq!(request.target, "/chat/IS1/Users");
+        assert_eq!(request.body, b"Identity=%24%7Bs.sid%7D");
+        let told = seeds.of("").unwrap().steps[0]
+            .request(&BTreeMap::new())
+            .unwrap_err();
+        assert!(told.contains("no earlier line"), "{told}");
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_told_with_its_number() {
+        for (text, why) in [
+            ("{}", "line 1: missing field `path`"),
+            ("\n{\"path\": \"chat\"}", "line 2: `path` begins with `/`"),
+            (
+                "{\"path\": \"/a\", \"from\": 1}",
+                "line 1: unknown field `from`",
+            ),
+            (
+                "{\"path\": \"/a\", \"json\": 1, \"base64\": \"\"}",
+                "line 1: say one of",
+            ),
+        ] {
+            let told = Seeds::read(text).unwrap_err().to_string();
+            assert!(told.starts_with(why), "{told}");
+        }
+    }
+}

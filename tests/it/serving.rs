@@ -1,0 +1,419 @@
+//! `serve` as a service to develop against: scripted answers, seed data, export, switches, CORS, the log,
+//! and how others start and end it.
+
+use crate::hostile::command::{conformant, folder, write};
+use conformant::clock;
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Right credentials of the reference.
+const BASIC: &str = "cmVmZXJlbmNlLWFwaS1rZXk6cmVmZXJlbmNlLWFwaS1zZWNyZXQ=";
+
+/// A server that is killed in the end.
+struct Serving {
+    child: Child,
+    url: String,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// What came back, as far as it came.
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+
+    fn field(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        let mut found = lines.filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.next().map(|(_, value)| value)
+    }
+}
+
+impl Serving {
+    fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let mut command = conformant(folder);
+        command.arg("serve").args(arguments);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut child = child.expect("the program starts");
+        let mut line = String::new();
+        let mut lines = BufReader::new(child.stdout.take().expect("piped"));
+        lines.read_line(&mut line).expect("it says where it is");
+        let url = line.trim().strip_prefix("listening ").expect("an address");
+        let url = url.to_owned();
+        // What else it says must not block it.
+        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+        Self { child, url }
+    }
+
+    /// One exchange on a connection of its own; nothing where no answer came.
+    fn ask(&self, method: &str, target: &str, fields: &str, body: &str) -> Option<Answer> {
+        let host = self.url.strip_prefix("http://").expect("plain HTTP");
+        let mut stream = TcpStream::connect(host).expect("it listens");
+        let request = format!(
+            "{method} {target} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Basic {BASIC}\r\n{fields}\
+             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = Vec::new();
+        drop(stream.read_to_end(&mut answer));
+        let answer = String::from_utf8(answer).expect("text");
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        Some(Answer {
+            status: head.split(' ').nth(1)?.parse().ok()?,
+            head: head.to_owned(),
+            body: body.to_owned(),
+        })
+    }
+
+    fn get(&self, target: &str) -> Answer {
+        self.ask("GET", target, "", "").expect("an answer")
+    }
+
+    fn form(&self, target: &str, form: &str) -> Option<Answer> {
+        let form_type = "Content-Type: application/x-www-form-urlencoded\r\n";
+        self.ask("POST", target, form_type, form)
+    }
+
+    fn control(&self, name: &str, body: &Value) -> Answer {
+        let fields = "Content-Type: application/json\r\n";
+        let target = format!("/_control/{name}");
+        let answer = self.ask("POST", &target, fields, &body.to_string());
+        answer.expect("an answer")
+    }
+
+    /// Statuses of calls that make a service each.
+    fn statuses(&self, world: &str, count: usize) -> Vec<u16> {
+        let target = format!("{world}/chat/v2/Services");
+        let made = (0..count).map(|_| self.form(&target, "FriendlyName=a"));
+        made.map(|answer| answer.map_or(0, |answer| answer.status))
+            .collect()
+    }
+}
+
+#[test]
+fn the_nth_call_gets_what_the_script_says() {
+    let folder = folder();
+    let script = json!([
+        {"name": "gone", "on": "chat/create-service", "calls": "3-4", "answer": "503:7"},
+        {"name": "lost", "on": "POST /chat/v2/Services", "calls": 5, "answer": "cut"},
+    ]);
+    write(&folder.path().join("script.json"), script.to_string());
+    let serving = Serving::start(
+        folder.path(),
+        &[
+            "--script",
+            "script.json",
+            "--answer",
+            "2@chat/create-service=429:2",
+        ],
+    );
+    assert_eq!(serving.statuses("", 6), [201, 429, 503, 503, 0, 201]);
+    // Each world counts by itself.
+    assert_eq!(serving.statuses("/_world/a", 2), [201, 429]);
+    let told = serving.get("/_control").json();
+    let listed = &told["script"];
+    assert_eq!(listed[0]["name"], "script-1", "{told}");
+    assert_eq!(listed[1]["answer"], "503:7", "{told}");
+    assert_eq!(
+        (&listed[1]["called"], &listed[1]["played"]),
+        (&json!(6), &json!(2))
+    );
+    // The request whose answer was lost has been carried out.
+    let services = serving.get("/chat/v2/Services").json();
+    assert_eq!(services["services"].as_array().map(Vec::len), Some(3));
+    // What is refused is told when, and is not carried out.
+    serving.control("reset", &json!({}));
+    assert_eq!(serving.statuses("", 1), [201]);
+    let busy = serving
+        .form("/chat/v2/Services", "FriendlyName=a")
+        .expect("an answer");
+    assert_eq!((busy.status, busy.field("Retry-After")), (429, Some("2")));
+}
+
+#[test]
+fn the_control_plane_scripts_while_it_runs() {
+    let folder = folder();
+    let serving = Serving::start(folder.path(), &[]);
+    assert_eq!(serving.statuses("", 1), [201]);
+    let whole = serving.get("/chat/v2/Services");
+    let add = |script: Value| serving.control("script", &script);
+    add(json!({"name": "half", "on": "chat/read-services", "calls": 1, "answer": "truncate"}));
+    let half = serving.get("/chat/v2/Services");
+    assert_eq!(half.status, 200);
+    assert!(whole.body.starts_with(&half.body), "{half:?}");
+    assert_eq!(half.body.len(), whole.body.len() / 2);
+    add(json!({"name": "slow", "on": "chat/read-services", "calls": 1, "answer": "delay:400ms"}));
+    let began = clock::monotonic();
+    assert_eq!(serving.get("/chat/v2/Services").body, whole.body);
+    assert!(began.elapsed() >= Duration::from_millis(400));
+    // A copy that lags shows the state before the last change.
+    add(json!({"name": "old", "on": "chat/read-services", "answer": "stale"}));
+    assert_eq!(serving.statuses("", 1), [201]);
+    let count = |answer: &Answer| answer.json()["services"].as_array().map(Vec::len);
+    assert_eq!(count(&serving.get("/chat/v2/Services")), Some(1));
+    let removed = serving
+        .ask("DELETE", "/_control/script/old", "", "")
+        .expect("an answer");
+    assert_eq!(removed.status, 200);
+    assert_eq!(count(&serving.get("/chat/v2/Services")), Some(2));
+    let wrong = add(json!({"on": "chat/create-servce", "answer": "cut"}));
+    assert_eq!(wrong.status, 422);
+    assert!(wrong.body.contains("matches no operation"), "{wrong:?}");
+    let wrong = add(json!({"on": "*", "answer": "418"}));
+    assert!(
+        wrong.status == 422 && wrong.body.contains("is no answer"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn faults_and_variants_are_switched_while_it_runs() {
+    let folder = folder();
+    let serving = Serving::start(folder.path(), &[]);
+    let size = |serving: &Serving| {
+        serving.get("/flow/v1/Flows?PageSize=3").json()["meta"]["page_size"].clone()
+    };
+    assert_eq!(size(&serving), 3);
+    let told = serving
+        .control("switch", &json!({"fault": "flow/meta-page-size-wrong"}))
+        .json();
+    assert_eq!(told["faults"], json!(["flow/meta-page-size-wrong"]));
+    assert_ne!(size(&serving), 3);
+    serving.control(
+        "switch",
+        &json!({"fault": "flow/meta-page-size-wrong", "on": false}),
+    );
+    assert_eq!(size(&serving), 3);
+    let wrong = serving.control("switch", &json!({"fault": "flow/no-such-fault"}));
+    assert_eq!(wrong.status, 422);
+}
+
+#[test]
+fn a_world_is_exported_and_begins_elsewhere_as_it_was() {
+    let folder = folder();
+    let one = Serving::start(folder.path(), &["--seed", "7"]);
+    let made = one
+        .form("/chat/v2/Services", "FriendlyName=%C3%A4%26b")
+        .expect("an answer");
+    let service = made.json()["sid"].as_str().expect("a SID").to_owned();
+    let users = format!("/chat/v2/Services/{service}/Users");
+    one.form(&users, "Identity=alice&Attributes=%7B%22a%22%3A1%7D")
+        .expect("an answer");
+    one.form(&users, "Identity=alice").expect("a refusal");
+    one.control("create_flow", &json!({"friendly_name": "mine"}));
+    let lists = [users.as_str(), "/chat/v2/Services", "/flow/v1/Flows"];
+    let shown = |serving: &Serving| {
+        let shown = lists.map(|list| serving.get(list).body.replace(&serving.url, ""));
+        // Dates are those of each process.
+        let dates = regex::Regex::new(r"\d{4}-\d\d-\d\dT[^\x22]*").expect("a pattern");
+        shown.map(|text| dates.replace_all(&text, "DATE").into_owned())
+    };
+    let export = one.get("/_control/export");
+    assert!(!export.body.contains(BASIC), "{export:?}");
+    write(&folder.path().join("world.ndjson"), export.body);
+    let other = Serving::start(folder.path(), &["--seed-data", "world.ndjson"]);
+    assert_eq!(shown(&one), shown(&other));
+    // Each world begins so, and begins again so.
+    let first = shown(&other);
+    other
+        .form("/chat/v2/Services", "FriendlyName=more")
+        .expect("an answer");
+    assert_ne!(shown(&other), first);
+    other.control("reset", &json!({}));
+    assert_eq!(shown(&other), first);
+    let named = other.get("/_world/a/chat/v2/Services");
+    assert_eq!(named.json()["services"][0]["sid"], service.as_str());
+    let worlds = other.get("/_control/worlds").json();
+    assert_eq!(worlds, json!({"worlds": ["a"]}));
+    // And what is imported takes the place of what is there.
+    let lines = "{\"path\": \"/chat/v2/Services\", \"form\": {\"FriendlyName\": \"x\"}, \"as\": \"s\"}\n\
+                 {\"path\": \"/chat/v2/Services/${s.sid}/Users\", \"form\": {\"Identity\": \"bob\"}}\n";
+    let imported = other
+        .ask("POST", "/_control/import", "", lines)
+        .expect("an answer");
+    assert_eq!(imported.status, 200, "{imported:?}");
+    let services = other.get("/chat/v2/Services").json();
+    assert_eq!(services["services"][0]["friendly_name"], "x");
+    let refused =
+        "{\"path\": \"/chat/v2/Services/IS0/Users\", \"form\": {\"Identity\": \"bob\"}}\n";
+    let refused = other
+        .ask("POST", "/_control/import", "", refused)
+        .expect("an answer");
+    assert!(refused.body.contains("is answered 404"), "{refused:?}");
+    assert_eq!(other.get("/chat/v2/Services").json(), services);
+}
+
+#[test]
+fn a_made_up_world_is_served() {
+    let folder = folder();
+    let words = "fixtures generate --world --count 500 --seed 3 --format seed-data";
+    let made = conformant(folder.path())
+        .args(words.split(' '))
+        .output()
+        .expect("it starts");
+    assert!(made.status.success(), "{made:?}");
+    let text = String::from_utf8(made.stdout).expect("text");
+    write(&folder.path().join("world.ndjson"), text);
+    let serving = Serving::start(folder.path(), &["--seed-data", "world.ndjson"]);
+    let worlds = serving.get("/_control/worlds").json();
+    assert_eq!(worlds, json!({"worlds": ["account-1"]}));
+    for world in ["", "/_world/account-1"] {
+        let services = serving.get(&format!("{world}/chat/v2/Services")).json();
+        let sid = services["services"][0]["sid"].as_str().expect("a service");
+        let channels = serving
+            .get(&format!("{world}/chat/v2/Services/{sid}/Channels"))
+            .json();
+        let channels = channels["channels"].as_array().expect("a list");
+        assert!(
+            channels
+                .iter()
+                .any(|channel| channel["messages_count"] != 0),
+            "{channels:?}"
+        );
+    }
+}
+
+#[test]
+fn pages_of_named_origins_may_ask_the_services_and_nobody_the_control_plane() {
+    let folder = folder();
+    let serving = Serving::start(folder.path(), &["--cors", "http://app.example"]);
+    let origin = "Origin: http://app.example\r\n";
+    let asked =
+        "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization\r\n";
+    let fields = format!("{origin}{asked}");
+    let before = serving
+        .ask("OPTIONS", "/chat/v2/Services", &fields, "")
+        .expect("an answer");
+    assert_eq!(before.status, 204);
+    assert_eq!(
+        before.field("Access-Control-Allow-Headers"),
+        Some("authorization")
+    );
+    let got = serving
+        .ask("GET", "/chat/v2/Services", origin, "")
+        .expect("an answer");
+    assert_eq!(
+        got.field("Access-Control-Allow-Origin"),
+        Some("http://app.example")
+    );
+    let other = "Origin: http://evil.example\r\n";
+    let got = serving
+        .ask("GET", "/chat/v2/Services", other, "")
+        .expect("an answer");
+    assert_eq!(got.field("Access-Control-Allow-Origin"), None);
+    for target in ["/_control/reset", "/_world/a/_control/reset"] {
+        let asked = serving.ask("POST", target, origin, "").expect("an answer");
+        assert_eq!(asked.status, 403, "{target}");
+        assert_eq!(asked.field("Access-Control-Allow-Origin"), None);
+    }
+}
+
+#[test]
+fn the_log_says_what_was_asked_and_no_secret() {
+    let folder = folder();
+    let log = folder.path().join("log.ndjson");
+    let serving = Serving::start(
+        folder.path(),
+        &["--log", "log.ndjson", "--answer", "1@flow/read-flows=429"],
+    );
+    serving.get("/flow/v1/Flows");
+    serving.get("/_world/a/chat/v2/Services?api_key=reference-production-api-key-0001");
+    let text = std::fs::read_to_string(log).expect("it is written");
+    assert!(
+        !text.contains("reference-production-api-key-0001"),
+        "{text}"
+    );
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert_eq!(
+        (&lines[0]["status"], &lines[0]["scripted"]),
+        (&json!(429), &json!("script-1"))
+    );
+    assert_eq!(lines[1]["world"], "a");
+}
+
+#[test]
+fn the_ready_file_is_whole_and_the_process_goes_with_its_parent() {
+    let folder = folder();
+    let ready = folder.path().join("ready");
+    // A shell that starts it and is gone.
+    let line = format!(
+        "{} serve --ready-file ready --exit-with-parent >out 2>&1 & while [ ! -e ready ]; do sleep 0.05; done; echo $!",
+        env!("CARGO_BIN_EXE_conformant")
+    );
+    let shell = Command::new("sh")
+        .args(["-c", &line])
+        .current_dir(folder.path())
+        .output();
+    let shell = shell.expect("a shell");
+    let url = std::fs::read_to_string(ready).expect("it is there");
+    let host = url.trim().strip_prefix("http://").expect("an address");
+    let pid = String::from_utf8_lossy(&shell.stdout).trim().to_owned();
+    let began = clock::monotonic();
+    while TcpStream::connect(host).is_ok() {
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "{pid} still serves"
+        );
+        clock::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn what_cannot_be_served_is_told_before_anybody_asks() {
+    let folder = folder();
+    write(
+        &folder.path().join("bad.ndjson"),
+        "{\"path\": \"/chat/v2/Services/IS1\"}\n",
+    );
+    for (arguments, told) in [
+        (
+            ["--seed-data", "bad.ndjson"],
+            "failed to begin world ``: request 1 of the seed data",
+        ),
+        (["--answer", "chat/nothing=cut"], "matches no operation"),
+        (["--answer", "chat/create-service"], "is no scripted answer"),
+    ] {
+        let ended = conformant(folder.path())
+            .arg("serve")
+            .args(arguments)
+            .output();
+        let ended = ended.expect("it starts");
+        assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+        let error = String::from_utf8_lossy(&ended.stderr);
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+#[test]
+fn a_thousand_idle_clients_keep_nobody_out() {
+    let folder = folder();
+    let serving = Serving::start(folder.path(), &[]);
+    let host = serving.url.strip_prefix("http://").expect("plain HTTP");
+    let idle: Vec<TcpStream> = (0..1_000)
+        .map(|_| TcpStream::connect(host).expect("it listens"))
+        .collect();
+    assert_eq!(serving.statuses("", 3), [201, 201, 201]);
+    drop(idle);
+}
