@@ -19,7 +19,12 @@ const FIELDS_MAX: usize = 60;
 pub(super) fn told(rulebook: &Rulebook, name: &str) -> String {
     let mut text = String::new();
     hook(rulebook, name, &mut text);
-    kind(rulebook, name, &mut text);
+    form(name, &mut text);
+    kind(
+        rulebook,
+        name.strip_prefix("events/").unwrap_or(name),
+        &mut text,
+    );
     key(name, &mut text);
     cause(name, &mut text);
     text
@@ -34,12 +39,35 @@ pub(super) fn names(rulebook: &Rulebook) -> Vec<String> {
     names.extend(rulebook.kinds.keys().cloned());
     names.extend(rulebook.event_types.keys().cloned());
     names.extend(keys().into_iter().map(|(key, _)| key));
-    names.extend(
-        Cause::examples()
-            .iter()
-            .map(|cause| word(&cause.to_string())),
-    );
+    names.extend(causes().into_iter().map(|(cause, _)| cause));
+    names.extend(FORMS.iter().map(|(form, _)| (*form).to_owned()));
     names
+}
+
+/// What `check --as` takes beside kinds of representations.
+const FORMS: [(&str, &str); 4] = [
+    (
+        "events",
+        "Lines of NDJSON that say themselves which event they are: by their type and the address of their schema.",
+    ),
+    (
+        "har",
+        "A recording of traffic, as browsers and proxies write it: requests and answers are judged.",
+    ),
+    ("token", "A registration token, as an application signs it."),
+    (
+        "qr",
+        "The text of a registration's QR code, with the token in it.",
+    ),
+];
+
+fn form(name: &str, text: &mut String) {
+    if let Some((form, says)) = FORMS.iter().find(|(form, _)| *form == name) {
+        let _ = writeln!(
+            text,
+            "kind {form}\n  {says}\n  check      conformant check FILE --as {form}"
+        );
+    }
 }
 
 fn hook(rulebook: &Rulebook, name: &str, text: &mut String) {
@@ -181,7 +209,7 @@ fn key(name: &str, text: &mut String) {
 }
 
 /// Keys of the configuration with what they say; `NAME` stands for a name of the adopter's.
-fn keys() -> Vec<(String, String)> {
+pub(super) fn keys() -> Vec<(String, String)> {
     let schema = config::schema();
     let mut keys = Vec::new();
     collect(&schema, &schema, "", 0, &mut keys);
@@ -236,15 +264,29 @@ fn collect(
     }
 }
 
-fn cause(name: &str, text: &mut String) {
-    let fits = |cause: &&Cause| word(&cause.to_string()) == word(name);
+/// Causes of transport faults with what they say, each once.
+pub(super) fn causes() -> Vec<(String, String)> {
     let causes = Cause::examples();
-    if let Some(cause) = causes.iter().find(fits) {
-        let _ = writeln!(
-            text,
-            "cause {name}\n  {}\n  verdict    inconclusive: nobody is accused",
-            cause.says()
-        );
+    let named = causes.iter();
+    let mut named: Vec<_> = named
+        .map(|cause| (word(&cause.to_string()), cause.says().to_owned()))
+        .collect();
+    named.sort();
+    named.dedup();
+    named
+}
+
+/// A cause, or all of a family: `timeout` is each that `timeout(…)` stands for.
+fn cause(name: &str, text: &mut String) {
+    let wanted = word(name);
+    let family = format!("{wanted}(");
+    for (cause, says) in causes() {
+        if cause == wanted || cause.starts_with(&family) {
+            let _ = writeln!(
+                text,
+                "cause {cause}\n  {says}\n  verdict    inconclusive: nobody is accused"
+            );
+        }
     }
 }
 
@@ -283,6 +325,12 @@ mod tests {
                 "targets.flow.url",
                 "key targets.NAME.url of conformant.yaml\n",
             ),
+            (
+                "events/MessageSent",
+                "event MessageSent\n  versions   events/MessageSent/4\n",
+            ),
+            ("har", "kind har\n  A recording of traffic"),
+            ("timeout", "cause timeout("),
             (
                 "refused",
                 "cause refused\n  Nothing listens at the address.",

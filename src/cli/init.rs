@@ -35,8 +35,12 @@ pub(super) fn init(args: &InitArgs) -> Done {
         .collect();
     let hooks: Vec<_> = HOOKS.iter().map(described).collect();
     let values = context! { services, hooks, control => args.hooks.clone() };
+    let schema = serde_json::to_string_pretty(&config::schema())
+        .map_err(|e| Failure::Trouble(format!("the schema could not be written: {e}")))?;
     let mut files = vec![
         ("conformant.yaml", rendered(CONFIGURATION, &values)?),
+        // Editors complete the configuration by it.
+        ("conformant.schema.json", format!("{schema}\n")),
         ("hooks/hook.sh", rendered(SHELL, &values)?),
         ("hooks/hook.py", rendered(PYTHON, &values)?),
     ];

@@ -1,7 +1,7 @@
 //! `list`: what there is, a line or a JSON object each.
 
 use super::args::{ListArgs, ListFormat, Listed};
-use super::{Done, Exit, Failure, load, say};
+use super::{Done, Exit, Failure, glossary, load, say};
 use crate::engine::plan;
 use crate::reference::{Fault, Variant};
 use crate::rulebook::{self, Rule, Rulebook};
@@ -23,6 +23,12 @@ pub(super) fn list(args: &ListArgs) -> Done {
         ListFormat::Text => say(&table(&rows)),
     }
     Ok(Exit::Conformant)
+}
+
+fn named(all: Vec<(String, String)>) -> Vec<Value> {
+    all.into_iter()
+        .map(|(id, says)| json!({"id": id, "says": says}))
+        .collect()
 }
 
 fn of_rules(rules: &BTreeMap<String, Rule>) -> Vec<Value> {
@@ -79,6 +85,16 @@ fn rows(rulebook: &Rulebook, what: Listed) -> Vec<Value> {
                 json!({"id": hook.name, "says": arguments.join(", ")})
             })
             .collect(),
+        Listed::Events => rulebook
+            .event_types
+            .iter()
+            .map(|(name, schema)| match schema {
+                Some(schema) => json!({"id": name, "says": format!("carries {schema}"), "schema": schema}),
+                None => json!({"id": name, "says": "no document shows its payload", "schema": null}),
+            })
+            .collect(),
+        Listed::Keys => named(glossary::keys()),
+        Listed::Causes => named(glossary::causes()),
         Listed::Kinds => rulebook
             .kinds
             .values()

@@ -5,6 +5,7 @@
 
 use super::Settings;
 use super::cards::{self, Card};
+use super::points;
 use super::view::{self, Broken, Weight};
 use crate::text;
 use crate::verdict::RunRecord;
@@ -211,26 +212,23 @@ fn open_points(record: &RunRecord, out: &mut String) {
     .expect(MEMORY);
     out.push_str("| left open | observed |\n|---|---|\n");
     for (at, point) in record.open_points.iter().enumerate() {
-        let observed: Vec<_> = point
-            .observed
-            .iter()
-            .take(4)
-            .map(|one| cell(&text::excerpt(one, 80)))
-            .collect();
+        let (mut observed, shapes) = points::observed(&point.observed);
+        observed.extend(shapes);
+        let observed: Vec<_> = observed.iter().map(|one| cell(one)).collect();
         if out.len() > TAIL_BYTES_MAX {
             let more = view::count(record.open_points.len() - at, "more open point");
             writeln!(out, "\n{more} in the other reports").expect(MEMORY);
             break;
         }
-        let more = if point.observed.len() > 4 {
-            format!(", {} more", point.observed.len() - 4)
+        let says = if point.says.is_empty() {
+            &point.id
         } else {
-            String::new()
+            &point.says
         };
         writeln!(
             out,
-            "| {} | {}{more} |",
-            cell(&point.id),
+            "| {} | {} |",
+            cell(&text::excerpt(says, 200)),
             observed.join(", ")
         )
         .expect(MEMORY);
@@ -331,7 +329,7 @@ mod tests {
             "| rules | pass 1 · fail 2 · open 1",
             "\n  ```diff\n  --- expected\n  +++ actual\n",
             "\n| `give the hook end_execution` | 2 | `flow/executions/ends` |\n",
-            "\n| `flow/unset-attributes` | `null`, `{}` |\n",
+            "\n| `What does a member look like that was never set?` | `null`, `{}` |\n",
         ] {
             assert!(markdown.contains(part), "{part}\nis missing in\n{markdown}");
         }

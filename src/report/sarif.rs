@@ -103,7 +103,6 @@ fn rule(rule: &RuleResult, settings: Settings) -> Value {
     );
     json!({
         "id": rule.id,
-        "name": rule.id,
         "shortDescription": {"text": says},
         "fullDescription": {"text": format!("{says} {}", rule.source)},
         "help": {"text": help},

@@ -24,6 +24,11 @@ fn init_writes_what_a_run_can_read_and_never_writes_over_it() {
     let written = read(folder.path(), "conformant.yaml");
     assert!(written.contains("did not answer: refused"), "{written}");
     assert!(read(folder.path(), ".gitlab-ci.yml").contains("conformant run"));
+    // Editors complete the configuration by the schema that stands beside it.
+    assert!(written.starts_with("# yaml-language-server: $schema=conformant.schema.json\n"));
+    let schema: serde_json::Value =
+        serde_json::from_str(&read(folder.path(), "conformant.schema.json")).expect("it is JSON");
+    assert!(schema["properties"]["targets"].is_object(), "{schema}");
 
     let dry = [
         "run",

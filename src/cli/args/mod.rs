@@ -164,6 +164,9 @@ pub enum Listed {
     Variants,
     Hooks,
     Kinds,
+    Events,
+    Keys,
+    Causes,
 }
 
 /// How a list is printed.
