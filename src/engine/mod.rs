@@ -374,7 +374,11 @@ fn conclude_unguarded(
         };
         let went_wrong = !judgement.findings.is_empty()
             || matches!(stop, Some(Stop::Unexpected | Stop::Inconclusive(_)));
-        let disturbed = went_wrong.then(|| session.disturbed()).flatten();
+        // A token may be refused for the time that somebody else moved on, which looks right.
+        let hangs_on_time = planned.scenario.steps.iter().any(|s| s.token.is_some());
+        let disturbed = (went_wrong || hangs_on_time)
+            .then(|| session.disturbed())
+            .flatten();
         attempt += 1;
         if disturbed.is_some() && attempt < ATTEMPTS_MAX && !interrupted.load(Ordering::Relaxed) {
             continue;

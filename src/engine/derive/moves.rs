@@ -30,6 +30,15 @@ const NEARLY: [Credentials; 6] = [
     Credentials::PasswordShort,
     Credentials::PasswordSpace,
 ];
+/// Times that pass: some shorter and some longer than what the documents let expire.
+const TIMES: [&str; 5] = ["1s", "30s", "10m", "1h", "25h"];
+/// Texts where a JSON text is asked for: two that are none, and two that are.
+const DOCUMENTS: [&str; 4] = [
+    "no json",
+    r#"{"open": [1"#,
+    r#"{"a": [1, null], "b": {}}"#,
+    "{}",
+];
 /// Ways in which a SID is nearly another's.
 const OF_SIDS: [&str; 3] = ["last", "short", "long"];
 
@@ -123,15 +132,22 @@ pub(super) fn sequence(
         if let Some(&one) = draw.of(among) {
             sequence.one(one, draw, only_safe);
         }
-        if !only_safe && draw.once_in(6) {
-            sequence.hook(draw);
+        if only_safe {
+            continue;
         }
-        if draw.once_in(12) && !only_safe {
-            let time = draw.of(&["1s", "30s", "10m", "1h"]).copied();
-            sequence.moves.push(Step {
-                wait: time.map(str::to_owned),
-                ..Step::default()
-            });
+        if draw.once_in(6) && sequence.hook(draw) {
+            // What came of it, at once or later.
+            if draw.once_in(2) {
+                sequence.wait(draw);
+            }
+            let looks = near.iter().filter(|(o, _)| !o.does.writes());
+            let looks: Vec<_> = looks.copied().collect();
+            if let Some(&look) = draw.of(&looks) {
+                sequence.one(look, draw, only_safe);
+            }
+        }
+        if draw.once_in(12) {
+            sequence.wait(draw);
         }
     }
     let mut steps = sequence.ground;
@@ -231,6 +247,17 @@ fn do_the_same(a: &Step, b: &Step) -> bool {
         && a.with == b.with
         && a.repeat == b.repeat
         && a.token.is_some() == b.token.is_some()
+}
+
+/// Two or three values of an array.
+fn several(schema: &Value, draw: &mut Draw) -> Option<Value> {
+    let words = schema.pointer("/items/enum").and_then(Value::as_array);
+    let count = 2 + draw.below(2);
+    let one = |n: usize| match words {
+        Some(words) => draw.of(words).cloned(),
+        None => Some(json!(format!("conformant-{n}"))),
+    };
+    (1..=count).map(one).collect()
 }
 
 struct Sequence<'a> {
@@ -534,6 +561,10 @@ impl Sequence<'_> {
             };
             let words: Vec<&Value> = words.iter().filter(|word| !is_left_out(word)).collect();
             draw.of(&words).copied().cloned()
+        } else if schema.get("contentMediaType").is_some() {
+            draw.of(&DOCUMENTS).map(|text| json!(text))
+        } else if schema.get("type").and_then(Value::as_str) == Some("array") {
+            several(schema, draw)
         } else if let Some(max) = number("maxLength") {
             Some(json!({"$text": "x", "length": (max + off).max(0)}))
         } else if let (Some(min), true) = (number("minimum"), draw.once_in(2)) {
@@ -553,8 +584,17 @@ impl Sequence<'_> {
         }
     }
 
-    /// What a person or device does to a thing of this sequence.
-    fn hook(&mut self, draw: &mut Draw) {
+    /// Time passes.
+    fn wait(&mut self, draw: &mut Draw) {
+        let time = draw.of(&TIMES).copied();
+        self.moves.push(Step {
+            wait: time.map(str::to_owned),
+            ..Step::default()
+        });
+    }
+
+    /// What a person or device does to a thing of this sequence; false where there is nothing to be done.
+    fn hook(&mut self, draw: &mut Draw) -> bool {
         let captured: Vec<(String, String)> = self
             .ground
             .iter()
@@ -568,10 +608,12 @@ impl Sequence<'_> {
             .iter()
             .filter_map(|hook| self.of_things(hook, &captured))
             .collect();
-        if let Some(step) = draw.of(&possible) {
-            self.moves.push(step.clone());
-            self.is_changed = true;
-        }
+        let Some(step) = draw.of(&possible) else {
+            return false;
+        };
+        self.moves.push(step.clone());
+        self.is_changed = true;
+        true
     }
 
     /// The hook with its required arguments read from what was captured, where all of them can be.

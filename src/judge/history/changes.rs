@@ -6,7 +6,7 @@ use super::writes::{Origin, Outcome, Write};
 use super::{History, SETTLE};
 use crate::json;
 use crate::judge::case::Case;
-use crate::judge::compare::instant;
+use crate::judge::compare::{instant, leaves_open};
 use crate::judge::evidence::Event;
 use crate::rulebook::annotations::{Counts, Derived, Transition};
 use serde_json::Value;
@@ -39,8 +39,8 @@ impl History<'_> {
             .any(|write| write.may_touch(id, kind))
     }
 
-    /// Fields of a thing that both sights show: those that no rule of their own hides, and that nothing
-    /// has moved without naming them.
+    /// Fields of a thing that both sights show: those that apply in both faces, that no rule of their own
+    /// hides, and that nothing has moved without naming them.
     pub fn compared(
         &self,
         case: &Case<'_>,
@@ -66,7 +66,9 @@ impl History<'_> {
             &mut String::new(),
             &mut |pointer, before, after| {
                 let is_shown = a.value(pointer).is_some() && b.value(pointer).is_some();
-                if is_shown && !between.may_move(pointer, before, after) {
+                let applies = first.face == later.face
+                    || !(leaves_open(pointer, before) || leaves_open(pointer, after));
+                if is_shown && applies && !between.may_move(pointer, before, after) {
                     found.push(Change {
                         pointer: pointer.to_owned(),
                         before: before.clone(),

@@ -90,7 +90,27 @@ impl Predicate for OthersStay {
                 .clone()
                 .answered("fetch-service", named, service(digit, name))
         };
+        let binding = |message_types: Value| {
+            json!({
+                "sid": format!("BS{}", "1".repeat(32)), "account_sid": "AC1", "service_sid": sid("1"),
+                "endpoint": "", "identity": "a", "message_types": message_types,
+            })
+        };
+        let named = json!({"ServiceSid": sid("1"), "Sid": format!("BS{}", "1".repeat(32))});
+        let in_two_faces = Example::of("chat", json!({"of": "chat/update-service"}))
+            .answered(
+                "fetch-user-binding",
+                named.clone(),
+                binding(json!(["new_message"])),
+            )
+            .answered(
+                "update-service",
+                json!({"Sid": sid("2"), "FriendlyName": "c"}),
+                service("2", "c"),
+            )
+            .answered("fetch-binding", named, binding(json!(null)));
         vec![
+            in_two_faces.passes(),
             fetched("2", "b").passes(),
             fetched("2", "c").fails("/friendly_name"),
             renamed

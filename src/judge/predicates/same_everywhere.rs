@@ -3,7 +3,6 @@
 //! changes at all is `immutable`'s.
 
 use super::prelude::*;
-use crate::judge::compare::leaves_open;
 use crate::judge::history::{SETTLE, Shows, Sight, ThingId, Write};
 use crate::rulebook::Does;
 
@@ -133,9 +132,7 @@ fn judge_pair(
         |at: &str| about.is_some_and(|about| about.immutable.iter().any(|i| json::within(i, at)));
     let mut compared = history.compared(case, id, before, later);
     compared.retain(|c| {
-        let says_nothing = |value: &Value| leaves_open(&c.pointer, value);
-        let applies = before.face == later.face
-            || !(is_address(&c.pointer) || says_nothing(&c.before) || says_nothing(&c.after));
+        let applies = before.face == later.face || !is_address(&c.pointer);
         applies && !for_good(&c.pointer) && !verdicts.accuses(&shown.site(&c.pointer))
     });
     let changed = compared.iter().find(|c| c.is_changed());
