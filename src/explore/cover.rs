@@ -4,7 +4,7 @@ use crate::judge::evidence::Evidence;
 use crate::judge::{Acceptance, Judgement, acceptance};
 use crate::rulebook::{Rulebook, Service};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Counts of what was reached, each beside what there is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,31 +24,48 @@ pub struct Coverage {
 /// What was reached, by name.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    operations: BTreeSet<String>,
-    parameters: BTreeSet<(String, String)>,
-    pairs: BTreeSet<(String, String)>,
+    /// Operations, each with the parameters that it was sent and the operations that came next.
+    operations: BTreeMap<String, Called>,
     rules: BTreeSet<String>,
-    states: BTreeSet<(String, String, String)>,
+    /// Kinds, each with the words that its fields showed.
+    states: BTreeMap<String, BTreeSet<(String, String)>>,
+}
+
+/// How an operation was called.
+#[derive(Debug, Default)]
+struct Called {
+    with: BTreeSet<String>,
+    next: BTreeSet<String>,
+}
+
+/// Adds a name that is mostly known.
+fn note(names: &mut BTreeSet<String>, name: &str) {
+    if !names.contains(name) {
+        names.insert(name.to_owned());
+    }
+}
+
+/// What stands under a name that is mostly known.
+fn under<'m, T: Default>(named: &'m mut BTreeMap<String, T>, name: &str) -> &'m mut T {
+    if !named.contains_key(name) {
+        named.insert(name.to_owned(), T::default());
+    }
+    named.get_mut(name).expect("it was just put there")
 }
 
 impl Seen {
-    pub(super) fn of(rulebook: &Rulebook, evidence: &Evidence, judgement: &Judgement) -> Self {
-        let mut seen = Self::default();
+    /// Adds what a sequence reached.
+    pub(super) fn add(&mut self, rulebook: &Rulebook, evidence: &Evidence, judgement: &Judgement) {
         let mut before: Option<String> = None;
         for exchange in &evidence.exchanges {
             let name = format!("{}/{}", exchange.service, exchange.operation);
-            let sent = exchange
-                .sent
-                .keys()
-                .map(|parameter| (name.clone(), parameter.clone()));
-            seen.parameters.extend(sent);
-            seen.pairs.extend(
-                before
-                    .replace(name.clone())
-                    .map(|before| (before, name.clone())),
-            );
+            let called = under(&mut self.operations, &name);
+            let sent = exchange.sent.keys();
+            sent.for_each(|parameter| note(&mut called.with, parameter));
+            if let Some(before) = before.replace(name.clone()) {
+                note(&mut under(&mut self.operations, &before).next, &name);
+            }
             let operation = rulebook.operation(&exchange.service, &exchange.operation);
-            seen.operations.insert(name);
             let is_accepted = acceptance(rulebook, exchange, operation) == Acceptance::Accepted;
             let kind = operation
                 .and_then(|o| o.response.as_ref())
@@ -57,25 +74,27 @@ impl Seen {
                 continue;
             };
             for (field, _) in states_of(rulebook, kind) {
-                if let Some(Value::String(word)) = document.get(&field) {
-                    seen.states.insert((kind.clone(), field, word.clone()));
+                if let Some(Value::String(word)) = document.get(field) {
+                    let state = (field.to_owned(), word.clone());
+                    under(&mut self.states, kind).insert(state);
                 }
             }
         }
-        let judged = judgement
-            .tallies
-            .iter()
-            .filter(|(_, tally)| tally.judged() > 0);
-        seen.rules.extend(judged.map(|(rule, _)| rule.clone()));
-        seen
+        let tallies = judgement.tallies.iter();
+        let judged = tallies.filter(|(_, tally)| tally.judged() > 0);
+        judged.for_each(|(rule, _)| note(&mut self.rules, rule));
     }
 
     pub(super) fn merge(&mut self, other: Self) {
-        self.operations.extend(other.operations);
-        self.parameters.extend(other.parameters);
-        self.pairs.extend(other.pairs);
+        for (name, called) in other.operations {
+            let ours = under(&mut self.operations, &name);
+            ours.with.extend(called.with);
+            ours.next.extend(called.next);
+        }
         self.rules.extend(other.rules);
-        self.states.extend(other.states);
+        for (kind, states) in other.states {
+            under(&mut self.states, &kind).extend(states);
+        }
     }
 
     /// How much that is of what these services have.
@@ -86,7 +105,8 @@ impl Seen {
                 .flat_map(|service| service.operations.values())
         };
         let count = operations().count();
-        let known = |name: &String| rulebook.operation_by_id(name).is_some();
+        let known = |name: &str| rulebook.operation_by_id(name).is_some();
+        let called = || self.operations.iter().filter(|(name, _)| known(name));
         let is_theirs = |id: &str| {
             services
                 .iter()
@@ -95,15 +115,15 @@ impl Seen {
         let kinds: BTreeSet<&String> = operations().filter_map(|o| o.response.as_ref()).collect();
         let words = kinds.iter().flat_map(|kind| states_of(rulebook, kind));
         Coverage {
-            operations: (self.operations.iter().filter(|o| known(o)).count(), count),
+            operations: (called().count(), count),
             parameters: (
-                self.parameters.iter().filter(|(o, _)| known(o)).count(),
+                called().map(|(_, called)| called.with.len()).sum(),
                 operations().map(|o| o.parameters.len()).sum(),
             ),
             pairs: (
-                self.pairs
-                    .iter()
-                    .filter(|(a, b)| known(a) && known(b))
+                called()
+                    .flat_map(|(_, called)| &called.next)
+                    .filter(|next| known(next))
                     .count(),
                 services.iter().map(|s| s.operations.len().pow(2)).sum(),
             ),
@@ -111,23 +131,24 @@ impl Seen {
                 self.rules.iter().filter(|rule| is_theirs(rule)).count(),
                 rulebook.rules.keys().filter(|rule| is_theirs(rule)).count(),
             ),
-            states: (self.states.len(), words.map(|(_, words)| words).sum()),
+            states: (
+                self.states.values().map(BTreeSet::len).sum(),
+                words.map(|(_, words)| words).sum(),
+            ),
         }
     }
 }
 
 /// Fields of a kind with an enumeration, and how many words that has.
-fn states_of(rulebook: &Rulebook, kind: &str) -> Vec<(String, usize)> {
+fn states_of<'r>(rulebook: &'r Rulebook, kind: &str) -> impl Iterator<Item = (&'r str, usize)> {
     let schema = rulebook.kinds.get(kind).map(|kind| &kind.schema);
     let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
-    let properties = properties.into_iter().flatten();
     properties
+        .into_iter()
+        .flatten()
         .filter_map(|(name, schema)| {
             let words = schema.get("enum")?.as_array()?;
-            Some((
-                name.clone(),
-                words.iter().filter(|word| word.is_string()).count(),
-            ))
+            let count = words.iter().filter(|word| word.is_string()).count();
+            Some((name.as_str(), count))
         })
-        .collect()
 }

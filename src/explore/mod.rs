@@ -15,7 +15,7 @@ pub use story::{Certainty, Shrunk, file_of};
 use crate::clock;
 use crate::engine::derive::deck::Deck;
 use crate::engine::{Planned, Sessions, Stop, play};
-use crate::judge::evidence::{Exchange, Outcome};
+use crate::judge::evidence::{Evidence, Exchange, Outcome};
 use crate::judge::{Judgement, judge};
 use crate::rulebook::scenario::{Scenario, Step};
 use crate::rulebook::{Rulebook, Service};
@@ -88,10 +88,14 @@ pub struct Explorer<'a> {
 pub(crate) struct Played {
     pub(crate) judgement: Judgement,
     pub(crate) stop: Option<Stop>,
+    evidence: Evidence,
+}
+
+impl Played {
     /// What was sent and what came, a request a line.
-    transcript: Vec<String>,
-    seen: Seen,
-    exchanges: usize,
+    fn transcript(&self) -> Vec<String> {
+        self.evidence.exchanges.iter().map(told).collect()
+    }
 }
 
 /// A finding as exploration tells it from others: the rule and the operation.
@@ -213,7 +217,7 @@ impl<'a> Explorer<'a> {
             } else {
                 unreached = 0;
             }
-            mine.add(number, service, &scenario, played);
+            mine.add(self.rulebook, number, service, &scenario, &played);
         }
         let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
         all.merge(mine);
@@ -237,9 +241,7 @@ impl<'a> Explorer<'a> {
                 return Played {
                     judgement: Judgement::default(),
                     stop: Some(Stop::Unreachable(why)),
-                    transcript: Vec::new(),
-                    seen: Seen::default(),
-                    exchanges: 0,
+                    evidence: Evidence::default(),
                 };
             }
         };
@@ -255,11 +257,9 @@ impl<'a> Explorer<'a> {
         );
         let judgement = judge(self.rulebook, self.schemas, &story.evidence);
         Played {
-            seen: Seen::of(self.rulebook, &story.evidence, &judgement),
-            exchanges: story.evidence.exchanges.len(),
-            transcript: story.evidence.exchanges.iter().map(told).collect(),
             judgement,
             stop: story.stop,
+            evidence: story.evidence,
         }
     }
 }
@@ -300,17 +300,24 @@ pub(crate) struct Found {
 }
 
 impl Whole {
-    fn add(&mut self, number: u64, service: &Service, scenario: &Scenario, played: Played) {
+    fn add(
+        &mut self,
+        rulebook: &Rulebook,
+        number: u64,
+        service: &Service,
+        scenario: &Scenario,
+        played: &Played,
+    ) {
         self.sequences += 1;
-        self.exchanges += played.exchanges;
-        self.seen.merge(played.seen);
-        for finding in played.judgement.findings {
+        self.exchanges += played.evidence.exchanges.len();
+        self.seen.add(rulebook, &played.evidence, &played.judgement);
+        for finding in &played.judgement.findings {
             let found = Found {
                 sequence: number,
                 service: service.name.clone(),
                 steps: scenario.steps.clone(),
-                finding,
-                transcript: played.transcript.clone(),
+                finding: finding.clone(),
+                transcript: played.transcript(),
             };
             self.keep(found);
         }

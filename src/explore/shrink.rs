@@ -190,10 +190,11 @@ impl Shrink<'_> {
             if matches!(played.stop, Some(Stop::Unreachable(_) | Stop::Interrupted)) {
                 return Replay::Untried;
             }
+            let transcript = played.transcript();
             let mut findings = played.judgement.findings.into_iter();
             match findings.find(|finding| key_of(finding) == *self.key) {
                 Some(finding) => last = Replay::Fails(Box::new(finding)),
-                None => return Replay::Holds(played.transcript),
+                None => return Replay::Holds(transcript),
             }
         }
         last
