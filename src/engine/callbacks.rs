@@ -1,7 +1,7 @@
 //! Callbacks in scenarios: opening an address, waiting, and what came as one document.
 
-use super::runner::Stop;
 use super::session::{Callbacks, Session};
+use super::stop::Stop;
 use super::template::wait_of;
 use crate::http::Request;
 use crate::json::{self, Parsed};

@@ -1,6 +1,5 @@
 //! Links that the target hands out: followed only where the configuration says that the target is.
 
-use super::runner::split_url;
 use super::settings::Target;
 use crate::json;
 use crate::judge::evidence::{Exchange, Via};
@@ -209,9 +208,18 @@ fn collect<'v>(value: &'v Value, at: &mut String, links: &mut Vec<(&'v str, Stri
     }
 }
 
+/// Scheme, host and port of a base URL, and its path without a trailing slash.
+pub(crate) fn split_url(url: &str) -> (&str, &str) {
+    let authority = url.find("://").map_or(0, |at| at + 3);
+    let path = url[authority..]
+        .find('/')
+        .map_or(url.len(), |at| authority + at);
+    (&url[..path], url[path..].trim_end_matches('/'))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Leads, LinkError, Shown, leads, target_of};
+    use super::{Leads, LinkError, Shown, leads, split_url, target_of};
     use crate::engine::Target;
     use serde_json::json;
 
@@ -298,6 +306,18 @@ mod tests {
             "http://127.0.0.1:8080/\r\nHost: x",
         ] {
             assert!(target_of(&target(None), "/", hostile).is_err(), "{hostile}");
+        }
+    }
+
+    #[test]
+    fn base_urls_split_into_origin_and_prefix() {
+        for (url, origin, prefix) in [
+            ("http://127.0.0.1:1/flow", "http://127.0.0.1:1", "/flow"),
+            ("https://h", "https://h", ""),
+            ("https://h/", "https://h", ""),
+            ("https://h/a/b/", "https://h", "/a/b"),
+        ] {
+            assert_eq!(split_url(url), (origin, prefix));
         }
     }
 }

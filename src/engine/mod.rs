@@ -20,15 +20,16 @@ pub mod sessions;
 pub mod settings;
 mod shown;
 mod stage;
+mod stop;
 mod template;
 #[cfg(test)]
 mod tests;
 pub mod token;
 
+pub(crate) use link::split_url;
 pub use plan::{Partition, Planned, Selection};
-pub(crate) use runner::split_url;
-pub use runner::{SET_UP_FAILED, Stop};
 pub use settings::{Hook, HookWay, Options, Settings, Target};
+pub use stop::{SET_UP_FAILED, Stop};
 pub use template::TemplateError;
 
 use crate::clients;

@@ -3,9 +3,9 @@
 //! `${target.flow.flow_sid}` and `${target.flow.disposable_flow_sid}` come from the configuration,
 //! else from the hook `create_flow` (and `publish_flow`), else, for the former, from the list.
 
-use super::runner::{SET_UP_FAILED, Stop};
 use super::session::{HookFault, Session};
 use super::settings::Settings;
+use super::stop::{SET_UP_FAILED, Stop};
 use super::template::{Scope, TemplateError};
 use crate::judge::evidence::{HookCall, Span};
 use crate::rulebook::scenario::Step;
@@ -222,7 +222,7 @@ fn page(session: &dyn Session, path: &str) -> Result<Option<Value>, Stop> {
     let Some(target) = settings.targets.get("flow") else {
         return Ok(None);
     };
-    let (_, prefix) = super::runner::split_url(&target.url);
+    let (_, prefix) = super::link::split_url(&target.url);
     let mut request = crate::http::Request::new("GET", format!("{prefix}{path}"));
     super::request::authorize(
         target,

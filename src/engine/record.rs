@@ -1,8 +1,8 @@
 //! Putting together what the scenarios of a run concluded.
 
 use super::needs::needs_of;
-use super::runner::Stop;
 use super::shown::Shown;
+use super::stop::Stop;
 use crate::judge::Judgement;
 use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::verdict::{

@@ -2,8 +2,8 @@
 //! personal data), and the broken ones that a service must refuse.
 
 use super::near::Near;
-use super::runner::Stop;
 use super::settings::Target;
+use super::stop::Stop;
 use super::template::{Scope, duration};
 use crate::clock::Timestamp;
 use crate::rulebook::scenario::TokenSpec;

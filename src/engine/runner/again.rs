@@ -2,7 +2,9 @@
 //!
 //! Judges nothing: what the last reading shows is what counts.
 
-use super::{Called, Runner, Stop, unanswered};
+use super::calls::unanswered;
+use super::{Called, Runner};
+use crate::engine::stop::Stop;
 use crate::judge::evidence::{Expectation, Span};
 use crate::judge::{self, Acceptance};
 use crate::rulebook::Operation;

@@ -1,0 +1,399 @@
+//! Calls of operations: built, sent, kept as evidence, and whether they went as the step says.
+
+use super::{Called, Runner};
+use crate::engine::link::split_url;
+use crate::engine::session::SendFault;
+use crate::engine::stop::{SET_UP_FAILED, Stop};
+use crate::engine::template::{Origin, wait_of};
+use crate::engine::{body, provision, request};
+use crate::http::Response;
+use crate::json;
+use crate::judge;
+use crate::judge::evidence::{Event, Exchange, Expectation, Missed, Outcome, Payload, Span};
+use crate::judge::{Acceptance, acceptance};
+use crate::rulebook::scenario::{Credentials, Step, Until};
+use crate::rulebook::{Operation, Rulebook};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes of all answers of one scenario.
+const EVIDENCE_BYTES_MAX: usize = 10 * 1024 * 1024;
+/// Bytes of an answer's body that are kept beside the document that was read from it.
+const BODY_EXCERPT_BYTES: usize = 64 * 1024;
+impl<'a> Runner<'a> {
+    pub(super) fn call_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
+        let operation = self.operation(name)?;
+        if !self
+            .session
+            .settings()
+            .targets
+            .contains_key(&operation.service)
+        {
+            return Err(Stop::NotApplicable(format!(
+                "service {} is not targeted",
+                operation.service
+            )));
+        }
+        self.provide(step)?;
+        let mut called = match &step.until {
+            Some(until) => self.poll(step, operation, until)?,
+            None => self.call(step, operation)?,
+        };
+        let mut tries = 0;
+        while matches!(called.acceptance, Acceptance::Rejected(_))
+            && step.rejected.is_none()
+            && self.person_was_busy(operation, called.exchange, tries)?
+        {
+            // Refused with reason: a person may be in a flow once.
+            self.evidence.exchanges[called.exchange].expectation = Expectation::Either;
+            called = self.call(step, operation)?;
+            tries += 1;
+        }
+        let (mut value, mut called) = self.result(step, operation, called)?;
+        if operation.list_key.is_some() && step.until.is_none() && step.between.is_empty() {
+            (value, called) = self.look_until_stated(step, operation, (value, called))?;
+        }
+        let origin = called.origin.clone().filter(|_| !step.walk);
+        let expected = self.as_expected(step, &called);
+        let exchange = &self.evidence.exchanges[called.exchange];
+        if matches!(called.acceptance, Acceptance::Rejected(_)) && judge::is_plain_error(exchange) {
+            let why = format!("answered {}", exchange.status().unwrap_or_default());
+            let missed = step.expect.iter();
+            let missed = missed.map(|e| Missed::because(&e.rule, why.clone()));
+            self.evidence.missed.extend(missed);
+            if step.either {
+                self.refused.extend(step.capture.clone());
+            }
+            return expected;
+        }
+        if matches!(called.acceptance, Acceptance::Rejected(_)) {
+            if let Some(kind) = &step.judge {
+                self.session.mangle_payload(kind, Arc::make_mut(&mut value));
+                let value = Arc::clone(&value);
+                self.evidence.payloads.push(Payload {
+                    kind: kind.clone(),
+                    value,
+                    notes: Vec::new(),
+                    step: self.step,
+                });
+            }
+            if step.either {
+                self.refused.extend(step.capture.clone());
+                return expected;
+            }
+        }
+        if let Some(name) = &step.capture {
+            self.refused.remove(name);
+        }
+        if let Some(rule) = called.taint {
+            if expected == Err(Stop::Unexpected) {
+                return Err(Stop::Masked(rule));
+            }
+            let named = step.accepted.iter().chain(&step.rejected);
+            let missed = named.map(|named| Missed::behind(named, &rule));
+            self.evidence.missed.extend(missed);
+        }
+        self.finish(step, value, origin, Some(called.exchange))?;
+        expected
+    }
+
+    /// What a call brings: its answer, or the whole list that begins with it.
+    pub(super) fn result(
+        &mut self,
+        step: &Step,
+        operation: &Operation,
+        called: Called,
+    ) -> Result<(Arc<Value>, Called), Stop> {
+        let value = match step.walk {
+            true => Arc::new(self.walk(step, operation, &called)?),
+            false => Arc::clone(&called.value),
+        };
+        Ok((value, called))
+    }
+
+    /// Makes what the step reads and nobody has configured.
+    pub(super) fn provide(&mut self, step: &Step) -> Result<(), Stop> {
+        let mut hooks = Vec::new();
+        let done = provision::provide(&mut self.scope, self.session, self.step, step, &mut hooks);
+        self.evidence
+            .events
+            .extend(hooks.into_iter().map(Event::Hook));
+        done
+    }
+
+    pub(super) fn operation(&self, name: &str) -> Result<&'a Operation, Stop> {
+        let found = self.rulebook.called(&self.service.name, name);
+        found.ok_or_else(|| Stop::Error(format!("no operation is named {name}")))
+    }
+
+    pub(super) fn call(&mut self, step: &Step, operation: &Operation) -> Result<Called, Stop> {
+        let with = self.scope.fill_map(&step.with)?;
+        let taint = self.scope.take_taint();
+        let settings = self.session.settings();
+        let target = &settings.targets[&operation.service];
+        let mut built = request::build(operation, target, &with, step.credentials)?;
+        let (origin, prefix) = split_url(&target.url);
+        built.request.target = format!("{prefix}{}", built.request.target);
+        let own_rule = format!("{}/{}", operation.service, operation.id);
+        let expectation = match (&step.rejected, &step.accepted) {
+            // What is built of a broken value may be refused.
+            _ if taint.is_some() => Expectation::Either,
+            (Some(rule), _) => Expectation::Rejected(rule.clone()),
+            (None, Some(rule)) => Expectation::Accepted(rule.clone()),
+            (None, None) if step.either => Expectation::Either,
+            (None, None) => Expectation::Accepted(own_rule),
+        };
+        let exchange = Exchange {
+            step: self.step,
+            service: operation.service.clone(),
+            operation: operation.id.clone(),
+            sent: built.sent,
+            credentials: step.credentials,
+            base: origin.to_owned(),
+            shell: Arc::clone(&target.shell),
+            outcome: Outcome::Fault {
+                cause: String::new(),
+                detail: String::new(),
+            },
+            expectation,
+            span: Span::at(self.session.now()),
+            via: None,
+            is_attempt: false,
+            setup: self.setup,
+            request: built.request,
+        };
+        let called = self.exchange(exchange, operation)?;
+        self.note_execution(&called);
+        self.accept_existing(step, &called)?;
+        Ok(Called { taint, ..called })
+    }
+
+    /// Tells the session of an execution that was made, for somebody is in a flow now.
+    pub(super) fn note_execution(&self, called: &Called) {
+        let exchange = &self.evidence.exchanges[called.exchange];
+        let is_made = exchange.service == "flow"
+            && exchange.operation == "create-execution"
+            && called.acceptance == Acceptance::Accepted;
+        let flow_sid = exchange.sent.get("FlowSid").and_then(Value::as_str);
+        let sid = called.value.get("sid").and_then(Value::as_str);
+        if let (true, Some(flow_sid), Some(sid)) = (is_made, flow_sid, sid) {
+            self.session.made_execution(flow_sid, sid);
+        }
+    }
+
+    /// Whether a refused execution is of somebody who was in the flow already, and is no longer.
+    pub(super) fn person_was_busy(
+        &self,
+        operation: &Operation,
+        exchange: usize,
+        tries: usize,
+    ) -> Result<bool, Stop> {
+        let is_execution = operation.service == "flow" && operation.id == "create-execution";
+        let sent = &self.evidence.exchanges[exchange].sent;
+        let text = |name: &str| sent.get(name).and_then(Value::as_str);
+        match (text("FlowSid"), text("To")) {
+            (Some(flow_sid), Some(to)) if is_execution => {
+                provision::end_executions_of(self.session, flow_sid, to, tries)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// An answer that shows what exists already stands for a refusal.
+    pub(super) fn accept_existing(&mut self, step: &Step, called: &Called) -> Result<(), Stop> {
+        let (Some(rule), Some(existing)) = (&step.rejected, &step.unless) else {
+            return Ok(());
+        };
+        let value = self.scope.fill(&existing.equals)?;
+        let there = called.value.pointer(&existing.at);
+        if called.acceptance == Acceptance::Accepted
+            && there.is_some_and(|v| json::equal(v, &value))
+        {
+            self.evidence.exchanges[called.exchange].expectation =
+                Expectation::Accepted(rule.clone());
+        }
+        Ok(())
+    }
+
+    /// Keeps an exchange that has just ended.
+    pub(super) fn keep(&mut self, mut exchange: Exchange) -> usize {
+        exchange.span.ended = self.session.now();
+        if let Some(status) = exchange.status()
+            && exchange.credentials == Credentials::Default
+        {
+            let (service, operation) = (&exchange.service, &exchange.operation);
+            self.session.answered(service, operation, status);
+        }
+        let index = self.evidence.exchanges.len();
+        self.evidence.exchanges.push(exchange);
+        self.evidence.events.push(Event::Exchange(index));
+        self.note_deliveries();
+        index
+    }
+
+    /// Sends, and keeps what came of it.
+    pub(super) fn exchange(
+        &mut self,
+        mut exchange: Exchange,
+        operation: &Operation,
+    ) -> Result<Called, Stop> {
+        let answer = self.session.send(&exchange.service, &exchange.request);
+        let answer = answer.and_then(|response| self.within_budget(response));
+        let unreachable = matches!(&answer, Err(fault) if fault.unreachable);
+        let detail = answer
+            .as_ref()
+            .err()
+            .map(|f| format!("{}: {}", f.cause, f.detail));
+        exchange.outcome = outcome(answer, operation, self.rulebook);
+        let acceptance = acceptance(self.rulebook, &exchange, Some(operation));
+        let value = exchange
+            .document()
+            .map_or_else(|| Arc::new(Value::Null), Arc::clone);
+        let kind = match &acceptance {
+            Acceptance::Accepted => operation.response.clone(),
+            Acceptance::Rejected(_) => operation.error.clone(),
+            Acceptance::Inconclusive(_) => None,
+        };
+        let sent = exchange.sent.clone();
+        let origin = kind.map(|kind| Origin { kind, sent });
+        let index = self.keep(exchange);
+        if unreachable {
+            return Err(Stop::Unreachable(detail.unwrap_or_default()));
+        }
+        Ok(Called {
+            exchange: index,
+            acceptance,
+            value,
+            origin,
+            taint: None,
+        })
+    }
+
+    /// Evidence is kept until the scenario is judged, so there is an end to how much.
+    pub(super) fn within_budget(&mut self, response: Response) -> Result<Response, SendFault> {
+        self.body_bytes += response.body.len();
+        if self.body_bytes <= EVIDENCE_BYTES_MAX {
+            return Ok(response);
+        }
+        Err(SendFault {
+            cause: format!("evidence-over-limit({} MiB)", EVIDENCE_BYTES_MAX >> 20),
+            detail: "the answers of this scenario are larger in all".to_owned(),
+            unreachable: false,
+        })
+    }
+
+    pub(super) fn poll(
+        &mut self,
+        step: &Step,
+        operation: &Operation,
+        until: &Until,
+    ) -> Result<Called, Stop> {
+        let time = |text: &Option<String>, default| {
+            text.as_deref()
+                .map_or(Some(default), wait_of)
+                .ok_or_else(|| Stop::Error("not a duration".to_owned()))
+        };
+        let within = time(&until.within, Duration::from_secs(10))?;
+        let every = time(&until.every, Duration::from_secs(1))?.max(Duration::from_millis(10));
+        let wanted: Vec<Value> = until
+            .equals
+            .iter()
+            .chain(until.one_of.iter().flatten())
+            .cloned()
+            .collect();
+        let wanted: Vec<Value> = wanted
+            .iter()
+            .map(|v| self.scope.fill(v))
+            .collect::<Result<_, _>>()?;
+        let mut waited = Duration::ZERO;
+        loop {
+            let called = self.call(step, operation)?;
+            let there = json::expand(&called.value, &until.at);
+            let arrived = there.iter().any(|(_, v)| match wanted.is_empty() {
+                true => !v.is_null(),
+                false => wanted.iter().any(|w| json::equal(v, w)),
+            });
+            if arrived || waited >= within || self.is_interrupted() {
+                return Ok(called);
+            }
+            self.evidence.exchanges[called.exchange].is_attempt = true;
+            self.pass(every);
+            waited += every;
+        }
+    }
+
+    /// Whether the story can go on after this answer.
+    pub(super) fn as_expected(&self, step: &Step, called: &Called) -> Result<(), Stop> {
+        let name = step.call.as_deref().unwrap_or("the call");
+        match &called.acceptance {
+            Acceptance::Inconclusive(why) => Err(Stop::Inconclusive(format!("{name}: {why}"))),
+            Acceptance::Rejected(why) if step.rejected.is_none() && !step.either => {
+                if self.setup {
+                    Err(Stop::Inconclusive(format!(
+                        "{SET_UP_FAILED}: {name} was refused: {why}"
+                    )))
+                } else {
+                    Err(Stop::Unexpected)
+                }
+            }
+            Acceptance::Accepted | Acceptance::Rejected(_) => Ok(()),
+        }
+    }
+}
+
+pub(super) fn outcome(
+    answer: Result<Response, SendFault>,
+    operation: &Operation,
+    rulebook: &Rulebook,
+) -> Outcome {
+    match answer {
+        Ok(response) => {
+            let kind = operation
+                .response
+                .as_deref()
+                .and_then(|k| rulebook.kinds.get(k));
+            let body = body::receive(&response, operation, kind);
+            Outcome::Answered {
+                response: kept(response),
+                body,
+            }
+        }
+        Err(fault) => Outcome::Fault {
+            cause: fault.cause,
+            detail: fault.detail,
+        },
+    }
+}
+
+/// An answer as far as it is kept beside what was read of it.
+pub(super) fn kept(mut response: Response) -> Response {
+    if response.body.len() > BODY_EXCERPT_BYTES {
+        response.body.truncate(BODY_EXCERPT_BYTES);
+        response.body.shrink_to_fit();
+    }
+    response
+}
+
+/// The same request before anything came of it; what did may be large.
+pub(super) fn unanswered(exchange: &Exchange) -> Exchange {
+    Exchange {
+        outcome: Outcome::Fault {
+            cause: String::new(),
+            detail: String::new(),
+        },
+        sent: exchange.sent.clone(),
+        request: exchange.request.clone(),
+        service: exchange.service.clone(),
+        operation: exchange.operation.clone(),
+        base: exchange.base.clone(),
+        shell: Arc::clone(&exchange.shell),
+        expectation: exchange.expectation.clone(),
+        step: exchange.step,
+        credentials: exchange.credentials,
+        span: exchange.span,
+        via: None,
+        is_attempt: false,
+        setup: exchange.setup,
+    }
+}

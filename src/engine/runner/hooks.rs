@@ -1,0 +1,160 @@
+//! What people and devices do, and what comes back without being asked: callbacks and events.
+
+use super::{Listener, Runner};
+use crate::engine::stop::Stop;
+use crate::engine::{callbacks, provision};
+use crate::json::Parsed;
+use crate::judge;
+use crate::judge::evidence::{Delivery, Event, Evidence, Payload, Span};
+use crate::rulebook::scenario::{Expect, Step};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Runner<'_> {
+    pub(super) fn hook_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
+        if !self.session.has_hook(name) {
+            return Err(Stop::NotApplicable(format!("hook missing: {name}")));
+        }
+        self.provide(step)?;
+        let arguments = Value::Object(self.scope.fill_map(&step.with)?);
+        let taint = self.scope.take_taint();
+        let mut hooks = Vec::new();
+        let done = provision::hook(self.session, self.step, name, arguments, &mut hooks);
+        self.evidence
+            .events
+            .extend(hooks.into_iter().map(Event::Hook));
+        self.note_deliveries();
+        let result = done.map_err(|fault| match taint {
+            Some(rule) => Stop::Masked(rule),
+            None => Stop::of_hook(name, &fault),
+        })?;
+        if name == "collect_events" {
+            self.collect_events(&result);
+        }
+        self.finish(step, result, None, None)
+    }
+
+    /// Each collected event is judged by the schema of its type.
+    pub(super) fn collect_events(&mut self, result: &Value) {
+        let events = result.get("events").and_then(Value::as_array);
+        for event in events.into_iter().flatten() {
+            let kind = event
+                .get("type")
+                .and_then(Value::as_str)
+                .and_then(|t| self.rulebook.event_types.get(t));
+            if let (Some(Some(kind)), Some(payload)) = (kind, event.get("payload")) {
+                let mut payload = payload.clone();
+                self.session.mangle_payload(kind, &mut payload);
+                let value = Arc::new(payload);
+                self.evidence.payloads.push(Payload {
+                    kind: kind.clone(),
+                    value,
+                    notes: Vec::new(),
+                    step: self.step,
+                });
+            }
+        }
+    }
+
+    pub(super) fn listen_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
+        let callbacks = self
+            .session
+            .callbacks()
+            .ok_or_else(|| Stop::NotApplicable("no callback listener is configured".to_owned()))?;
+        let result = callbacks::listen(callbacks, name, step)?;
+        let url = result["url"].as_str().unwrap_or_default().to_owned();
+        match self.listeners.iter_mut().find(|known| known.name == name) {
+            Some(known) => known.url = url,
+            None => self.listeners.push(Listener {
+                noted: callbacks.sink.callbacks(&callbacks.name_of(name)).len(),
+                name: name.to_owned(),
+                url,
+            }),
+        }
+        if let Some(kind) = &step.judge {
+            self.judged_as.insert(name.to_owned(), kind.clone());
+        }
+        self.scope.capture(name, result, None);
+        Ok(())
+    }
+
+    pub(super) fn await_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
+        let callbacks = self
+            .session
+            .callbacks()
+            .ok_or_else(|| Stop::NotApplicable("no callback listener is configured".to_owned()))?;
+        let waiting = self.session.now();
+        let stated: Vec<Expect> = step
+            .expect
+            .iter()
+            .filter_map(|expect| self.fill_expect(expect).ok())
+            .collect();
+        let wait = callbacks::Wait {
+            callbacks,
+            session: self.session,
+            holds: &|result| stated.iter().all(|expect| judge::holds(expect, result)),
+        };
+        let (result, payloads) = wait.come(name, step)?;
+        let waited = self.session.now().duration_since(waiting);
+        let waited = Duration::try_from(waited).unwrap_or_default();
+        self.evidence.events.push(Event::Passed(waited));
+        self.note_deliveries();
+        if let Some(kind) = self.judged_as.get(name) {
+            let step = self.step;
+            for Parsed { mut value, notes } in payloads {
+                self.session.mangle_payload(kind, &mut value);
+                self.evidence.payloads.push(Payload {
+                    kind: kind.clone(),
+                    value: Arc::new(value),
+                    notes,
+                    step,
+                });
+            }
+        }
+        self.finish(step, result, None, None)
+    }
+
+    /// Makes events of the callbacks that came since it was last looked.
+    pub(super) fn note_deliveries(&mut self) {
+        let now = self.session.now();
+        let span = Span {
+            began: self.looked,
+            ended: now,
+        };
+        self.looked = now;
+        let Some(callbacks) = self.session.callbacks() else {
+            return;
+        };
+        for listener in &mut self.listeners {
+            let came = callbacks.sink.callbacks(&callbacks.name_of(&listener.name));
+            for callback in came.iter().skip(listener.noted) {
+                let delivery = Delivery {
+                    step: self.step,
+                    listener: listener.name.clone(),
+                    subscription: subscription(&self.evidence, &listener.url),
+                    request: callback.request.clone(),
+                    document: callbacks::document(&callback.request).map(|p| Arc::new(p.value)),
+                    answered: callback.answered.status,
+                    span,
+                };
+                self.evidence.events.push(Event::Delivery(delivery));
+            }
+            listener.noted = came.len();
+        }
+    }
+}
+
+/// The event that told the target of an address: the last one that sent it.
+fn subscription(evidence: &Evidence, url: &str) -> Option<usize> {
+    let holds = |value: &Value| match value {
+        Value::String(text) => text.starts_with(url),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::Array(_) | Value::Object(_) => value.to_string().contains(url),
+    };
+    evidence.events.iter().rposition(|event| match event {
+        Event::Exchange(index) => evidence.exchanges[*index].sent.values().any(holds),
+        Event::Hook(call) => holds(&call.arguments),
+        Event::Delivery(_) | Event::Passed(_) => false,
+    })
+}

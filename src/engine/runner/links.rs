@@ -1,0 +1,172 @@
+//! Addresses that an answer gave, followed.
+
+use super::Runner;
+use super::calls::{kept, outcome};
+use crate::engine::link::{Leads, leads, split_url};
+use crate::engine::session::SendFault;
+use crate::engine::settings::Target;
+use crate::engine::stop::Stop;
+use crate::engine::{body, request};
+use crate::http::{Request, Response};
+use crate::judge::evidence::{Body, Exchange, Expectation, Outcome, Span};
+use crate::rulebook::Operation;
+use crate::rulebook::scenario::{Credentials, Step};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl<'a> Runner<'a> {
+    pub(super) fn get_step(&mut self, step: &Step, url: &str) -> Result<(), Stop> {
+        let read = url;
+        let url = self.scope.fill_text(read)?;
+        let url = url.as_str().unwrap_or_default().to_owned();
+        let masked = self.scope.take_taint();
+        if url.is_empty() && step.either {
+            self.refused.extend(step.capture.clone());
+            return Ok(());
+        }
+        let inconclusive = |why: String| match &masked {
+            Some(rule) => Stop::Masked(rule.clone()),
+            None => Stop::Inconclusive(why),
+        };
+        let settings = self.session.settings();
+        let name = self.service.name.clone();
+        let target = settings
+            .targets
+            .get(&name)
+            .ok_or_else(|| Stop::NotApplicable(format!("service {name} is not targeted")))?;
+        let (origin, _) = split_url(&target.url);
+        let via =
+            crate::engine::link::shown_in(&self.evidence.exchanges, &url, read, &self.captured_at);
+        let shown_by = via
+            .as_ref()
+            .map(|via| &self.evidence.exchanges[via.exchange]);
+        let from = shown_by.map_or("/", |exchange| exchange.request.target.as_str());
+        let led = leads(target, &Leads::Home(from.to_owned()), &url)
+            .map_err(|why| inconclusive(format!("{}: {why}", crate::text::excerpt(&url, 200))))?;
+        let (base, found, request, credentials) = match &led {
+            Leads::Home(path) => {
+                let mut request = Request::new("GET", path.as_str());
+                request::authorize(target, step.credentials, &mut request)?;
+                let found = self.recognise(origin, &request);
+                (origin, found, request, step.credentials)
+            }
+            Leads::Content(origin, path) => {
+                let request = Request::new("GET", path.as_str());
+                (origin.as_str(), None, request, Credentials::None)
+            }
+        };
+        let (service, operation, mut sent) = match &found {
+            Some((operation, sent)) => (&operation.service, operation.id.clone(), sent.clone()),
+            None => (&name, String::new(), BTreeMap::new()),
+        };
+        // A page of the same list: where its address is silent, what was asked for stays.
+        if let Some(page) = shown_by.filter(|page| page.operation == operation) {
+            for (name, value) in &page.sent {
+                sent.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        let mut exchange = Exchange {
+            step: self.step,
+            service: service.clone(),
+            operation,
+            sent,
+            credentials,
+            base: base.to_owned(),
+            shell: Arc::clone(&target.shell),
+            outcome: Outcome::Fault {
+                cause: String::new(),
+                detail: String::new(),
+            },
+            expectation: match &step.rejected {
+                Some(rule) => Expectation::Rejected(rule.clone()),
+                None => Expectation::Either,
+            },
+            span: Span::at(self.session.now()),
+            via,
+            is_attempt: false,
+            setup: self.setup,
+            request,
+        };
+        let answer = self.follow(&name, target, led, &exchange.request);
+        match answer.and_then(|response| self.within_budget(response)) {
+            Ok(response) => {
+                let view = body::view(&response);
+                exchange.outcome = match found {
+                    Some((operation, _)) => outcome(Ok(response), operation, self.rulebook),
+                    // A file: what the step shows of it is all that is read.
+                    None => Outcome::Answered {
+                        response: kept(response),
+                        body: Body::Empty,
+                    },
+                };
+                let index = self.keep(exchange);
+                self.finish(step, view, None, Some(index))
+            }
+            Err(fault) => {
+                let why = format!("{}: {}", fault.cause, fault.detail);
+                exchange.outcome = Outcome::Fault {
+                    cause: fault.cause,
+                    detail: fault.detail,
+                };
+                self.keep(exchange);
+                Err(inconclusive(why))
+            }
+        }
+    }
+
+    /// The operation that a request to this origin belongs to, with its parameters.
+    pub(super) fn recognise(
+        &self,
+        origin: &str,
+        request: &Request,
+    ) -> Option<(&'a Operation, BTreeMap<String, Value>)> {
+        let targets = &self.session.settings().targets;
+        let found = targets.iter().filter_map(|(service, target)| {
+            let (home, prefix) = split_url(&target.url);
+            let path = request.path().strip_prefix(prefix);
+            let path = path.filter(|path| home == origin && path.starts_with('/'))?;
+            let operations = self.rulebook.services.get(service)?.operations.values();
+            let found = request::recognise(operations, request, path, &target.values)?;
+            Some((prefix.len(), found))
+        });
+        found
+            .max_by_key(|(prefix, _)| *prefix)
+            .map(|(_, found)| found)
+    }
+
+    /// Gets what a link leads to, through redirects, and without credentials from the first one on: as a
+    /// browser does.
+    pub(super) fn follow(
+        &self,
+        service: &str,
+        target: &Target,
+        mut at: Leads,
+        request: &Request,
+    ) -> Result<Response, SendFault> {
+        const HOPS_MAX: usize = 5;
+        let mut asked = request.clone();
+        for _ in 0..HOPS_MAX {
+            let response = match &at {
+                Leads::Home(_) => self.session.send(service, &asked)?,
+                Leads::Content(origin, _) => self.session.get_elsewhere(origin, &asked)?,
+            };
+            let is_redirect = (300..400).contains(&response.status);
+            let Some(location) = response.headers.get("Location").filter(|_| is_redirect) else {
+                return Ok(response);
+            };
+            at = leads(target, &at, location).map_err(|why| SendFault {
+                cause: "redirect".to_owned(),
+                detail: format!("{}: {why}", crate::text::excerpt(location, 200)),
+                unreachable: false,
+            })?;
+            let (Leads::Home(path) | Leads::Content(_, path)) = &at;
+            asked = Request::new("GET", path.as_str());
+        }
+        Err(SendFault {
+            cause: "redirect".to_owned(),
+            detail: format!("{HOPS_MAX} redirects, and no end"),
+            unreachable: false,
+        })
+    }
+}

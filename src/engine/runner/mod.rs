@@ -1,0 +1,296 @@
+//! One scenario, step by step: sends, waits, captures, and leaves evidence.
+//!
+//! It concludes nothing: what the evidence means is the judge's business.
+
+mod again;
+mod calls;
+mod hooks;
+mod links;
+mod statements;
+mod walks;
+
+use crate::clock::Timestamp;
+use crate::engine::session::Session;
+use crate::engine::stop::Stop;
+use crate::engine::template::{Origin, Scope, wait_of};
+use crate::engine::{provision, token};
+use crate::judge::Acceptance;
+use crate::judge::evidence::{Event, Evidence};
+use crate::rulebook::scenario::{Group, Scenario, Step};
+use crate::rulebook::{Rulebook, Service};
+use crate::schema::Schemas;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Groups within groups.
+const GROUP_DEPTH_MAX: usize = 16;
+
+/// What came of one scenario.
+#[derive(Debug)]
+pub(crate) struct Story {
+    /// All that was observed.
+    pub evidence: Evidence,
+    /// Why it ended early, where it did.
+    pub stop: Option<Stop>,
+}
+
+/// Plays a scenario of `service` in `session`; each attempt has names of its own.
+pub(crate) fn play(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    service: &Service,
+    scenario: &Scenario,
+    session: &dyn Session,
+    (seed, attempt): (u64, usize),
+    interrupted: &AtomicBool,
+) -> Story {
+    let salt = match attempt {
+        0 => format!("{seed}/{}", scenario.id),
+        again => format!("{seed}/{}/{again}", scenario.id),
+    };
+    let mut target = provision::values(session.settings());
+    if let Some(person) = session.person() {
+        target["flow"]["to"] = json!(person);
+    }
+    let configured = target.clone();
+    let mut runner = Runner {
+        rulebook,
+        service,
+        session,
+        interrupted,
+        scope: Scope::new(rulebook, schemas, target, salt),
+        evidence: Evidence {
+            scenario: scenario.id.clone(),
+            configured,
+            alone: session.is_alone(),
+            ..Evidence::default()
+        },
+        step: 0,
+        body_bytes: 0,
+        depth: 0,
+        setup: false,
+        soft_stop: None,
+        captured_at: BTreeMap::new(),
+        refused: BTreeSet::new(),
+        judged_as: BTreeMap::new(),
+        listeners: Vec::new(),
+        looked: session.now(),
+    };
+    let matrix: Map<String, Value> = scenario
+        .matrix
+        .iter()
+        .filter_map(|(name, values)| Some((name.clone(), values.first()?.clone())))
+        .collect();
+    runner
+        .scope
+        .set_local("matrix", Some(Value::Object(matrix)));
+    let mut stop = None;
+    for (index, step) in scenario.steps.iter().enumerate() {
+        runner.step = index + 1;
+        if let Err(why) = runner.step(step) {
+            runner.miss(&scenario.steps[index..], &why);
+            stop = Some(why);
+            break;
+        }
+    }
+    if stop.is_none() {
+        runner.look_again();
+    }
+    runner.evidence.now = Some(session.now());
+    let stop = stop.or(runner.soft_stop);
+    Story {
+        evidence: runner.evidence,
+        stop,
+    }
+}
+
+struct Runner<'a> {
+    rulebook: &'a Rulebook,
+    service: &'a Service,
+    session: &'a dyn Session,
+    interrupted: &'a AtomicBool,
+    scope: Scope<'a>,
+    evidence: Evidence,
+    step: usize,
+    /// Bytes of all bodies so far.
+    body_bytes: usize,
+    depth: usize,
+    /// Within a group or set-up: failures accuse nobody.
+    setup: bool,
+    /// Something could not be stated, but the story went on.
+    soft_stop: Option<Stop>,
+    /// Exchanges that brought what was captured, by name.
+    captured_at: BTreeMap<String, usize>,
+    /// Captures of calls that were free to be refused and were; steps that need them are skipped.
+    refused: BTreeSet<String>,
+    /// Kind that the callbacks at a listening address are judged as.
+    judged_as: BTreeMap<String, String>,
+    listeners: Vec<Listener>,
+    /// When it was last looked for callbacks.
+    looked: Timestamp,
+}
+
+/// An address of this story.
+struct Listener {
+    name: String,
+    url: String,
+    /// Callbacks that are events already.
+    noted: usize,
+}
+
+/// What a call brought.
+struct Called {
+    /// Index of the exchange.
+    exchange: usize,
+    acceptance: Acceptance,
+    value: Arc<Value>,
+    origin: Option<Origin>,
+    /// The rule that a value breaks which it was built of.
+    taint: Option<String>,
+}
+
+impl<'a> Runner<'a> {
+    fn step(&mut self, step: &Step) -> Result<(), Stop> {
+        if self.is_interrupted() {
+            return Err(Stop::Interrupted);
+        }
+        if self.needs_refused(step) {
+            return Ok(());
+        }
+        self.scope.set_now(self.session.now());
+        self.scope.take_taint();
+        let outer = self.setup;
+        self.setup = outer || step.setup;
+        let done = match step.repeat {
+            None => self.once(step),
+            Some(times) => self.repeatedly(step, times),
+        };
+        self.setup = outer;
+        match done {
+            // What ends early because the run does says nothing about the target.
+            Err(Stop::Inconclusive(_) | Stop::Unreachable(_) | Stop::HookFailed(_))
+                if self.is_interrupted() =>
+            {
+                Err(Stop::Interrupted)
+            }
+            Err(Stop::Masked(rule)) => {
+                self.mask(step, &rule);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// True when a parameter reads what a refused call did not bring.
+    fn needs_refused(&self, step: &Step) -> bool {
+        let reads = |value: &Value| {
+            let text = value.to_string();
+            let names = crate::rulebook::interpolations(&text).unwrap_or_default();
+            names.iter().any(|one| self.refused.contains(&one.path[0]))
+        };
+        let link = step.get.as_deref().map(Value::from);
+        !self.refused.is_empty() && step.with.values().chain(link.as_ref()).any(reads)
+    }
+
+    fn repeatedly(&mut self, step: &Step, times: usize) -> Result<(), Stop> {
+        let mut results = Vec::new();
+        for index in 0..times {
+            let before = self.scope.set_local("index", Some(json!(index)));
+            let name = step.capture.as_deref().unwrap_or("result");
+            let known = self.scope.captures();
+            let single = Step {
+                capture: Some(name.to_owned()),
+                ..step.clone()
+            };
+            let done = self.once(&single);
+            self.scope.set_local("index", before);
+            done?;
+            results.extend(self.scope.take_since(&known, name));
+        }
+        if let Some(name) = &step.capture {
+            self.scope.capture(name, Value::Array(results), None);
+        }
+        Ok(())
+    }
+
+    fn once(&mut self, step: &Step) -> Result<(), Stop> {
+        if let Some(operation) = &step.call {
+            self.call_step(step, operation)
+        } else if let Some(url) = &step.get {
+            self.get_step(step, url)
+        } else if let Some(hook) = &step.hook {
+            self.hook_step(step, hook)
+        } else if let Some(name) = &step.listen {
+            self.listen_step(step, name)
+        } else if let Some(name) = &step.r#await {
+            self.await_step(step, name)
+        } else if let Some(spec) = &step.token {
+            let application = self.session.settings().targets.get("auth");
+            let built = token::build(spec, &self.scope, application, self.session.now())?;
+            self.finish(step, built, None, None)
+        } else if let Some(text) = &step.wait {
+            let text = self.scope.fill_text(text)?;
+            let wait = text.as_str().and_then(wait_of);
+            let wait = wait.ok_or_else(|| Stop::Error(format!("not a duration: {text}")))?;
+            self.pass(wait);
+            Ok(())
+        } else if let Some(group) = &step.r#use {
+            self.use_step(step, group)
+        } else {
+            Err(Stop::Error("a step without a verb".to_owned()))
+        }
+    }
+
+    fn use_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
+        let (service, group) = self.group(name)?;
+        if self.depth >= GROUP_DEPTH_MAX {
+            return Err(Stop::Error(format!(
+                "groups are nested too deeply at {name}"
+            )));
+        }
+        let mut with = group.with.clone();
+        with.extend(step.with.clone());
+        let with = self.scope.fill_map(&with)?;
+        let known = self.scope.captures();
+        let outer_with = self.scope.set_local("with", Some(Value::Object(with)));
+        let outer = (self.setup, self.service);
+        self.setup = true;
+        self.service = service;
+        self.depth += 1;
+        let done = group.steps.iter().try_for_each(|inner| self.step(inner));
+        self.depth -= 1;
+        (self.setup, self.service) = outer;
+        self.scope.set_local("with", outer_with);
+        done?;
+        if let Some(prefix) = &step.r#as {
+            self.scope.prefix_since(&known, prefix);
+        }
+        Ok(())
+    }
+
+    /// A group and the service that it belongs to.
+    fn group(&self, name: &str) -> Result<(&'a Service, &'a Group), Stop> {
+        let (service, group_name) = match name.split_once('/') {
+            Some((service, group)) => (self.rulebook.services.get(service), group),
+            None => (Some(self.service), name),
+        };
+        let service = service.ok_or_else(|| Stop::Error(format!("no service for group {name}")))?;
+        let group = service.groups.get(group_name);
+        let group = group.ok_or_else(|| Stop::Error(format!("no group is named {name}")))?;
+        Ok((service, group))
+    }
+
+    /// Lets time pass.
+    fn pass(&mut self, time: Duration) {
+        self.session.wait(time);
+        self.evidence.events.push(Event::Passed(time));
+        self.note_deliveries();
+    }
+}

@@ -1,0 +1,152 @@
+//! What a step states of its value, with what is read into it; and what was missed where a story ended early.
+
+use super::Runner;
+use crate::engine::stop::Stop;
+use crate::engine::template::{Origin, TemplateError};
+use crate::judge::evidence::{Expectation, Missed, Statement};
+use crate::rulebook::scenario::{Expect, Step};
+use serde_json::Value;
+use std::sync::Arc;
+
+impl Runner<'_> {
+    pub(super) fn finish(
+        &mut self,
+        step: &Step,
+        value: impl Into<Arc<Value>>,
+        origin: Option<Origin>,
+        exchange: Option<usize>,
+    ) -> Result<(), Stop> {
+        // A wait that was cut short shows nothing of what would have come.
+        if self.is_interrupted() {
+            return Err(Stop::Interrupted);
+        }
+        let result: Arc<Value> = value.into();
+        if let Some(name) = &step.capture {
+            self.scope.capture(name, Arc::clone(&result), origin);
+            match exchange {
+                Some(exchange) => self.captured_at.insert(name.clone(), exchange),
+                None => self.captured_at.remove(name),
+            };
+        }
+        for expect in &step.expect {
+            let filled = self.fill_expect(expect);
+            // What a broken value would be compared with was not promised.
+            let filled = match (self.scope.take_taint(), filled) {
+                (Some(rule), Ok(_)) => {
+                    let name = expect.rule.clone();
+                    Err(TemplateError::Masked { name, rule })
+                }
+                (_, filled) => filled,
+            };
+            match filled {
+                Err(TemplateError::Masked { rule, .. }) => {
+                    self.evidence
+                        .missed
+                        .push(Missed::behind(&expect.rule, &rule));
+                }
+                Ok(expect) => self.evidence.statements.push(Statement {
+                    expect,
+                    result: Arc::clone(&result),
+                    step: self.step,
+                    exchange,
+                }),
+                Err(error) => {
+                    let missed = Missed::because(&expect.rule, error.to_string());
+                    self.evidence.missed.push(missed);
+                    self.soft_stop.get_or_insert(Stop::from(error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn fill_expect(&self, expect: &Expect) -> Result<Expect, TemplateError> {
+        let mut filled = expect.clone();
+        for value in [
+            &mut filled.equals,
+            &mut filled.differs,
+            &mut filled.includes,
+            &mut filled.excludes,
+            &mut filled.same_json,
+        ]
+        .into_iter()
+        .flatten()
+        {
+            *value = self.scope.fill(value)?;
+        }
+        for value in filled.one_of.iter_mut().flatten() {
+            *value = self.scope.fill(value)?;
+        }
+        for pattern in [&mut filled.matches, &mut filled.unlike]
+            .into_iter()
+            .flatten()
+        {
+            // What is put into a pattern stands for itself.
+            let value = self.scope.fill_text(pattern)?;
+            let value = value.as_str().unwrap_or_default();
+            if value != pattern {
+                *pattern = regex::escape(value);
+            }
+        }
+        if let Some(text) = &filled.not_before {
+            filled.not_before = self.scope.fill_text(text)?.as_str().map(str::to_owned);
+        }
+        Ok(filled)
+    }
+
+    /// Rules that the rest of the story would have judged.
+    pub(super) fn miss(&mut self, rest: &[Step], why: &Stop) {
+        let accused = self.evidence.exchanges.last().map(|e| &e.expectation);
+        let missed: Box<dyn Fn(&String) -> Missed> = match (why, accused) {
+            (Stop::Unexpected, Some(Expectation::Accepted(rule))) => {
+                let rule = rule.clone();
+                Box::new(move |named| Missed::behind(named, &rule))
+            }
+            (Stop::Unexpected, _) => {
+                Box::new(|named| Missed::because(named, "an earlier step went wrong"))
+            }
+            (Stop::Interrupted, _) => Box::new(|named| Missed::because(named, "interrupted")),
+            (Stop::Masked(rule), _) => Box::new(move |named| Missed::behind(named, rule)),
+            (
+                Stop::NotApplicable(why)
+                | Stop::Inconclusive(why)
+                | Stop::Unreachable(why)
+                | Stop::HookFailed(why)
+                | Stop::Error(why),
+                _,
+            ) => Box::new(move |named| Missed::because(named, why)),
+        };
+        for (offset, step) in rest.iter().enumerate() {
+            // The step that was answered against its expectation has been judged already.
+            if offset > 0 || *why != Stop::Unexpected {
+                let rules = step.rules().map(&missed);
+                self.evidence.missed.extend(rules);
+            }
+        }
+    }
+
+    /// Leaves a step out because a rule was broken: what it would have brought is missing, and what
+    /// it would have shown is judged by nobody.
+    pub(super) fn mask(&mut self, step: &Step, rule: &str) {
+        for named in step.rules() {
+            self.evidence.missed.push(Missed::behind(named, rule));
+        }
+        let group = step.r#use.as_deref().and_then(|name| self.group(name).ok());
+        match (&step.r#as, group) {
+            (Some(prefix), _) => self.scope.mask(prefix, rule),
+            (None, Some((_, group))) => {
+                for name in group
+                    .steps
+                    .iter()
+                    .filter_map(|inner| inner.capture.as_ref())
+                {
+                    self.scope.mask(name, rule);
+                }
+            }
+            (None, None) => {}
+        }
+        for name in step.capture.iter().chain(&step.listen) {
+            self.scope.mask(name, rule);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Lists walked to their end, page by page.
+
+use super::calls::unanswered;
+use super::{Called, Runner};
+use crate::engine::link::{LinkError, target_of};
+use crate::engine::request;
+use crate::engine::stop::Stop;
+use crate::http::Request;
+use crate::judge::Acceptance;
+use crate::judge::evidence::{Exchange, Expectation, Span, Via, Walk, WalkEnd};
+use crate::rulebook::Operation;
+use crate::rulebook::scenario::Step;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Pages of one walk, and items over all its pages. A list may be longer, so that a walk that comes so
+/// far accuses nobody.
+const WALK_PAGES_MAX: usize = 1_000;
+const WALK_ITEMS_MAX: usize = 100_000;
+/// Pages after which a walk begins anew with larger ones where it may, and how large.
+const WALK_PAGES_SMALL: usize = 20;
+const PAGE_SIZE_LARGE: u64 = 100;
+/// Empty pages in a row at the end of so many pages that are no list any more.
+const WALK_IDLE_PAGES_MAX: usize = 100;
+impl Runner<'_> {
+    /// Follows `next_page_url` from the first page; the result is `{pages, items}`.
+    pub(super) fn walk(
+        &mut self,
+        step: &Step,
+        operation: &Operation,
+        first: &Called,
+    ) -> Result<Value, Stop> {
+        let key = operation
+            .list_key
+            .as_deref()
+            .ok_or_else(|| Stop::Error(format!("{} is no list", operation.id)))?;
+        let mut pages = vec![first.exchange];
+        // Copied for those who look at them alone: a long list is large.
+        let wants_items = step.capture.is_some() || !step.expect.is_empty();
+        let kept = |page: &Value| {
+            if wants_items {
+                items_of(page, key).to_vec()
+            } else {
+                Vec::new()
+            }
+        };
+        let mut items: Vec<Value> = kept(&first.value);
+        let mut count = items_of(&first.value, key).len();
+        // Pages in a row that hold nothing.
+        let mut idle = 0;
+        let mut page = Arc::clone(&first.value);
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        let mut acceptance = first.acceptance.clone();
+        for between in &step.between {
+            self.step(between)?;
+        }
+        let end = loop {
+            if let Acceptance::Rejected(why) | Acceptance::Inconclusive(why) = &acceptance {
+                break WalkEnd::Broken(why.clone());
+            }
+            let next = page.pointer("/meta/next_page_url").and_then(Value::as_str);
+            let Some(next) = next.filter(|n| !n.is_empty()).map(str::to_owned) else {
+                break WalkEnd::Complete;
+            };
+            let short = crate::text::excerpt(&next, 200).into_owned();
+            if !seen.insert(next.clone()) {
+                break WalkEnd::Endless(format!("a cycle at {short}"));
+            }
+            if pages.len() == WALK_PAGES_SMALL
+                && step.between.is_empty()
+                && let Some(wider) = self.with_larger_pages(step, operation)
+            {
+                let called = self.call(&wider, operation)?;
+                return self.walk(&wider, operation, &called);
+            }
+            if pages.len() >= WALK_PAGES_MAX || count > WALK_ITEMS_MAX {
+                let so_far = format!("{} pages, {count} items, and no end", pages.len());
+                break if idle >= WALK_IDLE_PAGES_MAX {
+                    WalkEnd::Endless(format!("{so_far}; the last {idle} pages hold nothing"))
+                } else {
+                    WalkEnd::Cut(format!("paging cap reached: {so_far}"))
+                };
+            }
+            let shown_by = pages[pages.len() - 1];
+            let previous = &self.evidence.exchanges[shown_by];
+            let home = &self.session.settings().targets[&previous.service];
+            let target = match target_of(home, &previous.request.target, &next) {
+                Ok(target) => target,
+                Err(why @ LinkError::Broken(_)) => {
+                    break WalkEnd::Unfollowable(format!("{short}: {why}"));
+                }
+                Err(why @ LinkError::Elsewhere(_)) => {
+                    break WalkEnd::Cut(format!("{short}: {why}"));
+                }
+            };
+            let mut exchange = unanswered(previous);
+            exchange.request.target = target;
+            exchange
+                .sent
+                .extend(page_parameters(operation, &exchange.request));
+            exchange.span = Span::at(self.session.now());
+            exchange.via = Some(Via {
+                exchange: shown_by,
+                pointer: "/meta/next_page_url".to_owned(),
+            });
+            if let Some(token) = operation.parameters.iter().find(|p| p.name == "PageToken") {
+                exchange.expectation = Expectation::Accepted(token.rule.clone());
+            }
+            let called = self.exchange(exchange, operation)?;
+            acceptance = called.acceptance;
+            pages.push(called.exchange);
+            items.extend(kept(&called.value));
+            let brought = items_of(&called.value, key).len();
+            idle = if brought == 0 { idle + 1 } else { 0 };
+            count += brought;
+            page = called.value;
+        };
+        let moved = end == WalkEnd::Complete && self.was_added_to(operation, &pages)?;
+        let cut = match &end {
+            WalkEnd::Cut(why) => Some(why.clone()),
+            WalkEnd::Complete
+            | WalkEnd::Endless(_)
+            | WalkEnd::Unfollowable(_)
+            | WalkEnd::Broken(_) => None,
+        };
+        let result = json!({"pages": pages.len(), "items": items});
+        let service = operation.service.clone();
+        let operation = operation.id.clone();
+        // A list that is changed meanwhile is judged by the step's statements alone.
+        if step.between.is_empty() {
+            self.evidence.walks.push(Walk {
+                service,
+                operation,
+                pages,
+                end,
+                moved,
+                step: self.step,
+            });
+        }
+        // Half a list shows neither what it holds nor what it lacks. The first page's own refusal
+        // is the caller's business.
+        if let Some(why) = cut {
+            return Err(Stop::Inconclusive(why));
+        }
+        match acceptance {
+            Acceptance::Inconclusive(why) => {
+                Err(Stop::Inconclusive(format!("a page of the walk: {why}")))
+            }
+            Acceptance::Rejected(_) if first.acceptance == Acceptance::Accepted => {
+                Err(Stop::Unexpected)
+            }
+            Acceptance::Accepted | Acceptance::Rejected(_) => Ok(result),
+        }
+    }
+
+    /// The same walk in fewer pages: a target that lives on has long lists.
+    pub(super) fn with_larger_pages(&self, step: &Step, operation: &Operation) -> Option<Step> {
+        let size = operation.parameters.iter().find(|p| p.name == "PageSize")?;
+        let most = size.schema.get("maximum").and_then(Value::as_u64);
+        let larger = most.unwrap_or(PAGE_SIZE_LARGE).min(PAGE_SIZE_LARGE);
+        let asked = step.with.get("PageSize").and_then(Value::as_u64);
+        if !self.session.is_live() || asked.is_none_or(|asked| asked >= larger) {
+            return None;
+        }
+        let mut wider = step.clone();
+        wider.with.insert("PageSize".to_owned(), json!(larger));
+        Some(wider)
+    }
+
+    /// Whether others added to a list while it was walked: an item came twice, and the first page now
+    /// begins with another.
+    pub(super) fn was_added_to(
+        &mut self,
+        operation: &Operation,
+        pages: &[usize],
+    ) -> Result<bool, Stop> {
+        let Some(key) = operation
+            .list_key
+            .as_deref()
+            .filter(|_| self.session.is_live())
+        else {
+            return Ok(false);
+        };
+        let items = |exchange: &Exchange| -> Vec<Value> {
+            let page = exchange.document().map_or(&Value::Null, |page| page);
+            items_of(page, key).to_vec()
+        };
+        let mut seen = BTreeSet::new();
+        let walked = pages
+            .iter()
+            .flat_map(|&page| items(&self.evidence.exchanges[page]));
+        let is_twice = walked
+            .map(|item| item.to_string())
+            .any(|item| !seen.insert(item));
+        if !is_twice {
+            return Ok(false);
+        }
+        let first = &self.evidence.exchanges[pages[0]];
+        let before = items(first);
+        let mut again = unanswered(first);
+        again.span = Span::at(self.session.now());
+        let again = self.exchange(again, operation)?.exchange;
+        Ok(items(&self.evidence.exchanges[again]).first() != before.first())
+    }
+}
+
+fn items_of<'a>(page: &'a Value, key: &str) -> &'a [Value] {
+    page.get(key)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// Query parameters as a page link has them; the first page's stay where the link is silent.
+fn page_parameters<'a>(
+    operation: &'a Operation,
+    request: &Request,
+) -> impl Iterator<Item = (String, Value)> + use<'a> {
+    let query = request.query_pairs();
+    operation
+        .parameters
+        .iter()
+        .filter_map(move |p| Some((p.name.clone(), request::repeated(&query, &p.name)?)))
+}
