@@ -27,22 +27,44 @@ pub fn join(pointer: &str, segment: &str) -> String {
 
 /// The unescaped segments of a pointer; a pointer that does not begin with `/` has none.
 pub fn segments(pointer: &str) -> impl Iterator<Item = String> {
-    pointer
-        .split('/')
-        .skip(1)
-        .map(|s| s.replace("~1", "/").replace("~0", "~"))
+    steps(pointer).map(Cow::into_owned)
+}
+
+/// The unescaped segments, borrowed where nothing in them is escaped.
+fn steps(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let segments = pointer.split('/').skip(1);
+    segments.map(|segment| match segment.contains('~') {
+        true => Cow::Owned(segment.replace("~1", "/").replace("~0", "~")),
+        false => Cow::Borrowed(segment),
+    })
 }
 
 /// The value at a pointer without wildcards; the whole for the empty one.
 pub fn get<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
-    value.pointer(pointer)
+    if !pointer.is_empty() && !pointer.starts_with('/') {
+        return None;
+    }
+    steps(pointer).try_fold(value, |value, segment| child(value, &segment))
+}
+
+/// The member or item of that name, where there is one.
+fn child<'a>(value: &'a Value, segment: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(members) => members.get(segment),
+        // RFC 6901 writes an index without a sign or leading zeros.
+        Value::Array(items) => {
+            let is_index = segment == "0" || !segment.starts_with(['0', '+']);
+            items.get(segment.parse::<usize>().ok().filter(|_| is_index)?)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
 }
 
 /// Every existing value that a pattern reaches, with its own pointer, in document order. A segment
 /// `*` stands for each array item and each member.
 pub fn expand<'a>(value: &'a Value, pattern: &str) -> Vec<(String, &'a Value)> {
     let mut reached = vec![(String::new(), value)];
-    for segment in segments(pattern) {
+    for segment in steps(pattern) {
         reached = reached
             .into_iter()
             .flat_map(|(at, value)| children(&at, value, &segment))
@@ -68,10 +90,9 @@ fn children<'a>(at: &str, value: &'a Value, segment: &str) -> Vec<(String, &'a V
         | Value::String(_)
         | Value::Array(_)
         | Value::Object(_) => {
-            let step = join("", segment);
-            value
-                .pointer(&step)
-                .map(|child| (format!("{at}{step}"), child))
+            let found = child(value, segment);
+            found
+                .map(|child| (join(at, segment), child))
                 .into_iter()
                 .collect()
         }
@@ -87,8 +108,8 @@ pub fn within(outer: &str, inner: &str) -> bool {
 
 /// True when a pointer, in which `*` stands for any segment, leads to `place`, above it or below it.
 pub fn overlap(pattern: &str, place: &str) -> bool {
-    segments(pattern)
-        .zip(segments(place))
+    steps(pattern)
+        .zip(steps(place))
         .all(|(p, s)| p == "*" || p == s)
 }
 

@@ -126,6 +126,30 @@ fn keys_with_a_meaning_inside_the_reader_are_refused() {
 }
 
 #[test]
+fn a_pointer_leads_where_rfc_6901_says() {
+    let value = json!({"": 0, "a/b": [10, {"m~n": 1}], "0": {"": 2}, "+1": 3});
+    for pointer in [
+        "",
+        "/",
+        "/a~1b",
+        "/a~1b/0",
+        "/a~1b/00",
+        "/a~1b/+1",
+        "/a~1b/1/m~0n",
+        "/a~1b/2",
+        "/a~1b/-",
+        "/0/",
+        "/+1",
+        "a",
+        "//",
+        "/a/b",
+        "/a~1b/0/x",
+    ] {
+        assert_eq!(get(&value, pointer), value.pointer(pointer), "{pointer}");
+    }
+}
+
+#[test]
 fn pointers_escape_and_expand() {
     assert_eq!(join("/a", "x~/y"), "/a/x~0~1y");
     assert_eq!(segments("/x~0~1y/").collect::<Vec<_>>(), ["x~/y", ""]);

@@ -330,7 +330,7 @@ impl Seen<'_> {
         if self.acceptance != Acceptance::Accepted || is_broken(&self.broken, pointer) {
             return None;
         }
-        self.exchange.document()?.pointer(pointer)
+        json::get(self.exchange.document()?, pointer)
     }
 
     /// Whether null stands where the object would be that holds the value at `pointer`.
@@ -353,7 +353,7 @@ impl Seen<'_> {
         if self.acceptance != Acceptance::Accepted || broken {
             return None;
         }
-        self.exchange.document()?.pointer(pointer)
+        json::get(self.exchange.document()?, pointer)
     }
 
     /// The values that a pointer with `*` selects in the accepted answer, each with its own
@@ -386,7 +386,7 @@ impl Representation<'_> {
         if is_broken(&self.broken, &format!("{}{pointer}", self.prefix)) {
             return None;
         }
-        self.value.pointer(pointer)
+        json::get(self.value, pointer)
     }
 
     /// The values at these pointers as one text; nothing where one is missing or broken.
@@ -437,7 +437,7 @@ fn around<'v, 'p>(document: &'v Value, pointer: &'p str) -> (&'v Value, &'p str)
         let Some((segment, rest)) = end.map(|end| left.split_at(end)) else {
             break;
         };
-        let Some(member) = value.pointer(segment) else {
+        let Some(member) = json::get(value, segment) else {
             break;
         };
         (value, left) = (member, rest);

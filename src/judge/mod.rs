@@ -156,7 +156,7 @@ fn only_binding(rulebook: &Rulebook, judgement: &mut Judgement) {
     };
     judgement.findings.retain(|finding| binds(&finding.rule));
     for (id, tally) in &mut judgement.tallies {
-        if !binds(id) {
+        if tally.findings > 0 && !binds(id) {
             tally.findings = 0;
         }
     }
