@@ -3,6 +3,7 @@
 //! Finds no change itself.
 
 use super::coordinates::{Action, Class, Coordinates, Direction, What};
+use super::witness::Witness;
 use crate::rulebook::kebab;
 use crate::source::Document;
 use crate::text;
@@ -33,6 +34,12 @@ pub struct Change {
     pub class: Vec<Class>,
     /// One sentence that says what, and why it has that class.
     pub message: String,
+    /// Values that only one version accepts, where some were found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub witnesses: Vec<Witness>,
+    /// True where it was not decided whether more or less is accepted than before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
     /// Why it was accepted, where it was declared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declared: Option<String>,
@@ -192,6 +199,8 @@ pub(super) struct Note {
     old: Option<String>,
     new: Option<String>,
     value: Option<serde_json::Value>,
+    witnesses: Vec<Witness>,
+    undecided: bool,
     binding: bool,
 }
 
@@ -206,6 +215,8 @@ impl Note {
             old: None,
             new: None,
             value: None,
+            witnesses: Vec::new(),
+            undecided: false,
             binding: true,
         }
     }
@@ -235,6 +246,18 @@ impl Note {
     /// The value that came or went.
     pub(super) fn value(mut self, value: &serde_json::Value) -> Self {
         self.value = Some(value.clone());
+        self
+    }
+
+    /// Values that only one version accepts.
+    pub(super) fn witnesses(mut self, witnesses: Vec<Witness>) -> Self {
+        self.witnesses = witnesses;
+        self
+    }
+
+    /// It is not decided which of both accepts more.
+    pub(super) fn undecided(mut self) -> Self {
+        self.undecided = true;
         self
     }
 
@@ -278,6 +301,8 @@ impl Ledger {
             new: note.new,
             class,
             message,
+            witnesses: note.witnesses,
+            undecided: note.undecided,
             declared: None,
             subject: subject.clone(),
             value: note.value,

@@ -5,6 +5,7 @@
 //! rule cites are no part of the comparison: they move with every revision and oblige nobody.
 //! Reads no file but released versions' own, and prints nothing.
 
+mod canonical;
 pub mod coordinates;
 mod declared;
 mod documents;
@@ -14,12 +15,15 @@ mod judged_again;
 mod ledger;
 mod merge;
 mod operations;
+mod place;
 mod released;
 mod render;
 mod runs;
 mod schemas;
 mod statements;
+mod texts;
 mod touched;
+mod witness;
 
 #[cfg(test)]
 mod records;
@@ -38,10 +42,12 @@ pub use released::{Released, ReleasedError};
 pub use render::Format;
 pub use runs::{RunDifference, runs};
 pub use touched::{reworded_scenarios, touched_payload, touched_scenarios};
+pub use witness::Witness;
 
 use crate::rulebook::Rulebook;
 use ledger::Ledger;
 use serde::Serialize;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Version of the shape that `diff --report json=` writes.
@@ -98,6 +104,18 @@ pub fn kinds(rulebook: &Rulebook, old: &str, new: &str) -> Result<Comparison, Co
     let mut ledger = Ledger::default();
     schemas::kind(&mut ledger, (rulebook, &before), (rulebook, &after));
     Ok(Comparison::of(&before, &after, ledger))
+}
+
+/// Compares two JSON Schemas that stand for themselves, of what flows that way.
+pub fn schemas(old: &Value, new: &Value, direction: Direction) -> Comparison {
+    let mut ledger = Ledger::default();
+    let place = |pointer: &str| Subject::Representation {
+        old: "schema".to_owned(),
+        new: "schema".to_owned(),
+        pointer: pointer.to_owned(),
+    };
+    schemas::alone(&mut ledger, (old, new), direction, &place);
+    Comparison::of("old", "new", ledger)
 }
 
 /// The full name of a representation; events may leave their folder out.

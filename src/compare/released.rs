@@ -4,7 +4,7 @@
 //! and citations may be mended. A version that is not listed is a draft. Reads and writes no file.
 
 use super::events;
-use super::schemas::bare;
+use super::place::bare;
 use crate::rulebook::Rulebook;
 use crate::text;
 use sha2::{Digest, Sha256};

@@ -100,6 +100,12 @@ fn text(comparison: &Comparison) -> String {
             &format!("         {} ({})", change.place, classes(change)),
         );
         line(&mut out, &format!("         {}", change.message));
+        for witness in &change.witnesses {
+            line(&mut out, &format!("         witness: {}", witness.words()));
+        }
+        if change.undecided {
+            line(&mut out, "         not decided: which of both accepts more");
+        }
         if let Some(reason) = &change.declared {
             line(&mut out, &format!("         declared: {reason}"));
         }

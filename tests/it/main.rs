@@ -3,6 +3,7 @@
 //! Unit tests stand beside the code, scenarios are trials of `tests/conformance`.
 
 mod book;
+mod bumps;
 mod cli;
 mod clients;
 mod docs;

@@ -1,0 +1,441 @@
+//! One way to say each thing: schemas that accept the same in other words become the same keywords.
+//!
+//! `anyOf` of a type and null is a list of types, a constant a list of one, a bound that excludes its number one that
+//! includes the next integer. What it cannot say more simply it leaves as it stands, and what a schema accepts it never
+//! changes.
+
+use super::texts::Texts;
+use crate::json::equal;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// Keywords that say nothing about which values are accepted.
+pub(super) const WORDS: [&str; 2] = ["title", "description"];
+
+type Keywords = Map<String, Value>;
+
+/// The same schema in canonical keywords; `resolved` gives those of a branch, references included.
+pub(super) fn canonical(mut keywords: Keywords, resolved: &dyn Fn(&Value) -> Keywords) -> Keywords {
+    for key in ["allOf", "anyOf", "oneOf"] {
+        let Some(branches) = keywords.get(key).and_then(Value::as_array) else {
+            continue;
+        };
+        let branches: Vec<Keywords> = branches.iter().map(resolved).collect();
+        let joined = match key {
+            "allOf" => all(&branches),
+            _ => any(&branches),
+        };
+        let mut rest = keywords.clone();
+        rest.remove(key);
+        if let Some(merged) = joined.and_then(|joined| merged(&rest, joined)) {
+            keywords = merged;
+        }
+    }
+    if let Some(value) = keywords.remove("const") {
+        match keywords.get("enum") {
+            None => drop(keywords.insert("enum".to_owned(), json!([value]))),
+            Some(_) => drop(keywords.insert("const".to_owned(), value)),
+        }
+    }
+    enumerated(&mut keywords);
+    integers(&mut keywords);
+    said_for_nothing(&mut keywords);
+    keywords
+}
+
+/// Whether a keyword speaks of values at all.
+fn speaks(key: &str) -> bool {
+    !WORDS.contains(&key)
+        && !key.starts_with("x-")
+        && !matches!(key, "default" | "examples" | "$schema" | "$id" | "$defs")
+}
+
+/// Both, where no keyword is said twice.
+fn merged(one: &Keywords, other: Keywords) -> Option<Keywords> {
+    let mut out = one.clone();
+    for (key, value) in other {
+        match out.get(&key) {
+            // Its own words, rule and default come first.
+            Some(_) if !speaks(&key) => {}
+            Some(known) if equal(known, &value) => {}
+            Some(_) => return None,
+            None => drop(out.insert(key, value)),
+        }
+    }
+    Some(out)
+}
+
+/// Branches that all hold, as one.
+fn all(branches: &[Keywords]) -> Option<Keywords> {
+    let mut branches = branches.iter();
+    let first = branches.next()?.clone();
+    branches.try_fold(first, |one, other| merged(&one, other.clone()))
+}
+
+/// Branches of which one holds, as one: lists of values or of types, or one schema and null.
+fn any(branches: &[Keywords]) -> Option<Keywords> {
+    let spoken = |branch: &Keywords| branch.iter().filter(|(key, _)| speaks(key)).count();
+    let says = |branch: &Keywords, key: &str| branch.contains_key(key);
+    if branches
+        .iter()
+        .all(|branch| says(branch, "enum") && spoken(branch) <= 2)
+    {
+        let mut values: Vec<Value> = Vec::new();
+        for value in branches
+            .iter()
+            .filter_map(|b| b.get("enum")?.as_array())
+            .flatten()
+        {
+            if values.iter().any(|known| equal(known, value)) {
+                return None;
+            }
+            values.push(value.clone());
+        }
+        return Some(Keywords::from_iter([(
+            "enum".to_owned(),
+            Value::Array(values),
+        )]));
+    }
+    let is_null = |branch: &&Keywords| {
+        let only = branch.get("type").is_some_and(|t| t == "null") && spoken(branch) == 1;
+        only || (spoken(branch) <= 2 && branch.get("enum") == Some(&json!([null])))
+    };
+    let (nulls, others): (Vec<&Keywords>, Vec<&Keywords>) = branches.iter().partition(is_null);
+    if others
+        .iter()
+        .all(|branch| says(branch, "type") && spoken(branch) == 1)
+    {
+        let mut types: Vec<Value> = Vec::new();
+        for branch in branches {
+            let named = branch.get("type")?;
+            let named = named
+                .as_array()
+                .cloned()
+                .unwrap_or_else(|| vec![named.clone()]);
+            types.extend(named);
+        }
+        let unique: BTreeSet<String> = types.iter().map(Value::to_string).collect();
+        let overlap = unique.len() != types.len()
+            || (types.contains(&json!("integer")) && types.contains(&json!("number")));
+        return (!overlap).then(|| Keywords::from_iter([("type".to_owned(), Value::Array(types))]));
+    }
+    let ([one], [_]) = (others.as_slice(), nulls.as_slice()) else {
+        return None;
+    };
+    let mut one = (*one).clone();
+    let list = |value: &Value| {
+        value
+            .as_array()
+            .cloned()
+            .unwrap_or_else(|| vec![value.clone()])
+    };
+    let mut types = list(one.get("type")?);
+    if types.contains(&json!("null"))
+        || ["const", "not", "if", "anyOf", "oneOf", "allOf"]
+            .iter()
+            .any(|key| says(&one, key))
+    {
+        return None;
+    }
+    types.push(json!("null"));
+    one.insert("type".to_owned(), Value::Array(types));
+    if let Some(values) = one.get_mut("enum").and_then(Value::as_array_mut) {
+        values.push(Value::Null);
+    }
+    Some(one)
+}
+
+/// A list of values names its types by itself, and only those that the types admit can occur.
+fn enumerated(keywords: &mut Keywords) {
+    let Some(Value::Array(values)) = keywords.get("enum") else {
+        return;
+    };
+    let types = keywords.get("type").cloned();
+    let admitted = |value: &Value| {
+        let one = |types: &Value| vec![types.clone()];
+        let list = |types: &Value| types.as_array().cloned();
+        let named = types
+            .as_ref()
+            .map(|types| list(types).unwrap_or_else(|| one(types)));
+        named.is_none_or(|named| {
+            named
+                .iter()
+                .filter_map(Value::as_str)
+                .any(|name| is_of(value, name))
+        })
+    };
+    let mut unique: Vec<Value> = Vec::new();
+    for value in values.iter().filter(|value| admitted(value)) {
+        if !unique.iter().any(|known| equal(known, value)) {
+            unique.push(value.clone());
+        }
+    }
+    let mut types: Vec<&str> = unique.iter().map(type_of).collect();
+    types.sort_unstable();
+    types.dedup();
+    let types = json!(types);
+    keywords.insert("type".to_owned(), types);
+    keywords.insert("enum".to_owned(), Value::Array(unique));
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) if is_of(value, "integer") => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn is_of(value: &Value, name: &str) -> bool {
+    match (value, name) {
+        (Value::Null, "null")
+        | (Value::Bool(_), "boolean")
+        | (Value::Number(_), "number")
+        | (Value::String(_), "string")
+        | (Value::Array(_), "array")
+        | (Value::Object(_), "object") => true,
+        (Value::Number(number), "integer") => number.as_f64().is_some_and(|n| n.fract() == 0.0),
+        _ => false,
+    }
+}
+
+/// Names of the types that may stand there; all where none is said.
+pub(super) fn named_types(keywords: &Keywords) -> Vec<&str> {
+    match keywords.get("type") {
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => vec![
+            "array", "boolean", "integer", "null", "number", "object", "string",
+        ],
+    }
+}
+
+/// Below and above which numbers no number is accepted, each with the keyword that says so; of two the
+/// tighter one. Where only integers are accepted, the bounds are integers that are accepted themselves.
+fn integers(keywords: &mut Keywords) {
+    let only_integers = {
+        let types = named_types(keywords);
+        types.contains(&"integer") && !types.contains(&"number")
+    };
+    for (open, shut, is_upper) in [
+        ("exclusiveMinimum", "minimum", false),
+        ("exclusiveMaximum", "maximum", true),
+    ] {
+        let number = |key: &str| keywords.get(key).and_then(Value::as_f64);
+        let (excluded, included) = (number(open), number(shut));
+        let inside = |n: f64| {
+            if is_upper {
+                n.ceil() - 1.0
+            } else {
+                n.floor() + 1.0
+            }
+        };
+        let rounded = |n: f64| if is_upper { n.floor() } else { n.ceil() };
+        let tighter = |a: f64, b: f64| if is_upper { a.min(b) } else { a.max(b) };
+        if only_integers {
+            let bounds = [excluded.map(inside), included.map(rounded)];
+            let bound = bounds.into_iter().flatten().reduce(tighter);
+            keywords.remove(open);
+            if let Some(bound) = bound.filter(|bound| bound.abs() < 9e15) {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "an integer of this size fits"
+                )]
+                keywords.insert(shut.to_owned(), json!(bound as i64));
+            }
+        } else if let (Some(excluded), Some(included)) = (excluded, included) {
+            let is_shut = if is_upper {
+                included < excluded
+            } else {
+                included > excluded
+            };
+            keywords.remove(if is_shut { open } else { shut });
+        }
+    }
+}
+
+/// Takes away what asks for nothing: bounds of types that cannot stand there, lengths of at least none.
+fn said_for_nothing(keywords: &mut Keywords) {
+    const OF_TYPES: [(&str, &[&str]); 4] = [
+        (
+            "string",
+            &[
+                "minLength",
+                "maxLength",
+                "pattern",
+                "format",
+                "contentMediaType",
+                "contentEncoding",
+            ],
+        ),
+        (
+            "array",
+            &[
+                "minItems",
+                "maxItems",
+                "uniqueItems",
+                "items",
+                "contains",
+                "prefixItems",
+            ],
+        ),
+        (
+            "object",
+            &[
+                "minProperties",
+                "maxProperties",
+                "propertyNames",
+                "patternProperties",
+            ],
+        ),
+        (
+            "number",
+            &[
+                "minimum",
+                "maximum",
+                "exclusiveMinimum",
+                "exclusiveMaximum",
+                "multipleOf",
+            ],
+        ),
+    ];
+    let types: Vec<String> = named_types(keywords)
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    let may_be = |name: &str| {
+        types
+            .iter()
+            .any(|known| known == name || (name == "number" && known == "integer"))
+    };
+    for (name, keys) in OF_TYPES {
+        if !may_be(name) {
+            for key in keys {
+                keywords.remove(*key);
+            }
+        }
+    }
+    for key in ["minLength", "minItems", "minProperties"] {
+        if keywords.get(key).and_then(Value::as_f64) == Some(0.0) {
+            keywords.remove(key);
+        }
+    }
+    let whole = !types.iter().any(|name| name == "number");
+    if whole && keywords.get("multipleOf").and_then(Value::as_f64) == Some(1.0) {
+        keywords.remove("multipleOf");
+    }
+}
+
+/// The texts that it accepts, where texts may stand there and are not listed.
+pub(super) fn texts(keywords: &Keywords) -> Option<Texts> {
+    if !named_types(keywords).contains(&"string") || keywords.contains_key("enum") {
+        return None;
+    }
+    let length = |key: &str| keywords.get(key).and_then(Value::as_u64);
+    Some(Texts {
+        pattern: keywords
+            .get("pattern")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+        shortest: length("minLength").unwrap_or_default(),
+        longest: length("maxLength"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(schema: &Value) -> Value {
+        fn resolved(schema: &Value) -> Keywords {
+            let keywords = schema.as_object().cloned().unwrap_or_default();
+            canonical(keywords, &resolved)
+        }
+        let mut keywords = resolved(schema);
+        if let Some(Value::Array(types)) = keywords.get_mut("type") {
+            types.sort_by_key(Value::to_string);
+            if let [one] = types.as_slice() {
+                let one = one.clone();
+                keywords.insert("type".to_owned(), one);
+            }
+        }
+        Value::Object(keywords)
+    }
+
+    #[test]
+    fn the_same_values_in_other_words_are_the_same_keywords() {
+        for (one, other) in [
+            (
+                json!({"type": ["string", "null"]}),
+                json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+            ),
+            (
+                json!({"type": ["string", "null"], "maxLength": 3}),
+                json!({"oneOf": [{"type": "null"}, {"type": "string", "maxLength": 3}]}),
+            ),
+            (
+                json!({"enum": ["a", null]}),
+                json!({"anyOf": [{"enum": ["a"]}, {"const": null}]}),
+            ),
+            (json!({"const": 1}), json!({"enum": [1]})),
+            (
+                json!({"enum": ["a"]}),
+                json!({"type": "string", "enum": ["a", 1]}),
+            ),
+            (
+                json!({"type": "integer", "minimum": 1}),
+                json!({"type": "integer", "exclusiveMinimum": 0}),
+            ),
+            (
+                json!({"type": "integer", "maximum": 9}),
+                json!({"type": "integer", "exclusiveMaximum": 9.5}),
+            ),
+            (
+                json!({"type": "number", "minimum": 2}),
+                json!({"type": "number", "minimum": 2, "exclusiveMinimum": 1}),
+            ),
+            (
+                json!({"type": "string"}),
+                json!({"type": "string", "minLength": 0, "maximum": 7}),
+            ),
+            (
+                json!({"type": "string", "maxLength": 3}),
+                json!({"allOf": [{"type": "string"}, {"maxLength": 3}]}),
+            ),
+            (
+                json!({"type": "integer"}),
+                json!({"type": "integer", "multipleOf": 1}),
+            ),
+        ] {
+            assert_eq!(said(&one), said(&other), "{one} and {other}");
+        }
+    }
+
+    #[test]
+    fn what_accepts_other_values_stays_apart() {
+        for (one, other) in [
+            (
+                json!({"type": "string"}),
+                json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+            ),
+            (
+                json!({"type": "number", "minimum": 1}),
+                json!({"type": "number", "exclusiveMinimum": 1}),
+            ),
+            (
+                json!({"oneOf": [{"type": "integer"}, {"type": "number"}]}),
+                json!({"type": "number"}),
+            ),
+            (
+                json!({"type": "string", "maxLength": 3}),
+                json!({"allOf": [{"maxLength": 4}, {"maxLength": 3}]}),
+            ),
+        ] {
+            assert_ne!(said(&one), said(&other), "{one} and {other}");
+        }
+    }
+}

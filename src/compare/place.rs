@@ -1,0 +1,621 @@
+//! One place of two schemas: which of its demands differ, and a witness of each difference.
+//!
+//! Compares canonical keywords, numbers and texts as sets of values. What combines schemas (`not`, `if`, and `anyOf` where
+//! it says more than types, values or null) is compared as a whole, for whether one such condition is narrower than another
+//! is not decided here.
+
+use super::canonical::{WORDS, texts};
+use super::coordinates::{Action, Direction, What};
+use super::ledger::Note;
+use super::schemas::Walk;
+use super::witness::{Probe, Witness, near};
+use crate::json::{self, equal};
+use crate::rulebook::{OTHER_FIELDS_KEY, RULE_KEY};
+use serde_json::{Map, Value};
+use std::cell::OnceCell;
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+/// Keywords that bound how many there are, from below and from above.
+const COUNTS: [(&str, bool); 4] = [
+    ("minItems", false),
+    ("maxItems", true),
+    ("minProperties", false),
+    ("maxProperties", true),
+];
+/// Bounds of numbers: the one that excludes its number, and the one that includes it.
+const NUMBERS: [(&str, &str, bool); 2] = [
+    ("exclusiveMinimum", "minimum", false),
+    ("exclusiveMaximum", "maximum", true),
+];
+const FORMS: [&str; 3] = ["format", "contentMediaType", "contentEncoding"];
+/// Lists of schemas of which one must fit: a further branch widens.
+const ANY: [&str; 2] = ["anyOf", "oneOf"];
+/// Conditions whose presence narrows.
+const CONDITIONS: [&str; 11] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "propertyNames",
+    "contentSchema",
+    "dependentRequired",
+    "dependentSchemas",
+    "patternProperties",
+    "prefixItems",
+];
+const TYPES: [&str; 6] = ["array", "boolean", "null", "number", "object", "string"];
+
+/// One place while its keywords are compared.
+pub(super) struct Place<'p, 'w> {
+    pub(super) walk: &'p mut Walk<'w>,
+    pub(super) pointer: &'p str,
+    pub(super) old: &'p Map<String, Value>,
+    pub(super) new: &'p Map<String, Value>,
+    /// Both schemas as they are written, for values to be judged by.
+    pub(super) schemas: (&'p Value, &'p Value),
+    pub(super) binding: bool,
+    pub(super) probe: OnceCell<Option<Probe>>,
+}
+
+impl Place<'_, '_> {
+    /// Notes everything that differs here, fields and items aside.
+    pub(super) fn compare(&mut self) {
+        self.words();
+        if enumerated(self.old).is_some() || enumerated(self.new).is_some() {
+            self.enumeration();
+        } else {
+            self.types();
+            self.numbers();
+            self.texts();
+        }
+        self.counts();
+        for key in FORMS {
+            self.presence(What::Form, key, &Value::Null);
+        }
+        self.default();
+        self.conditions();
+        self.required();
+        self.other_fields();
+    }
+
+    fn note(&mut self, what: What, action: Action, tell: impl FnOnce(Note) -> Note) {
+        let subject = (self.walk.place)(self.pointer);
+        let note = Note::new(what, action, self.walk.direction).binding(self.binding);
+        let is_of_values = !matches!(what, What::Words | What::Default);
+        let witnesses = if is_of_values {
+            self.witnesses(action)
+        } else {
+            Vec::new()
+        };
+        self.walk
+            .ledger
+            .note(&subject, tell(note.witnesses(witnesses)));
+    }
+
+    /// A value that was right and is not, and one that is and was not, as far as they are found.
+    fn apart(&self) -> (Option<Witness>, Option<Witness>) {
+        let probe = self.probe.get_or_init(|| {
+            let (old, new) = (self.walk.old.root, self.walk.new.root);
+            let mut probe = Probe::new((self.schemas.0, old), (self.schemas.1, new))?;
+            probe.propose(near(self.old, old));
+            probe.propose(near(self.new, new));
+            if let (Some(before), Some(after)) = (texts(self.old), texts(self.new))
+                && let Some((lost, gained)) = before.apart(&after)
+            {
+                probe.propose(lost.into_iter().chain(gained).map(Value::from));
+            }
+            Some(probe)
+        });
+        probe.as_ref().map(Probe::found).unwrap_or_default()
+    }
+
+    fn witnesses(&self, action: Action) -> Vec<Witness> {
+        let (lost, gained) = self.apart();
+        let shown = match action {
+            Action::Narrowed | Action::Removed => [lost, None],
+            Action::Widened | Action::Added => [gained, None],
+            Action::Changed => [lost, gained],
+        };
+        shown.into_iter().flatten().collect()
+    }
+
+    fn pair(&self, key: &str) -> (Option<Value>, Option<Value>) {
+        (self.old.get(key).cloned(), self.new.get(key).cloned())
+    }
+
+    /// Both values of a keyword where they differ.
+    fn difference(&self, key: &str) -> Option<(Option<Value>, Option<Value>)> {
+        let (old, new) = self.pair(key);
+        let same = match (&old, &new) {
+            (Some(a), Some(b)) => equal(&bare(a), &bare(b)),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        (!same).then_some((old, new))
+    }
+
+    fn words(&mut self) {
+        for key in WORDS {
+            if let Some((old, new)) = self.difference(key) {
+                self.note(What::Words, Action::Changed, |n| {
+                    n.detail(key).values(old.as_ref(), new.as_ref())
+                });
+            }
+        }
+    }
+
+    fn types(&mut self) {
+        let (old, new) = (types(self.old), types(self.new));
+        let action = match (old.is_subset(&new), new.is_subset(&old)) {
+            (true, true) => return,
+            (true, false) => Action::Widened,
+            (false, true) => Action::Narrowed,
+            (false, false) => Action::Changed,
+        };
+        let words = |types: BTreeSet<&'static str>| {
+            Some(types.into_iter().collect::<Vec<_>>().join(" or "))
+        };
+        self.note(What::Type, action, |n| n.between(words(old), words(new)));
+    }
+
+    /// Lists of values, and a list beside what is none: each value is asked of the other side.
+    fn enumeration(&mut self) {
+        let (old, new) = (enumerated(self.old), enumerated(self.new));
+        let lacks = |list: &[Value], value: &Value| !list.iter().any(|v| equal(v, value));
+        let (gone, come): (Vec<Value>, Vec<Value>) = match (&old, &new) {
+            (Some(old), Some(new)) => (
+                old.iter().filter(|v| lacks(new, v)).cloned().collect(),
+                new.iter().filter(|v| lacks(old, v)).cloned().collect(),
+            ),
+            (None, Some(new)) => {
+                let values = Value::Array(new.clone());
+                self.note(What::Enumeration, Action::Narrowed, |n| {
+                    n.values(None, Some(&values))
+                });
+                let was_wrong = new.iter().filter(|v| self.takes(v) == Some((false, true)));
+                (Vec::new(), was_wrong.cloned().collect())
+            }
+            (Some(old), None) => {
+                let values = Value::Array(old.clone());
+                self.note(What::Enumeration, Action::Widened, |n| {
+                    n.values(Some(&values), None)
+                });
+                let is_wrong = old.iter().filter(|v| self.takes(v) == Some((true, false)));
+                (is_wrong.cloned().collect(), Vec::new())
+            }
+            (None, None) => return,
+        };
+        for value in &gone {
+            self.enum_value(value, Action::Removed);
+        }
+        for value in &come {
+            self.enum_value(value, Action::Added);
+        }
+    }
+
+    /// Whether the older and the newer version accept a value.
+    fn takes(&self, value: &Value) -> Option<(bool, bool)> {
+        drop(self.apart());
+        Some(self.probe.get()?.as_ref()?.takes(value))
+    }
+
+    fn enum_value(&mut self, value: &Value, action: Action) {
+        let subject = (self.walk.place)(self.pointer);
+        let is_gone = action == Action::Removed;
+        let (old, new) = if is_gone {
+            (Some(value), None)
+        } else {
+            (None, Some(value))
+        };
+        let note = Note::new(What::EnumValue, action, self.walk.direction)
+            .binding(self.binding)
+            .detail(&plain(value))
+            .values(old, new)
+            .value(value)
+            .witnesses(match self.takes(value) {
+                Some((was_right, is_right)) if was_right != is_right => {
+                    vec![Witness::of(value, was_right)]
+                }
+                Some(_) | None => Vec::new(),
+            });
+        self.walk.ledger.note(&subject, note);
+    }
+
+    /// Numbers as intervals: of the two keywords for each end the one that binds.
+    fn numbers(&mut self) {
+        for (open, shut, is_upper) in NUMBERS {
+            let (old, new) = (End::of(self.old, open, shut), End::of(self.new, open, shut));
+            let action = match (&old, &new) {
+                (None, None) => continue,
+                (None, Some(_)) => Action::Narrowed,
+                (Some(_), None) => Action::Widened,
+                (Some(a), Some(b)) => match a.reach(b, is_upper) {
+                    Ordering::Equal => continue,
+                    Ordering::Less => Action::Widened,
+                    Ordering::Greater => Action::Narrowed,
+                },
+            };
+            let key = new.as_ref().or(old.as_ref()).map_or(shut, |end| end.key);
+            let value = |end: &Option<End<'_>>| end.as_ref().map(|end| end.value.clone());
+            self.note(What::Bound, action, |n| {
+                n.detail(key)
+                    .values(value(&old).as_ref(), value(&new).as_ref())
+            });
+        }
+        let Some((old, new)) = self.difference("multipleOf") else {
+            return;
+        };
+        let number = |v: &Option<Value>| v.as_ref().and_then(Value::as_f64);
+        let divides = |a: f64, b: f64| (b / a).fract() == 0.0;
+        let action = match (number(&old), number(&new)) {
+            (None, _) => Action::Narrowed,
+            (_, None) => Action::Widened,
+            (Some(a), Some(b)) if divides(a, b) => Action::Narrowed,
+            (Some(a), Some(b)) if divides(b, a) => Action::Widened,
+            (Some(_), Some(_)) => Action::Changed,
+        };
+        self.note(What::Bound, action, |n| {
+            n.detail("multipleOf").values(old.as_ref(), new.as_ref())
+        });
+    }
+
+    /// Texts as sets, where that is decided; lengths and pattern by themselves otherwise.
+    fn texts(&mut self) {
+        let apart = match (texts(self.old), texts(self.new)) {
+            (Some(old), Some(new)) => old
+                .apart(&new)
+                .map(|(lost, gained)| (lost.is_some(), gained.is_some())),
+            // The type says it already.
+            (None, _) | (_, None) => return,
+        };
+        for (key, is_upper) in [("minLength", false), ("maxLength", true)] {
+            let Some((old, new)) = self.difference(key) else {
+                continue;
+            };
+            let action = ordered(old.as_ref(), new.as_ref(), is_upper);
+            let is_so = match (apart, action) {
+                (Some((lost, _)), Action::Narrowed) => lost,
+                (Some((_, gained)), Action::Widened) => gained,
+                (None | Some(_), _) => true,
+            };
+            if is_so {
+                self.note(What::Bound, action, |n| {
+                    n.detail(key).values(old.as_ref(), new.as_ref())
+                });
+            }
+        }
+        let Some((old, new)) = self.difference("pattern") else {
+            return;
+        };
+        let action = match (apart, &old, &new) {
+            (Some((false, false)), _, _) => return,
+            (Some((true, false)), _, _) | (None, None, _) => Action::Narrowed,
+            (Some((false, true)), _, _) | (None, _, None) => Action::Widened,
+            (Some((true, true)) | None, _, _) => Action::Changed,
+        };
+        self.note(What::Form, action, |n| {
+            let note = n.detail("pattern").values(old.as_ref(), new.as_ref());
+            if apart.is_none() {
+                note.undecided()
+            } else {
+                note
+            }
+        });
+    }
+
+    fn counts(&mut self) {
+        for (key, is_upper) in COUNTS {
+            if let Some((old, new)) = self.difference(key) {
+                let action = ordered(old.as_ref(), new.as_ref(), is_upper);
+                self.note(What::Bound, action, |n| {
+                    n.detail(key).values(old.as_ref(), new.as_ref())
+                });
+            }
+        }
+        self.presence(What::Bound, "uniqueItems", &Value::Bool(false));
+    }
+
+    /// A condition whose presence narrows; `nothing` is how it says that it asks for nothing.
+    fn presence(&mut self, what: What, key: &str, nothing: &Value) {
+        let Some((old, new)) = self.difference(key) else {
+            return;
+        };
+        let asks = |v: &Option<Value>| v.as_ref().is_some_and(|v| v != nothing);
+        let action = match (asks(&old), asks(&new)) {
+            (false, false) => return,
+            (false, true) => Action::Narrowed,
+            (true, false) => Action::Widened,
+            (true, true) => Action::Changed,
+        };
+        self.note(what, action, |n| {
+            let note = n.detail(key).values(old.as_ref(), new.as_ref());
+            if action == Action::Changed {
+                note.undecided()
+            } else {
+                note
+            }
+        });
+    }
+
+    fn default(&mut self) {
+        let Some((old, new)) = self.difference("default") else {
+            return;
+        };
+        let action = match (&old, &new) {
+            (None, _) => Action::Added,
+            (_, None) => Action::Removed,
+            (Some(_), Some(_)) => Action::Changed,
+        };
+        self.note(What::Default, action, |n| {
+            n.values(old.as_ref(), new.as_ref())
+        });
+    }
+
+    fn conditions(&mut self) {
+        for key in CONDITIONS {
+            self.presence(What::Shape, key, &Value::Null);
+        }
+        for (key, more_is_wider) in ANY.map(|k| (k, true)).into_iter().chain([("allOf", false)]) {
+            let list = |keywords: &Map<String, Value>| {
+                keywords
+                    .get(key)
+                    .and_then(Value::as_array)
+                    .map(|branches| branches.iter().map(bare).collect::<Vec<_>>())
+            };
+            let within = |a: &[Value], b: &[Value]| a.iter().all(|v| b.iter().any(|w| equal(v, w)));
+            let action = match (list(self.old), list(self.new)) {
+                (None, None) => continue,
+                (None, Some(_)) => Action::Narrowed,
+                (Some(_), None) => Action::Widened,
+                (Some(old), Some(new)) => match (within(&old, &new), within(&new, &old)) {
+                    (true, true) => continue,
+                    (true, false) if more_is_wider => Action::Widened,
+                    (false, true) if !more_is_wider => Action::Widened,
+                    (true, false) | (false, true) => Action::Narrowed,
+                    (false, false) => Action::Changed,
+                },
+            };
+            let (old, new) = self.pair(key);
+            self.note(What::Shape, action, |n| {
+                let note = n.detail(key).values(old.as_ref(), new.as_ref());
+                if action == Action::Changed {
+                    note.undecided()
+                } else {
+                    note
+                }
+            });
+        }
+    }
+
+    /// Fields that must be there. One that is gone altogether is told of as a field; in a request
+    /// its absence has to be taken as well.
+    fn required(&mut self) {
+        let (old, new) = (required(self.old), required(self.new));
+        let listed = |keywords: &Map<String, Value>, name: &str| {
+            keywords
+                .get("properties")
+                .is_some_and(|p| p.get(name).is_some())
+        };
+        for name in new.difference(&old) {
+            self.required_of(name, Action::Added);
+        }
+        for name in old.difference(&new) {
+            if self.walk.direction == Direction::Request || listed(self.new, name) {
+                self.required_of(name, Action::Removed);
+            }
+        }
+    }
+
+    fn required_of(&mut self, name: &str, action: Action) {
+        let property = |keywords: &Map<String, Value>| {
+            keywords
+                .get("properties")
+                .and_then(|p| p.get(name))
+                .cloned()
+                .unwrap_or_default()
+        };
+        let duties = [
+            self.walk
+                .old
+                .is_duty(&self.walk.old.keywords(&property(self.old))),
+            self.walk
+                .new
+                .is_duty(&self.walk.new.keywords(&property(self.new))),
+        ];
+        let binding = match duties {
+            [None, None] => self.binding,
+            [a, b] => a.unwrap_or_default() || b.unwrap_or_default(),
+        };
+        let subject = (self.walk.place)(&json::join(self.pointer, name));
+        // To ask for more is to accept less.
+        let witnesses = self.witnesses(match action {
+            Action::Added => Action::Narrowed,
+            Action::Removed | Action::Narrowed | Action::Widened | Action::Changed => {
+                Action::Widened
+            }
+        });
+        let note = Note::new(What::Required, action, self.walk.direction)
+            .witnesses(witnesses)
+            .binding(binding);
+        self.walk.ledger.note(&subject, note);
+    }
+
+    fn other_fields(&mut self) {
+        let describes = |k: &Map<String, Value>| {
+            k.contains_key("properties") || k.contains_key("additionalProperties")
+        };
+        if !describes(self.old) || !describes(self.new) {
+            return;
+        }
+        let action = match (openness(self.old), openness(self.new)) {
+            (a, b) if a == b => return,
+            (a, b) if a < b => Action::Widened,
+            _ => Action::Narrowed,
+        };
+        let word = |keywords: &Map<String, Value>| {
+            let word = match openness(keywords) {
+                Openness::Closed => "none",
+                Openness::Shaped => "of a given shape",
+                Openness::Open => "any",
+            };
+            Some(word.to_owned())
+        };
+        let (old, new) = (word(self.old), word(self.new));
+        self.note(What::OtherFields, action, |n| n.between(old, new));
+    }
+}
+
+/// One end of the numbers that are accepted.
+struct End<'a> {
+    key: &'static str,
+    value: &'a Value,
+    is_open: bool,
+}
+
+impl<'a> End<'a> {
+    fn of(
+        keywords: &'a Map<String, Value>,
+        open: &'static str,
+        shut: &'static str,
+    ) -> Option<Self> {
+        let end = |key: &'static str, is_open| {
+            let value = keywords.get(key)?;
+            Some(Self {
+                key,
+                value,
+                is_open,
+            })
+        };
+        end(open, true).or_else(|| end(shut, false))
+    }
+
+    /// Less where the other end lets more numbers in.
+    fn reach(&self, other: &Self, is_upper: bool) -> Ordering {
+        let (Some(a), Some(b)) = (self.value.as_f64(), other.value.as_f64()) else {
+            return Ordering::Equal;
+        };
+        let by_number = if is_upper {
+            a.partial_cmp(&b)
+        } else {
+            b.partial_cmp(&a)
+        };
+        let by_number = by_number.unwrap_or(Ordering::Equal);
+        // An open end lets one number less in.
+        by_number.then((!self.is_open).cmp(&!other.is_open))
+    }
+}
+
+/// How a bound has moved.
+fn ordered(old: Option<&Value>, new: Option<&Value>, is_upper: bool) -> Action {
+    let number = |v: Option<&Value>| v.and_then(Value::as_f64);
+    match (number(old), number(new)) {
+        (None, _) => Action::Narrowed,
+        (_, None) => Action::Widened,
+        (Some(a), Some(b)) if (a < b) == is_upper => Action::Widened,
+        (Some(_), Some(_)) => Action::Narrowed,
+    }
+}
+
+pub(super) fn is_closed(keywords: &Map<String, Value>) -> bool {
+    keywords.get("additionalProperties") == Some(&Value::Bool(false))
+}
+
+/// Which fields an object may hold beyond its list.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Openness {
+    Closed,
+    Shaped,
+    Open,
+}
+
+fn openness(keywords: &Map<String, Value>) -> Openness {
+    match keywords.get("additionalProperties") {
+        Some(Value::Bool(false)) => Openness::Closed,
+        Some(Value::Object(members)) if !members.is_empty() => Openness::Shaped,
+        Some(
+            Value::Object(_)
+            | Value::Bool(true)
+            | Value::Null
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_),
+        )
+        | None => Openness::Open,
+    }
+}
+
+/// A schema without what says nothing about values: rule ids differ between versions of an event.
+pub(super) fn bare(schema: &Value) -> Value {
+    const NAMED: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
+    let members = match schema {
+        Value::Object(members) => members,
+        Value::Array(items) => return items.iter().map(bare).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            return schema.clone();
+        }
+    };
+    let says = |key: &str| !WORDS.contains(&key) && key != RULE_KEY && key != OTHER_FIELDS_KEY;
+    let mut out = Map::new();
+    for (key, value) in members.iter().filter(|(key, _)| says(key)) {
+        // Here the keys are names of fields, not keywords.
+        let named = value.as_object().filter(|_| NAMED.contains(&key.as_str()));
+        let value = match named {
+            Some(named) => {
+                let fields = named
+                    .iter()
+                    .map(|(name, schema)| (name.clone(), bare(schema)));
+                Value::Object(fields.collect())
+            }
+            None => bare(value),
+        };
+        out.insert(key.clone(), value);
+    }
+    Value::Object(out)
+}
+
+/// A value as part of an id.
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn required(keywords: &Map<String, Value>) -> BTreeSet<String> {
+    let names = keywords.get("required").and_then(Value::as_array);
+    names
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Types that may stand there; `integer` beside `number`, which holds it.
+fn types(keywords: &Map<String, Value>) -> BTreeSet<&'static str> {
+    let mut found = BTreeSet::new();
+    let mut add = |name: &str| {
+        if matches!(name, "integer" | "number") {
+            found.insert("integer");
+        }
+        found.extend(TYPES.into_iter().filter(|t| *t == name));
+    };
+    match keywords.get("type") {
+        Some(Value::String(name)) => add(name),
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).for_each(add),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => {
+            TYPES.into_iter().for_each(add);
+        }
+    }
+    found
+}
+
+/// Values that are enumerated; a constant is a list of one.
+fn enumerated(keywords: &Map<String, Value>) -> Option<Vec<Value>> {
+    match (keywords.get("enum"), keywords.get("const")) {
+        (Some(Value::Array(values)), _) => Some(values.clone()),
+        (_, Some(value)) => Some(vec![value.clone()]),
+        (_, None) => None,
+    }
+}

@@ -1,0 +1,251 @@
+//! Texts as sets: which texts two patterns and their lengths accept, and one that only one of them does.
+//!
+//! Decides by walking both automata at once. A pattern that no automaton says (a look-ahead, a back reference), or whose
+//! automaton is too large, is left undecided; nothing is guessed.
+
+use regex_automata::dfa::{Automaton, StartKind, dense};
+use regex_automata::nfa::thompson;
+use regex_automata::util::primitives::StateID;
+use regex_automata::util::start;
+use regex_automata::{Anchored, MatchKind};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Larger automata are not built.
+const AUTOMATON_BYTES_MAX: usize = 4 << 20;
+/// Walks that meet more states are given up.
+const STATES_MAX: usize = 300_000;
+
+/// The texts that a schema accepts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Texts {
+    /// As `pattern` says it.
+    pub(super) pattern: Option<String>,
+    /// Characters at least.
+    pub(super) shortest: u64,
+    /// Characters at most.
+    pub(super) longest: Option<u64>,
+}
+
+/// A text that only one of two sets has, or none.
+pub(super) type Only = Option<String>;
+
+impl Texts {
+    /// A text of this set that is not in the other, and the other way round; nothing where that is not decided.
+    pub(super) fn apart(&self, other: &Self) -> Option<(Only, Only)> {
+        if self == other {
+            return Some((None, None));
+        }
+        if self.pattern.is_none() && other.pattern.is_none() {
+            return Some((self.beyond(other), other.beyond(self)));
+        }
+        let (one, two) = (self.automaton()?, other.automaton()?);
+        let walk = |a: (&Dfa, &Self), b: (&Dfa, &Self)| Walk::new(a, b).first();
+        let lost = walk((&one, self), (&two, other))?;
+        let gained = walk((&two, other), (&one, self))?;
+        Some((lost, gained))
+    }
+
+    /// A text that is too short or too long for the other, without patterns.
+    fn beyond(&self, other: &Self) -> Only {
+        let has = |length: u64| {
+            length >= self.shortest && self.longest.is_none_or(|longest| length <= longest)
+        };
+        let edges = [
+            Some(self.shortest),
+            other.longest.map(|longest| longest + 1),
+        ];
+        let length = edges.into_iter().flatten().find(|length| {
+            has(*length)
+                && (*length < other.shortest || other.longest.is_some_and(|most| *length > most))
+        })?;
+        // A text that is longer than this is told by its length alone.
+        usize::try_from(length)
+            .ok()
+            .map(|length| "a".repeat(length.min(1 << 16)))
+    }
+
+    /// One text of the set, the shortest that there is.
+    pub(super) fn one(&self) -> Option<String> {
+        let nothing = Self {
+            pattern: Some("a^".to_owned()),
+            ..Self::default()
+        };
+        self.apart(&nothing)?.0
+    }
+
+    fn automaton(&self) -> Option<Dfa> {
+        let pattern = self.pattern.as_deref().unwrap_or_default();
+        // In the patterns of JSON Schema a digit is one of ten.
+        let pattern = pattern.replace("\\d", "[0-9]");
+        let config = dense::Config::new()
+            .match_kind(MatchKind::All)
+            .start_kind(StartKind::Anchored)
+            .accelerate(false)
+            .dfa_size_limit(Some(AUTOMATON_BYTES_MAX))
+            .determinize_size_limit(Some(2 * AUTOMATON_BYTES_MAX));
+        dense::Builder::new()
+            .configure(config)
+            .thompson(thompson::Config::new().nfa_size_limit(Some(AUTOMATON_BYTES_MAX)))
+            .build(&format!(r"\A(?s:.)*(?:{pattern})(?s:.)*\z"))
+            .ok()
+    }
+
+    fn fits(&self, length: u64) -> bool {
+        length >= self.shortest && self.longest.is_none_or(|longest| length <= longest)
+    }
+
+    /// Lengths beyond it are alike.
+    fn edge(&self) -> u64 {
+        self.shortest
+            .max(self.longest.map_or(0, |longest| longest + 1))
+    }
+}
+
+type Dfa = dense::DFA<Vec<u32>>;
+
+/// Where a walk stands: in either automaton, and how many characters on.
+type Spot = (StateID, StateID, u64);
+
+/// A walk through both automata at once, for a text of the first that is not one of the second.
+struct Walk<'a> {
+    one: (&'a Dfa, &'a Texts),
+    two: (&'a Dfa, &'a Texts),
+    /// A byte of each kind that either tells apart, the readable ones first.
+    bytes: Vec<u8>,
+    edge: u64,
+}
+
+impl<'a> Walk<'a> {
+    fn new(one: (&'a Dfa, &'a Texts), two: (&'a Dfa, &'a Texts)) -> Self {
+        let mut kinds: BTreeMap<(u8, u8, bool), u8> = BTreeMap::new();
+        let readable = (b'a'..=b'z')
+            .chain(b'0'..=b'9')
+            .chain(b'A'..=b'Z')
+            .chain(b' '..=b'~');
+        for byte in readable.chain(0..=u8::MAX) {
+            let (a, b) = (
+                one.0.byte_classes().get(byte),
+                two.0.byte_classes().get(byte),
+            );
+            kinds.entry((a, b, continues(byte))).or_insert(byte);
+        }
+        Self {
+            edge: one.1.edge().max(two.1.edge()),
+            bytes: kinds.into_values().collect(),
+            one,
+            two,
+        }
+    }
+
+    /// The outer nothing where it is not decided.
+    fn first(&self) -> Option<Only> {
+        let begin = start::Config::new().anchored(Anchored::Yes);
+        let state = |dfa: &Dfa| dfa.start_state(&begin).ok();
+        let spot: Spot = (state(self.one.0)?, state(self.two.0)?, 0);
+        let mut came: BTreeMap<Spot, Option<(Spot, u8)>> = BTreeMap::from([(spot, None)]);
+        let mut waiting = VecDeque::from([spot]);
+        while let Some(spot) = waiting.pop_front() {
+            if self.is_apart(spot) {
+                return Some(text_to(&came, spot));
+            }
+            for byte in &self.bytes {
+                let next = self.next(spot, *byte);
+                if self.one.0.is_dead_state(next.0) || came.contains_key(&next) {
+                    continue;
+                }
+                if came.len() >= STATES_MAX {
+                    return None;
+                }
+                came.insert(next, Some((spot, *byte)));
+                waiting.push_back(next);
+            }
+        }
+        Some(None)
+    }
+
+    fn next(&self, (one, two, length): Spot, byte: u8) -> Spot {
+        let length = length + u64::from(!continues(byte));
+        (
+            self.one.0.next_state(one, byte),
+            self.two.0.next_state(two, byte),
+            length.min(self.edge),
+        )
+    }
+
+    fn is_apart(&self, (one, two, length): Spot) -> bool {
+        let ends = |dfa: &Dfa, state: StateID| dfa.is_match_state(dfa.next_eoi_state(state));
+        let is_in = ends(self.one.0, one) && self.one.1.fits(length);
+        is_in && !(ends(self.two.0, two) && self.two.1.fits(length))
+    }
+}
+
+/// Whether a byte is within a character and begins none.
+fn continues(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}
+
+fn text_to(came: &BTreeMap<Spot, Option<(Spot, u8)>>, mut spot: Spot) -> Only {
+    let mut bytes = Vec::new();
+    while let Some(Some((before, byte))) = came.get(&spot) {
+        bytes.push(*byte);
+        spot = *before;
+    }
+    bytes.reverse();
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(pattern: &str, shortest: u64, longest: Option<u64>) -> Texts {
+        Texts {
+            pattern: (!pattern.is_empty()).then(|| pattern.to_owned()),
+            shortest,
+            longest,
+        }
+    }
+
+    fn apart(one: &Texts, two: &Texts) -> (Only, Only) {
+        one.apart(two).expect("it is decided")
+    }
+
+    #[test]
+    fn the_same_texts_in_other_words_are_the_same_set() {
+        for (one, two) in [
+            ("^a{2}$", "^aa$"),
+            ("^[0-9]+$", r"^\d\d*$"),
+            ("^(sms|rcs)$", "^(rcs|sms)$"),
+            ("^IS[0-9a-fA-F]{32}$", "^IS([0-9a-f]|[A-F]){32}$"),
+            ("a", "^[^a]*a"),
+        ] {
+            assert_eq!(
+                apart(&texts(one, 0, None), &texts(two, 0, None)),
+                (None, None),
+                "{one}"
+            );
+        }
+        let by_pattern = texts("^(?s:.){2,4}$", 0, None);
+        assert_eq!(apart(&by_pattern, &texts("", 2, Some(4))), (None, None));
+    }
+
+    #[test]
+    fn a_text_that_only_one_has_is_found() {
+        let (lost, gained) = apart(&texts("^[a-f]{2}$", 0, None), &texts("^[a-c]{2}$", 0, None));
+        assert_eq!((lost.as_deref().map(str::len), gained), (Some(2), None));
+        let (lost, gained) = apart(&texts("^é+$", 0, Some(2)), &texts("^é+$", 0, Some(3)));
+        assert_eq!((lost, gained.as_deref()), (None, Some("ééé")));
+        let (lost, gained) = apart(&texts("", 1, Some(64)), &texts("", 2, Some(65)));
+        assert_eq!(
+            (lost.map(|t| t.len()), gained.map(|t| t.len())),
+            (Some(1), Some(65))
+        );
+        assert_eq!(texts("^x[0-9]{3}$", 0, None).one().as_deref(), Some("x000"));
+    }
+
+    #[test]
+    fn what_no_automaton_says_is_left_undecided() {
+        let ahead = texts("^(?=a)", 0, None);
+        assert_eq!(ahead.apart(&texts("^a", 0, None)), None);
+    }
+}

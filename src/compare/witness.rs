@@ -1,0 +1,313 @@
+//! Witnesses of a change: a value that was accepted and is not any more, or the other way round.
+//!
+//! Proposes values from what two schemas say, and has both of them judge each: what is shown is true, and where no
+//! proposal is taken by one alone, none is shown. Finds no change itself.
+
+use super::canonical::named_types;
+use crate::json;
+use jsonschema::Validator;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// How much of a value is shown, in bytes.
+const SHOWN_BYTES_MAX: usize = 400;
+/// Schemas within schemas, while a value is made up.
+const DEPTH_MAX: usize = 8;
+
+/// A value that only one of two versions accepts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Witness {
+    /// The value at the place of the change, as JSON; of a field that has to be there, the object without it.
+    pub value: String,
+    /// Whether the older version accepts it.
+    pub was_right: bool,
+    /// Whether the newer version accepts it.
+    pub is_right: bool,
+}
+
+impl Witness {
+    /// A value that the older version accepts and the newer does not, or the other way round.
+    pub(super) fn of(value: &Value, was_right: bool) -> Self {
+        Self {
+            value: json::excerpt(value, SHOWN_BYTES_MAX),
+            was_right,
+            is_right: !was_right,
+        }
+    }
+
+    /// One line for a person.
+    pub fn words(&self) -> String {
+        if self.was_right {
+            format!("{} was right and is wrong now", self.value)
+        } else {
+            format!("{} was wrong and is right now", self.value)
+        }
+    }
+}
+
+/// Both versions of one place, ready to judge values.
+pub(super) struct Probe {
+    before: Validator,
+    after: Validator,
+    pool: Vec<Value>,
+}
+
+impl Probe {
+    /// Nothing where a schema cannot be compiled by itself. A schema is given with the root that it refers to.
+    pub(super) fn new(before: (&Value, &Value), after: (&Value, &Value)) -> Option<Self> {
+        Some(Self {
+            before: compiled(before)?,
+            after: compiled(after)?,
+            pool: Vec::new(),
+        })
+    }
+
+    /// Proposes values.
+    pub(super) fn propose(&mut self, values: impl IntoIterator<Item = Value>) {
+        self.pool.extend(values);
+    }
+
+    /// Whether the older and the newer version accept a value.
+    pub(super) fn takes(&self, value: &Value) -> (bool, bool) {
+        (self.before.is_valid(value), self.after.is_valid(value))
+    }
+
+    /// The first proposal that was right and is not any more, and the first that was not and is.
+    pub(super) fn found(&self) -> (Option<Witness>, Option<Witness>) {
+        let one = |was_right: bool| {
+            let fits = |value: &&Value| {
+                self.before.is_valid(value) == was_right && self.after.is_valid(value) != was_right
+            };
+            self.pool
+                .iter()
+                .find(fits)
+                .map(|value| Witness::of(value, was_right))
+        };
+        (one(true), one(false))
+    }
+}
+
+/// A schema within its root, as one of its own.
+fn compiled((schema, root): (&Value, &Value)) -> Option<Validator> {
+    let mut own = match schema {
+        Value::Bool(allows) => return crate::schema::compile(&json!(allows)).ok(),
+        Value::Object(members) => members.clone(),
+        Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => return None,
+    };
+    if let Some(definitions) = root.get("$defs") {
+        own.insert("$defs".to_owned(), definitions.clone());
+    }
+    crate::schema::compile(&Value::Object(own)).ok()
+}
+
+/// Values that stand near the edges of what a place accepts.
+pub(super) fn near(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
+    let mut values: Vec<Value> = Vec::new();
+    values.extend(
+        keywords
+            .get("enum")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .cloned(),
+    );
+    values.extend(keywords.get("const").cloned());
+    for key in [
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+    ] {
+        let Some(bound) = keywords.get(key).and_then(Value::as_f64) else {
+            continue;
+        };
+        values.extend(
+            [
+                bound,
+                bound + 1.0,
+                bound - 1.0,
+                bound + 0.5,
+                bound - 0.5,
+                bound * 2.0,
+            ]
+            .map(number),
+        );
+    }
+    values.extend([0.0, 1.0, -1.0, 7.0, 0.5, 1e9, -1e9].map(number));
+    values.extend(
+        super::canonical::texts(keywords)
+            .and_then(|texts| texts.one())
+            .map(Value::from),
+    );
+    for key in ["minLength", "maxLength"] {
+        let length = keywords
+            .get(key)
+            .and_then(Value::as_u64)
+            .unwrap_or_default();
+        let around = [length.saturating_sub(1), length, length + 1];
+        let lengths = around.into_iter().filter_map(|n| usize::try_from(n).ok());
+        values.extend(
+            lengths
+                .filter(|n| *n < 1 << 16)
+                .map(|n| json!("a".repeat(n))),
+        );
+    }
+    values.extend([
+        json!(""),
+        json!("a"),
+        json!("2026-01-01T00:00:00Z"),
+        Value::Null,
+        json!(true),
+        json!(false),
+        json!({}),
+    ]);
+    let item = keywords
+        .get("items")
+        .map_or(json!("a"), |items| made_up(items, root, 0));
+    let counts = ["minItems", "maxItems"].map(|key| {
+        keywords
+            .get(key)
+            .and_then(Value::as_u64)
+            .unwrap_or_default()
+    });
+    for count in counts
+        .into_iter()
+        .flat_map(|n| [n.saturating_sub(1), n, n + 1])
+        .chain([1, 2])
+    {
+        if let Some(count) = usize::try_from(count).ok().filter(|count| *count < 1 << 12) {
+            values.push(Value::Array(vec![item.clone(); count]));
+            // The same number of different ones, where that is possible.
+            let different = (0..count).map(|n| match &item {
+                Value::String(text) => json!(format!("{text}{n}")),
+                Value::Number(_) => json!(n),
+                Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => item.clone(),
+            });
+            values.push(different.collect());
+        }
+    }
+    let whole = made_up(&Value::Object(keywords.clone()), root, 0);
+    for count in ["minProperties", "maxProperties"]
+        .into_iter()
+        .filter_map(|key| keywords.get(key)?.as_u64())
+    {
+        for count in [count.saturating_sub(1), count, count + 1] {
+            let mut object = whole.as_object().cloned().unwrap_or_default();
+            let mut turn = 0;
+            while (object.len() as u64) < count.min(1 << 10) {
+                object.insert(format!("field_{turn}"), json!("a"));
+                turn += 1;
+            }
+            values.push(Value::Object(object));
+        }
+    }
+    if let Some(members) = whole.as_object() {
+        for name in members.keys() {
+            let mut without = members.clone();
+            without.remove(name);
+            values.push(Value::Object(without));
+        }
+        let mut with_more = members.clone();
+        with_more.insert("unlisted_field".to_owned(), json!("a"));
+        values.push(Value::Object(with_more));
+    }
+    values.push(whole);
+    values
+}
+
+fn number(n: f64) -> Value {
+    if n.fract() == 0.0 && n.abs() < 9e15 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "an integer of this size fits"
+        )]
+        let whole = n as i64;
+        return json!(whole);
+    }
+    json!(n)
+}
+
+/// A value that a schema is likely to accept: with what has to be there and nothing more.
+pub(super) fn made_up(schema: &Value, root: &Value, depth: usize) -> Value {
+    let Some(members) = schema.as_object() else {
+        return json!("a");
+    };
+    if depth > DEPTH_MAX {
+        return Value::Null;
+    }
+    let reference = members
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|r| r.strip_prefix('#'));
+    if let Some(target) = reference.and_then(|pointer| root.pointer(pointer)) {
+        return made_up(target, root, depth + 1);
+    }
+    if let Some(value) = members.get("const") {
+        return value.clone();
+    }
+    if let Some(value) = members.get("enum").and_then(|values| values.get(0)) {
+        return value.clone();
+    }
+    for key in ["anyOf", "oneOf"] {
+        if let Some(branch) = members.get(key).and_then(|branches| branches.get(0)) {
+            return made_up(branch, root, depth + 1);
+        }
+    }
+    let bound = |key: &str| members.get(key).and_then(Value::as_f64);
+    let has = |key: &str| members.contains_key(key);
+    let types = named_types(members);
+    let is_object = has("properties") || has("required");
+    let kind = if members.contains_key("type") {
+        types
+            .iter()
+            .copied()
+            .find(|name| *name != "null")
+            .unwrap_or("null")
+    } else if is_object {
+        "object"
+    } else {
+        "string"
+    };
+    match kind {
+        "null" => Value::Null,
+        "boolean" => json!(true),
+        "integer" | "number" => {
+            let low = bound("minimum").or(bound("exclusiveMinimum").map(|n| n + 1.0));
+            let high = bound("maximum").or(bound("exclusiveMaximum").map(|n| n - 1.0));
+            number(low.or(high).unwrap_or(1.0))
+        }
+        "array" => {
+            let count = members
+                .get("minItems")
+                .and_then(Value::as_u64)
+                .unwrap_or_default();
+            let item = members
+                .get("items")
+                .map_or(Value::Null, |items| made_up(items, root, depth + 1));
+            let count = usize::try_from(count.min(1 << 10)).unwrap_or_default();
+            Value::Array(vec![item; count])
+        }
+        "object" => {
+            let properties = members.get("properties");
+            let required = members.get("required").and_then(Value::as_array);
+            let names = required.into_iter().flatten().filter_map(Value::as_str);
+            let fields = names.map(|name| {
+                let schema = properties.and_then(|properties| properties.get(name));
+                let value = schema.map_or(json!("a"), |schema| made_up(schema, root, depth + 1));
+                (name.to_owned(), value)
+            });
+            Value::Object(fields.collect())
+        }
+        _ => {
+            if members
+                .get("format")
+                .is_some_and(|format| format == "date-time")
+            {
+                return json!("2026-01-01T00:00:00Z");
+            }
+            let texts = super::canonical::texts(members).unwrap_or_default();
+            json!(texts.one().unwrap_or_else(|| "a".to_owned()))
+        }
+    }
+}

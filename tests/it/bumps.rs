@@ -1,0 +1,171 @@
+//! Made-up version bumps (`tests/bumps.yaml`): each is told of as what it means, in both directions, and forth and
+//! back, with witnesses that hold.
+//!
+//! Who breaks follows from the labels alone: whoever writes breaks when less may be written, whoever reads when more may
+//! come. In an answer the producer writes and the consumer reads, in a request the other way round. Whether a producer must
+//! refuse what it took before, where a request becomes narrower, no schema says: that is not labelled.
+
+use conformant::compare::{self, Change, Class, Direction};
+use conformant::schema::Schemas;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// One labelled change.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bump {
+    is: String,
+    old: Value,
+    new: Value,
+    #[serde(default)]
+    lost: Vec<Value>,
+    #[serde(default)]
+    gained: Vec<Value>,
+    response: Option<BTreeSet<String>>,
+    request: Option<BTreeSet<String>>,
+}
+
+impl Bump {
+    fn breaks(&self, direction: Direction) -> BTreeSet<String> {
+        let said = match direction {
+            Direction::Request => &self.request,
+            Direction::Response | Direction::Neither => &self.response,
+        };
+        if let Some(said) = said {
+            return said.clone();
+        }
+        let mut sides = BTreeSet::new();
+        let is_request = direction == Direction::Request;
+        if !self.lost.is_empty() {
+            let side = if is_request { "consumers" } else { "producers" };
+            sides.insert(side.to_owned());
+        }
+        if !self.gained.is_empty() {
+            let side = if is_request { "producers" } else { "consumers" };
+            sides.insert(side.to_owned());
+        }
+        sides
+    }
+
+    /// The bump taken back; what it says beside its labels is about one way.
+    fn back(&self) -> Option<Self> {
+        (self.response.is_none() && self.request.is_none()).then(|| Self {
+            is: format!("{}, back", self.is),
+            old: self.new.clone(),
+            new: self.old.clone(),
+            lost: self.gained.clone(),
+            gained: self.lost.clone(),
+            ..self.clone()
+        })
+    }
+}
+
+fn bumps() -> Vec<Bump> {
+    let text = include_str!("../bumps.yaml");
+    serde_saphyr::from_str(text).expect("the file is a list of bumps")
+}
+
+fn sides(changes: &[Change]) -> BTreeSet<String> {
+    let classes = changes.iter().flat_map(|change| &change.class);
+    classes
+        .filter_map(|class| match class {
+            Class::BreakingForConsumers => Some("consumers".to_owned()),
+            Class::BreakingForProducers => Some("producers".to_owned()),
+            Class::Additive | Class::Clarified | Class::WasOpenNowStated => None,
+        })
+        .collect()
+}
+
+/// What is wrong with what is told of one bump.
+fn problems(bump: &Bump, direction: Direction) -> Vec<String> {
+    let changes = compare::schemas(&bump.old, &bump.new, direction).changes;
+    let told: Vec<&str> = changes
+        .iter()
+        .map(|change| change.message.as_str())
+        .collect();
+    let mut problems = Vec::new();
+    let (mut due, mut found) = (bump.breaks(direction), sides(&changes));
+    if direction == Direction::Request && !bump.lost.is_empty() {
+        due.remove("producers");
+        found.remove("producers");
+    }
+    if due != found {
+        problems.push(format!("breaks {due:?}, told {found:?}: {told:?}"));
+    }
+    let moved = changes.iter().filter(|change| change.is_breaking());
+    let is_bare = |change: &&Change| change.witnesses.is_empty() && !change.undecided;
+    let has_values = !bump.lost.is_empty() || !bump.gained.is_empty();
+    for change in moved.filter(is_bare).filter(|_| has_values) {
+        problems.push(format!("no witness: {}", change.message));
+    }
+    problems
+}
+
+#[test]
+fn the_labels_hold_by_json_schema_alone() {
+    let schemas = Schemas::default();
+    let bumps = bumps();
+    for bump in &bumps {
+        for (values, was_right) in [(&bump.lost, true), (&bump.gained, false)] {
+            for value in values {
+                let old = schemas.fits(&format!("{} old", bump.is), &bump.old, value);
+                let new = schemas.fits(&format!("{} new", bump.is), &bump.new, value);
+                assert_eq!((old, new), (was_right, !was_right), "{}: {value}", bump.is);
+            }
+        }
+    }
+    let names: BTreeSet<&str> = bumps.iter().map(|bump| bump.is.as_str()).collect();
+    assert_eq!(names.len(), bumps.len(), "a name stands twice");
+    // Each is told of as an answer and as a request.
+    assert!(2 * bumps.len() >= 150, "{}", bumps.len());
+}
+
+#[test]
+fn each_bump_is_told_of_as_what_it_means() {
+    let mut wrong = Vec::new();
+    for bump in bumps() {
+        for bump in [Some(bump.clone()), bump.back()].into_iter().flatten() {
+            for direction in [Direction::Response, Direction::Request] {
+                let found = problems(&bump, direction);
+                wrong.extend(
+                    found
+                        .into_iter()
+                        .map(|p| format!("{} ({direction:?}): {p}", bump.is)),
+                );
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of them:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn witnesses_are_judged_as_they_say() {
+    let schemas = Schemas::default();
+    let mut count = 0;
+    for bump in bumps() {
+        let changes = compare::schemas(&bump.old, &bump.new, Direction::Response).changes;
+        for change in changes.iter().filter(|change| change.place == "schema") {
+            for witness in &change.witnesses {
+                // A long value is shown excerpted.
+                let Ok(value) = serde_json::from_str::<Value>(&witness.value) else {
+                    continue;
+                };
+                let old = schemas.fits(&format!("{} old", bump.is), &bump.old, &value);
+                let new = schemas.fits(&format!("{} new", bump.is), &bump.new, &value);
+                assert_eq!(
+                    (old, new),
+                    (witness.was_right, witness.is_right),
+                    "{}: {value}",
+                    bump.is
+                );
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 60, "{count}");
+}
