@@ -19,7 +19,8 @@ pub fn history(earlier: &[(String, RunRecord)], now: &RunRecord) -> History {
     let judged: BTreeSet<&str> = judged(now);
     let known: BTreeSet<&str> = last.map(self::judged).unwrap_or_default();
     History {
-        earlier: earlier
+        // A count of other targets or rules would be no trend.
+        earlier: alike
             .iter()
             .map(|(name, run)| EarlierRun {
                 name: name.clone(),
@@ -49,7 +50,31 @@ fn owned<'a>(ids: impl Iterator<Item = &'a &'a str>) -> Vec<String> {
 
 /// Whether verdicts of the two can be set side by side.
 fn is_alike(run: &RunRecord, now: &RunRecord) -> bool {
-    run.targets == now.targets && run.rulebook == now.rulebook
+    are_same_targets(run, now) && run.rulebook == now.rulebook
+}
+
+/// Whether two runs judged the same place. On this machine a port is drawn anew for each run.
+fn are_same_targets(a: &RunRecord, b: &RunRecord) -> bool {
+    a.targets.len() == b.targets.len()
+        && a.targets.iter().all(|(service, url)| {
+            let other = b.targets.get(service);
+            other.is_some_and(|other| {
+                let local = without_local_port(url);
+                other == url || (local.is_some() && local == without_local_port(other))
+            })
+        })
+}
+
+/// An address without its port where it is one of this machine.
+fn without_local_port(url: &str) -> Option<(&str, &str)> {
+    let (_, rest) = url.split_once("://")?;
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let host = authority
+        .rsplit_once(':')
+        .map_or(authority, |(host, _)| host);
+    ["127.0.0.1", "localhost", "[::1]"]
+        .contains(&host)
+        .then_some((host, path))
 }
 
 /// Must-rules that are broken.
@@ -166,7 +191,7 @@ pub fn trend(runs: &[(String, RunRecord)]) -> Trend {
     };
     let own: Vec<&(String, RunRecord)> = runs
         .iter()
-        .filter(|(_, run)| run.targets == now.targets)
+        .filter(|(_, run)| are_same_targets(run, now))
         .collect();
     let ids: BTreeSet<&str> = own.iter().flat_map(|(_, run)| broken(run)).collect();
     let letter = |run: &RunRecord, id: &str| {
@@ -260,7 +285,39 @@ mod tests {
         let mut earlier = runs(&[&[("f/a", Pass)]]);
         earlier[0].1.rulebook.digest = "other".into();
         let told = history(&earlier, &run("flow/a", &[("f/a", Fail)]));
-        assert_eq!((told.new.len(), told.earlier.len()), (0, 1));
+        assert_eq!((told.new.len(), told.earlier.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_port_of_this_machine_makes_no_other_target() {
+        let at = |url: &str, verdict| {
+            let mut run = run("flow/a", &[("f/a", verdict)]);
+            run.targets = [("flow".to_owned(), url.to_owned())].into();
+            run
+        };
+        for (before, now, new) in [
+            (
+                "http://127.0.0.1:4010/flow",
+                "http://127.0.0.1:4020/flow",
+                1,
+            ),
+            (
+                "http://127.0.0.1:4010/flow",
+                "http://127.0.0.1:4010/chat",
+                0,
+            ),
+            ("https://a.example:1/flow", "https://a.example:2/flow", 0),
+            ("https://a.example/flow", "https://a.example/flow", 1),
+            ("reference", "reference", 1),
+        ] {
+            let earlier = [("r".to_owned(), at(before, Pass))];
+            let told = history(&earlier, &at(now, Fail));
+            assert_eq!(
+                (told.new.len(), told.earlier.len()),
+                (new, new),
+                "{before} {now}"
+            );
+        }
     }
 
     #[test]

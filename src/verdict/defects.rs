@@ -106,9 +106,13 @@ impl<'a> Seen<'a> {
 impl Seen<'_> {
     /// What was seen of a member that several rules share, behind its name where that is not told.
     fn named(&self, name: &str, rules: &[&str]) -> Option<String> {
-        let all = rules.iter().flat_map(|rule| self.of_rule(rule)).copied();
-        let seen = commonest(all).filter(|seen| rules.len() > 1 && !seen.contains(name))?;
-        Some(format!("{name}: {seen}"))
+        let all = || rules.iter().flat_map(|rule| self.of_rule(rule)).copied();
+        // The values of several rules say less than that all of them are others.
+        if rules.len() > 1 && all().all(|finding| finding.kind == "not-honoured") {
+            return Some(format!("{name} does not come back as it was sent"));
+        }
+        let seen = commonest(all()).filter(|seen| rules.len() > 1 && !seen.contains(name))?;
+        Some(format!("{name}: {}", short(&seen)))
     }
 
     /// What was seen, behind the sentence of the rule where there is but one.
@@ -118,8 +122,8 @@ impl Seen<'_> {
             _ => "",
         };
         match seen {
-            Some(seen) if says.is_empty() => seen,
-            Some(seen) => format!("{says}: {seen}"),
+            Some(seen) if says.is_empty() => short(&seen),
+            Some(seen) => format!("{says}: {}", short(&seen)),
             None => says.to_owned(),
         }
     }
@@ -239,6 +243,17 @@ fn unknown(seen: &Seen<'_>, left: &BTreeSet<&str>) -> Vec<Defect> {
     groups
         .map(|((_, name, _), rules)| seen.defect(&rules, Vec::new(), seen.named(name, &rules)))
         .collect()
+}
+
+/// What was seen, as far as a title takes it.
+fn short(seen: &str) -> String {
+    const CHARACTERS_MAX: usize = 120;
+    let line = seen.lines().next().unwrap_or_default();
+    if line.len() == seen.len() && seen.chars().count() <= CHARACTERS_MAX {
+        return seen.to_owned();
+    }
+    let begin: String = line.chars().take(CHARACTERS_MAX).collect();
+    format!("{}…", begin.trim_end())
 }
 
 /// So many different messages are counted.
@@ -400,14 +415,24 @@ mod tests {
     #[test]
     fn rules_that_share_a_member_are_named_after_it() {
         let rules = ["f/a", "f/b"].map(|id| rule(id, Verdict::Fail));
-        let findings = ["f/a", "f/b"].map(|id| Finding {
-            pointer: "/sid".into(),
-            kind: "other".into(),
-            ..finding(id, id, "sent \"x\", came back as \"y\"")
-        });
-        let found = defects(&rules, &findings, &[]);
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].title, "sid: sent \"x\", came back as \"y\"");
+        let title = |kind: &str, message: &str| {
+            let findings = ["f/a", "f/b"].map(|id| Finding {
+                pointer: "/sid".into(),
+                kind: kind.into(),
+                ..finding(id, id, message)
+            });
+            let mut found = defects(&rules, &findings, &[]);
+            assert_eq!(found.len(), 1);
+            found.remove(0).title
+        };
+        let told = "sent \"x\", came back as \"y\"";
+        assert_eq!(
+            title("not-honoured", told),
+            "sid does not come back as it was sent"
+        );
+        assert_eq!(title("other", told), format!("sid: {told}"));
+        let long = title("other", &"x ".repeat(200));
+        assert!(long.ends_with("x…") && long.chars().count() < 140, "{long}");
     }
 
     #[test]

@@ -305,7 +305,8 @@ fn diff(diff: &str, look: &Look) -> String {
         let painted = match own {
             Some('-') => Paint::Red.on(line, look),
             Some('+') => Paint::Green.on(line, look),
-            _ => line.to_owned(),
+            // What did not change is only there to find the place by.
+            _ => cut(line, look.width.max(60) - 4),
         };
         writeln!(out, "    {painted}").expect(MEMORY);
     }

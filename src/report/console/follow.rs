@@ -49,7 +49,7 @@ struct State {
 }
 
 impl State {
-    /// `3 failing · 1 inconclusive · 48/s · chat/callbacks/filters 33 s · chat: 429, waiting 1 s`.
+    /// `3 failing · 1 inconclusive · 48/s · chat: 429, waiting 1 s · chat/callbacks/filters 33 s`.
     fn words(&self) -> String {
         let mut parts = Vec::new();
         if !self.failing.is_empty() {
@@ -64,6 +64,10 @@ impl State {
         {
             parts.push(format!("{rate}/s"));
         }
+        // Before what a narrow terminal cuts off.
+        if let Some((why, _)) = &self.waiting {
+            parts.push(why.clone());
+        }
         // The first of those that began first.
         let longest = self.running.iter().min_by_key(|(_, began)| **began);
         if let Some((id, began)) = longest {
@@ -74,9 +78,6 @@ impl State {
                 String::new()
             };
             parts.push(format!("{id}{time}"));
-        }
-        if let Some((why, _)) = &self.waiting {
-            parts.push(why.clone());
         }
         parts.join(" · ")
     }
@@ -295,7 +296,7 @@ mod tests {
         let text = shown(&sample(), look);
         assert!(
             text.starts_with(
-                "… 12 s: 0 of 1 scenarios · flow/create-execution/happy 12 s · flow: 429, waiting 1 s\n\
+                "… 12 s: 0 of 1 scenarios · flow: 429, waiting 1 s · flow/create-execution/happy 12 s\n\
                  FAIL flow/create-execution/happy: 2 findings\n"
             ),
             "{text}"

@@ -177,7 +177,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         ),
         sharpness => sharpness(record),
         proof => record.proof.as_ref().map(proof),
-        trend => history.map(|history| trend(history, whole.broken)),
+        trend => history.filter(|history| !history.earlier.is_empty()).map(|history| trend(history, whole.broken)),
         services => services.iter().map(service).collect::<Vec<_>>(),
         documents => listing::documents(record, settings),
         waivers => waivers(record),
