@@ -1,6 +1,7 @@
 //! `diff`: two rulebooks, representations or document revisions, each change with whom it breaks.
 
 use super::args::{DiffArgs, Specs};
+use super::broken::{Bump, is_named};
 use super::{Done, Exit, Failure, load, note, revision, say};
 use crate::compare::{self, CompareError, Comparison, DeclaredFile, Format};
 use crate::engine::plan::{self, Planned};
@@ -66,6 +67,17 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
     }
     if let Some(folder) = &args.fixtures {
         comparison.fixtures = fixtures(&comparison, folder)?;
+    }
+    if let Some(folder) = &args.sdk {
+        let bump = match (&old, &new) {
+            (Side::Kind, Side::Kind) => Bump::new(&comparison, &current, &current),
+            (Side::Rulebook(old), Side::Rulebook(new)) => Bump::new(&comparison, old, new),
+            (Side::Kind | Side::Rulebook(_) | Side::Documents(_), _) => {
+                let why = "--sdk: documents have no payloads; compare rulebooks or representations";
+                return Err(Failure::Usage(why.to_owned()));
+            }
+        };
+        comparison.broken = bump.broken(folder)?;
     }
     write(&reports, |format| Some(comparison.render(format)))?;
     let undeclared = comparison.undeclared().count();
@@ -204,12 +216,10 @@ fn fixtures(comparison: &Comparison, folder: &Path) -> Result<Vec<String>, Failu
 }
 
 fn touches(comparison: &Comparison, path: &str, bytes: &[u8]) -> bool {
-    let kinds = comparison.kinds().into_iter().filter(|kind| {
-        path.find(*kind).is_some_and(|at| {
-            let (before, behind) = (&path[..at], &path[at + kind.len()..]);
-            (before.is_empty() || before.ends_with('/')) && behind.starts_with(['/', '.'])
-        })
-    });
+    let kinds = comparison
+        .kinds()
+        .into_iter()
+        .filter(|kind| is_named(path, kind));
     let mut kinds = kinds.peekable();
     if kinds.peek().is_none() {
         return false;
@@ -244,7 +254,7 @@ pub(super) fn destinations(given: &[String]) -> Result<Vec<To>, Failure> {
     given
         .iter()
         .map(|text| {
-            let wrong = || Failure::Usage(format!("--report {text}: give text, json, markdown or junit, as in json=diff.json (`-` is standard output)"));
+            let wrong = || Failure::Usage(format!("--report {text}: give text, json, markdown, changelog or junit, as in json=diff.json (`-` is standard output)"));
             read(text).ok_or_else(wrong)
         })
         .collect()
@@ -257,7 +267,7 @@ pub(super) fn write(
 ) -> Result<(), Failure> {
     for (format, path) in reports {
         let text = render(*format).ok_or_else(|| {
-            Failure::Usage("--report junit: two runs side by side are no test cases".to_owned())
+            Failure::Usage("--report junit or changelog: two runs side by side are no test cases and no changes".to_owned())
         })?;
         match path {
             None => say(&text),

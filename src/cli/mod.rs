@@ -3,6 +3,7 @@
 mod archives;
 mod args;
 mod baseline;
+mod broken;
 mod check;
 mod completing;
 mod completions;

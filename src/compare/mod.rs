@@ -72,6 +72,9 @@ pub struct Comparison {
     pub scenarios: Vec<String>,
     /// Fixtures that a change touches, by path.
     pub fixtures: Vec<String>,
+    /// Payloads that were right and are not any more, each with the rule that it breaks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<String>,
 }
 
 /// Why two things cannot be compared.
@@ -157,6 +160,7 @@ impl Comparison {
             stale: Vec::new(),
             scenarios: Vec::new(),
             fixtures: Vec::new(),
+            broken: Vec::new(),
         }
     }
 

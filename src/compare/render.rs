@@ -22,6 +22,8 @@ pub enum Format {
     Json,
     /// Markdown, for a job summary or a pull request.
     Markdown,
+    /// Markdown for whoever upgrades: what to do, by whom it concerns.
+    Changelog,
     /// `JUnit` XML: one test case per change, red where the gate is shut.
     Junit,
 }
@@ -34,6 +36,7 @@ impl Format {
             "json" => Some(Self::Json),
             "markdown" => Some(Self::Markdown),
             "junit" => Some(Self::Junit),
+            "changelog" => Some(Self::Changelog),
             _ => None,
         }
     }
@@ -49,6 +52,7 @@ impl Comparison {
             Format::Text => text(self),
             Format::Json => safe_json(self).expect("its map keys are texts"),
             Format::Markdown => markdown(self),
+            Format::Changelog => changelog(self),
             Format::Junit => junit(self),
         }
     }
@@ -61,6 +65,10 @@ impl Comparison {
             .filter(|(count, _)| **count > 0)
             .map(|(count, class)| format!("{count} {}", class.words()))
             .collect();
+        let mut parts = parts;
+        if !self.stale.is_empty() {
+            parts.push(format!("{} declared for nothing", self.stale.len()));
+        }
         if parts.is_empty() {
             "no change".to_owned()
         } else {
@@ -117,11 +125,15 @@ fn text(comparison: &Comparison) -> String {
         );
     }
     for (what, ids) in [
-        ("scenarios", &comparison.scenarios),
-        ("fixtures", &comparison.fixtures),
+        ("scenarios touched", &comparison.scenarios),
+        ("fixtures touched", &comparison.fixtures),
+        (
+            "payloads that were right and are wrong now",
+            &comparison.broken,
+        ),
     ] {
         if !ids.is_empty() {
-            line(&mut out, &format!("{what} touched: {}", ids.len()));
+            line(&mut out, &format!("{what}: {}", ids.len()));
             for id in ids {
                 line(&mut out, &format!("  {id}"));
             }
@@ -173,11 +185,64 @@ fn markdown(comparison: &Comparison) -> String {
         ("Declared, but no change any more", &comparison.stale),
         ("Scenarios touched", &comparison.scenarios),
         ("Fixtures touched", &comparison.fixtures),
+        (
+            "Payloads that were right and are wrong now",
+            &comparison.broken,
+        ),
     ];
     for (title, ids) in lists.into_iter().filter(|(_, ids)| !ids.is_empty()) {
         write!(out, "\n### {title}\n\n").expect(MEMORY);
         for id in ids {
             writeln!(out, "- {}", code(id)).expect(MEMORY);
+        }
+    }
+    out
+}
+
+/// What changed, for people: what breaks whom first, then what is new, each with its place and a value that shows it.
+fn changelog(comparison: &Comparison) -> String {
+    let mut out = format!(
+        "# {} to {}\n\n{}.\n",
+        code(&comparison.old),
+        code(&comparison.new),
+        comparison.counts()
+    );
+    let titles = [
+        (
+            Class::BreakingForConsumers,
+            "Breaks who reads, and who sends requests",
+        ),
+        (
+            Class::BreakingForProducers,
+            "Breaks who answers, and who sends events",
+        ),
+        (Class::WasOpenNowStated, "Was open, is stated now"),
+        (Class::Additive, "New"),
+        (Class::Clarified, "Clarified"),
+    ];
+    for (class, title) in titles {
+        let of_class = comparison
+            .changes
+            .iter()
+            .filter(|c| c.class.contains(&class));
+        for (turn, change) in of_class.enumerate() {
+            if turn == 0 {
+                write!(out, "\n## {title}\n\n").expect(MEMORY);
+            }
+            let (place, message) = (code(&change.place), code(&change.message));
+            writeln!(out, "- {place}: {message}").expect(MEMORY);
+            for witness in &change.witnesses {
+                writeln!(out, "  - for example {}", code(&witness.words())).expect(MEMORY);
+            }
+            if let Some(reason) = &change.declared {
+                writeln!(out, "  - meant: {}", code(reason)).expect(MEMORY);
+            }
+        }
+    }
+    if !comparison.broken.is_empty() {
+        out.push_str("\n## Payloads that were right and are wrong now\n\n");
+        for one in &comparison.broken {
+            writeln!(out, "- {}", code(one)).expect(MEMORY);
         }
     }
     out
@@ -241,8 +306,8 @@ fn xml(text: &str) -> String {
 }
 
 impl RunDifference {
-    /// The difference in this format; two runs side by side are no test cases, so that `JUnit` is
-    /// refused.
+    /// The difference in this format; two runs side by side are no test cases and no changelog, so that
+    /// these are refused.
     ///
     /// # Panics
     /// Never: it has no maps.
@@ -251,7 +316,7 @@ impl RunDifference {
             Format::Text => Some(self.text()),
             Format::Json => Some(safe_json(self).expect("it has no maps")),
             Format::Markdown => Some(self.markdown()),
-            Format::Junit => None,
+            Format::Changelog | Format::Junit => None,
         }
     }
 

@@ -140,3 +140,65 @@ fn whoever_still_sends_the_old_version_fails_once_the_event_type_has_moved() {
     let (code, out, err) = run(&["fixtures", "verify", "fixtures", "--specs", "specs"]);
     assert_eq!(code, 0, "{out}{err}");
 }
+
+#[test]
+fn the_payloads_of_a_team_that_a_bump_breaks_are_listed() {
+    let folder = tempfile::tempdir().expect("there is room");
+    bumped(folder.path());
+    let sdk = folder.path().join("sdk");
+    std::fs::create_dir_all(sdk.join("recorded")).expect("there is room");
+    let committed = crate::program::root().join("fixtures/events/MessageSent/4.ndjson");
+    let lines = std::fs::read_to_string(committed).expect("it is committed");
+    // By path, by what they are, and some that are none.
+    std::fs::create_dir_all(sdk.join("events/MessageSent")).expect("there is room");
+    std::fs::write(sdk.join("events/MessageSent/4.ndjson"), &lines).expect("there is room");
+    let with_value = lines
+        .lines()
+        .find(|line| line.contains("\"channel\":\"rcs\""));
+    let with_value = with_value.expect("a fixture shows the value");
+    std::fs::write(sdk.join("recorded/one.json"), with_value).expect("there is room");
+    std::fs::write(sdk.join("recorded/other.json"), "{\"a\": 1}").expect("there is room");
+    let diff = [
+        "diff",
+        "--specs",
+        "specs",
+        "--sdk",
+        "sdk",
+        "--report",
+        "json=diff.json",
+        "--report",
+        "changelog=-",
+        "MessageSent/4",
+        "MessageSent/5",
+    ];
+    let (code, out, err) = run(folder.path(), &diff);
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(
+        out.contains("## Breaks who answers, and who sends events"),
+        "{out}"
+    );
+    assert!(out.contains("was right and is wrong now"), "{out}");
+    let json = std::fs::read(folder.path().join("diff.json")).expect("the report is written");
+    let json: serde_json::Value = serde_json::from_slice(&json).expect("it is JSON");
+    let broken: Vec<&str> = json["broken"]
+        .as_array()
+        .expect("payloads are listed")
+        .iter()
+        .filter_map(serde_json::Value::as_str)
+        .collect();
+    let showing = lines.matches("\"from\"").count();
+    assert!(
+        broken.len() >= 2 && broken.len() <= showing + 1,
+        "{broken:#?}"
+    );
+    assert!(
+        broken
+            .iter()
+            .any(|one| one.starts_with("recorded/one.json: ")),
+        "{broken:#?}"
+    );
+    assert!(
+        broken.iter().all(|one| one.contains("at `/from/channel`")),
+        "{broken:#?}"
+    );
+}

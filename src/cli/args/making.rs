@@ -158,7 +158,10 @@ pub struct DiffArgs {
     /// List the fixtures in this folder that a change touches.
     #[arg(long, value_name = "DIR")]
     pub fixtures: Option<PathBuf>,
-    /// Write the comparison: text, json, markdown or junit, and where (`-` is standard output).
+    /// List what breaks of this folder: payloads that were right until now, in JSON files, NDJSON and recordings (HAR).
+    #[arg(long, value_name = "DIR")]
+    pub sdk: Option<PathBuf>,
+    /// Write the comparison: text, json, markdown, changelog or junit, and where (`-` is standard output).
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<String>,
 }
