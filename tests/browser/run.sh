@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The report page in a headless browser. Usage: tests/browser/run.sh CONFORMANT. Where it may, it installs the browser as a package
+# The report page, and a page that asks `serve`, in a headless browser. Usage: tests/browser/run.sh CONFORMANT. Where it may, it installs the browser as a package
 # of the system; it skips, and says so, where no browser, no node or no registry can be had.
 set -euo pipefail
 conformant=$1
@@ -47,3 +47,5 @@ done
 cp "$here/page.mjs" "$work/page.mjs"
 [ -z "${KEEP_PAGES:-}" ] || { mkdir -p "$KEEP_PAGES"; cp "$work"/*.html "$work"/*.json "$KEEP_PAGES"/; }
 node "$work/page.mjs" "$chromium" "$work"
+cp "$here/cors.mjs" "$work/cors.mjs"
+node "$work/cors.mjs" "$chromium" "$(realpath "$conformant")"
