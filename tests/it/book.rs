@@ -52,10 +52,12 @@ fn every_session_goes_as_written() {
     assert!(played > 12, "{played} sessions");
 }
 
-/// `serve --judge requests` tells what a client does wrong, as it happens.
+/// `serve` says where it listens, and with `--judge requests` what a client does wrong, as it happens.
 fn listens(session: Session) {
     let folder = tempfile::tempdir().expect("there is room");
     let session = session.with("4010", "0");
+    let more = session.shown() - 1;
+    assert!(more <= 1, "one request is sent, so one line comes");
     let arguments: Vec<&str> = session.arguments.iter().map(String::as_str).collect();
     let mut serve = conformant(folder.path(), &arguments)
         .stdout(Stdio::piped())
@@ -76,7 +78,9 @@ fn listens(session: Session) {
         body.len()
     )
     .expect("it takes requests");
-    out.read_line(&mut said).expect("it tells");
+    for _ in 0..more {
+        out.read_line(&mut said).expect("it tells");
+    }
     serve.kill().expect("it goes on until it is ended");
     serve.wait().expect("it ends");
     let port = address.rsplit(':').next().unwrap_or_default();

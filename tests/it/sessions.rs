@@ -69,6 +69,14 @@ impl Session {
         self
     }
 
+    /// Lines that it is shown to print, those that stand for any not counted.
+    pub(crate) fn shown(&self) -> usize {
+        let lines = self.printed.iter().map(|line| line.trim());
+        lines
+            .filter(|line| !line.is_empty() && *line != "…")
+            .count()
+    }
+
     /// Runs it to its end; what it prints is what is shown.
     pub(crate) fn play(&self, folder: &Path) {
         let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
