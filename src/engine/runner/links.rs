@@ -8,7 +8,7 @@ use crate::engine::settings::Target;
 use crate::engine::stop::Stop;
 use crate::engine::{body, request};
 use crate::http::{Request, Response};
-use crate::judge::evidence::{Body, Exchange, Expectation, Outcome, Span};
+use crate::judge::evidence::{Body, Exchange, Expectation, Missed, Outcome, Span};
 use crate::rulebook::Operation;
 use crate::rulebook::scenario::{Credentials, Step};
 use serde_json::Value;
@@ -91,7 +91,7 @@ impl<'a> Runner<'a> {
         let answer = self.follow(&name, target, led, &exchange.request);
         match answer.and_then(|response| self.within_budget(response)) {
             Ok(response) => {
-                let view = body::view(&response);
+                let (view, status) = (body::view(&response), response.status);
                 exchange.outcome = match found {
                     Some((operation, _)) => outcome(Ok(response), operation, self.rulebook),
                     // A file: what the step shows of it is all that is read.
@@ -101,6 +101,14 @@ impl<'a> Runner<'a> {
                     },
                 };
                 let index = self.keep(exchange);
+                if step.either && status >= 400 {
+                    self.refused.extend(step.capture.clone());
+                    let why = format!("answered {status}");
+                    let missed = step.expect.iter();
+                    let missed = missed.map(|e| Missed::because(&e.rule, why.clone()));
+                    self.evidence.missed.extend(missed);
+                    return Ok(());
+                }
                 self.finish(step, view, None, Some(index))
             }
             Err(fault) => {

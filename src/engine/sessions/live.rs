@@ -455,6 +455,37 @@ impl LiveSession<'_> {
         self.live.pass(until);
         self.slot.replace(Some(self.live.slots.take()));
     }
+
+    /// Sends, and where whoever is asked limits how often that may be, sends again as it says.
+    fn patiently(
+        &self,
+        whom: &str,
+        send: &dyn Fn() -> Result<Response, SendFault>,
+    ) -> Result<Response, SendFault> {
+        let live = self.live;
+        let mut tries = 0;
+        loop {
+            self.idle(live.schedule.place());
+            let response = send()?;
+            match live.schedule.learn(&response, tries, live.deadline) {
+                Next::Take | Next::GiveUp => return Ok(response),
+                Next::Again(wait) => {
+                    live.schedule.tell(whom, response.status, wait);
+                    live.limits_told.call_once(|| {
+                        let ms = wait.as_millis();
+                        (live.tell)(&format!(
+                            "{whom} limits how often it is asked (status {}): the run waits as it says, {ms} ms this time",
+                            response.status
+                        ));
+                    });
+                    tries += 1;
+                }
+            }
+            if live.is_over() {
+                return Ok(response);
+            }
+        }
+    }
 }
 
 impl Session for LiveSession<'_> {
@@ -462,40 +493,17 @@ impl Session for LiveSession<'_> {
         &self.live.settings
     }
 
-    /// Sends, and where the target limits how often it is asked, sends again as it says.
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
-        let mut tries = 0;
-        loop {
-            self.idle(self.live.schedule.place());
-            let base = &self.live.bases[service];
-            let mut response = self.exchange(base, request)?;
-            if response.status == UNAUTHORIZED
-                && let Some(request) = self.with_another_token(service, request)
-            {
-                response = self.exchange(base, &request)?;
+        let base = &self.live.bases[service];
+        self.patiently(service, &|| {
+            let response = self.exchange(base, request)?;
+            let again = (response.status == UNAUTHORIZED)
+                .then(|| self.with_another_token(service, request));
+            match again.flatten() {
+                Some(request) => self.exchange(base, &request),
+                None => Ok(response),
             }
-            match self
-                .live
-                .schedule
-                .learn(&response, tries, self.live.deadline)
-            {
-                Next::Take | Next::GiveUp => return Ok(response),
-                Next::Again(wait) => {
-                    self.live.schedule.tell(service, response.status, wait);
-                    self.live.limits_told.call_once(|| {
-                        let ms = wait.as_millis();
-                        (self.live.tell)(&format!(
-                            "{service} limits how often it is asked (status {}): the run waits as it says, {ms} ms this time",
-                            response.status
-                        ));
-                    });
-                    tries += 1;
-                }
-            }
-            if self.live.is_over() {
-                return Ok(response);
-            }
-        }
+        })
     }
 
     fn get_elsewhere(&self, origin: &str, request: &Request) -> Result<Response, SendFault> {
@@ -504,7 +512,7 @@ impl Session for LiveSession<'_> {
             detail: format!("{origin}: {why}"),
             unreachable: false,
         })?;
-        self.exchange(&base, request)
+        self.patiently(origin, &|| self.exchange(&base, request))
     }
 
     /// A service that lets nobody in ends the run.
@@ -654,22 +662,53 @@ mod tests {
     use crate::engine::plan;
     use crate::engine::settings::Target;
     use crate::rulebook::Rulebook;
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
 
     #[test]
-    fn nobody_else_plays_while_a_shared_list_is_walked() {
+    fn a_store_of_files_that_limits_is_asked_again_too() {
+        let store = TcpListener::bind("127.0.0.1:0").unwrap();
+        let origin = format!("http://{}", store.local_addr().unwrap());
+        let answers = [
+            "503 Busy\r\nRetry-After: 0\r\nContent-Length: 0",
+            "200 OK\r\nContent-Length: 0",
+        ];
+        let serving = std::thread::spawn(move || {
+            for answer in answers {
+                let (mut socket, _) = store.accept().unwrap();
+                let _head = socket.read(&mut [0; 4096]).unwrap();
+                let answer = format!("HTTP/1.1 {answer}\r\nConnection: close\r\n\r\n");
+                socket.write_all(answer.as_bytes()).unwrap();
+            }
+        });
         let rulebook = Rulebook::embedded().unwrap();
-        let target = Target::of_reference("flow", "http://127.0.0.1:9/flow");
+        let live = live("media", clock::monotonic() + Duration::from_secs(60));
+        let all = plan::all(&rulebook);
+        let session = live.open(&all[0]).unwrap();
+        let answer = session.get_elsewhere(&origin, &Request::new("GET", "/file"));
+        assert_eq!(answer.unwrap().status, 200);
+        serving.join().unwrap();
+    }
+
+    fn live(service: &str, deadline: Instant) -> Live {
+        let target = Target::of_reference(service, &format!("http://127.0.0.1:9/{service}"));
         let settings = Settings {
-            targets: [("flow".to_owned(), target)].into(),
+            targets: [(service.to_owned(), target)].into(),
             ..Settings::default()
         };
         let manner = Manner {
             limits: Limits::default(),
             jobs: 1,
-            deadline: clock::monotonic(),
+            deadline,
             tell: Box::new(|_| {}),
         };
-        let live = Live::new(settings, manner, &Arc::default()).unwrap();
+        Live::new(settings, manner, &Arc::default()).unwrap()
+    }
+
+    #[test]
+    fn nobody_else_plays_while_a_shared_list_is_walked() {
+        let rulebook = Rulebook::embedded().unwrap();
+        let live = live("flow", clock::monotonic());
         let all = plan::all(&rulebook);
         let alone = |id: &str| {
             let planned = all.iter().find(|p| p.scenario.id == id).unwrap();
