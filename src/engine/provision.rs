@@ -71,7 +71,10 @@ pub(super) fn hook(
         step,
         name: name.to_owned(),
         arguments,
-        result: result.clone().map_err(|fault| fault.to_string()),
+        result: match &result {
+            Ok(value) => Ok(std::sync::Arc::new(value.clone())),
+            Err(fault) => Err(fault.to_string()),
+        },
         span: Span {
             began,
             ended: session.now(),

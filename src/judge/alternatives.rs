@@ -2,7 +2,7 @@
 //! schema; and what a step's statement would not hold of.
 
 use super::change::Change;
-use super::evidence::{Evidence, Statement};
+use super::evidence::{Event, Evidence, Statement};
 use super::mutation::Mutation;
 use super::sites::{Site, Sites};
 use crate::json;
@@ -149,6 +149,10 @@ fn document<'e>(evidence: &'e Evidence, site: &Site) -> Option<&'e Value> {
     match site {
         Site::Payload { payload, .. } => evidence.payloads.get(*payload).map(|p| &*p.value),
         Site::Result { statement, .. } => evidence.statements.get(*statement).map(|s| &*s.result),
+        Site::Hook { event, .. } => match evidence.events.get(*event)? {
+            Event::Hook(call) => call.result.as_ref().ok().map(|result| &**result),
+            Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
+        },
         Site::Exchange(_) | Site::Answer { .. } | Site::Walk(_) => {
             let exchange = evidence.exchanges.get(site.exchange(evidence)?)?;
             exchange.document().map(|d| &**d)

@@ -4,7 +4,7 @@
 //! other predicate, so that one defect brings one finding.
 
 use super::acceptance::{Acceptance, acceptance, is_plain_error};
-use super::evidence::{Evidence, Exchange};
+use super::evidence::{Event, Evidence, Exchange};
 use super::history::History;
 use super::memo::Memo;
 use super::reproduce::curl;
@@ -176,7 +176,7 @@ impl<'a> Case<'a> {
         let notes = match whole {
             Site::Payload { payload, .. } => &self.evidence.payloads[*payload].notes[..],
             Site::Answer { exchange, .. } => self.evidence.exchanges[*exchange].notes(),
-            Site::Exchange(_) | Site::Result { .. } | Site::Walk(_) => &[],
+            Site::Exchange(_) | Site::Hook { .. } | Site::Result { .. } | Site::Walk(_) => &[],
         };
         let twice = super::duplicates::violations(
             self.rulebook,
@@ -317,6 +317,14 @@ impl<'a> Case<'a> {
             }
             Site::Result { statement, .. } => {
                 finding.step = self.evidence.statements[*statement].step;
+            }
+            Site::Hook { event, .. } => {
+                if let Some(Event::Hook(call)) = self.evidence.events.get(*event) {
+                    finding.step = call.step;
+                    if let Ok(result) = &call.result {
+                        finding.diff = field_diff(result, &finding.pointer, &finding.expected);
+                    }
+                }
             }
             Site::Exchange(_) | Site::Answer { .. } | Site::Walk(_) => {}
         }

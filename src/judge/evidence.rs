@@ -89,7 +89,7 @@ pub struct HookCall {
     /// What it was given.
     pub arguments: Value,
     /// What came of it, or why nothing did.
-    pub result: Result<Value, String>,
+    pub result: Result<Arc<Value>, String>,
     /// When.
     pub span: Span,
 }

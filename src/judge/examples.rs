@@ -4,8 +4,8 @@
 //! what its predicate looks at.
 
 use super::evidence::{
-    Body, Event, Evidence, Exchange, Expectation, Outcome, Payload, Span, Statement, Via, Walk,
-    WalkEnd,
+    Body, Event, Evidence, Exchange, Expectation, HookCall, Outcome, Payload, Span, Statement, Via,
+    Walk, WalkEnd,
 };
 use crate::clock::{self, Timestamp};
 use crate::http::{Request, Response};
@@ -111,6 +111,23 @@ impl Scene {
     /// A request that is answered with too many requests.
     pub fn too_many(self, operation: &str, sent: Value) -> Self {
         self.exchange(operation, sent, Response::empty(429), Body::Empty)
+    }
+
+    /// A person or device did something.
+    pub fn hook(mut self, name: &str, arguments: Value, result: Value) -> Self {
+        let at = self.clock;
+        self.clock = clock::from_unix_ms(at.as_millisecond() + 1000);
+        self.evidence.events.push(Event::Hook(HookCall {
+            step: self.evidence.events.len() + 1,
+            name: name.to_owned(),
+            arguments,
+            result: Ok(Arc::new(result)),
+            span: Span {
+                began: at,
+                ended: at,
+            },
+        }));
+        self
     }
 
     /// A representation that came in another way.

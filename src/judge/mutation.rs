@@ -137,6 +137,10 @@ impl Mutation {
                 let result = &evidence.statements.get(*statement)?.result;
                 Some(Was::Results(vec![(*statement, Arc::clone(result))], None))
             }
+            (Site::Hook { .. }, _) => {
+                let events = evidence.events.clone();
+                Some(Was::Results(Vec::new(), Some(events)))
+            }
             (site, _) => {
                 let exchange = site.exchange(evidence)?;
                 let exchanged = evidence.exchanges.get(exchange)?;
@@ -266,6 +270,10 @@ fn document_of<'e>(evidence: &'e mut Evidence, site: &Site) -> Option<&'e mut Ar
             .statements
             .get_mut(*statement)
             .map(|s| &mut s.result),
+        Site::Hook { event, .. } => match evidence.events.get_mut(*event)? {
+            Event::Hook(call) => call.result.as_mut().ok(),
+            Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
+        },
         Site::Exchange(_) | Site::Answer { .. } | Site::Walk(_) => {
             match &mut exchange_of(evidence, site)?.outcome {
                 Outcome::Answered {

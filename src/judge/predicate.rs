@@ -68,6 +68,8 @@ pub enum Need {
     Configuration,
     /// The time of the target.
     Clock,
+    /// What people and devices were asked to do, and what came of it.
+    Hooks,
     /// A scenario that states what is to be seen.
     Steps,
 }
@@ -81,6 +83,7 @@ impl Need {
             Self::History => "several answers about the same things",
             Self::Configuration => "the service's configuration",
             Self::Clock => "the time of the target",
+            Self::Hooks => "what people and devices did",
             Self::Steps => "a scenario that states it",
         }
     }

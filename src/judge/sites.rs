@@ -21,6 +21,13 @@ pub enum Site {
         /// JSON Pointer, with `*` where several places decide together.
         pointer: String,
     },
+    /// A place in what a hook brought.
+    Hook {
+        /// Index into the events.
+        event: usize,
+        /// JSON Pointer, with `*` where several places decide together.
+        pointer: String,
+    },
     /// A place in the result of a step.
     Result {
         /// Index into the statements.
@@ -59,13 +66,21 @@ impl Site {
         }
     }
 
+    /// A place in what a hook brought.
+    pub fn hook(event: usize, pointer: impl Into<String>) -> Self {
+        Self::Hook {
+            event,
+            pointer: pointer.into(),
+        }
+    }
+
     /// The exchange that it belongs to, where there is one.
     pub fn exchange(&self, evidence: &Evidence) -> Option<usize> {
         match self {
             Self::Exchange(exchange) | Self::Answer { exchange, .. } => Some(*exchange),
             Self::Result { statement, .. } => evidence.statements.get(*statement)?.exchange,
             Self::Walk(walk) => evidence.walks.get(*walk)?.pages.last().copied(),
-            Self::Payload { .. } => None,
+            Self::Payload { .. } | Self::Hook { .. } => None,
         }
     }
 
@@ -76,6 +91,7 @@ impl Site {
         match &mut below {
             Self::Answer { pointer, .. }
             | Self::Payload { pointer, .. }
+            | Self::Hook { pointer, .. }
             | Self::Result { pointer, .. } => pointer.push_str(further),
             Self::Exchange(_) | Self::Walk(_) => {}
         }
@@ -87,6 +103,7 @@ impl Site {
         match self {
             Self::Answer { pointer, .. }
             | Self::Payload { pointer, .. }
+            | Self::Hook { pointer, .. }
             | Self::Result { pointer, .. } => pointer,
             Self::Exchange(_) | Self::Walk(_) => "",
         }

@@ -290,35 +290,4 @@ mod tests {
             &json!({"t": "2025-12-31T23:59:59Z"}),
         );
     }
-
-    /// D1, Events: eight events have a version of their own; which further ones there are is not shown.
-    #[test]
-    fn events_that_no_document_lists_are_free() {
-        let rulebook = crate::rulebook::Rulebook::embedded().expect("it loads");
-        let scenarios = rulebook.services["events"].scenarios.values();
-        let steps = scenarios.flat_map(|(scenario, _)| &scenario.steps);
-        let expects = steps.flat_map(|step| &step.expect);
-        let stated: Vec<&Expect> = expects
-            .filter(|e| e.rule == "events/schema-address")
-            .collect();
-        assert!(!stated.is_empty());
-        let holds = |schema: &str| {
-            let result = json!({"events": [{"schema": schema}]});
-            stated.iter().all(|e| differs(e, &result).is_none())
-        };
-        for (schema, is_free) in [
-            ("https://h/CommsApi.MessageSent/4", true),
-            ("https://h/CommsApi.MessageSent/5", false),
-            ("https://h/CommsApi.MessageSent/44", false),
-            ("https://h/CommsApi.MessageSent", false),
-            ("https://h/CommsApi.MessageScheduled/1", true),
-            ("https://h/CommsApi.MessageSentAgain/1", true),
-            ("https://h/CommsApi.OperationPaused/7", true),
-            ("CommsApi.OperationCompleted/1", false),
-            ("CommsApi.MessageQueued/3", true),
-            ("CommsApi.MessageRead/9", true),
-        ] {
-            assert_eq!(holds(schema), is_free, "{schema}");
-        }
-    }
 }

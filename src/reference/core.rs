@@ -18,6 +18,8 @@ use std::time::Duration;
 pub mod account {
     /// SID of the account.
     pub const SID: &str = "AC00000000000000000000000000c0ffee";
+    /// Another account, which a defect names in its place.
+    pub const OTHER: &str = "AC00000000000000000000000000decade";
     /// Password beside the account SID.
     pub const AUTH_TOKEN: &str = "reference-auth-token";
     /// API key, the user name in production.

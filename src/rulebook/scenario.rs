@@ -108,6 +108,9 @@ pub struct Step {
     /// Statements about the result, each judging one story rule.
     #[serde(default)]
     pub expect: Vec<Expect>,
+    /// Rules that this step is there for and says nothing about: their own predicates judge them.
+    #[serde(default)]
+    pub shows: Vec<String>,
     /// The rule that is broken when the call is refused; defaults to the operation's own rule.
     pub accepted: Option<String>,
     /// The rule that is broken when the call is accepted.
@@ -331,7 +334,10 @@ impl Step {
     /// Rules that this step names itself, those between its pages not included.
     pub fn rules(&self) -> impl Iterator<Item = &String> {
         let stated = self.expect.iter().map(|e| &e.rule);
-        stated.chain(&self.accepted).chain(&self.rejected)
+        stated
+            .chain(&self.shows)
+            .chain(&self.accepted)
+            .chain(&self.rejected)
     }
 
     /// Whether this step, those between its pages included, names that rule.

@@ -81,6 +81,8 @@ pub struct Live {
     callback_ms_max: AtomicU64,
     /// Tells this run from others in leases.
     owner: String,
+    /// How many stories were begun, those that are told again included.
+    opened: AtomicU64,
 }
 
 impl fmt::Debug for Live {
@@ -155,6 +157,7 @@ impl Live {
             began: OnceLock::new(),
             callback_ms_max: AtomicU64::new(u64::MAX),
             owner: uuid::Uuid::from_u128(rand::random()).to_string(),
+            opened: AtomicU64::new(0),
         })
     }
 
@@ -278,7 +281,10 @@ impl Sessions for Live {
         {
             self.ahead_ms.store(ahead_ms, Ordering::SeqCst);
         }
-        let prefix = format!("{}-", super::short_name(&planned.scenario.id));
+        // A story that is told again listens elsewhere: what was called before may be called still.
+        let nth = self.opened.fetch_add(1, Ordering::Relaxed);
+        let prefix = super::short_name(&format!("{} {nth}", planned.scenario.id));
+        let prefix = format!("{prefix}-");
         let callbacks = Callbacks {
             sink: Arc::clone(self.listener.sink()),
             prefix,

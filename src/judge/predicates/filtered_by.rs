@@ -20,7 +20,7 @@ pub(crate) struct FilteredBy {
 /// How listed values relate to a filter.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Keeps {
+pub(super) enum Keeps {
     /// On or after the instant sent, at whole seconds.
     AtOrAfter,
     /// Before the instant sent, at whole seconds.
@@ -139,7 +139,7 @@ impl Keeps {
         }
     }
 
-    fn fits(self, sent: &Value, value: &Value) -> bool {
+    pub(super) fn fits(self, sent: &Value, value: &Value) -> bool {
         let seconds = |v: &Value| instant(v).map(crate::clock::Timestamp::as_second);
         let instants = seconds(sent).zip(seconds(value));
         match self {

@@ -8,8 +8,9 @@ use super::prelude::*;
 pub(crate) struct NoLongerThan {
     /// Operation ids without the service.
     operations: Vec<String>,
-    /// The array.
-    at: String,
+    /// The array; the list's own where left out.
+    #[serde(default)]
+    at: Option<String>,
     /// The number: `/meta/page_size`.
     size: String,
 }
@@ -25,9 +26,10 @@ impl Check for NoLongerThan {
 
     fn names(&self, names: &mut Names<'_>) {
         names.operations("operations", &self.operations, |operation| {
-            operation
-                .answers("at", &self.at)
-                .answers("size", &self.size);
+            if let Some(at) = &self.at {
+                operation.answers("at", at);
+            }
+            operation.answers("size", &self.size);
         });
     }
 }
@@ -42,8 +44,11 @@ impl Predicate for NoLongerThan {
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for operation in &self.operations {
             for (index, seen) in case.of_operation(&rule.service, operation) {
+                let key = seen.operation.and_then(|o| o.list_key.as_deref());
+                let own = json::join("", key.unwrap_or_default());
+                let at = self.at.as_ref().unwrap_or(&own);
                 let (Some(items), Some(most)) = (
-                    seen.whole(&self.at).and_then(Value::as_array),
+                    seen.whole(at).and_then(Value::as_array),
                     seen.value(&self.size).and_then(Value::as_u64),
                 ) else {
                     continue;
@@ -53,7 +58,7 @@ impl Predicate for NoLongerThan {
                     continue;
                 }
                 let is_longer = items.len() as u64 > most;
-                let sites = [&self.size, &self.at].map(|at| Site::answer(index, at));
+                let sites = [&self.size, at].map(|at| Site::answer(index, at));
                 let instance = verdicts.instance(rule, sites);
                 instance.conclude(is_longer.then(|| Fact {
                     kind: "bound",

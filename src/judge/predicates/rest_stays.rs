@@ -112,7 +112,8 @@ impl RestStays {
         let kind = history.things.get(id).kind;
         let is_own = |other: &Write<'_>| {
             let by = other.exchange();
-            by.is_some() && (by == write.exchange() || by == before.exchange)
+            by.is_some()
+                && (by == write.exchange() || by == before.exchange || by == after.exchange)
         };
         let is_alone = !history.writes.iter().any(|other| {
             let between = !other.when.is_before(&before.when) && !after.when.is_before(&other.when);
@@ -123,6 +124,13 @@ impl RestStays {
         };
         let mut compared = history.compared(case, id, before, after);
         compared.retain(|c| !is_address(&c.pointer));
+        let told_by = history
+            .writes
+            .iter()
+            .find(|other| after.exchange.is_some() && other.exchange() == after.exchange);
+        if let Some(other) = told_by.filter(|other| other.exchange() != write.exchange()) {
+            compared.retain(|c| !names(other, &c.pointer));
+        }
         compared
             .retain(|c| !names(write, &c.pointer) && !verdicts.accuses(&shown.site(&c.pointer)));
         let Some(sites) = Sites::of(compared.iter().map(|c| shown.site(&c.pointer))) else {

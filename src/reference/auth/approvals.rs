@@ -99,7 +99,11 @@ impl Approvals {
             uuid,
             record: record_id(core),
             user,
-            status: Status::Pending,
+            status: if core.fails(Fault::AuthApprovalStartsApproved) {
+                Status::Approved
+            } else {
+                Status::Pending
+            },
             created_at: call.now,
             processed_at: None,
         };

@@ -183,6 +183,8 @@ pub(super) fn shown(core: &Core, attributes: &str) -> String {
 pub(super) fn unset_attributes(core: &Core, faults: AttributeFaults) -> String {
     if core.fails(faults.unset) {
         String::new()
+    } else if core.fails(Fault::ChatAttributesUnsetFilled) {
+        r#"{"unset":true}"#.to_owned()
     } else {
         "{}".to_owned()
     }

@@ -42,9 +42,17 @@ impl Member {
             .users
             .by_sid(&self.user_sid)
             .and_then(|user| user.places.by_sid(&channel.sid));
+        let shown_sid = match channel.members.rows().next() {
+            Some(first) if core.fails(Fault::ChatMemberUrlOfAnother) => &first.sid,
+            Some(_) | None => &self.sid,
+        };
         let value = json!({
             "sid": self.sid,
-            "account_sid": account::SID,
+            "account_sid": if core.fails(Fault::ChatAccountOfAnother) {
+                account::OTHER
+            } else {
+                account::SID
+            },
             "channel_sid": channel.sid,
             "service_sid": service.sid,
             "identity": self.identity,
@@ -55,7 +63,7 @@ impl Member {
             "date_created": core.creation(self.created, Fault::ChatMemberCreationIsNow),
             "date_updated": misstate::updated(core, self.created, self.updated),
             "attributes": inputs::shown(core, &self.attributes),
-            "url": service.url(core, &["Channels", &channel.sid, "Members", &self.sid]),
+            "url": service.url(core, &["Channels", &channel.sid, "Members", shown_sid]),
         });
         misstate(
             core,
@@ -530,6 +538,15 @@ pub(super) fn update(
     store(service, &channel_sid, member.clone());
     if form.has("RoleSid") {
         share_role(service, core, &channel_sid, &member);
+        if core.fails(Fault::ChatUpdateMemberHitsNamesakes) {
+            let members = service
+                .channels
+                .rows_mut()
+                .flat_map(|c| c.members.rows_mut());
+            for other in members.filter(|other| other.identity == member.identity) {
+                other.role_sid.clone_from(&member.role_sid);
+            }
+        }
     }
     let value = member.represent(service, service.channels.find(&channel_sid, false)?, core);
     if core.fails(Fault::ChatUpdateMemberNotPersisted) {

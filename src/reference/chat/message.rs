@@ -91,7 +91,11 @@ impl Message {
             "last_updated_by": self.last_updated_by,
             "was_edited": self.was_edited,
             "from": self.from,
-            "body": self.body,
+            "body": match &self.body {
+                None if core.fails(Fault::ChatBodyUnsetFilled) => Some(" "),
+                Some(body) if body.is_empty() && core.fails(Fault::ChatBodyUnsetFilled) => Some(" "),
+                body => body.as_deref(),
+            },
             "index": self.index,
             "type": kind,
             "media": media,

@@ -17,6 +17,14 @@ pub(super) fn service<'a>(
 ) -> &'a str {
     type Has<'h> = Box<dyn Fn(&Service) -> bool + 'h>;
     let (anywhere, has): (Fault, Has<'_>) = match (method, rest) {
+        ("GET", ["Channels", channel, _, ..])
+            if core.fails(Fault::ChatUniqueNameInEveryService) =>
+        {
+            (
+                Fault::ChatUniqueNameInEveryService,
+                Box::new(|s| s.channels.by_name(channel).is_some()),
+            )
+        }
         ("GET", ["Channels", channel, _, ..]) => (
             Fault::ChatChannelInEveryService,
             Box::new(|s| s.channels.by_sid(channel).is_some()),

@@ -98,6 +98,8 @@ impl Service {
             reachability_enabled: core.fails(Fault::ChatReachabilityDefaultTrue),
             typing_indicator_timeout: if core.varies(Variant::ChatTypingTimeoutTen) {
                 10
+            } else if core.fails(Fault::ChatTypingTimeoutSix) {
+                6
             } else {
                 5
             },

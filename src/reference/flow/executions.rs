@@ -47,10 +47,13 @@ impl Flow {
             .or_insert_with(|| core.sid("FC"))
             .clone();
         let sequence = self.execution_sequence(core, call.now);
+        let first = self.flow(&flow_sid)?.executions.first();
+        let first_sid = first.map(|first| first.sid.clone());
         let mut execution = Execution {
             sid,
             flow_sid: flow_sid.clone(),
             contact_sid,
+            first_sid,
             sequence,
             to,
             from,

@@ -37,6 +37,8 @@ pub(super) struct Execution {
     pub(super) sid: String,
     pub(super) flow_sid: String,
     pub(super) contact_sid: String,
+    /// The first one of its flow.
+    pub(super) first_sid: Option<String>,
     pub(super) sequence: u64,
     pub(super) to: String,
     pub(super) from: String,
@@ -283,7 +285,10 @@ impl Execution {
             } else {
                 core.date(updated)
             },
-            "url": shown_url(core, url, Fault::FlowExecutionUrlWrong),
+            "url": match &self.first_sid {
+                Some(first) if core.fails(Fault::FlowExecutionUrlOfAnother) => url.replace(&self.sid, first),
+                _ => shown_url(core, url, Fault::FlowExecutionUrlWrong),
+            },
             "links": links,
         })
     }

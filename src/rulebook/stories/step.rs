@@ -120,6 +120,7 @@ impl StepChecker<'_> {
             ("quiet", &["await"]),
             ("capture", &["call", "get", "hook", "await", "token"]),
             ("expect", &["call", "get", "hook", "await"]),
+            ("shows", &["call", "get", "hook", "await"]),
         ];
         for (key, with) in allowed {
             if self.node.get(key).is_some() && !with.contains(&verb) {
@@ -313,6 +314,27 @@ impl StepChecker<'_> {
     fn statements(&self, draft: &mut Draft) {
         for (n, expect) in self.step.expect.iter().enumerate() {
             self.expect(draft, &format!("expect/{n}"), expect);
+        }
+        for (n, rule) in self.step.shows.iter().enumerate() {
+            let is_story = match draft.rules.get(rule).map(|r| &r.origin) {
+                Some(Origin::Written(written)) => Some(written.is_story()),
+                Some(_) => Some(false),
+                None => None,
+            };
+            if is_story == Some(true) {
+                let message = format!("`{rule}` is a story rule, which a statement judges");
+                self.problem(
+                    draft,
+                    &format!("shows/{n}"),
+                    message,
+                    "state it in `expect`",
+                );
+            } else if is_story.is_none() {
+                let known: Vec<String> = draft.rules.keys().cloned().collect();
+                let known = known.iter().map(String::as_str);
+                let span = self.span(&format!("shows/{n}"));
+                draft.unknown(self.checker.file, span, "rule", rule, known);
+            }
         }
         for (key, rule) in [
             ("accepted", &self.step.accepted),

@@ -1,0 +1,167 @@
+//! `announces`: an event's type and the address of its schema belong together. Events that no table lists are
+//! free, and so are those without an address.
+
+use super::prelude::*;
+use super::told::COLLECT;
+use crate::judge::evidence::Event;
+
+/// The address of an event's schema ends in a name and version of its own.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Announces {
+    /// What of the address.
+    aspect: Aspect,
+}
+
+/// What of an address is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Aspect {
+    /// That it ends in a name and the version which that name has.
+    Version,
+    /// That its name is the one of the event's type.
+    Type,
+}
+
+impl Check for Announces {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Service
+    }
+
+    fn names(&self, _: &mut Names<'_>) {}
+}
+
+impl Predicate for Announces {
+    const NAME: &'static str = "announces";
+
+    fn needs() -> &'static [Need] {
+        &[Need::Hooks]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, event) in case.evidence.events.iter().enumerate() {
+            let Event::Hook(call) = event else { continue };
+            let Ok(result) = &call.result else { continue };
+            let events = result.get("events").and_then(Value::as_array);
+            for (n, event) in events
+                .filter(|_| call.name == COLLECT)
+                .into_iter()
+                .flatten()
+                .enumerate()
+            {
+                let schema = event.get("schema").and_then(Value::as_str);
+                let of = event.get("type").and_then(Value::as_str);
+                let Some(schema) = schema else { continue };
+                let wrong = match self.told(case, of, schema) {
+                    Told::Free => continue,
+                    Told::Right => None,
+                    Told::Wrong(expected) => Some(Fact {
+                        kind: "schema-address",
+                        expected,
+                        actual: schema.to_owned(),
+                        ..Fact::default()
+                    }),
+                };
+                let site = Site::hook(index, format!("/events/{n}/schema"));
+                verdicts.instance(rule, site).conclude(wrong);
+            }
+        }
+    }
+
+    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+        let site = judged.sites.last();
+        let other = "https://h/CommsApi.MessageQueued/4";
+        let others = ["no address", other, "https://h/CommsApi.MessageSent/4"];
+        let to = |text: &str| Mutation::new(site.clone(), Change::To(json!(text)));
+        others.into_iter().map(to).collect()
+    }
+
+    fn examples() -> Vec<Example> {
+        let event = |aspect: &str, kind: &str, schema: &str| {
+            let kind = format!("com.svc.comms-api.{kind}");
+            let events = json!({"events": [{"type": kind, "schema": schema, "payload": {}}]});
+            Example::of("events", json!({"aspect": aspect})).hook(COLLECT, json!({}), events)
+        };
+        let version = |schema: &str| event("version", "message.sent", schema);
+        let at = "/events/0/schema";
+        vec![
+            version("https://h/CommsApi.MessageSent/4").passes(),
+            version("https://h/CommsApi.MessageScheduled/1").passes(),
+            version("https://h/CommsApi.MessageSentAgain/1").passes(),
+            version("https://h/CommsApi.OperationPaused/7").passes(),
+            version("CommsApi.MessageQueued/3").passes(),
+            version("CommsApi.MessageRead/9").passes(),
+            version("https://h/CommsApi.MessageSent/5").fails(at),
+            version("https://h/CommsApi.MessageSent/44").fails(at),
+            version("https://h/CommsApi.MessageSent").fails(at),
+            version("CommsApi.OperationCompleted/1").fails(at),
+            event("type", "message.sent", "https://h/CommsApi.MessageSent/4").passes(),
+            event("type", "message.sent", "https://h/CommsApi.MessageQueued/3").fails(at),
+            event("type", "message.read", "https://h/CommsApi.MessageQueued/3").not_judged(),
+            Example::of("events", json!({"aspect": "type"}))
+                .hook(
+                    COLLECT,
+                    json!({}),
+                    json!({"events": [{"type": "x", "payload": {}}]}),
+                )
+                .not_judged(),
+        ]
+    }
+}
+
+/// How an address stands to what the table says.
+enum Told {
+    /// The table says nothing of it.
+    Free,
+    /// As the table has it.
+    Right,
+    /// Otherwise, and how it should be.
+    Wrong(String),
+}
+
+impl Announces {
+    fn told(&self, case: &Case<'_>, of: Option<&str>, schema: &str) -> Told {
+        let announced = name_and_version(schema);
+        let types = &case.rulebook.event_types;
+        match (self.aspect, announced) {
+            (Aspect::Version, None) => {
+                Told::Wrong("an address that ends in a name and a version".to_owned())
+            }
+            (Aspect::Version, Some((name, version))) => {
+                let mut known = types.values().flatten().filter_map(|kind| named(kind));
+                match known.find(|(known, _)| *known == name) {
+                    Some((_, known)) if known != version => Told::Wrong(format!("{name}/{known}")),
+                    Some(_) | None => Told::Right,
+                }
+            }
+            (Aspect::Type, announced) => {
+                let kind = of.and_then(|of| types.get(of)?.as_deref());
+                match (kind.and_then(named), announced) {
+                    (Some((own, _)), Some((name, _))) if own != name => {
+                        Told::Wrong(format!("the schema of {own}"))
+                    }
+                    (Some(_), Some(_)) => Told::Right,
+                    _ => Told::Free,
+                }
+            }
+        }
+    }
+}
+
+/// `events/MessageSent/4`: `MessageSent` and `4`.
+fn named(kind: &str) -> Option<(&str, &str)> {
+    kind.strip_prefix("events/")?.split_once('/')
+}
+
+/// `https://h/CommsApi.MessageSent/4`: `MessageSent` and `4`.
+fn name_and_version(schema: &str) -> Option<(&str, &str)> {
+    let (before, version) = schema.rsplit_once('/')?;
+    let (_, name) = before.rsplit_once('.')?;
+    let is_version = !version.is_empty() && version.bytes().all(|b| b.is_ascii_digit());
+    let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    (is_version && is_name).then_some((name, version))
+}

@@ -1,0 +1,225 @@
+//! `binds`: a name that a thing of the scope has brings no second thing there; beyond the scope, or in another
+//! letter case, it brings a thing of its own. That a free name is accepted the operation's own rule says.
+
+use super::prelude::*;
+use crate::judge::acceptance::Acceptance;
+use crate::judge::compare::as_text;
+use crate::judge::history::ThingId;
+
+/// What a creation by this operation brings under a name that another thing has.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Binds {
+    /// The operation that makes.
+    operation: String,
+    /// The parameter with the name.
+    parameter: String,
+    /// Where the name stands in what was made.
+    at: String,
+    /// Who has the name already.
+    held: Held,
+}
+
+/// Who has a name already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Held {
+    /// A thing of the same scope, letter by letter: no second thing comes of it.
+    Here,
+    /// A thing of another scope: it stays apart.
+    Elsewhere,
+    /// A thing of the same scope, in another letter case: it stays apart.
+    InOtherCase,
+    /// A thing of the same scope, and the name binds nobody: it stays apart.
+    Freely,
+}
+
+impl Check for Binds {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Operations(vec![&self.operation])
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names
+            .operation("operation", &self.operation)
+            .parameter("parameter", &self.parameter)
+            .answers("at", &self.at);
+    }
+}
+
+impl Predicate for Binds {
+    const NAME: &'static str = "binds";
+
+    fn needs() -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in case.of_operation(&rule.service, &self.operation) {
+            let refused = matches!(seen.exchange.status(), Some(400..=499));
+            let accepted = seen.acceptance == Acceptance::Accepted;
+            let name = seen.exchange.sent.get(&self.parameter).map(as_text);
+            let flawed = seen.exchange.credentials.flaw().is_some();
+            if let Some(name) = name.filter(|name| !name.is_empty() && !flawed)
+                && (accepted || refused && self.held == Held::Here)
+            {
+                self.judge_one(case, rule, (index, &name, accepted), verdicts);
+            }
+        }
+    }
+
+    fn examples() -> Vec<Example> {
+        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
+        let channel = |service: &str, digit: &str, name: &str| {
+            json!({
+                "sid": sid("CH", digit), "account_sid": "AC1", "service_sid": sid("IS", service),
+                "friendly_name": null, "unique_name": name, "attributes": "{}", "type": "public",
+                "date_created": "", "date_updated": "", "created_by": "system", "members_count": 0,
+                "messages_count": 0, "url": "", "links": {},
+            })
+        };
+        let sent = |service: &str, name: &str| json!({"ServiceSid": sid("IS", service), "UniqueName": name});
+        let of = |held: &str| {
+            let parameters = json!({
+                "operation": "create-channel", "parameter": "UniqueName", "at": "/unique_name", "held": held,
+            });
+            Example::of("chat", parameters).answered(
+                "create-channel",
+                sent("1", "a"),
+                channel("1", "1", "a"),
+            )
+        };
+        let again = |held: &str, service: &str, digit: &str, name: &str| {
+            let answer = channel(service, digit, name);
+            of(held).answered("create-channel", sent(service, name), answer)
+        };
+        vec![
+            again("here", "1", "1", "a").passes(),
+            again("here", "1", "2", "a").fails("/unique_name"),
+            again("elsewhere", "2", "2", "a").passes(),
+            again("elsewhere", "2", "1", "a").fails("/unique_name"),
+            again("in-other-case", "1", "2", "A").passes(),
+            again("in-other-case", "1", "1", "A").fails("/unique_name"),
+            again("here", "1", "2", "b").not_judged(),
+            of("here").not_judged(),
+        ]
+    }
+}
+
+impl Binds {
+    fn judge_one(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        (index, name, accepted): (usize, &str, bool),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let when = history.moments[index];
+        let scope = history.bound[index].scope();
+        let operation = case.seen[index].operation;
+        let kind = operation.and_then(|o| case.rulebook.kinds.get(o.thing.as_deref()?));
+        let Some((scope, of)) = scope.zip(kind.and_then(|kind| kind.about.of())) else {
+            return;
+        };
+        // In a scope that strangers reach, anybody may have the name.
+        if !history.is_own(scope) && self.held != Held::Elsewhere {
+            return;
+        }
+        let holder = history.things.of_kind(of).find_map(|(id, thing)| {
+            let mut sights = thing.sights.iter().filter(|s| s.when.is_before(&when));
+            let bears = |text: &str| match self.held {
+                Held::Here | Held::Elsewhere | Held::Freely => text == name,
+                Held::InOtherCase => text != name && text.to_lowercase() == name.to_lowercase(),
+            };
+            let within = thing.parents.last().is_some_and(|&parent| parent == scope);
+            let apart = thing.parents.last().is_some_and(|&parent| parent != scope);
+            let fits = if self.held == Held::Elsewhere {
+                apart
+            } else {
+                within
+            };
+            let is_there = fits && history.there_since(id, &when).is_some();
+            let shown = sights.find(|s| {
+                s.value(case, &self.at)
+                    .and_then(Value::as_str)
+                    .is_some_and(bears)
+            });
+            let shown = shown.filter(|_| is_there)?.representation(case)?;
+            Some((id, shown))
+        });
+        let Some(holder) = holder else { return };
+        // Where one of the scope has the name as well, the other one decides nothing.
+        if self.held != Held::Here
+            && self.held != Held::Freely
+            && Self::is_taken(case, (index, name), scope)
+        {
+            return;
+        }
+        self.conclude(case, rule, (index, accepted), holder, verdicts);
+    }
+
+    fn conclude(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        (index, accepted): (usize, bool),
+        (holder, told): (ThingId, &Representation<'_>),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let key = &case.history.things.get(holder).key;
+        if !accepted {
+            verdicts
+                .instance(rule, Site::Exchange(index))
+                .conclude(None);
+            return;
+        }
+        let identity = case
+            .representations
+            .iter()
+            .find(|r| r.exchange == Some(index));
+        let about = identity.and_then(|r| Some(&case.rulebook.kinds.get(r.kind)?.about));
+        let at = about.and_then(|about| about.identity.as_ref()?.key.first());
+        let Some((shown, at)) = identity.zip(at) else {
+            return;
+        };
+        let Some(got) = shown.value(at) else { return };
+        let site = shown.site(&self.at);
+        if verdicts.accuses(&site) {
+            return;
+        }
+        let same = as_text(got) == *key;
+        let wrong = match self.held {
+            Held::Here => (!same).then(|| (format!("{key}, or a refusal"), as_text(got))),
+            Held::Elsewhere | Held::InOtherCase | Held::Freely => {
+                same.then(|| (format!("a thing apart from {key}"), as_text(got)))
+            }
+        };
+        let fact = wrong.map(|(expected, actual)| Fact {
+            kind: "name",
+            expected,
+            actual,
+            ..Fact::default()
+        });
+        let sites = Sites::of([told.site(at), shown.site(at), site]);
+        if let Some(sites) = sites {
+            verdicts.instance(rule, sites).conclude(fact);
+        }
+    }
+
+    /// Whether anything that was done before may have brought the very name into the scope.
+    fn is_taken(case: &Case<'_>, (index, name): (usize, &str), scope: ThingId) -> bool {
+        let history = &case.history;
+        case.seen[..index].iter().enumerate().any(|(other, seen)| {
+            let mut sent = seen.exchange.sent.values();
+            let is_here = history.bound[other].parents.contains(&Some(scope));
+            is_here
+                && seen.acceptance == Acceptance::Accepted
+                && sent.any(|value| as_text(value) == name)
+        })
+    }
+}

@@ -1,0 +1,218 @@
+//! `leads`: an address that a representation shows leads where it says. Says nothing of addresses that nobody
+//! followed, nor of what stands behind a redirect.
+
+use super::prelude::*;
+use crate::judge::acceptance::Acceptance;
+use crate::judge::evidence::Outcome;
+use crate::judge::history::{History, Shows, ThingId};
+
+/// An address in a representation, once it is followed, leads there.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Leads {
+    /// Where addresses stand.
+    shown: Vec<Place>,
+    /// Where it leads.
+    to: To,
+}
+
+/// An address in a representation.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    /// The representation.
+    kind: String,
+    /// Where in it.
+    at: String,
+}
+
+/// Where an address leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum To {
+    /// To the thing that shows it.
+    Itself,
+    /// To something that is there.
+    Something,
+    /// Wherever it leads, not to another thing of the same kind, nor to what belongs to another one.
+    NoOther,
+}
+
+impl Check for Leads {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Kind(self.shown.first().map_or("", |place| &place.kind))
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        for place in &self.shown {
+            names.kind("kind", &place.kind).pointer("at", &place.at);
+        }
+    }
+}
+
+impl Predicate for Leads {
+    const NAME: &'static str = "leads";
+
+    fn needs() -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in case.seen.iter().enumerate() {
+            let Some(via) = &seen.exchange.via else {
+                continue;
+            };
+            let shown = case.representations.iter().position(|r| {
+                let mut places = self.shown.iter().filter(|place| place.kind == r.kind);
+                let stands = |at: &str| format!("{}{at}", r.prefix) == via.pointer;
+                r.exchange == Some(via.exchange) && places.any(|place| stands(&place.at))
+            });
+            let sees = shown.and_then(|shown| shows(&case.history, shown));
+            if let Some(id) = sees.filter(|_| seen.exchange.credentials.flaw().is_none()) {
+                self.judge_link(case, rule, (id, index), verdicts);
+            }
+        }
+    }
+
+    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+        let mut mutations = Mutation::of_sites(&judged.sites);
+        for site in judged.sites.iter() {
+            let other = Change::To(json!(format!("IS{}", "f".repeat(32))));
+            mutations.push(Mutation::new(site.below("/sid"), other));
+        }
+        mutations
+    }
+
+    fn examples() -> Vec<Example> {
+        let service = |digit: &str| {
+            json!({
+                "sid": format!("IS{}", digit.repeat(32)), "account_sid": "AC1", "friendly_name": "a",
+                "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
+                "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
+                "reachability_enabled": false, "typing_indicator_timeout": 5,
+                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
+                "url": "http://h/1", "links": {"bindings": "http://h/2"},
+            })
+        };
+        let of = |at: &str, to: &str| {
+            let parameters = json!({"shown": [{"kind": "chat/service", "at": at}], "to": to});
+            Example::of("chat", parameters).answered("create-service", json!({}), service("1"))
+        };
+        let followed = |scene: Scene, digit: &str| {
+            scene
+                .answered("fetch-service", json!({}), service(digit))
+                .via(0, "/url")
+        };
+        vec![
+            followed(of("/url", "itself"), "1").passes(),
+            followed(of("/url", "itself"), "2").fails(""),
+            of("/url", "itself")
+                .refused("fetch-service", json!({}))
+                .via(0, "/url")
+                .fails(""),
+            followed(of("/url", "no-other"), "1").passes(),
+            followed(of("/url", "no-other"), "2").fails(""),
+            of("/links/bindings", "something")
+                .refused("read-bindings", json!({}))
+                .via(0, "/links/bindings")
+                .fails(""),
+            of("/url", "itself").not_judged(),
+        ]
+    }
+}
+
+/// The thing that a representation shows.
+fn shows(history: &History<'_>, representation: usize) -> Option<ThingId> {
+    let holds = |shows: Shows| match shows {
+        Shows::Whole(index) | Shows::Item(index) => index == representation,
+        Shows::NotFound => false,
+    };
+    let mut things = history.things.iter();
+    things
+        .find(|(_, thing)| thing.sights.iter().any(|sight| holds(sight.shows)))
+        .map(|(id, _)| id)
+}
+
+impl Leads {
+    fn judge_link(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        (id, index): (ThingId, usize),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let seen = &case.seen[index];
+        let when = history.moments[index];
+        let site = Site::answer(index, "");
+        let is_there = history.there_since(id, &when).is_some();
+        if !is_there || verdicts.accuses(&site) {
+            return;
+        }
+        if let Acceptance::Inconclusive(why) = &seen.acceptance {
+            verdicts.inconclusive(rule, why);
+            return;
+        }
+        let Some(status) = seen.exchange.status() else {
+            return;
+        };
+        let kind = history.things.get(id).kind;
+        let key = &history.things.get(id).key;
+        let other = other(case, index, id);
+        let found = (200..300).contains(&status);
+        let wrong = match self.to {
+            To::Something if status >= 500 => return,
+            To::NoOther if !found => return,
+            To::Itself if other.is_some() => other,
+            To::Itself if found && !names(case, index, key) => Some("something else".to_owned()),
+            To::Something | To::Itself => (!found).then(|| format!("status {status}")),
+            To::NoOther => other,
+        };
+        let fact = wrong.map(|actual| Fact {
+            kind: "leads-elsewhere",
+            expected: match self.to {
+                To::Something => format!("something of {kind} {key}"),
+                To::Itself | To::NoOther => format!("{kind} {key}"),
+            },
+            actual,
+            ..Fact::default()
+        });
+        verdicts.instance(rule, site).conclude(fact);
+    }
+}
+
+/// What the answer shows that is another thing of the kind, or belongs to another one.
+fn other(case: &Case<'_>, index: usize, id: ThingId) -> Option<String> {
+    let history = &case.history;
+    let kind = history.things.get(id).kind;
+    let shown = history.things.iter().find(|(other, thing)| {
+        let is_whole = |s: &crate::judge::history::Sight<'_>| {
+            s.exchange == Some(index) && matches!(s.shows, Shows::Whole(_))
+        };
+        *other != id && thing.kind == kind && thing.sights.iter().any(is_whole)
+    });
+    let above = history.bound[index].parents.iter().flatten();
+    let strange = above.copied().find(|&parent| {
+        let is_kind = history.things.get(parent).kind == kind;
+        is_kind && parent != id
+    });
+    let other = shown.map(|(other, _)| other).or(strange)?;
+    Some(format!("{kind} {}", history.things.get(other).key))
+}
+
+/// Whether an answer names the key of a thing, where its body can be read at all.
+fn names(case: &Case<'_>, index: usize, key: &str) -> bool {
+    let exchange = case.seen[index].exchange;
+    let part = key.rsplit('\n').next().unwrap_or(key);
+    match (&exchange.outcome, exchange.document()) {
+        (_, Some(document)) => document.to_string().contains(part),
+        (Outcome::Answered { response, .. }, None) => {
+            response.body.is_empty() || String::from_utf8_lossy(&response.body).contains(part)
+        }
+        (Outcome::Fault { .. }, None) => true,
+    }
+}

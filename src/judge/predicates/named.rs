@@ -1,0 +1,345 @@
+//! `named`: where a path takes a natural name, it means the thing that has this name there. That the request
+//! is accepted at all the operation's own rule says.
+
+use super::prelude::*;
+use crate::judge::acceptance::Acceptance;
+use crate::judge::compare::as_text;
+use crate::judge::history::ThingId;
+use crate::rulebook::Does;
+
+/// In the paths of these operations a name stands for the thing that was shown with it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Named {
+    /// Operation ids without the service.
+    operations: Vec<String>,
+    /// The parameter of their paths.
+    parameter: String,
+    /// Whether it is the key that stands there, and no name.
+    #[serde(default)]
+    by_key: bool,
+    /// Whose name it is.
+    #[serde(default)]
+    whose: Whose,
+}
+
+/// Whose name stands in a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Whose {
+    /// That of a thing of the scope that the path names.
+    #[default]
+    Here,
+    /// That of a thing of another scope alone: it stands for nothing.
+    Elsewhere,
+}
+
+impl Check for Named {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Operations(self.operations.iter().map(String::as_str).collect())
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names.operations("operations", &self.operations, |operation| {
+            operation.parameter("parameter", &self.parameter);
+        });
+    }
+}
+
+impl Predicate for Named {
+    const NAME: &'static str = "named";
+
+    fn needs() -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for operation in &self.operations {
+            for (index, seen) in case.of_operation(&rule.service, operation) {
+                let flawed = seen.exchange.credentials.flaw().is_some();
+                let is_refused = matches!(seen.exchange.status(), Some(400..=499));
+                let is_told = seen.acceptance == Acceptance::Accepted || is_refused;
+                if self.whose == Whose::Elsewhere {
+                    if is_told && !flawed {
+                        self.judge_strange(case, rule, index, verdicts);
+                    }
+                    continue;
+                }
+                if let Some(named) = self.named(case, index).filter(|_| is_told && !flawed) {
+                    judge_one(case, rule, (index, named), verdicts);
+                }
+            }
+        }
+    }
+
+    fn examples() -> Vec<Example> {
+        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
+        let member = |digit: &str, identity: &str| {
+            json!({
+                "sid": sid("MB", digit), "account_sid": "AC1", "channel_sid": sid("CH", "1"),
+                "service_sid": sid("IS", "1"), "identity": identity, "role_sid": "RL1",
+                "last_consumed_message_index": null, "last_consumption_timestamp": null,
+                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
+            })
+        };
+        let channel = json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1")});
+        let at = |name: &str| json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Sid": name});
+        let parameters = json!({"operations": ["fetch-member"], "parameter": "Sid"});
+        let two = Example::of("chat", parameters)
+            .answered("create-member", channel.clone(), member("1", "kim"))
+            .answered("create-member", channel, member("2", "Kim"));
+        let fetched = |name: &str, digit: &str, identity: &str| {
+            let scene = two.clone();
+            scene.answered("fetch-member", at(name), member(digit, identity))
+        };
+        let channel = json!({
+            "sid": sid("CH", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
+            "friendly_name": null, "unique_name": "a", "attributes": "{}", "type": "public",
+            "date_created": "", "date_updated": "", "created_by": "system", "members_count": 0,
+            "messages_count": 0, "url": "", "links": {},
+        });
+        let page = || json!({"members": [], "meta": {"next_page_url": null, "key": "members"}});
+        let made = json!({"ServiceSid": sid("IS", "1"), "UniqueName": "a"});
+        let in_other = || json!({"ServiceSid": sid("IS", "2"), "ChannelSid": "a"});
+        let parameters = json!({
+            "operations": ["read-members"], "parameter": "ChannelSid", "whose": "elsewhere",
+        });
+        let strange = || {
+            let mut other = channel.clone();
+            other["sid"] = json!(sid("CH", "2"));
+            other["service_sid"] = json!(sid("IS", "2"));
+            other["unique_name"] = Value::Null;
+            Example::of("chat", parameters.clone())
+                .answered("create-channel", made.clone(), channel.clone())
+                .answered(
+                    "create-channel",
+                    json!({"ServiceSid": sid("IS", "2")}),
+                    other,
+                )
+                .answered(
+                    "read-members",
+                    json!({"ServiceSid": sid("IS", "1"), "ChannelSid": "a"}),
+                    page(),
+                )
+        };
+        vec![
+            fetched("kim", "1", "kim").passes(),
+            fetched("kim", "2", "Kim").fails("/sid"),
+            two.clone().refused("fetch-member", at("kim")).fails(""),
+            fetched(&sid("MB", "1"), "1", "kim").not_judged(),
+            two.not_judged(),
+            strange().refused("read-members", in_other()).passes(),
+            strange()
+                .answered("read-members", in_other(), page())
+                .fails(""),
+        ]
+    }
+}
+
+/// What a parameter of a path names: its place among those of the path, and the thing.
+#[derive(Clone, Copy)]
+struct Meant {
+    id: ThingId,
+    /// The place among the parents; nothing where it names the thing itself.
+    above: Option<usize>,
+}
+
+impl Named {
+    /// A name that things of another scope have, and none of the one that the path names.
+    fn judge_strange(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        index: usize,
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let seen = &case.seen[index];
+        let bound = &history.bound[index];
+        let place = seen.operation.and_then(|operation| {
+            let mut path = operation.path_names();
+            path.position(|p| p.name == self.parameter)
+        });
+        let named = seen.exchange.sent.get(&self.parameter).map(as_text);
+        let Some((place, text)) = place.zip(named) else {
+            return;
+        };
+        let above = place
+            .checked_sub(1)
+            .and_then(|above| bound.parents.get(above));
+        let Some(scope) = above
+            .copied()
+            .flatten()
+            .filter(|&scope| history.is_own(scope))
+        else {
+            return;
+        };
+        let when = history.moments[index];
+        // Whoever bears it, seen with it before, and where.
+        let bears = |id: ThingId| {
+            history.things.get(id).sights.iter().any(|sight| {
+                let about = case.rulebook.kinds.get(sight.face).map(|kind| &kind.about);
+                let identity = about.and_then(|about| about.identity.as_ref());
+                let names = identity.map_or(&[][..], |identity| &identity.names);
+                let mut values = names.iter().filter_map(|at| sight.value(case, at));
+                sight.when.is_before(&when) && values.any(|value| as_text(value) == text)
+            })
+        };
+        let kind = history.things.get(scope).kind;
+        let elsewhere = history.things.iter().find(|(id, thing)| {
+            let mut parents = thing.parents.iter();
+            let of_kind = parents.find(|&&parent| history.things.get(parent).kind == kind);
+            let is_last = thing.parents.last() == of_kind;
+            of_kind.is_some_and(|&parent| parent != scope) && is_last && bears(*id)
+        });
+        // Anything that was sent into this scope may have brought the name there.
+        let brought = case.seen[..index].iter().enumerate().any(|(other, seen)| {
+            let mut sent = seen
+                .exchange
+                .sent
+                .iter()
+                .filter(|(name, _)| **name != self.parameter);
+            history.bound[other].parents.contains(&Some(scope))
+                && !matches!(seen.acceptance, Acceptance::Rejected(_))
+                && sent.any(|(_, value)| as_text(value) == text)
+        });
+        let site = Site::Exchange(index);
+        let Some((id, _)) = elsewhere.filter(|_| !brought && !verdicts.accuses(&site)) else {
+            return;
+        };
+        let found = seen.acceptance == Acceptance::Accepted;
+        let fact = found.then(|| Fact {
+            kind: "wrong-scope",
+            expected: format!(
+                "nothing: it names {}, of another scope",
+                history.things.get(id).key
+            ),
+            actual: "something found".to_owned(),
+            ..Fact::default()
+        });
+        verdicts.instance(rule, site).conclude(fact);
+    }
+
+    /// What the parameter stands for, where that was shown before with the very name.
+    fn named(&self, case: &Case<'_>, index: usize) -> Option<Meant> {
+        let history = &case.history;
+        let seen = &case.seen[index];
+        let text = as_text(seen.exchange.sent.get(&self.parameter)?);
+        let mut path = seen.operation?.path_names();
+        let place = path.position(|p| p.name == self.parameter)?;
+        let bound = &history.bound[index];
+        let above = (place < bound.parents.len()).then_some(place);
+        let id = match above {
+            Some(place) => bound.parents.get(place).copied().flatten()?,
+            None => bound.thing?,
+        };
+        let thing = history.things.get(id);
+        if self.by_key {
+            let is_key = thing.key == text;
+            return (is_key && history.is_own(id)).then_some(Meant { id, above });
+        }
+        let when = history.moments[index];
+        let known = thing.sights.iter().any(|sight| {
+            let about = case.rulebook.kinds.get(sight.face).map(|kind| &kind.about);
+            let names = about.and_then(|about| about.identity.as_ref());
+            sight.when.is_before(&when)
+                && names.is_some_and(|identity| {
+                    let mut names = identity.names.iter();
+                    names.any(|at| sight.value(case, at).is_some_and(|v| as_text(v) == text))
+                })
+        });
+        (known && thing.key != text && history.is_own(id)).then_some(Meant { id, above })
+    }
+}
+
+fn judge_one(
+    case: &Case<'_>,
+    rule: &Rule,
+    (index, meant): (usize, Meant),
+    verdicts: &mut Verdicts<'_>,
+) {
+    let history = &case.history;
+    let seen = &case.seen[index];
+    let when = history.moments[index];
+    let Some(operation) = seen.operation else {
+        return;
+    };
+    let key = &history.things.get(meant.id).key;
+    let is_there = history.there_since(meant.id, &when).is_some();
+    let is_own = match history.bound[index].thing {
+        Some(thing) => history.is_under(thing, &history.bound[index].parents) == Some(true),
+        None => true,
+    };
+    if !is_own || verdicts.accuses(&Site::Exchange(index)) {
+        return;
+    }
+    if seen.acceptance != Acceptance::Accepted {
+        // Why else a request is refused is not known; a reading has no other reason, as long as what it
+        // names is there.
+        let target = history.bound[index].thing;
+        let reads = match operation.does {
+            Does::Lists => is_there,
+            Does::Shows => {
+                is_there && target.is_some_and(|id| history.there_since(id, &when).is_some())
+            }
+            Does::Makes | Does::FindsOrMakes | Does::Changes | Does::Ends => false,
+        };
+        if reads {
+            let fact = Fact {
+                kind: "not-named",
+                expected: format!("{key}, which bears that name"),
+                actual: "refused".to_owned(),
+                ..Fact::default()
+            };
+            verdicts
+                .instance(rule, Site::Exchange(index))
+                .conclude(Some(fact));
+        }
+        return;
+    }
+    let mut sites = Vec::new();
+    let mut wrong = None;
+    for representation in case
+        .representations
+        .iter()
+        .filter(|r| r.exchange == Some(index))
+    {
+        let Some(kind) = case.rulebook.kinds.get(representation.kind) else {
+            continue;
+        };
+        let about = &kind.about;
+        let at = match meant.above {
+            Some(place) => about.parents.get(place).map(|(at, _)| at),
+            None => about
+                .identity
+                .as_ref()
+                .and_then(|identity| identity.key.first()),
+        };
+        let Some((at, got)) = at.and_then(|at| Some((at, representation.value(at)?))) else {
+            continue;
+        };
+        let site = representation.site(at);
+        if verdicts.accuses(&site) {
+            continue;
+        }
+        if as_text(got) != *key {
+            let fact = Fact {
+                kind: "wrong-name",
+                expected: format!("{key}, which bears that name"),
+                actual: json::short(got),
+                ..Fact::default()
+            };
+            wrong.get_or_insert((site.clone(), fact));
+        }
+        sites.push(site);
+    }
+    if sites.iter().any(|site| matches!(site, Site::Answer { .. }))
+        && let Some(sites) = Sites::of(sites)
+    {
+        verdicts.instance(rule, sites).conclude_at(wrong);
+    }
+}
