@@ -60,6 +60,7 @@ impl History {
             scenario: one.name.to_owned(),
             events: Evidence::in_order_of_their_ends(&exchanges),
             alone: one.surroundings.alone,
+            deeds_unseen: !one.surroundings.alone,
             exchanges,
             configured: one.surroundings.configured.clone(),
             ..Evidence::default()

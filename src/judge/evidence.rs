@@ -35,6 +35,8 @@ pub struct Evidence {
     pub events: Vec<Event>,
     /// Whether nobody else acts on the target meanwhile.
     pub alone: bool,
+    /// Whether people and devices may have acted unseen: a recording shows requests alone.
+    pub deeds_unseen: bool,
 }
 
 /// A rule that would have been judged, and why it was not.

@@ -255,6 +255,12 @@ pub fn find(name: &str) -> Option<&'static Hook> {
     HOOKS.iter().find(|hook| hook.name == name)
 }
 
+/// Whether people or devices do that to things of a kind.
+pub fn does(what: Does, kind: &str) -> bool {
+    let mut effects = HOOKS.iter().flat_map(|hook| hook.effects);
+    effects.any(|effect| effect.does == what && effect.kind == kind)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -101,7 +101,8 @@ impl<'a> Runner<'a> {
                     },
                 };
                 let index = self.keep(exchange);
-                if step.either && status >= 400 {
+                // Whom it lets in is for the target to say; what is not there is not where the link leads.
+                if step.either && matches!(status, 401 | 403) {
                     self.refused.extend(step.capture.clone());
                     let why = format!("answered {status}");
                     let missed = step.expect.iter();

@@ -9,6 +9,7 @@ use crate::judge::case::Case;
 use crate::judge::compare::{instant, leaves_open};
 use crate::judge::evidence::Event;
 use crate::rulebook::annotations::{Counts, Derived, Transition};
+use crate::rulebook::{Does, hooks};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -90,6 +91,10 @@ impl History<'_> {
         (from, until): (&When, &When),
         lag: Duration,
     ) -> bool {
+        // Operations are named with their service, what people do is not.
+        if case.evidence.deeds_unseen && by.iter().any(|by| !by.contains('/')) {
+            return true;
+        }
         self.writes.iter().any(|write| {
             let since = from.span.began.duration_since(write.when.span.ended);
             let is_over = write.when.is_before(from) && since.unsigned_abs() >= lag;
@@ -164,11 +169,28 @@ impl Between<'_, '_> {
             if same(before, after) {
                 return false;
             }
+            if self.history.deeds_unseen && self.is_beyond_requests(pointer) {
+                return true;
+            }
             derived.is_some_and(|how| self.derives(how, before))
                 || about
                     .steps_at(pointer)
                     .is_some_and(|steps| self.steps(steps, before, after))
         })
+    }
+
+    /// Whether people set a field of things that they change, and no request does.
+    fn is_beyond_requests(&self, pointer: &str) -> bool {
+        let kind = self.history.things.get(self.id).kind;
+        let services = self.case.rulebook.services.values();
+        let operations = services.flat_map(|service| service.operations.values());
+        let ours = operations.filter(|o| o.response.as_deref() == Some(self.later.face));
+        let mut parameters = ours.flat_map(|operation| &operation.parameters);
+        let is_set = parameters.any(|parameter| {
+            let echo = parameter.echo.as_ref();
+            echo.is_some_and(|echo| json::within(&echo.at, pointer))
+        });
+        hooks::does(Does::Changes, kind) && !is_set
     }
 
     fn derives(&self, how: &Derived, before: &Value) -> bool {

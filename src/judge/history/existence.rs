@@ -6,13 +6,16 @@ use super::sights::{Shows, When};
 use super::writes::{Outcome, Write};
 use super::{History, SETTLE};
 use crate::judge::case::Case;
-use crate::rulebook::Does;
+use crate::rulebook::{Does, hooks};
 
 impl History<'_> {
     /// Since when a thing was there for certain until that moment: something brought or showed it,
     /// and nothing afterwards may have ended it.
     pub fn there_since(&self, id: ThingId, until: &When) -> Option<When> {
         let thing = self.things.get(id);
+        if self.deeds_unseen && hooks::does(Does::Ends, thing.kind) {
+            return None;
+        }
         let brought = thing.writes.iter().map(|&write| &self.writes[write]);
         let brought = brought.filter(|write| {
             write.outcome == Outcome::Done && matches!(write.does, Does::Makes | Does::FindsOrMakes)

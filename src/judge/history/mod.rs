@@ -40,4 +40,6 @@ pub struct History<'a> {
     pub moments: Vec<When>,
     /// Whether nobody else acts on the target.
     pub alone: bool,
+    /// Whether people and devices may have acted unseen.
+    pub deeds_unseen: bool,
 }

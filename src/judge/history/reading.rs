@@ -24,6 +24,7 @@ impl<'a> History<'a> {
                 bound: vec![Bound::default(); case.seen.len()],
                 moments: vec![When::UNKNOWN; case.seen.len()],
                 alone: case.evidence.alone,
+                deeds_unseen: case.evidence.deeds_unseen,
                 ..Self::default()
             },
         };

@@ -170,7 +170,8 @@ impl Predicate for Initial {
 fn is_first(case: &Case<'_>, id: ThingId, made: &Write<'_>, sight: &Sight<'_>) -> bool {
     let history = &case.history;
     let is_own_answer = sight.exchange.is_some() && sight.exchange == made.exchange();
-    let is_later = made.when.is_before(&sight.when) && history.is_own(id);
+    // People may have set it meanwhile, where nobody sees what they do.
+    let is_later = made.when.is_before(&sight.when) && history.is_own(id) && !history.deeds_unseen;
     // What time alone may bring is not the first state any more.
     let is_later_time = case
         .evidence

@@ -160,12 +160,15 @@ impl Leads {
         let Some(status) = seen.exchange.status() else {
             return;
         };
+        // Who was not let in, or came too often, did not see where it leads.
+        if matches!(status, 401 | 403 | 429) || status >= 500 {
+            return;
+        }
         let kind = history.things.get(id).kind;
         let key = &history.things.get(id).key;
         let other = other(case, index, id);
         let found = (200..300).contains(&status);
         let wrong = match self.to {
-            To::Something if status >= 500 => return,
             To::NoOther if !found => return,
             To::Itself if other.is_some() => other,
             To::Itself if found && !names(case, index, key) => Some("something else".to_owned()),

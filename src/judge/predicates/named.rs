@@ -278,8 +278,13 @@ fn judge_one(
         return;
     }
     if seen.acceptance != Acceptance::Accepted {
-        // Why else a request is refused is not known; a reading has no other reason, as long as what it
-        // names is there.
+        // Only what is not found was not named; and what is elsewhere is not to be found here.
+        let parents = &history.bound[index].parents;
+        let above = &parents[..meant.above.unwrap_or(parents.len()).min(parents.len())];
+        let is_here = history.is_under(meant.id, above) == Some(true);
+        if seen.exchange.status() != Some(404) || !is_here {
+            return;
+        }
         let target = history.bound[index].thing;
         let reads = match operation.does {
             Does::Lists => is_there,

@@ -191,6 +191,7 @@ fn services_and_roles(teller: &mut Teller<'_>) {
     teller.get(&at);
     teller.post(&format!("{at}/Users"), &[("Identity", "foreign")]);
     teller.post(&format!("{at}/Channels"), &[("UniqueName", "foreign")]);
+    teller.get("Channels/foreign/Members");
     let (long, longer) = ("r".repeat(64), "r".repeat(65));
     let role = teller.post(
         "Roles",
@@ -358,6 +359,8 @@ fn members(teller: &mut Teller<'_>) {
         teller.post("Channels", &[("UniqueName", name)]);
         teller.post(&format!("Channels/{name}/Members"), &[("Identity", "Ann")]);
     }
+    teller.post(&format!("{members}/Ann"), &[("RoleSid", &creator)]);
+    teller.get("Channels/one/Members/Ann");
     for form in [
         &[("From", "kim"), ("Body", "hello"), ("Attributes", "3")][..],
         &[("LastUpdatedBy", "lea"), ("Body", "")],
