@@ -129,7 +129,16 @@ fn a_second_run_on_the_same_target_is_as_clean_as_the_first() {
     let (code, out, second) = judge(&served, folder.path(), &selection);
     assert_eq!(code, 0, "{out}");
     assert_ne!(first.seed, second.seed);
-    assert_eq!(first.summary.rules, second.summary.rules);
+    // What a scenario sees beside its own topic hangs on what others do to the clock meanwhile.
+    for record in [&first, &second] {
+        let counts = &record.summary.rules;
+        assert_eq!((counts.fail, counts.inconclusive, counts.error), (0, 0, 0));
+        let of_the_topic = |rule: &&RuleResult| rule.id.starts_with("auth/registration/");
+        for rule in record.rules.iter().filter(of_the_topic) {
+            let is_judged = matches!(rule.verdict, Verdict::Pass | Verdict::NotApplicable);
+            assert!(is_judged, "{rule:?}");
+        }
+    }
 }
 
 /// Only the reference, known by its own control plane, gets the reference's values.
