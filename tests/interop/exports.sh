@@ -33,7 +33,8 @@ npm_has() {
 # Waits until a file has a line that the expression finds, and puts what that leaves into $found.
 await() {
   for _ in $(seq 300); do
-    found=$(sed -nE "$2" "$1" 2>/dev/null | head -n 1)
+    # Whoever writes the file may not have begun it.
+    found=$(sed -nE "$2" "$1" 2>/dev/null | head -n 1) || true
     [ -z "$found" ] || return 0
     sleep 0.1
   done
