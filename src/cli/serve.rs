@@ -8,8 +8,10 @@ use super::{Done, Exit, Failure, note, reports_of, say};
 use crate::check::{Inline, Passed, Sides, Surroundings};
 use crate::clock;
 use crate::engine::Target;
+use crate::engine::token::Application;
 use crate::judge::evidence::Span;
 use crate::redact::Redactor;
+use crate::reference::auth::application;
 use crate::reference::{Fault, Variant};
 use crate::rulebook::Rulebook;
 use crate::server::{self, Exchanged, Route, Server};
@@ -25,6 +27,8 @@ use std::time::Duration;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Requests that wait to be judged; whoever asks beyond them waits, too.
 const WAITING_MAX: usize = 64;
+/// How long a QR code on the page is good for.
+const QR_LIFETIME: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);
 
 pub(super) fn serve(args: &ServeArgs) -> Done {
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
@@ -92,7 +96,22 @@ fn settings(args: &ServeArgs, rulebook: &Rulebook) -> Result<server::Settings, F
             .map(|id| variant(id))
             .collect::<Result<_, _>>()?,
         control_token: config::environment(CONTROL_TOKEN),
+        page: Some(offer()),
         ..server::Settings::default()
+    })
+}
+
+/// QR codes of the reference's application.
+fn offer() -> server::Offer {
+    let application = Application {
+        name: application::NAME.to_owned(),
+        id: application::ID.to_string(),
+        scheme: application::SCHEME.to_owned(),
+        api_key: application::API_KEY.to_owned(),
+    };
+    Arc::new(move |user, now| {
+        let offer = application.offer(user, QR_LIFETIME, now)?;
+        Ok(offer.qr)
     })
 }
 

@@ -13,6 +13,7 @@ mod credentials;
 pub mod faults;
 mod garble;
 mod listing;
+mod overview;
 pub mod variants;
 
 pub mod auth;

@@ -3,6 +3,7 @@
 //!
 //! Which request meets what is `script`; how a connection is cut is `relay`.
 
+use super::page::People;
 use super::script::{self, Script};
 use super::seeds::{Seed, SeedError, Seeds, Step};
 use super::world::{Errand, REFERENCE, State, World};
@@ -23,6 +24,8 @@ pub(super) struct Beginning {
     pub(super) script: Script,
     /// Whether what makes it is kept, so that it can be exported.
     pub(super) keeps: bool,
+    /// What the page for people needs, where there is one.
+    pub(super) people: Option<People>,
 }
 
 impl Beginning {
@@ -50,7 +53,7 @@ impl From<Response> for Answered {
 }
 
 /// What becomes of an answer on its way out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Wire {
     /// It arrives.
     #[default]
@@ -61,6 +64,13 @@ pub(super) enum Wire {
     Cut,
     /// The connection ends in its middle.
     Truncate,
+    /// It goes on for as long as somebody reads: what happens in that world after that entry.
+    Events {
+        /// The world's name.
+        world: String,
+        /// The number of an entry.
+        after: u64,
+    },
 }
 
 /// A reference that has answered these requests, the last of them now.

@@ -4,10 +4,12 @@
 //! world has its own state, so that stories told side by side do not see each other. `httpmock`
 //! bounds neither bodies nor idle sockets; only clients of this machine are meant to talk to it.
 
+mod chronicle;
 mod courier;
 mod develop;
 mod gate;
 mod http_delivery;
+mod page;
 mod relay;
 mod script;
 mod seeds;
@@ -15,13 +17,16 @@ mod world;
 
 pub use self::gate::TOKEN_HEADER;
 pub use self::http_delivery::HttpDelivery;
+pub use self::page::Offer;
 pub use self::script::{Route, ScriptError, Scripted, read as read_script};
 pub use self::seeds::{Seed, SeedError, Seeds, Step};
 pub use self::world::{Deliver, Outcome, REFERENCE, World, WorldClock};
 
+use self::chronicle::{Chronicle, Pen};
 use self::courier::Courier;
 use self::develop::{Answered, Beginning};
 use self::gate::{Gate, is_control};
+use self::page::People;
 use self::relay::Relay;
 use self::script::Script;
 use crate::clock::{self, Timestamp};
@@ -89,6 +94,8 @@ pub struct Settings {
     pub origin: Option<String>,
     /// Hears of each request to a service, and of its answer.
     pub witness: Option<Witness>,
+    /// Shows people the page at `/`, whose QR codes this makes. It wants a port.
+    pub page: Option<Offer>,
     /// Lets callers into the control plane that reach it under another name than this machine's own.
     pub control_token: Option<String>,
 }
@@ -139,16 +146,22 @@ impl Server {
     /// Starts answering on the loopback interface.
     pub fn start(settings: Settings) -> Result<Self, Error> {
         let http = MockServer::start();
+        let chronicle = Arc::<Chronicle>::default();
         let relay = match settings.port {
             None => None,
             Some(port) => {
                 let host = settings.host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-                let relay = Relay::start((host, port).into(), *http.address());
+                let told = Arc::clone(&chronicle);
+                let relay = Relay::start((host, port).into(), *http.address(), told);
                 Some(relay.map_err(|source| Error::Listen { host, port, source })?)
             }
         };
         let address = relay.as_ref().map_or(*http.address(), Relay::address);
-        let worlds = Arc::new(Worlds::new(settings, format!("http://{address}"))?);
+        let worlds = Arc::new(Worlds::new(
+            settings,
+            format!("http://{address}"),
+            chronicle,
+        )?);
         worlds.begin()?;
         let answering = Arc::clone(&worlds);
         http.mock(|when, then| {
@@ -201,6 +214,7 @@ impl Drop for Server {
         // `httpmock` keeps its servers for the next user, and this one's answer with them.
         self.http.reset();
         self.worlds.courier.close();
+        self.worlds.chronicle.close();
     }
 }
 
@@ -229,6 +243,7 @@ struct Worlds {
     gate: Gate,
     origin: String,
     by_name: Mutex<BTreeMap<String, Arc<World>>>,
+    chronicle: Arc<Chronicle>,
     courier: Courier,
 }
 
@@ -238,7 +253,11 @@ impl Worlds {
     /// More worlds at once are refused.
     const WORLDS_MAX: usize = 4096;
 
-    fn new(settings: Settings, origin: String) -> Result<Self, ScriptError> {
+    fn new(
+        settings: Settings,
+        origin: String,
+        chronicle: Arc<Chronicle>,
+    ) -> Result<Self, ScriptError> {
         let token = settings.control_token.clone();
         let script = Script::new(Arc::new(settings.routes.clone()), &settings.script)?;
         Ok(Self {
@@ -247,6 +266,7 @@ impl Worlds {
             gate: Gate { token },
             origin,
             by_name: Mutex::default(),
+            chronicle,
             courier: Courier::default(),
         })
     }
@@ -319,6 +339,14 @@ impl Worlds {
         if request.body.len() > Self::BODY_BYTES_MAX {
             return refusal(413, "the body is too large").into();
         }
+        let page = self
+            .settings
+            .page
+            .as_ref()
+            .and_then(|_| page::page(request));
+        if let Some(page) = page {
+            return page.into();
+        }
         let Some(rest) = request.target.strip_prefix("/_world/") else {
             return self.answer_in("", request);
         };
@@ -365,6 +393,12 @@ impl Worlds {
             Err(NoWorld::Unseeded(error)) => return refusal(500, &error.to_string()).into(),
         };
         let mut answered = world.answer(request);
+        if let Some(people) = world.people() {
+            let how = (began.elapsed(), answered.scripted.as_deref());
+            people
+                .pen
+                .exchange(world.now(), request, &answered.response, how);
+        }
         if self.settings.virtual_clock {
             answered = world.settle(answered);
         } else {
@@ -418,6 +452,13 @@ impl Worlds {
         let beginning = Beginning {
             script: self.script.clone(),
             keeps: self.settings.keeps,
+            people: self.settings.page.clone().map(|offer| People {
+                pen: Pen {
+                    chronicle: Arc::clone(&self.chronicle),
+                    world: name.to_owned(),
+                },
+                offer,
+            }),
         };
         let seed = self
             .settings

@@ -3,6 +3,7 @@
 //!
 //! `httpmock` picks its own port, and always answers whole. Of what passes, only the frames of answers are read.
 
+use super::chronicle::Chronicle;
 use super::develop::{Answered, Wire};
 use crate::clock;
 use crate::http::Response;
@@ -14,6 +15,8 @@ use std::time::Duration;
 
 /// Says between server and relay what becomes of an answer; it reaches no client.
 const MARK: &str = "X-Conformant-Wire";
+/// How long a stream of events is silent at most: whoever has gone is then found out.
+pub(super) const STREAM_BEATS_EVERY: Duration = Duration::from_secs(5);
 /// The head of an answer is no longer.
 const HEAD_BYTES_MAX: u64 = 256 << 10;
 
@@ -26,6 +29,7 @@ pub(super) fn marked(answered: Answered, method: &str) -> Response {
         Wire::Delay(by) => format!("delay {}", by.as_millis()),
         Wire::Cut => "cut".to_owned(),
         Wire::Truncate => "truncate".to_owned(),
+        Wire::Events { world, after } => format!("events {after} {world}"),
     };
     response.headers.set(MARK, mark);
     response
@@ -42,13 +46,18 @@ impl Relay {
     /// Connections at once; more are closed unanswered.
     const CONNECTIONS_MAX: usize = 2048;
 
-    /// Listens there; port 0 takes a free one.
-    pub(super) fn start(at: SocketAddr, to: SocketAddr) -> io::Result<Self> {
+    /// Listens there; port 0 takes a free one. Streams tell what the chronicle says.
+    pub(super) fn start(
+        at: SocketAddr,
+        to: SocketAddr,
+        chronicle: Arc<Chronicle>,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(at)?;
         let address = listener.local_addr()?;
         let closed = Arc::new(AtomicBool::new(false));
         let closing = Arc::clone(&closed);
-        std::thread::spawn(move || accept(&listener, to, &closing));
+        let way = Way { to, chronicle };
+        std::thread::spawn(move || accept(&listener, &way, &closing));
         Ok(Self { address, closed })
     }
 
@@ -69,7 +78,14 @@ impl Drop for Relay {
     }
 }
 
-fn accept(listener: &TcpListener, to: SocketAddr, closed: &AtomicBool) {
+/// Where connections lead, and what is told on them.
+#[derive(Clone, Debug)]
+struct Way {
+    to: SocketAddr,
+    chronicle: Arc<Chronicle>,
+}
+
+fn accept(listener: &TcpListener, way: &Way, closed: &AtomicBool) {
     let open = Arc::new(AtomicUsize::new(0));
     for client in listener.incoming() {
         if closed.load(Ordering::SeqCst) {
@@ -82,18 +98,18 @@ fn accept(listener: &TcpListener, to: SocketAddr, closed: &AtomicBool) {
             open.fetch_sub(1, Ordering::SeqCst);
             continue;
         }
-        let open = Arc::clone(&open);
+        let (open, way) = (Arc::clone(&open), way.clone());
         std::thread::spawn(move || {
             // A connection that breaks has ended; there is nobody to tell.
-            drop(lead(&client, to));
+            drop(lead(&client, &way));
             open.fetch_sub(1, Ordering::SeqCst);
         });
     }
 }
 
 /// Passes bytes both ways until both sides have ended.
-fn lead(client: &TcpStream, to: SocketAddr) -> io::Result<()> {
-    let server = TcpStream::connect(to)?;
+fn lead(client: &TcpStream, way: &Way) -> io::Result<()> {
+    let server = TcpStream::connect(way.to)?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     std::thread::scope(|scope| {
@@ -102,7 +118,9 @@ fn lead(client: &TcpStream, to: SocketAddr) -> io::Result<()> {
                 io::copy(&mut from, &mut to).map(drop)
             });
         });
-        pass(&server, client, answers);
+        pass(&server, client, |from, to| {
+            answers(from, to, &way.chronicle)
+        });
     });
     Ok(())
 }
@@ -126,7 +144,7 @@ fn pass(
 }
 
 /// Passes answers on, one after the other; an error is how a connection ends early.
-fn answers(from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
+fn answers(from: &TcpStream, mut to: &TcpStream, chronicle: &Chronicle) -> io::Result<()> {
     let mut from = BufReader::new(from);
     loop {
         let mut head = Vec::new();
@@ -153,6 +171,9 @@ fn answers(from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
         if let Some(ms) = mark.and_then(|mark| mark.strip_prefix("delay ")) {
             clock::sleep(Duration::from_millis(ms.parse().unwrap_or(0)));
         }
+        if let Some(events) = mark.and_then(|mark| mark.strip_prefix("events ")) {
+            return tell(&frame.head, events, to, chronicle);
+        }
         let ends = |why| io::Error::new(io::ErrorKind::ConnectionAborted, why);
         let length = match mark {
             Some("cut") => return Err(ends("a scripted answer")),
@@ -167,6 +188,27 @@ fn answers(from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
             return Err(ends("a scripted answer"));
         }
     }
+}
+
+/// Writes events until nobody reads any more, or until the server ends.
+fn tell(head: &[u8], events: &str, mut to: &TcpStream, chronicle: &Chronicle) -> io::Result<()> {
+    let (after, world) = events.split_once(' ').unwrap_or((events, ""));
+    let mut after = after.parse().unwrap_or(0);
+    let head = String::from_utf8_lossy(head);
+    let fields = head.split("\r\n").filter(|line| {
+        let name = line.split(':').next().unwrap_or_default();
+        !line.is_empty() && !name.eq_ignore_ascii_case("Content-Length")
+    });
+    let head: String = fields.map(|line| format!("{line}\r\n")).collect();
+    to.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes())?;
+    while let Some(text) = super::page::told(chronicle, world, &mut after) {
+        to.write_all(text.as_bytes())?;
+        to.flush()?;
+    }
+    Err(io::Error::new(
+        io::ErrorKind::ConnectionAborted,
+        "the server ends",
+    ))
 }
 
 /// What the head of an answer says of its frame.

@@ -108,7 +108,7 @@ fn a_world_answers_the_same_with_and_without_a_socket() {
 
 #[test]
 fn bodies_and_the_number_of_worlds_are_bounded() {
-    let worlds = Worlds::new(still(1), "http://x".to_owned()).unwrap();
+    let worlds = Worlds::new(still(1), "http://x".to_owned(), Arc::default()).unwrap();
     let mut request = Request::new("POST", "/flow/v1/Flows");
     request.body = vec![b'a'; Worlds::BODY_BYTES_MAX + 1];
     assert_eq!(worlds.answer(&request).response.status, 413);

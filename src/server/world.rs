@@ -5,6 +5,7 @@
 //! has neither a clock nor a beginning of its own.
 
 use super::develop::{Answered, Beginning, Wire};
+use super::page::People;
 use super::script::{self, Act, Script};
 use super::seeds::{Seed, SeedError, Step};
 use crate::clock::{self, Timestamp, VirtualClock};
@@ -202,6 +203,11 @@ impl World {
         }
     }
 
+    /// What the page for people needs, where there is one.
+    pub(super) fn people(&self) -> Option<&People> {
+        self.beginning.people.as_ref()
+    }
+
     /// The time there now.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
@@ -236,6 +242,9 @@ impl World {
     pub(super) fn answer(&self, request: &Request) -> Answered {
         if let Some(response) = self.develop(request) {
             return response.into();
+        }
+        if let Some(answered) = self.show(request) {
+            return answered;
         }
         let response = match request.path() {
             "/_control/call_back" => return self.call_back(request),
@@ -309,7 +318,12 @@ impl World {
     /// Delivers one callback and returns those that are due afterwards.
     pub(super) fn run(&self, errand: &Errand) -> Vec<Errand> {
         let timeout = errand.callback.timeout;
-        let (delivery, took) = match self.deliver.deliver(&errand.callback) {
+        let outcome = self.deliver.deliver(&errand.callback);
+        if let Some(people) = self.people() {
+            let (now, attempt) = (self.now(), errand.attempts);
+            people.pen.callback(now, &errand.callback, attempt, outcome);
+        }
+        let (delivery, took) = match outcome {
             Outcome::Answered { status, after } if after < timeout => {
                 (Delivery::Answered(status), after)
             }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The report page, and a page that asks `serve`, in a headless browser. Usage: tests/browser/run.sh CONFORMANT. Where it may, it installs the browser as a package
+# The report page, a page that asks `serve`, and the page of `serve` for people, in a headless browser. Usage: tests/browser/run.sh CONFORMANT. Where it may, it installs the browser as a package
 # of the system; it skips, and says so, where no browser, no node or no registry can be had.
 set -euo pipefail
 conformant=$1
@@ -49,3 +49,5 @@ cp "$here/page.mjs" "$work/page.mjs"
 node "$work/page.mjs" "$chromium" "$work"
 cp "$here/cors.mjs" "$work/cors.mjs"
 node "$work/cors.mjs" "$chromium" "$(realpath "$conformant")"
+cp "$here/people.mjs" "$work/people.mjs"
+node "$work/people.mjs" "$chromium" "$(realpath "$conformant")"

@@ -120,7 +120,15 @@ const LAYERS: &[Layer] = &[
     ),
     layer(
         "server",
-        &["clock", "http", "json", "reference", "text", "transport"],
+        &[
+            "clock",
+            "http",
+            "json",
+            "redact",
+            "reference",
+            "text",
+            "transport",
+        ],
         "it serves the reference and judges nothing",
     ),
     layer(

@@ -417,3 +417,71 @@ fn a_thousand_idle_clients_keep_nobody_out() {
     assert_eq!(serving.statuses("", 3), [201, 201, 201]);
     drop(idle);
 }
+
+#[test]
+fn the_page_for_people_is_whole_and_what_happens_is_told() {
+    let folder = folder();
+    let serving = Serving::start(folder.path(), &[]);
+    let page = serving.get("/");
+    assert_eq!(page.status, 200);
+    let policy = page.field("Content-Security-Policy").expect("a policy");
+    assert!(
+        policy.starts_with("default-src 'none'; style-src 'sha256-"),
+        "{policy}"
+    );
+    assert!(
+        policy.contains("frame-ancestors 'none'") && !policy.contains("unsafe"),
+        "{policy}"
+    );
+    assert!(page.body.contains("<title>") && !page.body.contains("/* the look of"));
+
+    let offered = serving.control("offer_registration", &json!({"custom_user_id": "u1"}));
+    let qr = offered.json()["qr"].as_str().expect("a text").to_owned();
+    let there = |pointer: &str| {
+        let seen = serving.get("/_control/resources").json();
+        seen.pointer(pointer).cloned().unwrap_or_default()
+    };
+    let first = "/auth/registrations/newest/0";
+    assert_eq!(there(&format!("{first}/state")), "pending");
+    assert!(
+        there(&format!("{first}/code/path"))
+            .as_str()
+            .is_some_and(|path| path.len() > 1000)
+    );
+    let scanned = serving.control("scan_registration", &json!({ "qr": qr }));
+    assert_eq!(scanned.json()["registered"], true);
+    assert_eq!(there(&format!("{first}/state")), "completed");
+
+    // A stream goes on until its reader leaves.
+    let host = serving.url.strip_prefix("http://").expect("plain HTTP");
+    let mut stream = TcpStream::connect(host).expect("it listens");
+    let request = format!("GET /_control/events?after=1 HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let mut next = |start: &str| {
+        lines
+            .find(|line| line.to_ascii_lowercase().starts_with(start))
+            .expect("a line")
+    };
+    let kind = next("content-type").to_owned();
+    assert!(kind.contains("text/event-stream"), "{kind}");
+    assert!(next("data: ").contains("scan_registration"));
+    serving.form("/chat/v2/Services", "FriendlyName=seen");
+    let told = next("data: ");
+    assert!(
+        told.contains("FriendlyName=seen") && !told.contains(BASIC),
+        "{told}"
+    );
+
+    // What the page asks for is closed to the pages of others.
+    for target in ["/_control/resources", "/_control/events"] {
+        let evil = "Origin: http://evil.example\r\n";
+        assert_eq!(
+            serving
+                .ask("GET", target, evil, "")
+                .expect("an answer")
+                .status,
+            403
+        );
+    }
+}

@@ -52,6 +52,17 @@ pub(super) struct Approvals {
     answered: u64,
 }
 
+/// An approval request as people see it.
+#[derive(Clone, Debug)]
+pub(super) struct Seen<'a> {
+    pub(super) uuid: &'a str,
+    pub(super) auth_id: u64,
+    pub(super) message: &'a str,
+    pub(super) details: &'a serde_json::Map<String, Value>,
+    pub(super) state: &'static str,
+    pub(super) at: Timestamp,
+}
+
 impl Status {
     const fn name(self) -> &'static str {
         match self {
@@ -155,6 +166,30 @@ impl Approvals {
                 approval.call_back(core, callbacks);
             }
         }
+    }
+
+    /// All of them, oldest first.
+    pub(super) fn in_order(&self, now: Timestamp) -> Vec<Seen<'_>> {
+        let mut all: Vec<&Approval> = self.by_uuid.values().collect();
+        all.sort_by_key(|approval| (approval.created_at, &approval.record));
+        let seen = all.into_iter().map(|approval| {
+            let seconds = i64::try_from(approval.asked.seconds_to_expire).unwrap_or(i64::MAX);
+            let age = now.duration_since(approval.created_at).as_secs();
+            let is_over = seconds > 0 && age >= seconds && approval.status == Status::Pending;
+            Seen {
+                uuid: &approval.uuid,
+                auth_id: approval.user.auth_id,
+                message: &approval.asked.message,
+                details: &approval.asked.details,
+                state: if is_over {
+                    Status::Expired.name()
+                } else {
+                    approval.status.name()
+                },
+                at: approval.created_at,
+            }
+        });
+        seen.collect()
     }
 
     /// The person approves or denies; what is final stays as it is.

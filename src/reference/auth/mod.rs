@@ -9,6 +9,7 @@ pub mod application;
 mod approvals;
 mod callbacks;
 mod input;
+mod overview;
 mod parameters;
 mod registrations;
 mod token;
@@ -94,9 +95,8 @@ impl Auth {
             "announce_registration" => {
                 Some(text_arg(args, "custom_user_id").map(|custom_user_id| {
                     let qr = args.get("qr").and_then(Value::as_str);
-                    let until = qr.and_then(|qr| token::expiry(core, qr));
-                    self.registrations
-                        .announce(core, custom_user_id, now, until);
+                    let qr = qr.map(|qr| (qr, token::expiry(core, qr)));
+                    self.registrations.announce(core, custom_user_id, now, qr);
                     json!({})
                 }))
             }

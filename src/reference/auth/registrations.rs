@@ -30,18 +30,27 @@ pub(super) struct Registrations {
     by_custom_user_id: BTreeMap<String, Standing>,
     /// Who has registered, and when.
     completed: Vec<(u64, Timestamp)>,
+    /// What was shown: its place in that order, and the text of its QR code where somebody said it.
+    shown: BTreeMap<String, (u64, Option<String>)>,
+    /// How often a QR code was shown.
+    announced: u64,
 }
 
 impl Registrations {
-    /// A QR code is shown to the person, whose token ends at `until` or, where nobody says, as late
-    /// as it may; what is completed stays so.
+    /// A QR code is shown to the person; its token ends when it says or, where nobody says, as late
+    /// as it may. What is completed stays so.
     pub(super) fn announce(
         &mut self,
         core: &Core,
         custom_user_id: &str,
         now: Timestamp,
-        until: Option<Timestamp>,
+        qr: Option<(&str, Option<Timestamp>)>,
     ) {
+        let until = qr.and_then(|(_, until)| until);
+        let text = qr.map(|(text, _)| text.to_owned());
+        self.announced += 1;
+        let shown = (self.announced, text);
+        self.shown.insert(custom_user_id.to_owned(), shown);
         let standing = self
             .by_custom_user_id
             .entry(custom_user_id.to_owned())
@@ -74,6 +83,23 @@ impl Registrations {
         self.by_custom_user_id
             .insert(custom_user_id.to_owned(), Standing::Completed { auth_id });
         self.completed.push((auth_id, core.now));
+    }
+
+    /// Those that were shown, oldest first: custom user id, state and QR code.
+    pub(super) fn in_order(
+        &self,
+        now: Timestamp,
+    ) -> impl DoubleEndedIterator<Item = (&str, &'static str, Option<&str>)> {
+        let mut shown: Vec<_> = self.shown.iter().collect();
+        shown.sort_unstable_by_key(|(_, (place, _))| *place);
+        shown.into_iter().map(move |(custom_user_id, (_, qr))| {
+            let state = match self.by_custom_user_id.get(custom_user_id) {
+                Some(Standing::Pending { until }) if now < *until => "pending",
+                Some(Standing::Completed { .. }) => "completed",
+                Some(Standing::Pending { .. } | Standing::Expired) | None => "expired",
+            };
+            (custom_user_id.as_str(), state, qr.as_deref())
+        })
     }
 
     /// The id of somebody who has registered, if anybody has.

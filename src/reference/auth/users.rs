@@ -99,6 +99,11 @@ impl User {
 }
 
 impl Users {
+    /// All of them, oldest first.
+    pub(super) fn all(&self) -> impl DoubleEndedIterator<Item = &User> {
+        self.list.iter()
+    }
+
     /// `POST …/users/new`.
     pub(super) fn create(&mut self, core: &mut Core, call: &Call<'_>) -> Result<Done, Failure> {
         let parameters = body(call)?;

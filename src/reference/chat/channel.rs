@@ -66,10 +66,10 @@ pub(super) struct Channel {
     /// How many members have left.
     pub(super) left: usize,
     pub(super) updated: Timestamp,
-    friendly_name: Option<String>,
-    unique_name: Option<String>,
+    pub(super) friendly_name: Option<String>,
+    pub(super) unique_name: Option<String>,
     attributes: String,
-    kind: String,
+    pub(super) kind: String,
     messaging_service_sid: Option<String>,
     created: Timestamp,
 }

@@ -27,11 +27,11 @@ pub(super) struct Message {
     pub(super) index: u64,
     /// When it came, whatever `created` was restored to.
     pub(super) received: Timestamp,
-    from: String,
+    pub(super) from: String,
     /// `None` where none was sent and the variant shows that as null.
-    body: Option<String>,
+    pub(super) body: Option<String>,
     attributes: String,
-    attachment: Option<Attachment>,
+    pub(super) attachment: Option<Attachment>,
     last_updated_by: Option<String>,
     was_edited: bool,
     created: Timestamp,
@@ -40,7 +40,7 @@ pub(super) struct Message {
 
 /// What a message shows of its media.
 #[derive(Clone, Debug)]
-struct Attachment {
+pub(super) struct Attachment {
     sid: String,
     size: usize,
     content_type: String,

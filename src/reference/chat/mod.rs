@@ -15,6 +15,7 @@ mod member;
 mod message;
 mod misstate;
 mod multipart;
+mod overview;
 mod pages;
 mod role;
 mod scopes;

@@ -31,8 +31,8 @@ const METHOD: Choice = Choice {
 /// One channel webhook.
 #[derive(Clone, Debug)]
 pub(super) struct Webhook {
-    sid: String,
-    kind: String,
+    pub(super) sid: String,
+    pub(super) kind: String,
     configuration: Configuration,
     created: Timestamp,
     updated: Timestamp,

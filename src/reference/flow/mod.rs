@@ -5,6 +5,7 @@
 
 mod executions;
 mod hooks;
+mod overview;
 mod resources;
 
 use self::resources::{FlowResource, View};

@@ -1,0 +1,45 @@
+//! What is there of the authentication service, for people who look at a world.
+
+use super::Auth;
+use crate::clock::{self, Timestamp};
+use crate::reference::overview::newest;
+use serde_json::{Value, json};
+
+impl Auth {
+    pub(in crate::reference) fn overview(&self, now: Timestamp) -> Value {
+        json!({
+            "users": newest(self.users.all(), |user| json!({
+                "auth_id": user.auth_id,
+                "email": user.emails.first(),
+                "phone": format!("+{} {}", user.phone.country_code, user.phone.digits),
+                "has_app": user.has_app,
+            })),
+            "registrations": self.registrations.overview(now),
+            "approvals": self.approvals.overview(now),
+        })
+    }
+}
+
+impl super::Registrations {
+    fn overview(&self, now: Timestamp) -> Value {
+        newest(
+            self.in_order(now),
+            |(custom_user_id, state, qr)| json!({"custom_user_id": custom_user_id, "state": state, "qr": qr}),
+        )
+    }
+}
+
+impl super::Approvals {
+    fn overview(&self, now: Timestamp) -> Value {
+        newest(self.in_order(now).into_iter(), |seen| {
+            json!({
+                "uuid": seen.uuid,
+                "auth_id": seen.auth_id,
+                "message": seen.message,
+                "details": seen.details,
+                "state": seen.state,
+                "at": clock::iso_seconds(seen.at),
+            })
+        })
+    }
+}

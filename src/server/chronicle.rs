@@ -1,0 +1,311 @@
+//! What has happened in all worlds, in order, for people who watch: requests with their answers, callbacks, and what
+//! people and devices did.
+//!
+//! Keeps the latest of it, cut to what a person reads, without header fields and without secrets. Decides nothing, and nothing is
+//! decided by it.
+
+use super::world::Outcome;
+use crate::clock::{self, Timestamp};
+use crate::http::{Headers, Request, Response};
+use crate::redact::Redactor;
+use crate::reference::Callback;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Entries that are kept.
+const KEPT_MAX: usize = 2_000;
+/// Bytes of a body that are kept.
+const BODY_BYTES_MAX: usize = 2_000;
+
+/// The latest that has happened.
+#[derive(Debug, Default)]
+pub(super) struct Chronicle {
+    pages: Mutex<Pages>,
+    written: Condvar,
+    redactor: Redactor,
+}
+
+#[derive(Debug, Default)]
+struct Pages {
+    /// How many entries there ever were.
+    written: u64,
+    latest: VecDeque<Entry>,
+    closed: bool,
+}
+
+/// One thing that happened.
+#[derive(Debug)]
+struct Entry {
+    number: u64,
+    world: String,
+    at: Timestamp,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    /// A request to a service or, where it is a hook, what somebody did.
+    Asked {
+        method: String,
+        target: String,
+        sent: Excerpt,
+        status: u16,
+        answered: Excerpt,
+        took: Duration,
+        scripted: Option<String>,
+    },
+    /// An attempt to deliver a callback.
+    CalledBack {
+        method: String,
+        url: String,
+        sent: Excerpt,
+        attempt: u32,
+        outcome: Outcome,
+    },
+}
+
+/// The beginning of a body, where it is text.
+#[derive(Debug)]
+struct Excerpt {
+    text: Option<String>,
+    bytes: usize,
+}
+
+impl Excerpt {
+    fn of(headers: &Headers, body: &[u8]) -> Self {
+        let media_type = headers.media_type().unwrap_or_default();
+        let is_text = media_type.starts_with("text/")
+            || ["json", "xml", "x-www-form-urlencoded"]
+                .iter()
+                .any(|known| media_type.ends_with(known));
+        let start = &body[..body.len().min(BODY_BYTES_MAX)];
+        let text = is_text.then(|| String::from_utf8_lossy(start).into_owned());
+        Self {
+            text: text.filter(|text| !text.is_empty()),
+            bytes: body.len(),
+        }
+    }
+
+    fn told(&self, redactor: &Redactor) -> Value {
+        json!({
+            "text": self.text.as_deref().map(|text| redactor.redact(text)),
+            "bytes": self.bytes,
+        })
+    }
+}
+
+/// What a world writes down, and where.
+#[derive(Clone, Debug)]
+pub(super) struct Pen {
+    pub(super) chronicle: Arc<Chronicle>,
+    pub(super) world: String,
+}
+
+impl Pen {
+    /// An exchange; looking at a world is none.
+    pub(super) fn exchange(
+        &self,
+        at: Timestamp,
+        request: &Request,
+        response: &Response,
+        (took, scripted): (Duration, Option<&str>),
+    ) {
+        if request.method == "GET" && super::is_control(&request.target) {
+            return;
+        }
+        let what = What::Asked {
+            method: request.method.clone(),
+            target: request.target.clone(),
+            sent: Excerpt::of(&request.headers, &request.body),
+            status: response.status,
+            answered: Excerpt::of(&response.headers, &response.body),
+            took,
+            scripted: scripted.map(str::to_owned),
+        };
+        self.chronicle.write(self.world.clone(), at, what);
+    }
+
+    /// One attempt to deliver a callback.
+    pub(super) fn callback(
+        &self,
+        at: Timestamp,
+        callback: &Callback,
+        attempt: u32,
+        outcome: Outcome,
+    ) {
+        let what = What::CalledBack {
+            method: callback.request.method.clone(),
+            url: callback.url.clone(),
+            sent: Excerpt::of(&callback.request.headers, &callback.request.body),
+            attempt,
+            outcome,
+        };
+        self.chronicle.write(self.world.clone(), at, what);
+    }
+}
+
+impl Chronicle {
+    fn write(&self, world: String, at: Timestamp, what: What) {
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.written += 1;
+        let number = pages.written;
+        pages.latest.push_back(Entry {
+            number,
+            world,
+            at,
+            what,
+        });
+        if pages.latest.len() > KEPT_MAX {
+            pages.latest.pop_front();
+        }
+        drop(pages);
+        self.written.notify_all();
+    }
+
+    /// What was written after the entry of that number, as soon as there is something; nothing when the time is
+    /// over first. `None` once nothing more will be written.
+    pub(super) fn after(
+        &self,
+        world: &str,
+        number: u64,
+        within: Duration,
+    ) -> Option<(u64, Vec<Value>)> {
+        let has_news = |pages: &mut Pages| pages.written <= number && !pages.closed;
+        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.written.wait_timeout_while(pages, within, has_news);
+        let (pages, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if pages.closed {
+            return None;
+        }
+        let fits = |entry: &&Entry| entry.number > number && entry.world == world;
+        let told = pages.latest.iter().filter(fits);
+        let told = told.map(|entry| entry.told(&self.redactor)).collect();
+        Some((pages.written, told))
+    }
+
+    /// Lets go of everybody who waits.
+    pub(super) fn close(&self) {
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.closed = true;
+        drop(pages);
+        self.written.notify_all();
+    }
+}
+
+impl Entry {
+    fn told(&self, redactor: &Redactor) -> Value {
+        let at = clock::iso_seconds(self.at);
+        match &self.what {
+            What::Asked {
+                method,
+                target,
+                sent,
+                status,
+                answered,
+                took,
+                scripted,
+            } => json!({
+                "number": self.number,
+                "at": at,
+                "kind": if super::is_control(target) { "deed" } else { "exchange" },
+                "method": redactor.redact(method),
+                "target": redactor.redact(target),
+                "sent": sent.told(redactor),
+                "status": status,
+                "answered": answered.told(redactor),
+                "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                "scripted": scripted,
+            }),
+            What::CalledBack {
+                method,
+                url,
+                sent,
+                attempt,
+                outcome,
+            } => json!({
+                "number": self.number,
+                "at": at,
+                "kind": "callback",
+                "method": method,
+                "target": redactor.redact(url),
+                "sent": sent.told(redactor),
+                "attempt": attempt,
+                "outcome": match outcome {
+                    Outcome::Answered { status, .. } => status.to_string(),
+                    Outcome::Silent => "no answer in time".to_owned(),
+                    Outcome::Unreachable => "not reached".to_owned(),
+                },
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pen() -> Pen {
+        Pen {
+            chronicle: Arc::default(),
+            world: "a".to_owned(),
+        }
+    }
+
+    fn ask(pen: &Pen, method: &str, target: &str, body: &str) {
+        let mut request = Request::new(method, target);
+        request.headers.set("Content-Type", "application/json");
+        request.body = body.into();
+        let response = Response::json(200, &json!({}));
+        pen.exchange(
+            Timestamp::UNIX_EPOCH,
+            &request,
+            &response,
+            (Duration::ZERO, None),
+        );
+    }
+
+    #[test]
+    fn each_world_is_told_of_itself_and_of_what_is_new() {
+        let pen = pen();
+        ask(&pen, "GET", "/chat/v2/Services", "");
+        ask(&pen, "POST", "/_control/approve_request", "{}");
+        ask(&pen, "GET", "/_control/resources", "");
+        let other = Pen {
+            world: "b".to_owned(),
+            ..pen.clone()
+        };
+        ask(&other, "GET", "/flow/v1/Flows", "");
+        let told = |after| {
+            let told = pen.chronicle.after("a", after, Duration::ZERO);
+            told.expect("it is open")
+        };
+        let (last, seen) = told(0);
+        assert_eq!(last, 3);
+        let kinds: Vec<_> = seen.iter().map(|entry| &entry["kind"]).collect();
+        assert_eq!(kinds, ["exchange", "deed"]);
+        assert_eq!(told(last), (last, Vec::new()));
+        pen.chronicle.close();
+        assert_eq!(pen.chronicle.after("a", 0, Duration::from_secs(9)), None);
+    }
+
+    #[test]
+    fn it_keeps_little_of_each_and_no_secrets() {
+        let pen = pen();
+        let body = format!(
+            r#"{{"password": "hunter22", "x": "{}"}}"#,
+            "y".repeat(9_000)
+        );
+        for _ in 0..KEPT_MAX + 5 {
+            ask(&pen, "POST", "/chat/v2/Services", &body);
+        }
+        let (_, seen) = pen.chronicle.after("a", 0, Duration::ZERO).expect("open");
+        assert_eq!(seen.len(), KEPT_MAX);
+        let text = seen[0]["sent"]["text"].as_str().expect("a text");
+        assert!(
+            text.len() <= BODY_BYTES_MAX && !text.contains("hunter22"),
+            "{text}"
+        );
+    }
+}

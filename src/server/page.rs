@@ -1,0 +1,186 @@
+//! The page at `/` for people, and what it asks the control plane: what is there, what happens, and a QR code
+//! as the application would show it.
+//!
+//! One file that needs nothing else. Its policy allows its own styles and script by hash, and requests to where it
+//! came from; so even a mistake in it runs nothing and tells nobody. The page answers nothing by itself: whatever it shows and does stands in
+//! the reference.
+
+use super::chronicle::{Chronicle, Pen};
+use super::develop::{Answered, Wire};
+use super::world::World;
+use crate::clock::Timestamp;
+use crate::http::{Request, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use qrcode::{Color, EcLevel, QrCode};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, LazyLock};
+
+/// Makes the text of a QR code for a custom user id, as the application would at that time.
+pub type Offer = Arc<dyn Fn(&str, Timestamp) -> Result<String, String> + Send + Sync>;
+
+/// What a world with a page has.
+#[derive(Clone)]
+pub(super) struct People {
+    pub(super) pen: Pen,
+    pub(super) offer: Offer,
+}
+
+impl fmt::Debug for People {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("People")
+            .field("pen", &self.pen)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The page and its policy.
+struct Page {
+    html: String,
+    policy: String,
+}
+
+static PAGE: LazyLock<Page> = LazyLock::new(|| {
+    // One family: the report's own style sheet, and this page's additions.
+    let family = include_str!("../report/html/page.css");
+    let html = include_str!("page.html").replace("/* the look of the report page */", family);
+    let hashes = |name: &str| -> String {
+        let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+        let parts = html.split(open.as_str()).skip(1);
+        let inside = parts.filter_map(|part| part.split(close.as_str()).next());
+        inside
+            .map(|source| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(source))))
+            .collect()
+    };
+    let policy = format!(
+        "default-src 'none'; style-src{}; script-src{}; connect-src 'self'; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'",
+        hashes("style"),
+        hashes("script")
+    );
+    Page { html, policy }
+});
+
+/// The page, where a request asks for it.
+pub(super) fn page(request: &Request) -> Option<Response> {
+    if request.path() != "/" || !matches!(request.method.as_str(), "GET" | "HEAD") {
+        return None;
+    }
+    let mut response = Response::new(200, "text/html; charset=utf-8", PAGE.html.clone());
+    for (name, value) in [
+        ("Content-Security-Policy", PAGE.policy.as_str()),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Referrer-Policy", "no-referrer"),
+        ("Cross-Origin-Opener-Policy", "same-origin"),
+        ("Cache-Control", "no-store"),
+    ] {
+        response.headers.set(name, value);
+    }
+    Some(response)
+}
+
+impl World {
+    /// What the page asks of the control plane; nothing for all other requests.
+    pub(super) fn show(&self, request: &Request) -> Option<Answered> {
+        let people = self.people()?;
+        Some(match (request.method.as_str(), request.path()) {
+            ("GET", "/_control/resources") => self.resources().into(),
+            ("GET", "/_control/events") => people.events(request),
+            ("POST", "/_control/offer_registration") => self.offer(people, request),
+            _ => return None,
+        })
+    }
+
+    fn resources(&self) -> Response {
+        let mut seen = self.state().reference.overview(self.now());
+        let registrations = seen.pointer_mut("/auth/registrations/newest");
+        for one in registrations
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
+            let code = one["qr"].as_str().filter(|_| one["state"] == "pending");
+            one["code"] = code.map_or(Value::Null, drawn);
+        }
+        Response::json(200, &seen)
+    }
+
+    /// `{"custom_user_id": TEXT}`: the application shows a QR code, and the service hears of it.
+    fn offer(&self, people: &People, request: &Request) -> Answered {
+        let refused = |error: String| Response::json(422, &json!({ "error": error })).into();
+        let arguments: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let Some(id) = arguments.get("custom_user_id").and_then(Value::as_str) else {
+            return refused("argument `custom_user_id` (a text) is needed".to_owned());
+        };
+        let qr = match (people.offer)(id, self.now()) {
+            Ok(qr) => qr,
+            Err(why) => return refused(why),
+        };
+        let mut announced = Request::new("POST", "/_control/announce_registration");
+        announced.headers.set("Content-Type", "application/json");
+        announced.body = json!({"custom_user_id": id, "qr": qr})
+            .to_string()
+            .into_bytes();
+        let mut answered = self.answer(&announced);
+        if answered.response.is_success() {
+            answered.response = Response::json(200, &json!({ "qr": qr }));
+        }
+        answered
+    }
+}
+
+impl People {
+    /// A stream that the relay writes: `?after=N` leaves out what was told before.
+    fn events(&self, request: &Request) -> Answered {
+        let pairs = request.query_pairs();
+        let after = pairs.iter().find(|(name, _)| name == "after");
+        let after = after.and_then(|(_, value)| value.parse().ok());
+        let mut response = Response::new(200, "text/event-stream", Vec::new());
+        response.headers.set("Cache-Control", "no-store");
+        Answered {
+            wire: Wire::Events {
+                world: self.pen.world.clone(),
+                after: after.unwrap_or(0),
+            },
+            ..response.into()
+        }
+    }
+}
+
+/// The events of a world behind that number, as they stand in the stream.
+pub(super) fn told(chronicle: &Chronicle, world: &str, after: &mut u64) -> Option<String> {
+    let (last, entries) = chronicle.after(world, *after, super::relay::STREAM_BEATS_EVERY)?;
+    *after = last;
+    let mut text = String::new();
+    for entry in entries {
+        // Writing to a text cannot fail.
+        let _ = write!(text, "id: {}\ndata: {entry}\n\n", entry["number"]);
+    }
+    if text.is_empty() {
+        text = ": nothing new\n\n".to_owned();
+    }
+    Some(text)
+}
+
+/// A QR code as the path of a picture, a unit a module; nothing where the text does not fit.
+fn drawn(text: &str) -> Value {
+    const QUIET: usize = 4;
+    let Ok(code) = QrCode::with_error_correction_level(text, EcLevel::L) else {
+        return Value::Null;
+    };
+    let width = code.width();
+    let mut path = String::new();
+    for (at, color) in code.to_colors().into_iter().enumerate() {
+        if color == Color::Dark {
+            let _ = write!(
+                path,
+                "M{} {}h1v1h-1z",
+                at % width + QUIET,
+                at / width + QUIET
+            );
+        }
+    }
+    json!({"size": width + 2 * QUIET, "path": path})
+}
