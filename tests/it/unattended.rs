@@ -87,7 +87,9 @@ fn wrong_credentials_end_the_run_soon_with_one_sentence() {
         "{} requests",
         target.asked().len()
     );
-    assert!(!record(folder.path(), "run.json").complete);
+    let record = record(folder.path(), "run.json");
+    assert!(!record.complete);
+    assert_eq!(record.findings, [], "nobody is accused of our mistake");
 }
 
 #[test]

@@ -50,6 +50,13 @@ impl Admission {
         answers.is_shut()
     }
 
+    /// Whether it has answered, and with refusals alone.
+    pub(super) fn is_doubtful(&self, service: &str) -> bool {
+        let services = self.services();
+        let answers = services.get(service);
+        answers.is_some_and(|answers| answers.denied > 0 && !answers.is_admitted)
+    }
+
     /// The service that lets nobody in.
     pub(super) fn denied_by(&self) -> Option<String> {
         let services = self.services();
@@ -74,6 +81,8 @@ mod tests {
                 |(operation, status): &(&str, u16)| admission.note("chat", operation, *status);
             let after = answers.iter().position(note).map(|at| at + 1);
             assert_eq!(admission.denied_by().is_some(), after.is_some());
+            let has_let_in = answers.iter().any(|(_, status)| *status == 404);
+            assert_ne!(admission.is_doubtful("chat"), has_let_in);
             after
         };
         let of_two: Vec<_> = ["a", "b"]

@@ -299,6 +299,7 @@ impl Sessions for Live {
             ahead_ms: Cell::new(self.ahead_ms.load(Ordering::SeqCst)),
             off_ms: Cell::new(0),
             address_set: Cell::new(false),
+            turned_away: RefCell::new(None),
             person,
             executions: RefCell::default(),
             lease,
@@ -418,6 +419,8 @@ struct LiveSession<'a> {
     /// Callbacks of a whole application were led here.
     address_set: Cell<bool>,
     person: Option<Person<'a>>,
+    /// A service that refused a request of this story before it had let in any.
+    turned_away: RefCell<Option<String>>,
     /// Executions that it made and did not end, each with its flow.
     executions: RefCell<Vec<(String, String)>>,
     lease: Option<Lease<'a>>,
@@ -523,8 +526,12 @@ impl Session for LiveSession<'_> {
 
     /// A service that lets nobody in ends the run.
     fn answered(&self, service: &str, operation: &str, status: u16) {
-        if self.live.admission.note(service, operation, status) {
+        let admission = &self.live.admission;
+        if admission.note(service, operation, status) {
             self.live.interrupted.store(true, Ordering::Relaxed);
+        }
+        if admission.is_doubtful(service) {
+            self.turned_away.replace(Some(service.to_owned()));
         }
     }
 
@@ -645,8 +652,14 @@ impl Session for LiveSession<'_> {
     }
 
     /// Another run may have moved the target's clock under this story's feet, and another story may have
-    /// needed the same person.
+    /// needed the same person. Whom a service has let in nowhere yet, it need not let in here.
     fn disturbed(&self) -> Option<String> {
+        let turned_away = self.turned_away.borrow();
+        if let Some(service) = turned_away.as_ref()
+            && self.live.admission.is_doubtful(service)
+        {
+            return Some(format!("{service} has let nobody in so far"));
+        }
         if self.lost_its_person() {
             return Some("another story had the same person in the flow".to_owned());
         }
