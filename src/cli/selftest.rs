@@ -1,8 +1,9 @@
 //! `selftest`: proves the rulebook, and prints the kill matrix.
 
-use super::args::SelftestArgs;
-use super::{Done, Exit, Failure, config, load, note, say};
+use super::args::{Reports, SelftestArgs};
+use super::{Done, Exit, Failure, config, load, note, output, say};
 use crate::engine::Target;
+use crate::report::{Format, Report};
 use crate::rulebook;
 use crate::schema::Schemas;
 use crate::selftest::{ExploredBy, Recorded, Selftest};
@@ -23,6 +24,7 @@ pub(super) const CAUGHT_BY_FILE: &str = "specs/kill-matrix.yaml";
 const NOT_YET_FILE: &str = "specs/not-yet-caught.yaml";
 
 pub(super) fn selftest(args: &SelftestArgs) -> Done {
+    let reports = reports(args)?;
     let rulebook = load(&args.specs)?;
     let schemas = Schemas::default();
     let recorded = recorded(args)?;
@@ -75,6 +77,15 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         matrix.rows.len(),
         started.elapsed().as_secs_f64()
     ));
+    for report in &reports {
+        let content = if report.format == Format::Json {
+            matrix.json(&recorded)
+        } else {
+            matrix.markdown(&recorded)
+        };
+        let written = report.put(&content, &mut output::Out);
+        written.map_err(|e| Failure::Trouble(e.to_string()))?;
+    }
     if config::environment("BLESS").is_some() && args.filters.is_empty() {
         write(CAUGHT_BY_FILE, &matrix.record_text())?;
         write(NOT_YET_FILE, &matrix.still_owed(&recorded).text())?;
@@ -85,6 +96,24 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
     } else {
         Exit::Failed
     })
+}
+
+/// Where what came of the trials goes.
+fn reports(args: &SelftestArgs) -> Result<Vec<Report>, Failure> {
+    let wanted = Reports {
+        reports: args.reports.clone(),
+    };
+    let reports = super::reports_of(&wanted, &[])?;
+    let other = reports
+        .iter()
+        .find(|report| !matches!(report.format, Format::Json | Format::Markdown));
+    match other {
+        Some(report) => Err(Failure::Usage(format!(
+            "--report {}: a self-test is told as json or markdown",
+            report.format.name()
+        ))),
+        None => Ok(reports),
+    }
 }
 
 fn write(file: &str, text: &str) -> Result<(), Failure> {

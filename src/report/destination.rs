@@ -106,7 +106,14 @@ impl Report {
         settings: Settings,
         stdout: &mut dyn io::Write,
     ) -> Result<(), WriteError> {
-        let content = self.format.render(record, settings);
+        self.put(&self.format.render(record, settings), stdout)
+    }
+
+    /// Writes what was rendered already.
+    ///
+    /// # Errors
+    /// Those of [`Report::write`].
+    pub fn put(&self, content: &str, stdout: &mut dyn io::Write) -> Result<(), WriteError> {
         let (path, written) = match &self.destination {
             Destination::Stdout => {
                 let written = stdout

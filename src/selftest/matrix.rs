@@ -2,7 +2,8 @@
 
 use super::not_yet::{NotYet, Owed};
 use crate::rulebook::{Origin, Rule, Rulebook};
-use crate::verdict::Level;
+use crate::verdict::{Level, Proof};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -17,10 +18,12 @@ pub struct Matrix {
     pub dead: Vec<String>,
     /// Rules that the clean reference gives nothing to judge by.
     pub idle: Vec<String>,
+    /// Whether some change of the clean reference's own answers breaks each rule that passes on it; of a whole self-test alone.
+    pub proof: Option<Proof>,
 }
 
 /// What happened under one fault or variant.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// True for a variant, which nothing may accuse.
     pub is_variant: bool,
@@ -167,14 +170,23 @@ impl Matrix {
             .filter(|id| !recorded.not_yet.names_rule(id))
     }
 
-    /// True when every row is as recorded or known to be owed, the clean reference is clean, and no rule is dead
-    /// or idle.
+    /// Rules that hold on the clean reference whatever is changed in its answers.
+    pub fn vacuous(&self) -> impl Iterator<Item = &String> {
+        let tried = self.proof.iter().flat_map(|proof| &proof.rules);
+        tried
+            .filter(|(_, changes)| changes.broke == 0)
+            .map(|(rule, _)| rule)
+    }
+
+    /// True when every row is as recorded or known to be owed, the clean reference is clean, and no rule is dead,
+    /// idle or vacuous.
     pub fn holds(&self, recorded: &Recorded) -> bool {
         self.unclean.is_empty()
             && self.dead(recorded).next().is_none()
             // A part of the rows does not tell which rules are tried.
             && (self.dead.is_empty() || recorded.not_yet.tried(&self.dead).is_empty())
             && self.idle.is_empty()
+            && self.vacuous().next().is_none()
             && self
                 .rows
                 .keys()
@@ -257,6 +269,21 @@ impl Matrix {
             text,
             "owed by the rulebook: {silent} faults not yet caught, {accused} variants still accused"
         );
+        if let Some(proof) = &self.proof {
+            let _ = writeln!(
+                text,
+                "proven: {} of {} rules that pass are broken by some change of the clean answers, {} have none of their own",
+                proof.proven,
+                proof.proven + proof.vacuous,
+                proof.unproven
+            );
+        }
+        for rule in self.vacuous() {
+            let _ = writeln!(
+                text,
+                "VACUOUS {rule}: no change of the clean answers breaks it"
+            );
+        }
         for line in &self.unclean {
             let _ = writeln!(text, "UNCLEAN {line}");
         }

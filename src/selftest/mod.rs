@@ -1,13 +1,15 @@
 //! The self-test: proves the rulebook against the reference.
 //!
 //! The clean reference and every variant bring no finding; every fault, named or generated, is
-//! caught by exactly the rules that the kill matrix records. A rule that no fault kills is dead.
+//! caught by exactly the rules that the kill matrix records. A rule that no fault kills is dead; one
+//! that holds whatever is changed in the clean reference's answers is vacuous.
 
 mod explored;
 mod mangle;
 mod matrix;
 mod not_yet;
 mod pairs;
+mod report;
 mod written;
 
 pub use explored::{Explored, ExploredBy};
@@ -17,21 +19,25 @@ pub use pairs::Pairs;
 
 use crate::engine::plan::{self, Planned};
 use crate::engine::sessions::{Consulted, Mangle, Offline};
-use crate::engine::{self, Concluded, Target};
+use crate::engine::{self, Concluded, Options, Target};
 use crate::judge::payload::judge_payload;
 use crate::judge::{Change, closed_at, of_property};
+use crate::prove::Mode;
 use crate::reference::{Fault, Variant};
 use crate::rulebook::{Origin, Rulebook};
 use crate::schema::Schemas;
 use crate::text::glob;
-use crate::verdict::{Level, Verdict};
+use crate::verdict::{Level, Proof, RunEvent, Verdict};
 use mangle::Rewrite;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// Scenarios that a generated fault is tried on: the smallest that bring what it changes.
 const SCENARIOS_PER_REWRITE: usize = 3;
+/// Nothing that is proven in process comes near it.
+const PROOF_MAX: Duration = Duration::from_secs(3600);
 
 /// What a self-test is made with.
 #[derive(Debug)]
@@ -106,8 +112,37 @@ impl Selftest<'_> {
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         if self.filters.is_empty() {
             matrix.find_dead(self.rulebook);
+            matrix.proof = self.proof(&planned);
         }
         matrix
+    }
+
+    /// What the green of the clean reference is worth, rule by rule.
+    fn proof(&self, planned: &[Planned<'_>]) -> Option<Proof> {
+        let options = Options {
+            seed: 0,
+            jobs: self.jobs,
+            shuffle: false,
+            run_max: PROOF_MAX,
+            prove: Mode::Rules,
+        };
+        let mut proof = None;
+        let mut keep = |event| {
+            if let RunEvent::Finished { record } = event {
+                proof = record.proof;
+            }
+        };
+        engine::run(
+            self.rulebook,
+            self.schemas,
+            planned,
+            &self.sessions(BTreeSet::new(), BTreeSet::new()),
+            &options,
+            &AtomicBool::new(false),
+            &mut keep,
+            |_| (),
+        );
+        proof
     }
 
     /// The clean reference under all scenarios.

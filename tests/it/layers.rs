@@ -213,6 +213,7 @@ const LAYERS: &[Layer] = &[
             "http",
             "json",
             "judge",
+            "prove",
             "reference",
             "rulebook",
             "schema",

@@ -4,6 +4,7 @@
 //! Without optimisation only the named faults and variants of one service are tried here;
 //! `conformant selftest`, which CI runs, tries everything.
 
+use crate::program::run;
 use conformant::engine::Target;
 use conformant::reference::Fault;
 use conformant::rulebook::{self, Rulebook};
@@ -65,6 +66,38 @@ fn the_kill_matrix_records_every_fault_and_no_other() {
         differing.is_empty(),
         "run `BLESS=1 cargo run --release -- selftest` and read the diff: {differing:?}"
     );
+}
+
+#[test]
+fn a_self_test_is_told_for_machines_and_for_people() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let fault = "fault flow/meta-page-size-wrong";
+    let filter = ["selftest", "--filter", fault];
+    let reports = ["--report", "json=told.json", "--report", "markdown=-"];
+    let (code, out, err) = run(folder.path(), &[&filter[..], &reports].concat());
+    assert_eq!(code, 0, "{out}{err}");
+    let told = std::fs::read(folder.path().join("told.json")).expect("a report");
+    let told: serde_json::Value = serde_json::from_slice(&told).expect("it is JSON");
+    assert_eq!(told["holds"], true);
+    let trials = told["trials"].as_array().expect("a list");
+    assert_eq!(trials.len(), 1);
+    assert_eq!(
+        (&trials[0]["id"], &trials[0]["state"]),
+        (&fault.into(), &"killed".into())
+    );
+    assert_eq!(trials[0]["failed_by"], trials[0]["killed_by"]);
+    assert!(out.contains(&format!("| `{fault}` | killed |")), "{out}");
+
+    let (code, out, err) = run(
+        folder.path(),
+        &[&filter[..], &["--report", "html=x.html"]].concat(),
+    );
+    assert_eq!(code, 2, "{out}{err}");
+    assert!(
+        err.contains("a self-test is told as json or markdown"),
+        "{err}"
+    );
+    assert!(!folder.path().join("x.html").exists());
 }
 
 #[test]

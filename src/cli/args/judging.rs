@@ -1,7 +1,7 @@
 //! The arguments of commands that judge, or that work with what was judged.
 
 use super::super::completing;
-use super::{ListFormat, Reports, Specs, Telling};
+use super::{ListFormat, Specs, Telling};
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use std::net::IpAddr;
@@ -327,9 +327,9 @@ pub struct SelftestArgs {
     /// What the pairs are drawn by.
     #[arg(long, value_name = "SEED", default_value_t = 0, requires = "pairs")]
     pub seed: u64,
-    /// Write the kill matrix: `json=PATH` or `markdown=PATH`.
-    #[command(flatten)]
-    pub reports: Reports,
+    /// Write what came of every trial: json or markdown, and where (`-` is standard output).
+    #[arg(long = "report", value_name = "FORMAT=PATH", conflicts_with_all = ["explore", "pairs"])]
+    pub reports: Vec<String>,
     /// Runs side by side.
     #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
     pub jobs: Option<usize>,
