@@ -12,6 +12,18 @@ use std::collections::BTreeSet;
 /// Keywords that say nothing about which values are accepted.
 pub(super) const WORDS: [&str; 2] = ["title", "description"];
 
+/// Keywords that bound texts and numbers, and are said by a list of values where there is one.
+const BOUNDS: [&str; 8] = [
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+];
+
 type Keywords = Map<String, Value>;
 
 /// The same schema in canonical keywords; `resolved` gives those of a branch, references included.
@@ -120,7 +132,7 @@ fn any(branches: &[Keywords]) -> Option<Keywords> {
         return (!overlap).then(|| Keywords::from_iter([("type".to_owned(), Value::Array(types))]));
     }
     let ([one], [_]) = (others.as_slice(), nulls.as_slice()) else {
-        return None;
+        return by_type(branches);
     };
     let mut one = (*one).clone();
     let list = |value: &Value| {
@@ -145,6 +157,51 @@ fn any(branches: &[Keywords]) -> Option<Keywords> {
     Some(one)
 }
 
+/// Branches of which each speaks of types of its own, as one: what is said of one type says nothing of another.
+fn by_type(branches: &[Keywords]) -> Option<Keywords> {
+    const NUMBERS: [&str; 2] = ["integer", "number"];
+    let mut joined = Keywords::new();
+    let mut types: Vec<Value> = Vec::new();
+    for branch in branches {
+        branch.get("type")?;
+        let named = named_types(branch);
+        let clashes = |known: &Value| {
+            let is_number = |name: &str| NUMBERS.contains(&name);
+            named.iter().any(|name| {
+                known == name || (is_number(name) && known.as_str().is_some_and(is_number))
+            })
+        };
+        if types.iter().any(clashes) {
+            return None;
+        }
+        for (key, value) in branch
+            .iter()
+            .filter(|(key, _)| speaks(key) && *key != "type")
+        {
+            let of = match key.as_str() {
+                "minLength" | "maxLength" | "pattern" | "format" => &["string"][..],
+                "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+                    &NUMBERS
+                }
+                "items" | "minItems" | "maxItems" | "uniqueItems" => &["array"],
+                "properties"
+                | "required"
+                | "additionalProperties"
+                | "minProperties"
+                | "maxProperties" => &["object"],
+                _ => return None,
+            };
+            // What a branch says of types that it rules out would bind another branch.
+            if named.iter().any(|name| of.contains(name)) {
+                joined.insert(key.clone(), value.clone());
+            }
+        }
+        types.extend(named.into_iter().map(Value::from));
+    }
+    joined.insert("type".to_owned(), Value::Array(types));
+    Some(joined)
+}
+
 /// A list of values names its types by itself, and only those that the types admit can occur.
 fn enumerated(keywords: &mut Keywords) {
     let Some(Value::Array(values)) = keywords.get("enum") else {
@@ -164,8 +221,24 @@ fn enumerated(keywords: &mut Keywords) {
                 .any(|name| is_of(value, name))
         })
     };
+    let bounds: Keywords = keywords
+        .iter()
+        .filter(|(key, _)| BOUNDS.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let bounding = (!bounds.is_empty())
+        .then(|| crate::schema::compile(&Value::Object(bounds)).ok())
+        .flatten();
+    let within = |value: &Value| {
+        bounding
+            .as_ref()
+            .is_none_or(|bounds| bounds.is_valid(value))
+    };
     let mut unique: Vec<Value> = Vec::new();
-    for value in values.iter().filter(|value| admitted(value)) {
+    for value in values
+        .iter()
+        .filter(|value| admitted(value) && within(value))
+    {
         if !unique.iter().any(|known| equal(known, value)) {
             unique.push(value.clone());
         }
@@ -174,6 +247,9 @@ fn enumerated(keywords: &mut Keywords) {
     types.sort_unstable();
     types.dedup();
     let types = json!(types);
+    if bounding.is_some() {
+        keywords.retain(|key, _| !BOUNDS.contains(&key.as_str()));
+    }
     keywords.insert("type".to_owned(), types);
     keywords.insert("enum".to_owned(), Value::Array(unique));
 }
@@ -214,6 +290,40 @@ pub(super) fn named_types(keywords: &Keywords) -> Vec<&str> {
     }
 }
 
+/// A bound that is written as an integer, whatever its size; nothing is done where one is not.
+fn exact_integers(keywords: &mut Keywords, (open, shut): (&str, &str), is_upper: bool) -> bool {
+    let inside = if is_upper { -1 } else { 1 };
+    let excluded = keywords.get(open).map(whole);
+    let included = keywords.get(shut).map(whole);
+    let bounds = match (excluded, included) {
+        (Some(None), _) | (_, Some(None)) | (None, None) => return false,
+        (excluded, included) => [
+            excluded.flatten().and_then(|n| n.checked_add(inside)),
+            included.flatten(),
+        ],
+    };
+    let bounds = bounds.into_iter().flatten();
+    let bound = if is_upper { bounds.min() } else { bounds.max() };
+    keywords.remove(open);
+    if let Some(bound) = bound.and_then(number) {
+        keywords.insert(shut.to_owned(), bound);
+    }
+    true
+}
+
+/// A number that is written as an integer.
+pub(super) fn whole(value: &Value) -> Option<i128> {
+    value
+        .is_number()
+        .then(|| value.to_string().parse().ok())
+        .flatten()
+}
+
+/// An integer as a value, digit by digit.
+pub(super) fn number(integer: i128) -> Option<Value> {
+    serde_json::from_str(&integer.to_string()).ok()
+}
+
 /// Below and above which numbers no number is accepted, each with the keyword that says so; of two the
 /// tighter one. Where only integers are accepted, the bounds are integers that are accepted themselves.
 fn integers(keywords: &mut Keywords) {
@@ -225,6 +335,9 @@ fn integers(keywords: &mut Keywords) {
         ("exclusiveMinimum", "minimum", false),
         ("exclusiveMaximum", "maximum", true),
     ] {
+        if only_integers && exact_integers(keywords, (open, shut), is_upper) {
+            continue;
+        }
         let number = |key: &str| keywords.get(key).and_then(Value::as_f64);
         let (excluded, included) = (number(open), number(shut));
         let inside = |n: f64| {
@@ -343,6 +456,35 @@ pub(super) fn texts(keywords: &Keywords) -> Option<Texts> {
             .map(str::to_owned),
         shortest: length("minLength").unwrap_or_default(),
         longest: length("maxLength"),
+    })
+}
+
+/// Whether each value that it accepts is in that list, as far as that is decided: a set without an end is not.
+pub(super) fn is_covered(keywords: &Keywords, list: &[Value]) -> bool {
+    const INTEGERS_MAX: i128 = 1_000;
+    let has = |value: &Value| list.iter().any(|known| equal(known, value));
+    let bound = |key: &str| keywords.get(key).and_then(whole);
+    let texts_of_list = || {
+        let texts = list.iter().filter_map(Value::as_str);
+        let escaped: Vec<String> = texts.map(regex_syntax::escape).collect();
+        Texts {
+            pattern: Some(format!("^(?:{})$", escaped.join("|"))),
+            ..Texts::default()
+        }
+    };
+    named_types(keywords).into_iter().all(|name| match name {
+        "null" => has(&Value::Null),
+        "boolean" => has(&json!(true)) && has(&json!(false)),
+        "integer" => match (bound("minimum"), bound("maximum")) {
+            (Some(least), Some(most)) if most.saturating_sub(least) < INTEGERS_MAX => {
+                (least..=most).all(|n| number(n).is_some_and(|n| has(&n)))
+            }
+            _ => false,
+        },
+        "string" => texts(keywords)
+            .and_then(|texts| texts.apart(&texts_of_list()))
+            .is_some_and(|(beyond, _)| beyond.is_none()),
+        _ => false,
     })
 }
 

@@ -4,10 +4,10 @@
 //! it says more than types, values or null) is compared as a whole, for whether one such condition is narrower than another
 //! is not decided here.
 
-use super::canonical::{WORDS, texts};
+use super::canonical::{WORDS, is_covered, texts, whole};
 use super::coordinates::{Action, Direction, What};
 use super::ledger::Note;
-use super::schemas::Walk;
+use super::schemas::{Walk, is_impossible};
 use super::witness::{Probe, Witness, near};
 use crate::json::{self, equal};
 use crate::rulebook::{OTHER_FIELDS_KEY, RULE_KEY};
@@ -63,6 +63,22 @@ impl Place<'_, '_> {
     /// Notes everything that differs here, fields and items aside.
     pub(super) fn compare(&mut self) {
         self.words();
+        let nothing = |keywords| Some("nothing".to_owned()).filter(|_| is_impossible(keywords));
+        let any = |keywords| nothing(keywords).or_else(|| Some("something".to_owned()));
+        match (is_impossible(self.old), is_impossible(self.new)) {
+            (false, false) => {}
+            (true, true) => return,
+            (was_nothing, _) => {
+                let action = if was_nothing {
+                    Action::Widened
+                } else {
+                    Action::Narrowed
+                };
+                let (old, new) = (any(self.old), any(self.new));
+                self.note(What::Type, action, |n| n.between(old, new));
+                return;
+            }
+        }
         if enumerated(self.old).is_some() || enumerated(self.new).is_some() {
             self.enumeration();
         } else {
@@ -171,17 +187,21 @@ impl Place<'_, '_> {
             ),
             (None, Some(new)) => {
                 let values = Value::Array(new.clone());
-                self.note(What::Enumeration, Action::Narrowed, |n| {
-                    n.values(None, Some(&values))
-                });
+                if !is_covered(self.old, new) {
+                    self.note(What::Enumeration, Action::Narrowed, |n| {
+                        n.values(None, Some(&values))
+                    });
+                }
                 let was_wrong = new.iter().filter(|v| self.takes(v) == Some((false, true)));
                 (Vec::new(), was_wrong.cloned().collect())
             }
             (Some(old), None) => {
                 let values = Value::Array(old.clone());
-                self.note(What::Enumeration, Action::Widened, |n| {
-                    n.values(Some(&values), None)
-                });
+                if !is_covered(self.new, old) {
+                    self.note(What::Enumeration, Action::Widened, |n| {
+                        n.values(Some(&values), None)
+                    });
+                }
                 let is_wrong = old.iter().filter(|v| self.takes(v) == Some((true, false)));
                 (is_wrong.cloned().collect(), Vec::new())
             }
@@ -493,15 +513,19 @@ impl<'a> End<'a> {
 
     /// Less where the other end lets more numbers in.
     fn reach(&self, other: &Self, is_upper: bool) -> Ordering {
-        let (Some(a), Some(b)) = (self.value.as_f64(), other.value.as_f64()) else {
+        let exactly = whole(self.value).zip(whole(other.value));
+        let by_number = exactly.map(|(a, b)| a.cmp(&b)).or_else(|| {
+            let (a, b) = (self.value.as_f64()?, other.value.as_f64()?);
+            a.partial_cmp(&b)
+        });
+        let Some(by_number) = by_number else {
             return Ordering::Equal;
         };
         let by_number = if is_upper {
-            a.partial_cmp(&b)
+            by_number
         } else {
-            b.partial_cmp(&a)
+            by_number.reverse()
         };
-        let by_number = by_number.unwrap_or(Ordering::Equal);
         // An open end lets one number less in.
         by_number.then((!self.is_open).cmp(&!other.is_open))
     }

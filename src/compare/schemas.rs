@@ -2,7 +2,7 @@
 //!
 //! Walks both field by field; what one place demands is `place`, and that other words may demand the same `canonical`.
 
-use super::canonical::{WORDS, canonical};
+use super::canonical::{WORDS, canonical, named_types};
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
 use super::place::{Place, is_closed};
@@ -343,18 +343,25 @@ impl Walk<'_> {
         binding: bool,
         depth: usize,
     ) {
-        for key in ["items", "additionalProperties"] {
-            let schema =
-                |side: &Map<String, Value>| side.get(key).filter(|s| s.is_object()).cloned();
-            if let (Some(a), Some(b)) = (schema(old), schema(new)) {
-                self.schema(&format!("{pointer}/*"), &a, &b, binding, depth + 1);
-            }
+        let key = "additionalProperties";
+        let (a, b) = (old.get(key), new.get(key));
+        if let (Some(a @ Value::Object(_)), Some(b @ Value::Object(_))) = (a, b) {
+            self.schema(&format!("{pointer}/*"), a, b, binding, depth + 1);
+        }
+        // A list whose items nobody describes has any.
+        let any = Value::Bool(true);
+        let holds = |side: &Map<String, Value>| named_types(side).contains(&"array");
+        let is_said = |side: &Map<String, Value>| side.contains_key("items");
+        if holds(old) && holds(new) && (is_said(old) || is_said(new)) {
+            let (a, b) = (old.get("items"), new.get("items"));
+            let (a, b) = (a.unwrap_or(&any), b.unwrap_or(&any));
+            self.schema(&format!("{pointer}/*"), a, b, binding, depth + 1);
         }
     }
 }
 
 /// Whether nothing can fit: `not: {}`, which `false` stands for.
-fn is_impossible(keywords: &Map<String, Value>) -> bool {
+pub(super) fn is_impossible(keywords: &Map<String, Value>) -> bool {
     keywords.get("not").is_some_and(|not| match not {
         Value::Bool(allows) => *allows,
         Value::Object(members) => members.is_empty(),

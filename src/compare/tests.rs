@@ -400,8 +400,8 @@ fn turned(kind: &str) -> Vec<Coordinates> {
         (json!({"pattern": "a"}), json!({})),
         (json!({"pattern": "a"}), json!({"pattern": "b"})),
         (
-            json!({"not": {"type": "null"}, "anyOf": [{"type": "string", "maxLength": 1}, {"type": "integer", "maximum": 1}]}),
-            json!({"not": {"type": "null"}, "anyOf": [{"type": "string", "maxLength": 1}, {"type": "integer", "maximum": 1}, {"type": "boolean"}]}),
+            json!({"not": {"type": "null"}, "anyOf": [{"type": "string", "maxLength": 1}, {"type": "string", "minLength": 3}]}),
+            json!({"not": {"type": "null"}, "anyOf": [{"type": "string", "maxLength": 1}, {"type": "string", "minLength": 3}, {"type": "boolean"}]}),
         ),
         (
             json!({"not": {"type": "null"}}),

@@ -3,7 +3,7 @@
 //! Proposes values from what two schemas say, and has both of them judge each: what is shown is true, and where no
 //! proposal is taken by one alone, none is shown. Finds no change itself.
 
-use super::canonical::named_types;
+use super::canonical::{named_types, number as integer, whole};
 use crate::json;
 use jsonschema::Validator;
 use serde::Serialize;
@@ -119,6 +119,12 @@ pub(super) fn near(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
         "exclusiveMaximum",
         "multipleOf",
     ] {
+        let exact = keywords.get(key).and_then(whole).into_iter();
+        values.extend(
+            exact
+                .flat_map(|n| [n, n.saturating_add(1), n.saturating_sub(1)])
+                .filter_map(integer),
+        );
         let Some(bound) = keywords.get(key).and_then(Value::as_f64) else {
             continue;
         };

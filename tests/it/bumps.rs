@@ -116,8 +116,7 @@ fn the_labels_hold_by_json_schema_alone() {
     }
     let names: BTreeSet<&str> = bumps.iter().map(|bump| bump.is.as_str()).collect();
     assert_eq!(names.len(), bumps.len(), "a name stands twice");
-    // Each is told of as an answer and as a request.
-    assert!(2 * bumps.len() >= 150, "{}", bumps.len());
+    assert!(bumps.len() >= 150, "{}", bumps.len());
 }
 
 #[test]

@@ -463,7 +463,7 @@ fn the_page_for_people_is_whole_and_what_happens_is_told() {
             .find(|line| line.to_ascii_lowercase().starts_with(start))
             .expect("a line")
     };
-    let kind = next("content-type").to_owned();
+    let kind = next("content-type");
     assert!(kind.contains("text/event-stream"), "{kind}");
     assert!(next("data: ").contains("scan_registration"));
     serving.form("/chat/v2/Services", "FriendlyName=seen");

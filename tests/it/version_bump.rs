@@ -2,6 +2,9 @@
 //! it, see what breaks whom, which fixtures and scenarios it touches, and what must be declared.
 
 use crate::program::{copy_of, run};
+use conformant::schema::Schemas;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 const VERSION: &str = "specs/events/MessageSent/5.yaml";
@@ -201,4 +204,172 @@ fn the_payloads_of_a_team_that_a_bump_breaks_are_listed() {
         broken.iter().all(|one| one.contains("at `/from/channel`")),
         "{broken:#?}"
     );
+}
+
+/// What is edited, the changes that must be told of with whom each breaks, and where a witness stands in an event.
+type Edit = (
+    [&'static str; 2],
+    &'static [(&'static str, Breaks)],
+    &'static str,
+);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Breaks {
+    Producers,
+    Consumers,
+    Both,
+}
+
+impl Breaks {
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Producers => &["breaking-for-producers"],
+            Self::Consumers => &["breaking-for-consumers"],
+            Self::Both => &["breaking-for-consumers", "breaking-for-producers"],
+        }
+    }
+}
+
+const EDITS: [Edit; 10] = [
+    (
+        [
+            "  operation_id:\n    type: [string, \"null\"]",
+            "  operation_id:\n    type: string",
+        ],
+        &[("operation-id/type-narrowed", Breaks::Producers)],
+        "/operation_id",
+    ),
+    (
+        [
+            "  message_id:\n    type: [string, \"null\"]",
+            "  message_id:\n    type: [string, \"null\"]\n    maxLength: 40",
+        ],
+        &[("message-id/max-length/bound-narrowed", Breaks::Producers)],
+        "/message_id",
+    ),
+    (
+        [
+            "  attempt:\n    type: [string, \"null\"]",
+            "  attempt:\n    type: [integer, \"null\"]",
+        ],
+        &[("attempt/type-changed", Breaks::Both)],
+        "/attempt",
+    ),
+    (
+        ["  downstream_id:", "  system_id:"],
+        &[
+            ("downstream-id/property-removed", Breaks::Both),
+            ("system-id/property-added", Breaks::Consumers),
+        ],
+        "",
+    ),
+    (
+        [
+            "address:\n        type: [string, \"null\"]\n        description: Address of the source.",
+            "address:\n        anyOf: [{ type: string, pattern: \"^[+]?[0-9]+$\" }, { type: \"null\" }]\n        description: Address of the source.",
+        ],
+        &[("from/address/pattern/form-narrowed", Breaks::Producers)],
+        "/from/address",
+    ),
+    (
+        [
+            "[sms, whatsapp, rcs, null]\n        description: Channel of the source.",
+            "[sms, whatsapp, null]\n        description: Channel of the source.",
+        ],
+        &[("from/channel/rcs/enum-value-removed", Breaks::Producers)],
+        "/from/channel",
+    ),
+    (
+        [
+            "[sms, whatsapp, rcs, null]\n        description: Channel of the destination.",
+            "[sms, whatsapp, rcs, mms, null]\n        description: Channel of the destination.",
+        ],
+        &[("to/channel/mms/enum-value-added", Breaks::Consumers)],
+        "/to/channel",
+    ),
+    (
+        [
+            "    description: Where the message goes.",
+            "    required: [address]\n    description: Where the message goes.",
+        ],
+        &[("to/address/required-added", Breaks::Producers)],
+        "/to",
+    ),
+    (
+        [
+            "additionalProperties: { type: [string, \"null\"] }",
+            "additionalProperties: { type: string }",
+        ],
+        &[("tags/each/type-narrowed", Breaks::Producers)],
+        "/tags/each",
+    ),
+    // The same in other words breaks nobody, and is not told of.
+    (
+        [
+            "id:\n        type: [string, \"null\"]\n        description: Identifies the destination.",
+            "id:\n        anyOf: [{ type: \"null\" }, { type: string }]\n        description: Identifies the destination.",
+        ],
+        &[],
+        "/to/id",
+    ),
+];
+
+#[test]
+fn each_of_ten_edits_is_told_as_what_it_is_and_with_a_witness() {
+    let folder = tempfile::tempdir().expect("there is room");
+    copy_of(&["specs"], folder.path());
+    let begin = ["events", "new", "MessageSent", "--specs", "specs"];
+    let (code, out, err) = run(folder.path(), &begin);
+    assert_eq!(code, 0, "{out}{err}");
+    for ([from, to], _, _) in EDITS {
+        edit(&folder.path().join(VERSION), from, to);
+    }
+    let diff = ["diff", "--specs", "specs", "--report", "json=diff.json"];
+    let diff = [&diff[..], &["MessageSent/4", "MessageSent/5"]].concat();
+    let (code, out, err) = run(folder.path(), &diff);
+    assert_eq!(code, 1, "{out}{err}");
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("it is there");
+    let told: Value = serde_json::from_str(&read("diff.json")).expect("it is JSON");
+    let mut changes: BTreeMap<&str, &Value> = told["changes"]
+        .as_array()
+        .expect("changes are listed")
+        .iter()
+        .map(|change| (change["id"].as_str().expect("an id"), change))
+        .collect();
+    let version = |number: u32| -> Value {
+        let text = read(&format!("specs/events/MessageSent/{number}.yaml"));
+        serde_saphyr::from_str(&text).expect("it is YAML")
+    };
+    let (before, after) = (version(4), version(5));
+    let schemas = Schemas::default();
+    for (_, due, place) in EDITS {
+        for (id, breaks) in due {
+            let id = format!("events/message-sent/5/{id}");
+            let change = changes.remove(id.as_str());
+            let change = change.unwrap_or_else(|| panic!("{id} is not told of: {out}"));
+            assert_eq!(change["class"], json!(breaks.words()), "{id}");
+            let witnesses = change["witnesses"].as_array().expect("a list");
+            assert!(!witnesses.is_empty(), "{id} has no witness");
+            for witness in witnesses {
+                let value = witness["value"].as_str().expect("a text");
+                let value: Value = serde_json::from_str(value).expect("a whole value");
+                let levels = place.split('/').skip(1).collect::<Vec<_>>();
+                let mut event = levels
+                    .into_iter()
+                    .rev()
+                    .fold(value, |inside, name| json!({ name: inside }));
+                if place.starts_with("/to/") {
+                    // What another edit asks for.
+                    event["to"]["address"] = Value::Null;
+                }
+                let is = (
+                    schemas.fits("before", &before, &event),
+                    schemas.fits("after", &after, &event),
+                );
+                let says = [&witness["was_right"], &witness["is_right"]];
+                assert_eq!(says, [&json!(is.0), &json!(is.1)], "{id}: {event}");
+            }
+        }
+    }
+    assert!(changes.is_empty(), "nobody edited {:?}", changes.keys());
 }
