@@ -158,6 +158,7 @@ fn export(args: &ExportArgs) -> Done {
         ExportFormat::Hurl => Format::Hurl,
         ExportFormat::Pact => Format::Pact,
     };
+    export::check_replaceable(&args.folder)?;
     let made = export::export(scope, format)?;
     if made.files.is_empty() {
         let name = format.name();
