@@ -79,6 +79,8 @@ fn settings(args: &ServeArgs, rulebook: &Rulebook) -> Result<server::Settings, F
     Ok(server::Settings {
         port: Some(args.port),
         host: args.host,
+        #[cfg(feature = "tls")]
+        tls: identity(args)?,
         cors: args.cors.clone(),
         routes: routes(rulebook),
         script,
@@ -99,6 +101,30 @@ fn settings(args: &ServeArgs, rulebook: &Rulebook) -> Result<server::Settings, F
         page: Some(offer()),
         ..server::Settings::default()
     })
+}
+
+/// The certificate to show: a given one, or one that is made up and handed out.
+#[cfg(feature = "tls")]
+fn identity(args: &ServeArgs) -> Result<Option<server::Identity>, Failure> {
+    if let Some(path) = &args.tls {
+        let identity = server::Identity::made_up(args.host)
+            .map_err(|e| Failure::Trouble(format!("failed to make up a certificate: {e}")))?;
+        whole(path, &identity.certificate)
+            .map_err(|e| Failure::Trouble(format!("failed to write {}: {e}", path.display())))?;
+        return Ok(Some(identity));
+    }
+    let (Some(certificate), Some(key)) = (&args.tls_certificate, &args.tls_key) else {
+        return Ok(None);
+    };
+    let text = |path: &Path| {
+        let bytes = super::read_file(path)?;
+        String::from_utf8(bytes)
+            .map_err(|_| Failure::Usage(format!("{} is not in PEM", path.display())))
+    };
+    Ok(Some(server::Identity {
+        certificate: text(certificate)?,
+        key: text(key)?,
+    }))
 }
 
 /// QR codes of the reference's application.
@@ -262,12 +288,14 @@ fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure
         let text = format!("failed to {error}");
         match error {
             server::Error::Listen { .. } => Failure::Trouble(text),
-            server::Error::Script(_) | server::Error::Seeds { .. } => Failure::Usage(text),
+            server::Error::Script(_)
+            | server::Error::Seeds { .. }
+            | server::Error::Certificate(_) => Failure::Usage(text),
         }
     })?;
     let url = server.url();
     if let Some(path) = &args.ready_file {
-        ready(path, url).map_err(|e| {
+        whole(path, &format!("{url}\n")).map_err(|e| {
             Failure::Trouble(format!(
                 "failed to write --ready-file {}: {e}",
                 path.display()
@@ -282,12 +310,12 @@ fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure
 }
 
 /// Who waits for the file finds all of it or nothing.
-fn ready(path: &Path, url: &str) -> std::io::Result<()> {
+fn whole(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-    writeln!(file, "{url}")?;
+    file.write_all(text.as_bytes())?;
     file.persist(path)?;
     Ok(())
 }

@@ -109,6 +109,11 @@ impl Reference {
         self.core.switch(faults, variants);
     }
 
+    /// Links begin with this from now on.
+    pub fn reached_at(&mut self, origin: String) {
+        self.core.origin = origin;
+    }
+
     /// Callbacks that are due, in the order they were caused; each is handed out once and its
     /// outcome is expected in [`Reference::delivered`].
     pub fn take_callbacks(&mut self) -> Vec<Callback> {

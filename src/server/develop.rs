@@ -26,9 +26,20 @@ pub(super) struct Beginning {
     pub(super) keeps: bool,
     /// What the page for people needs, where there is one.
     pub(super) people: Option<People>,
+    /// Links begin with the name that a request called the server by, between these two.
+    pub(super) follows: Option<(&'static str, String)>,
 }
 
 impl Beginning {
+    /// What links in the answer to a request begin with, where that is not always the same.
+    pub(super) fn origin_for(&self, request: &Request) -> Option<String> {
+        let (scheme, path) = self.follows.as_ref()?;
+        let host = request.headers.get("Host")?;
+        let is_name = |b: u8| b.is_ascii_alphanumeric() || b".-:[]_".contains(&b);
+        let is_host = (1..=255).contains(&host.len()) && host.bytes().all(is_name);
+        is_host.then(|| format!("{scheme}://{host}{path}"))
+    }
+
     /// Changes beyond these are not exported.
     pub(super) const KEPT_MAX: usize = 100_000;
 }

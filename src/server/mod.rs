@@ -13,6 +13,8 @@ mod page;
 mod relay;
 mod script;
 mod seeds;
+#[cfg(feature = "tls")]
+mod tls;
 mod world;
 
 pub use self::gate::TOKEN_HEADER;
@@ -20,6 +22,8 @@ pub use self::http_delivery::HttpDelivery;
 pub use self::page::Offer;
 pub use self::script::{Route, ScriptError, Scripted, read as read_script};
 pub use self::seeds::{Seed, SeedError, Seeds, Step};
+#[cfg(feature = "tls")]
+pub use self::tls::Identity;
 pub use self::world::{Deliver, Outcome, REFERENCE, World, WorldClock};
 
 use self::chronicle::{Chronicle, Pen};
@@ -68,6 +72,9 @@ pub struct Settings {
     pub port: Option<u16>,
     /// The interface; the loopback interface when absent.
     pub host: Option<IpAddr>,
+    /// The certificate that is shown; where there is one, TLS is spoken. It wants a port.
+    #[cfg(feature = "tls")]
+    pub tls: Option<Identity>,
     /// Pages of these origins may ask the services from a browser; `*` stands for all.
     pub cors: Vec<String>,
     /// The operations that scripted answers name.
@@ -100,6 +107,56 @@ pub struct Settings {
     pub control_token: Option<String>,
 }
 
+impl Settings {
+    fn interface(&self) -> IpAddr {
+        self.host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
+    }
+
+    /// Where plain HTTP is spoken; behind TLS nobody else has to find it.
+    fn plainly(&self, port: u16) -> (IpAddr, u16) {
+        match self.scheme() {
+            "https" => (IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+            _ => (self.interface(), port),
+        }
+    }
+
+    /// Between what the name of the server stands in links of a world; nothing where it has one name.
+    fn follows(&self, world: &str) -> Option<(&'static str, String)> {
+        let is_every = self.host.is_some_and(|host| host.is_unspecified());
+        let path = match world {
+            "" => String::new(),
+            name => format!("/_world/{name}"),
+        };
+        (is_every && self.origin.is_none()).then(|| (self.scheme(), path))
+    }
+
+    #[cfg(feature = "tls")]
+    fn scheme(&self) -> &'static str {
+        match (&self.tls, self.port) {
+            (Some(_), Some(_)) => "https",
+            _ => "http",
+        }
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[expect(clippy::unused_self, reason = "with TLS it depends on the certificate")]
+    fn scheme(&self) -> &'static str {
+        "http"
+    }
+
+    #[cfg(feature = "tls")]
+    fn front(&self, to: std::net::SocketAddr) -> Result<Option<tls::Front>, Error> {
+        let (Some(identity), Some(port)) = (&self.tls, self.port) else {
+            return Ok(None);
+        };
+        let host = self.interface();
+        let config = identity.config().map_err(Error::Certificate)?;
+        let front = tls::Front::start((host, port).into(), to, config);
+        let front = front.map_err(|source| Error::Listen { host, port, source })?;
+        Ok(Some(front))
+    }
+}
+
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -113,6 +170,9 @@ pub enum Error {
         /// What the system says.
         source: std::io::Error,
     },
+    /// Certificate and key are none.
+    #[error("use the certificate: {0}")]
+    Certificate(String),
     /// A scripted answer names nothing.
     #[error("take the script: {0}")]
     Script(#[from] ScriptError),
@@ -132,6 +192,8 @@ pub struct Server {
     worlds: Arc<Worlds>,
     /// Present when a certain port was asked for, which `httpmock` cannot take by itself.
     _relay: Option<Relay>,
+    #[cfg(feature = "tls")]
+    _front: Option<tls::Front>,
 }
 
 impl std::fmt::Debug for Server {
@@ -150,16 +212,21 @@ impl Server {
         let relay = match settings.port {
             None => None,
             Some(port) => {
-                let host = settings.host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+                let (host, port) = settings.plainly(port);
                 let told = Arc::clone(&chronicle);
                 let relay = Relay::start((host, port).into(), *http.address(), told);
                 Some(relay.map_err(|source| Error::Listen { host, port, source })?)
             }
         };
         let address = relay.as_ref().map_or(*http.address(), Relay::address);
+        #[cfg(feature = "tls")]
+        let front = settings.front(address)?;
+        #[cfg(feature = "tls")]
+        let address = front.as_ref().map_or(address, tls::Front::address);
+        let scheme = settings.scheme();
         let worlds = Arc::new(Worlds::new(
             settings,
-            format!("http://{address}"),
+            format!("{scheme}://{address}"),
             chronicle,
         )?);
         worlds.begin()?;
@@ -176,6 +243,8 @@ impl Server {
             http,
             worlds,
             _relay: relay,
+            #[cfg(feature = "tls")]
+            _front: front,
         })
     }
 
@@ -452,6 +521,7 @@ impl Worlds {
         let beginning = Beginning {
             script: self.script.clone(),
             keeps: self.settings.keeps,
+            follows: self.settings.follows(name),
             people: self.settings.page.clone().map(|offer| People {
                 pen: Pen {
                     chronicle: Arc::clone(&self.chronicle),

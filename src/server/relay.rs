@@ -69,13 +69,16 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         self.closed.store(true, Ordering::SeqCst);
-        // The accepting thread looks at the flag once somebody connects.
-        let mut address = self.address;
-        if address.ip().is_unspecified() {
-            address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
-        }
-        drop(TcpStream::connect(address));
+        knock(self.address);
     }
+}
+
+/// Connects once: an accepting thread looks at its flag only then.
+pub(super) fn knock(mut address: SocketAddr) {
+    if address.ip().is_unspecified() {
+        address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    }
+    drop(TcpStream::connect(address));
 }
 
 /// Where connections lead, and what is told on them.

@@ -295,6 +295,9 @@ impl World {
     fn carry_out(&self, request: &Request) -> Answered {
         let now = self.now();
         let mut state = self.state();
+        if let Some(origin) = self.beginning.origin_for(request) {
+            state.reference.reached_at(origin);
+        }
         let may_change = request.method != "GET" && request.method != "HEAD";
         let before =
             (may_change && state.script.looks_back()).then(|| Box::new(state.reference.clone()));

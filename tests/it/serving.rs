@@ -485,3 +485,82 @@ fn the_page_for_people_is_whole_and_what_happens_is_told() {
         );
     }
 }
+
+/// A run of some stories against the flow service there, which believes that certificate; its exit code and what it said.
+fn judged_over_tls(folder: &Path, url: &str, ca: &str) -> (Option<i32>, String) {
+    let target = json!({
+        "url": format!("{url}/flow"),
+        "username": "reference-api-key",
+        "password": "${PASSWORD}",
+        "tls": { "ca": ca },
+    });
+    let config = json!({ "targets": { "flow": target } });
+    write(&folder.join("conformant.yaml"), config.to_string());
+    let mut command = conformant(folder);
+    command.args(["run", "--filter", "flow/*list*", "--min-judged", "0"]);
+    let out = command.env("PASSWORD", "reference-api-secret").output();
+    let out = out.expect("the program starts");
+    let said = [out.stdout, out.stderr].concat();
+    (
+        out.status.code(),
+        String::from_utf8_lossy(&said).into_owned(),
+    )
+}
+
+#[test]
+fn tls_is_spoken_with_a_certificate_that_clients_can_be_given() {
+    let folder = folder();
+    let made_up = Serving::start(folder.path(), &["--tls", "ca.pem"]);
+    assert!(
+        made_up.url.starts_with("https://127.0.0.1:"),
+        "{}",
+        made_up.url
+    );
+    let (code, said) = judged_over_tls(folder.path(), &made_up.url, "ca.pem");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("conformant in what was judged"), "{said}");
+
+    // Another server's certificate is believed by nobody who was not given it.
+    let other = Serving::start(folder.path(), &["--tls", "other.pem"]);
+    let (code, said) = judged_over_tls(folder.path(), &other.url, "ca.pem");
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("invalid peer certificate"), "{said}");
+
+    for words in [
+        &["--tls-certificate", "ca.pem"][..],
+        &["--tls-certificate", "ca.pem", "--tls-key", "ca.pem"],
+    ] {
+        let mut command = conformant(folder.path());
+        let out = command.arg("serve").args(words).output();
+        assert_eq!(
+            out.expect("the program starts").status.code(),
+            Some(2),
+            "{words:?}"
+        );
+    }
+}
+
+#[test]
+fn links_begin_with_the_name_that_a_client_used() {
+    let folder = folder();
+    let serving = Serving::start(folder.path(), &["--host", "0.0.0.0"]);
+    let port = serving.url.rsplit(':').next().expect("a port");
+    let links = |host: &str| {
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).expect("it listens");
+        let request = format!(
+            "GET /_world/a/flow/v1/Flows HTTP/1.1\r\nHost: {host}\r\nAuthorization: Basic {BASIC}\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    };
+    for host in ["localhost:7", "build-host.example"] {
+        let link = format!("\"url\":\"http://{host}/_world/a/flow/v1/Flows");
+        assert!(links(host).contains(&link), "{host}");
+    }
+    assert!(
+        !links("a\"b").contains("a\\\"b"),
+        "what is no name stands in no link"
+    );
+}

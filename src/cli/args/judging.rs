@@ -180,6 +180,19 @@ pub struct ServeArgs {
     /// `CONFORMANT_CONTROL_TOKEN` for the control plane.
     #[arg(long, value_name = "ADDRESS")]
     pub host: Option<IpAddr>,
+    /// Speak TLS, with a certificate that is made up for this machine's own names and written to this file, so that clients can
+    /// trust it.
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE", conflicts_with = "tls_certificate")]
+    pub tls: Option<PathBuf>,
+    /// Speak TLS with this certificate (PEM, those that issued it behind it).
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_certificate: Option<PathBuf>,
+    /// The certificate's private key (PEM).
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub tls_key: Option<PathBuf>,
     /// Pages of this origin may ask the services from a browser; `*` stands for all.
     #[arg(long, value_name = "ORIGIN")]
     pub cors: Vec<String>,
