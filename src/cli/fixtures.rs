@@ -157,6 +157,8 @@ fn export(args: &ExportArgs) -> Done {
         ExportFormat::Har => Format::Har,
         ExportFormat::Hurl => Format::Hurl,
         ExportFormat::Pact => Format::Pact,
+        ExportFormat::Python => Format::Python,
+        ExportFormat::Typescript => Format::TypeScript,
     };
     export::check_replaceable(&args.folder)?;
     let made = export::export(scope, format)?;

@@ -96,6 +96,10 @@ pub enum ExportFormat {
     Hurl,
     /// Pact 4: interactions of each service, with what their provider states need.
     Pact,
+    /// A Python package: documents, invalid ones too, with loaders, factories and pydantic models.
+    Python,
+    /// An npm package: documents, invalid ones too, with loaders, factories and types.
+    Typescript,
 }
 
 /// `conformant fixtures export`.
