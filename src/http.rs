@@ -3,6 +3,10 @@
 //! Deliberately knows no sockets, no client and no server: `transport` moves these values over a
 //! wire, `reference` turns one into the other, `judge` reads both.
 
+mod received;
+
+pub use received::{Received, received};
+
 use std::fmt;
 
 /// One HTTP request: what is sent, before any transport touches it.

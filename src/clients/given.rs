@@ -1,9 +1,8 @@
 //! What a request holds, by the names that it uses: nothing is judged here.
 
-use crate::http::Request;
+use crate::http::{Received, Request, received};
 use crate::judge::evidence::Exchange;
 use crate::rulebook::{Operation, Place};
-use crate::transport::{Received, received};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 

@@ -3,11 +3,11 @@
 use super::bearer::BearerError;
 use super::near::{Near, but_last, in_other_case};
 use super::settings::Target;
-use crate::http::Request;
+use crate::http::{Received, Request, received};
 use crate::judge::{UNKNOWN, WRONG};
 use crate::rulebook::scenario::Credentials;
 use crate::rulebook::{Operation, Parameter, Place};
-use crate::transport::{EncodeError, Multipart, Received, encode, received};
+use crate::transport::{EncodeError, Multipart, encode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

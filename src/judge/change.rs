@@ -59,6 +59,8 @@ pub enum Change {
     Doubled,
     /// The body is another text.
     Text(&'static str),
+    /// What came is said to be of another type.
+    Typed(&'static str),
     /// The text begins with a byte order mark.
     Marked,
     /// The time of the target lies that many seconds later.
@@ -152,6 +154,7 @@ impl Change {
             Self::Lost => "callback-lost",
             Self::Doubled => "callback-doubled",
             Self::Text(_) => "other-text",
+            Self::Typed(_) => "other-type-of-file",
             Self::Marked => "byte-order-mark",
             Self::Later(_) => "later",
         }
@@ -226,6 +229,7 @@ impl Change {
             | Self::Lost
             | Self::Doubled
             | Self::Text(_)
+            | Self::Typed(_)
             | Self::Marked
             | Self::Later(_) => None,
         };

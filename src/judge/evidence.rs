@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// A file that comes back may have so many bytes to be kept whole; of a larger one only the beginning is.
+pub const FILE_BYTES_MAX: usize = 128 * 1024;
+
 /// What one story left behind, in the order it happened.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {

@@ -176,6 +176,15 @@ impl Scene {
         self
     }
 
+    /// The last request carried this.
+    pub fn sending(mut self, media_type: &str, body: &str) -> Self {
+        if let Some(last) = self.evidence.exchanges.last_mut() {
+            last.request.headers.set("Content-Type", media_type);
+            last.request.body = body.as_bytes().to_vec();
+        }
+        self
+    }
+
     /// The last request went there.
     pub fn at(mut self, target: &str) -> Self {
         if let Some(last) = self.evidence.exchanges.last_mut() {

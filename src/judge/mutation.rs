@@ -189,6 +189,15 @@ impl Mutation {
             Change::Refused => refused(evidence, &self.site),
             Change::Accepted(made) => accepted(evidence, &self.site, made.as_ref()),
             Change::Lost | Change::Doubled => callbacks(evidence, &self.site, &self.change),
+            Change::Typed(media_type) => {
+                match exchange_of(evidence, &self.site).map(|e| &mut e.outcome) {
+                    Some(Outcome::Answered { response, .. }) => {
+                        response.headers.set("Content-Type", *media_type);
+                        true
+                    }
+                    Some(Outcome::Fault { .. }) | None => false,
+                }
+            }
             Change::Text(text) => {
                 let exchange = exchange_of(evidence, &self.site);
                 let Some(Outcome::Answered { response, .. }) = exchange.map(|e| &mut e.outcome)
@@ -248,7 +257,12 @@ impl Change {
     const fn is_of_answer(&self) -> bool {
         matches!(
             self,
-            Self::PreviousAnswer | Self::Refused | Self::Accepted(_) | Self::Text(_) | Self::Marked
+            Self::PreviousAnswer
+                | Self::Refused
+                | Self::Accepted(_)
+                | Self::Text(_)
+                | Self::Typed(_)
+                | Self::Marked
         )
     }
 }

@@ -233,6 +233,9 @@ switches! {
         ChatFetchedServiceMoves = "chat/fetched-service-moves": "A fetch shows another creation of a service than the answer before it.",
         ChatFetchedSidChanges = "chat/fetched-sid-changes": "A fetched service, role, invite, webhook or binding shows another SID than it is fetched by.",
         ChatUpdatedSidChanges = "chat/updated-sid-changes": "An updated service or webhook shows another SID than it is updated by.",
+        ChatNewChannelMovesInterval = "chat/new-channel-moves-interval": "A new channel changes the report interval of its service.",
+        ChatNewMemberMovesInterval = "chat/new-member-moves-interval": "A new member changes the report interval of its service.",
+        ChatNewWebhookMovesInterval = "chat/new-webhook-moves-interval": "A new webhook changes the report interval of its service.",
         // chat: channels
         ChatCreateChannelHeaderRefused = "chat/create-channel-header-refused": "Creating a channel with the webhook header is refused.",
         ChatChannelFriendlyNameUnbounded = "chat/channel-friendly-name-unbounded": "A channel's friendly name of more than 64 characters is taken.",
@@ -707,6 +710,7 @@ switches! {
         AuthLogoHttpAccepted = "auth/logo-http-accepted": "A logo url that is not HTTPS is accepted.",
         AuthLogoForeignResAccepted = "auth/logo-foreign-res-accepted": "A logo with an unknown res is accepted.",
         AuthDefaultExpiryOther = "auth/default-expiry-other": "Without seconds_to_expire a request expires after an hour.",
+        AuthNewRequestMovesOthers = "auth/new-request-moves-others": "A new approval request gives the earlier ones of its user another _id.",
         AuthSecondsToExpireNotKept = "auth/seconds-to-expire-not-kept": "A request shows other seconds_to_expire than it was created with.",
         AuthZeroExpires = "auth/zero-expires": "A request with seconds_to_expire 0 expires at once.",
         AuthApprovalNeverExpires = "auth/approval-never-expires": "A request stays pending beyond its expiry.",

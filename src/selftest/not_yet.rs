@@ -13,15 +13,15 @@ use std::fmt::Write as _;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotYet {
-    /// Ids of faults that may be silent.
+    /// Ids of faults that may be silent, each with why no rule catches it.
     #[serde(default)]
-    silent: BTreeSet<String>,
+    silent: BTreeMap<String, String>,
     /// Ids of variants, each with exactly the rules that accuse it.
     #[serde(default)]
     accused: BTreeMap<String, BTreeSet<String>>,
-    /// Ids of rules that no fault of the reference breaks yet.
+    /// Ids of rules that no fault of the reference breaks yet, each with why.
     #[serde(default)]
-    untried: BTreeSet<String>,
+    untried: BTreeMap<String, String>,
 }
 
 /// What the list says about a row.
@@ -39,7 +39,7 @@ impl NotYet {
     /// What is owed for a row of that name.
     pub(super) fn owes(&self, name: &str, row: &Row) -> Owed {
         if let Some(id) = name.strip_prefix("fault ") {
-            return match (self.silent.contains(id), row.killed_by.is_empty()) {
+            return match (self.silent.contains_key(id), row.killed_by.is_empty()) {
                 (false, _) => Owed::No,
                 (true, true) => Owed::Yes,
                 (true, false) => Owed::NoLonger,
@@ -57,7 +57,7 @@ impl NotYet {
 
     /// Whether that fault may be silent.
     pub(super) fn names_fault(&self, id: &str) -> bool {
-        self.silent.contains(id)
+        self.silent.contains_key(id)
     }
 
     /// Whether that variant is accused.
@@ -67,13 +67,13 @@ impl NotYet {
 
     /// Whether no fault need try that rule.
     pub(super) fn names_rule(&self, id: &str) -> bool {
-        self.untried.contains(id)
+        self.untried.contains_key(id)
     }
 
     /// Rules that are listed although a fault tries them.
     pub(super) fn tried<'a>(&'a self, dead: &[String]) -> Vec<&'a String> {
         self.untried
-            .iter()
+            .keys()
             .filter(|id| !dead.contains(id))
             .collect()
     }
@@ -85,7 +85,7 @@ impl NotYet {
 
     /// Listed ids that name no fault and no variant.
     pub fn unknown(&self) -> Vec<&str> {
-        let faults = self.silent.iter().filter(|id| Fault::from_id(id).is_none());
+        let faults = self.silent.keys().filter(|id| Fault::from_id(id).is_none());
         let variants = self
             .accused
             .keys()
@@ -97,7 +97,7 @@ impl NotYet {
     #[must_use]
     pub(super) fn shrunk(&self, rows: &BTreeMap<String, Row>, dead: &[String]) -> Self {
         let mut left = self.clone();
-        left.silent.retain(|id| {
+        left.silent.retain(|id, _| {
             let name = format!("fault {id}");
             rows.get(&name)
                 .is_none_or(|row| self.owes(&name, row) != Owed::NoLonger)
@@ -108,7 +108,7 @@ impl NotYet {
             }
         }
         left.accused.retain(|_, by| !by.is_empty());
-        left.untried.retain(|id| dead.contains(id));
+        left.untried.retain(|id, _| dead.contains(id));
         left
     }
 
@@ -116,22 +116,22 @@ impl NotYet {
     pub fn text(&self) -> String {
         let mut text = String::from(
             "# What the rulebook owes: faults that no rule catches yet, variants that a rule still accuses, rules that no fault tries yet.\n\
-             # The self-test fails on an entry without need; `BLESS=1 conformant selftest` removes those, and adds none.\n",
+             # Each silent fault and each untried rule says why. The self-test fails on an entry without need; `BLESS=1 conformant selftest` removes those, and adds none.\n",
         );
         let or_empty = |is_empty: bool, empty: &'static str| if is_empty { empty } else { "" };
-        let _ = writeln!(text, "silent:{}", or_empty(self.silent.is_empty(), " []"));
-        for id in &self.silent {
-            let _ = writeln!(text, "  - {id}");
-        }
+        let reasons = |text: &mut String, name: &str, entries: &BTreeMap<String, String>| {
+            let _ = writeln!(text, "{name}:{}", or_empty(entries.is_empty(), " {}"));
+            for (id, why) in entries {
+                let _ = writeln!(text, "  {id}: {why}");
+            }
+        };
+        reasons(&mut text, "silent", &self.silent);
         let _ = writeln!(text, "accused:{}", or_empty(self.accused.is_empty(), " {}"));
         for (id, by) in &self.accused {
             let rules: Vec<&str> = by.iter().map(String::as_str).collect();
             let _ = writeln!(text, "  {id}: [{}]", rules.join(", "));
         }
-        let _ = writeln!(text, "untried:{}", or_empty(self.untried.is_empty(), " []"));
-        for id in &self.untried {
-            let _ = writeln!(text, "  - {id}");
-        }
+        reasons(&mut text, "untried", &self.untried);
         text
     }
 }
@@ -139,6 +139,11 @@ impl NotYet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn reasons(ids: &[&str]) -> BTreeMap<String, String> {
+        let because = |id: &&str| ((*id).to_owned(), "because".to_owned());
+        ids.iter().map(because).collect()
+    }
 
     fn set(ids: &[&str]) -> BTreeSet<String> {
         ids.iter().map(|id| (*id).to_owned()).collect()
@@ -156,9 +161,9 @@ mod tests {
     #[test]
     fn an_entry_is_needed_or_it_goes() {
         let list = NotYet {
-            silent: set(&["flow/a", "flow/b"]),
+            silent: reasons(&["flow/a", "flow/b"]),
             accused: BTreeMap::from([("v".to_owned(), set(&["r1", "r2"]))]),
-            untried: set(&["r8", "r9"]),
+            untried: reasons(&["r8", "r9"]),
         };
         let check = |name: &str, row: &Row, owed: Owed| assert_eq!(list.owes(name, row), owed);
         check("fault flow/a", &row(false, &[]), Owed::Yes);
@@ -177,10 +182,9 @@ mod tests {
         let dead = ["r9".to_owned()];
         assert_eq!(list.tried(&dead), ["r8"]);
         let left = list.shrunk(&rows, &dead);
-        assert!(
-            left.text()
-                .ends_with("silent:\n  - flow/b\naccused:\n  v: [r2]\nuntried:\n  - r9\n")
-        );
+        assert!(left.text().ends_with(
+            "silent:\n  flow/b: because\naccused:\n  v: [r2]\nuntried:\n  r9: because\n"
+        ));
         assert_eq!(left.counts(), (1, 1));
         assert_eq!(left.unknown(), ["flow/b", "v"]);
     }

@@ -49,7 +49,7 @@ pub use self::encode::{EncodeError, Place};
 pub use self::fault::{Cause, Fault};
 pub use self::gateway::{Forwarded, Gateway};
 pub use self::listener::{ListenError, Listener, Listening};
-pub use self::multipart::{Multipart, Received, received};
+pub use self::multipart::Multipart;
 pub use self::origin::{BaseUrl, Origin, UrlError};
 pub use self::reading::{Answer, Note};
 pub use self::room::Share;

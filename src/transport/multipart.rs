@@ -1,4 +1,4 @@
-//! `multipart/form-data` bodies: written byte-identical for identical parts, and read.
+//! `multipart/form-data` bodies: written byte-identical for identical parts.
 //!
 //! Bodies are built in memory because media is bounded by the documents.
 
@@ -105,65 +105,6 @@ impl Multipart {
     }
 }
 
-/// A part of a body as it was received: its name and, for a file, the file's name and media type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Received<'b> {
-    /// The name of the field.
-    pub name: String,
-    /// The file's name, where it is one.
-    pub file_name: Option<String>,
-    /// The media type, where it is given.
-    pub media_type: Option<String>,
-    /// What it holds.
-    pub content: &'b [u8],
-}
-
-/// The parts of a body, as far as they can be read; none where the media type has no boundary.
-pub fn received<'b>(content_type: &str, body: &'b [u8]) -> Vec<Received<'b>> {
-    let Some(boundary) = parameter(content_type, "boundary").filter(|b| !b.is_empty()) else {
-        return Vec::new();
-    };
-    let delimiter = format!("--{boundary}");
-    let marks: Vec<usize> = memchr::memmem::find_iter(body, delimiter.as_bytes()).collect();
-    let mut parts = Vec::new();
-    for (mark, next) in marks.iter().zip(marks.iter().skip(1)) {
-        let part = &body[mark + delimiter.len()..*next];
-        let Some(at) = memchr::memmem::find(part, b"\r\n\r\n") else {
-            continue;
-        };
-        let head = String::from_utf8_lossy(&part[..at]).into_owned();
-        let content = &part[at + 4..];
-        let content = content.strip_suffix(b"\r\n").unwrap_or(content);
-        let field = |name: &str| {
-            let mut lines = head.lines().filter_map(|line| line.split_once(':'));
-            let found = lines.find(|(n, _)| n.trim().eq_ignore_ascii_case(name));
-            found.map(|(_, value)| value.trim().to_owned())
-        };
-        let disposition = field("Content-Disposition").unwrap_or_default();
-        if let Some(name) = parameter(&disposition, "name") {
-            parts.push(Received {
-                name,
-                file_name: parameter(&disposition, "filename"),
-                media_type: field("Content-Type"),
-                content,
-            });
-        }
-    }
-    parts
-}
-
-/// A parameter of a header field: `form-data; name="media"`.
-fn parameter(field: &str, name: &str) -> Option<String> {
-    field.split(';').skip(1).find_map(|pair| {
-        let (key, value) = pair.split_once('=')?;
-        let value = value.trim();
-        let inner = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
-        key.trim()
-            .eq_ignore_ascii_case(name)
-            .then(|| inner.unwrap_or(value).to_owned())
-    })
-}
-
 impl Part {
     fn holds(&self, needle: &[u8]) -> bool {
         let found = |hay: &[u8]| hay.windows(needle.len()).any(|window| window == needle);
@@ -181,6 +122,7 @@ fn quoted(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::received;
 
     fn body(parts: &Multipart) -> (String, String) {
         let (media_type, body) = parts.finish();

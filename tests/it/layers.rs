@@ -98,7 +98,8 @@ const LAYERS: &[Layer] = &[
     layer(
         "judge",
         &[
-            "clock", "http", "json", "rulebook", "schema", "source", "text", "verdict", "xml",
+            "clock", "http", "json", "redact", "rulebook", "schema", "source", "text", "verdict",
+            "xml",
         ],
         "a verdict is a pure function of evidence and rulebook: the judge sends nothing and knows no reference",
     ),

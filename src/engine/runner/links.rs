@@ -8,7 +8,7 @@ use crate::engine::settings::Target;
 use crate::engine::stop::Stop;
 use crate::engine::{body, request};
 use crate::http::{Request, Response};
-use crate::judge::evidence::{Body, Exchange, Expectation, Missed, Outcome, Span};
+use crate::judge::evidence::{Body, Exchange, Expectation, FILE_BYTES_MAX, Missed, Outcome, Span};
 use crate::rulebook::Operation;
 use crate::rulebook::scenario::{Credentials, Step};
 use serde_json::Value;
@@ -94,9 +94,12 @@ impl<'a> Runner<'a> {
                 let (view, status) = (body::view(&response), response.status);
                 exchange.outcome = match found {
                     Some((operation, _)) => outcome(Ok(response), operation, self.rulebook),
-                    // A file: what the step shows of it is all that is read.
+                    // A file: it is compared with what was uploaded, as far as it is kept.
                     None => Outcome::Answered {
-                        response: kept(response),
+                        response: match response.body.len() {
+                            0..=FILE_BYTES_MAX => response,
+                            _ => kept(response),
+                        },
                         body: Body::Empty,
                     },
                 };

@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 use crate::clock;
+use crate::judge::compare::instant;
 use crate::judge::evidence::Evidence;
 use crate::judge::predicate::of_payload;
 
@@ -9,7 +10,7 @@ use crate::judge::predicate::of_payload;
 /// in sync, which no clock is to the second).
 const SKEW_SECONDS: f64 = 5.0;
 
-/// The time at `at`, in seconds since 1970, lies at most so long after another one.
+/// The time at `at`, in seconds since 1970 or as ISO 8601, lies at most so long after another one.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AtMostAfter {
@@ -118,7 +119,11 @@ impl Predicate for AtMostAfter {
 
 fn seconds_at(case: &Case<'_>, thing: &Representation<'_>, pointer: Option<&str>) -> Option<f64> {
     match pointer {
-        Some(pointer) => thing.value(pointer).and_then(Value::as_f64),
+        Some(pointer) => {
+            let value = thing.value(pointer)?;
+            let instant = || Some(instant(value)?.as_duration().as_secs_f64());
+            value.as_f64().or_else(instant)
+        }
         None => case.evidence.now.map(|now| now.as_duration().as_secs_f64()),
     }
 }

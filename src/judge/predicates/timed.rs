@@ -20,16 +20,23 @@ pub(crate) struct Timed {
     at: String,
     /// What is asked.
     aspect: Aspect,
+    /// After how many seconds it moves where nothing was asked for.
+    #[serde(default)]
+    unasked: Option<i64>,
 }
 
 /// What is asked of a state that moves by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Aspect {
-    /// That it does not move too early; where zero seconds are given, not at all.
+    /// That it does not move too early, where so many seconds were asked for.
     NotBefore,
-    /// That it has moved some seconds later.
+    /// That it has moved some seconds later, where so many were asked for.
     After,
+    /// That it does not move at all, where zero seconds were asked for.
+    Never,
+    /// That it moves neither too early nor too late, where nothing was asked for.
+    Default,
 }
 
 impl Check for Timed {
@@ -85,15 +92,25 @@ impl Predicate for Timed {
         let parameters = |aspect: &str| {
             json!({
                 "of": "auth/approval-request-fetch", "at": "/approval_request/status", "aspect": aspect,
+                "unasked": 86_400,
             })
         };
-        let made = |aspect: &str, seconds: u64| {
-            let sent = json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a", "seconds_to_expire": seconds});
+        let created = |aspect: &str, sent: Value| {
             let answer = json!({"success": true, "approval_request": {"uuid": uuid}});
             Example::of("auth", parameters(aspect)).answered(
                 "create-approval-request",
                 sent,
                 answer,
+            )
+        };
+        let made = |aspect: &str, seconds: u64| {
+            let sent = json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a", "seconds_to_expire": seconds});
+            created(aspect, sent)
+        };
+        let made_without_any = |aspect: &str| {
+            created(
+                aspect,
+                json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a"}),
             )
         };
         let fetched = |scene: Scene, status: &str| {
@@ -105,7 +122,12 @@ impl Predicate for Timed {
         vec![
             fetched(made("not-before", 86_400), "pending").passes(),
             fetched(made("not-before", 86_400), "expired").fails("/approval_request/status"),
-            fetched(made("not-before", 0), "expired").fails("/approval_request/status"),
+            fetched(made("not-before", 0), "expired").not_judged(),
+            fetched(made("never", 0), "pending").passes(),
+            fetched(made("never", 0), "expired").fails("/approval_request/status"),
+            fetched(made("default", 60), "expired").not_judged(),
+            fetched(made_without_any("default"), "pending").passes(),
+            fetched(made_without_any("default"), "expired").fails("/approval_request/status"),
             fetched(made("after", 86_400), "pending").not_judged(),
             made("not-before", 60).not_judged(),
         ]
@@ -128,20 +150,23 @@ impl Timed {
         let Some(state) = shown.value(&self.at).and_then(Value::as_str) else {
             return;
         };
-        let Some(seconds) = seconds(case, step, made.exchange()) else {
+        let Some((seconds, was_asked)) = seconds(case, step, made.exchange(), self.unasked) else {
             return;
         };
         let (is_before, is_after) = (state == step.from, state == step.to);
         let made = made.when.span;
         let apart = |from: Timestamp, to: Timestamp| to.duration_since(from);
         let after = SignedDuration::from_secs(seconds);
-        let is_early =
-            seconds == 0 || apart(made.began, sight.when.span.ended) <= after - WHOLE_SECOND;
+        let is_early = apart(made.began, sight.when.span.ended) <= after - WHOLE_SECOND;
         let settle = SignedDuration::try_from(SETTLE).unwrap_or_default();
-        let is_over = seconds > 0 && apart(made.ended, sight.when.span.began) >= after + settle;
+        let is_over = apart(made.ended, sight.when.span.began) >= after + settle;
+        let is_some = was_asked && seconds > 0;
         let (counts, is_wrong, expected) = match self.aspect {
-            Aspect::NotBefore => (is_early, is_after, &step.from),
-            Aspect::After => (is_over, is_before, &step.to),
+            Aspect::NotBefore => (is_some && is_early, is_after, &step.from),
+            Aspect::After => (is_some && is_over, is_before, &step.to),
+            Aspect::Never => (was_asked && seconds == 0, is_after, &step.from),
+            Aspect::Default if is_early => (!was_asked, is_after, &step.from),
+            Aspect::Default => (!was_asked && is_over, is_before, &step.to),
         };
         let site = shown.site(&self.at);
         if !counts || !(is_before || is_after) || verdicts.accuses(&site) {
@@ -163,19 +188,17 @@ impl Timed {
 }
 
 /// After how many seconds the step is taken, as the request that made the thing said; else as the
-/// document says of a request that says nothing.
-fn seconds(case: &Case<'_>, step: &Transition, made: Option<usize>) -> Option<i64> {
+/// document says of a request that says nothing. And whether the request said so.
+fn seconds(
+    case: &Case<'_>,
+    step: &Transition,
+    made: Option<usize>,
+    unasked: Option<i64>,
+) -> Option<(i64, bool)> {
     let name = step.after.as_ref()?.rsplit('/').next()?;
-    let seen = &case.seen[made?];
-    match seen.exchange.sent.get(name) {
-        Some(sent) => crate::judge::compare::as_text(sent).parse().ok(),
-        None => {
-            let mut parameters = seen.operation?.parameters.iter();
-            parameters
-                .find(|p| p.name == name)?
-                .schema
-                .get("default")?
-                .as_i64()
-        }
+    let sent = case.seen[made?].exchange.sent.get(name);
+    match sent {
+        Some(sent) => Some((crate::judge::compare::as_text(sent).parse().ok()?, true)),
+        None => Some((unasked?, false)),
     }
 }

@@ -105,6 +105,12 @@ impl Approvals {
             Some(first) if core.fails(Fault::AuthApprovalUuidReused) => first.clone(),
             Some(_) | None => new_uuid(core),
         };
+        if core.fails(Fault::AuthNewRequestMovesOthers) {
+            let others = self.by_uuid.values_mut();
+            for other in others.filter(|other| other.user.auth_id == user.auth_id) {
+                other.record = record_id(core);
+            }
+        }
         let approval = Approval {
             asked,
             uuid,

@@ -276,6 +276,7 @@ pub(super) fn create(
         dates: inputs::backup_dates(core, &form, call.now)?,
     };
     let sid = join(service, core, &channel_sid, joining, call.now)?;
+    service.disturb(core, Fault::ChatNewMemberMovesInterval);
     let channel = service.channels.find(&channel_sid, false)?;
     let mut value = channel
         .members

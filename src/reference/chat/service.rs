@@ -158,6 +158,11 @@ impl Service {
         self.updated = now;
     }
 
+    /// What is made below a service leaves its report interval alone.
+    pub(super) fn disturb(&mut self, core: &Core, fault: Fault) {
+        self.fields.consumption_report_interval += u64::from(core.fails(fault));
+    }
+
     /// The address of something below this service.
     pub(super) fn url(&self, core: &Core, below: &[&str]) -> String {
         url_of(

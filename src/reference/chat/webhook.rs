@@ -322,6 +322,7 @@ pub(super) fn create(
         before: None,
     };
     let value = webhook.represent(service, service.channels.find(&channel_sid, false)?, core);
+    service.disturb(core, Fault::ChatNewWebhookMovesInterval);
     if let Some(channel) = service.channels.by_sid_mut(&channel_sid) {
         let sid = webhook.sid.clone();
         channel.webhooks.insert(&sid, None, webhook);

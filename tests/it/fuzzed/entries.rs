@@ -8,7 +8,7 @@ use conformant::check::{Checker, Kind, Surroundings};
 use conformant::clock::{self, Timestamp};
 use conformant::compare::{self, DeclaredFile};
 use conformant::engine::{self, Hook, HookWay, sessions};
-use conformant::http::Request;
+use conformant::http::{Request, received};
 use conformant::json::{self, Limits, ParseFault};
 use conformant::redact::Redactor;
 use conformant::report::{self, Format, Settings};
@@ -513,7 +513,7 @@ fn multipart(data: &[u8]) {
     let (steer, data) = steered(data);
     let text = String::from_utf8_lossy(data);
     let (kind, body) = Multipart::new().text("name", &text).finish();
-    let parts = transport::received(&kind, &body);
+    let parts = received(&kind, &body);
     assert_eq!(parts.len(), 1);
     assert_eq!(
         (parts[0].name.as_str(), parts[0].content),
@@ -525,7 +525,7 @@ fn multipart(data: &[u8]) {
         "multipart/form-data; boundary=",
         "multipart/mixed; boundary=--",
     ][steer % 4];
-    let parts = transport::received(kind, data);
+    let parts = received(kind, data);
     let held: usize = parts.iter().map(|part| part.content.len()).sum();
     assert!(held <= data.len());
 }

@@ -1,0 +1,202 @@
+//! `file-link`: a link to a file that was uploaded leads to that file. Judged where it was followed; says nothing of
+//! where a redirect leads, nor of who may follow it.
+
+use super::prelude::*;
+use super::uploaded::{essence, file_of, is_lossy};
+use crate::http::Response;
+use crate::judge::evidence::{FILE_BYTES_MAX, Outcome};
+
+/// A link in a representation leads to the file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FileLink {
+    /// The representation that shows the link.
+    kind: String,
+    /// Where.
+    at: String,
+    /// What of the file is looked at.
+    aspects: Vec<Aspect>,
+}
+
+/// What of a file is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Aspect {
+    /// That something is there.
+    Found,
+    /// Its bytes.
+    Bytes,
+    /// Its type.
+    Type,
+}
+
+impl Check for FileLink {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Kind(&self.kind)
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names.kind("kind", &self.kind).pointer("at", &self.at);
+    }
+}
+
+impl Predicate for FileLink {
+    const NAME: &'static str = "file-link";
+
+    fn needs() -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in case.seen.iter().enumerate() {
+            let (Some(via), Outcome::Answered { response, .. }) =
+                (&seen.exchange.via, &seen.exchange.outcome)
+            else {
+                continue;
+            };
+            let is_shown = |r: &&Representation<'_>| {
+                r.exchange == Some(via.exchange)
+                    && format!("{}{}", r.prefix, self.at) == via.pointer
+            };
+            let shown = case.of_kind(&self.kind).find(is_shown);
+            let thing = shown.and_then(|shown| {
+                let mut things = case.history.things.iter();
+                let (_, thing) = things.find(|(_, thing)| {
+                    let mut sights = thing.sights.iter();
+                    sights.any(|s| {
+                        s.representation(case)
+                            .is_some_and(|r| std::ptr::eq(r, shown))
+                    })
+                })?;
+                Some(thing)
+            });
+            let made = thing.and_then(|thing| case.history.writes[thing.made?].exchange());
+            let file = made.and_then(|made| file_of(case, made));
+            let is_refused = matches!(response.status, 401 | 403 | 429) || response.status >= 500;
+            let is_elsewhere = (300..400).contains(&response.status);
+            let Some(file) = file.filter(|_| !is_refused && !is_elsewhere) else {
+                continue;
+            };
+            for aspect in &self.aspects {
+                let found = match aspect {
+                    Aspect::Found => Some(not_found(response)),
+                    _ if !response.is_success() => None,
+                    Aspect::Bytes => {
+                        is_whole(case, response).then(|| other_bytes(response, file.content))
+                    }
+                    Aspect::Type => file.media_type.as_deref().and_then(|wanted| {
+                        Some(other_type(response.headers.get("Content-Type")?, wanted))
+                    }),
+                };
+                if let Some(wrong) = found {
+                    verdicts
+                        .instance(rule, Site::Exchange(index))
+                        .conclude(wrong);
+                }
+            }
+        }
+    }
+
+    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+        let changes = [
+            Change::Text("another file"),
+            Change::Typed("application/x-another"),
+            Change::Refused,
+        ];
+        changes
+            .map(|change| Mutation::new(judged.sites.last().clone(), change))
+            .into()
+    }
+
+    fn examples() -> Vec<Example> {
+        let sid = format!("ME{}", "1".repeat(32));
+        let service = format!("IS{}", "1".repeat(32));
+        let shown = json!({
+            "sid": sid, "account_sid": "", "service_sid": service, "date_created": "", "date_updated": null,
+            "size": 5, "content_type": "text/plain", "file_name": "a", "author": null, "url": "",
+            "links": {"content": "/content"},
+        });
+        let uploaded = |aspect: &str| {
+            let form = "--x\r\nContent-Disposition: form-data; name=\"media\"; filename=\"a\"\r\n\
+                        Content-Type: text/plain\r\n\r\nhello\r\n--x--\r\n";
+            let parameters =
+                json!({"kind": "media/media", "at": "/links/content", "aspects": [aspect]});
+            Example::of("media", parameters)
+                .answered(
+                    "upload-media",
+                    json!({"ChatServiceSid": service}),
+                    shown.clone(),
+                )
+                .sending("multipart/form-data; boundary=x", form)
+        };
+        let followed =
+            |scene: Scene, text: &str| scene.written("", json!({}), text).via(0, "/links/content");
+        vec![
+            followed(uploaded("bytes"), "hello").passes(),
+            followed(uploaded("bytes"), "hallo").fails(""),
+            followed(uploaded("bytes"), "").fails(""),
+            followed(uploaded("type"), "hello").fails(""),
+            followed(uploaded("found"), "hello").passes(),
+            uploaded("found")
+                .refused("", json!({}))
+                .via(0, "/links/content")
+                .fails(""),
+            uploaded("bytes")
+                .refused("", json!({}))
+                .via(0, "/links/content")
+                .not_judged(),
+            uploaded("bytes").not_judged(),
+        ]
+    }
+}
+
+fn not_found(response: &Response) -> Option<Fact> {
+    (!response.is_success()).then(|| Fact {
+        kind: "not-found",
+        expected: "the file".to_owned(),
+        actual: format!("status {}", response.status),
+        ..Fact::default()
+    })
+}
+
+/// Whether the bytes that are known are those that came.
+fn is_whole(case: &Case<'_>, response: &Response) -> bool {
+    let length = response
+        .headers
+        .get("Content-Length")
+        .map(str::parse::<usize>);
+    let is_said = length == Some(Ok(response.body.len()));
+    let is_known = !case.evidence.deeds_unseen || is_said;
+    let is_plain = response.headers.get("Content-Encoding").is_none();
+    is_known && is_plain && !is_lossy(case, &response.body)
+}
+
+fn other_bytes(response: &Response, wanted: &[u8]) -> Option<Fact> {
+    let got = response.body.as_slice();
+    let same = match wanted.len() {
+        0..=FILE_BYTES_MAX => got == wanted,
+        _ => wanted.starts_with(got),
+    };
+    (!same).then(|| {
+        let at = got.iter().zip(wanted).take_while(|(a, b)| a == b).count();
+        Fact {
+            kind: "bytes",
+            expected: format!("the {} bytes that were uploaded", wanted.len()),
+            actual: format!("{} bytes, the same up to byte {at}", got.len()),
+            ..Fact::default()
+        }
+    })
+}
+
+fn other_type(got: &str, wanted: &str) -> Option<Fact> {
+    (essence(got) != essence(wanted)).then(|| Fact {
+        kind: "type",
+        expected: essence(wanted),
+        actual: essence(got),
+        ..Fact::default()
+    })
+}

@@ -1,0 +1,214 @@
+//! `made-with`: what a thing shows stands to what it was made with as it should: the same, with something added, hidden,
+//! or masked. Says nothing of fields that are not there, nor of things that nobody was seen to make.
+
+use super::prelude::*;
+use crate::judge::compare::as_text;
+use crate::judge::history::Outcome;
+
+/// Texts shorter than this may stand anywhere by chance.
+const TELLING: usize = 4;
+
+/// A field stands to a parameter of the request that made its thing as this says.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MadeWith {
+    /// The operation.
+    operation: String,
+    /// The parameter.
+    parameter: String,
+    /// The representation.
+    kind: String,
+    /// Where in it.
+    at: String,
+    /// How the two stand to each other.
+    shows: Shows,
+    /// Whether people may change it, where nobody sees them.
+    #[serde(default)]
+    changed_by_people: bool,
+}
+
+/// How what is shown stands to what was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Shows {
+    /// It is the same, as a text.
+    Same,
+    /// It has all members that were sent, and a further one.
+    More,
+    /// No member and no value of what was sent stands there.
+    Nothing,
+    /// The number that was sent does not stand there in full, however it is written.
+    Masked,
+}
+
+impl Check for MadeWith {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Kind(&self.kind)
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        names
+            .operation("operation", &self.operation)
+            .parameter("parameter", &self.parameter);
+        names.kind("kind", &self.kind).pointer("at", &self.at);
+    }
+}
+
+impl Predicate for MadeWith {
+    const NAME: &'static str = "made-with";
+
+    fn needs() -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        if self.changed_by_people && case.evidence.deeds_unseen {
+            return;
+        }
+        for (_, thing) in case.history.things.iter() {
+            for sight in thing.sights.iter().filter(|s| s.face == self.kind) {
+                let made = thing.writes.iter().rev().find_map(|&write| {
+                    let write = &case.history.writes[write];
+                    let index = write
+                        .exchange()
+                        .filter(|_| write.outcome == Outcome::Done)?;
+                    let seen = &case.seen[index];
+                    let is_this = seen.exchange.operation == self.operation;
+                    let is_earlier = write.when.is_before(&sight.when);
+                    (is_this && is_earlier).then_some(seen)
+                });
+                let Some(seen) = made else { continue };
+                let sent = seen.exchange.sent.get(&self.parameter);
+                let (Some(sent), Some(shown)) = (sent, sight.representation(case)) else {
+                    continue;
+                };
+                self.judge_value(rule, sent, shown, verdicts);
+            }
+        }
+    }
+
+    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+        let mut mutations = Mutation::of_sites(&judged.sites);
+        // What is hidden goes by this name in the scenarios.
+        for members in [json!({"other": "member"}), json!({"session": "told"})] {
+            let to = |site: &Site| Mutation::new(site.clone(), Change::To(members.clone()));
+            mutations.extend(judged.sites.iter().map(to));
+        }
+        mutations
+    }
+
+    fn examples() -> Vec<Example> {
+        let uuid = "00000000-0000-4000-8000-000000000001";
+        let scene = |parameter: &str, at: &str, shows: &str| {
+            let parameters = json!({
+                "operation": "create-approval-request", "parameter": parameter,
+                "kind": "auth/approval-request-fetch", "at": at, "shows": shows,
+            });
+            let sent = json!({
+                "FORMAT": "json", "AUTH_ID": 7, "message": "a", "details": {"Place": "Graz"},
+                "hidden_details": {"session": "s1234"},
+            });
+            let answer = json!({"success": true, "approval_request": {"uuid": uuid}});
+            Example::of("auth", parameters).answered("create-approval-request", sent, answer)
+        };
+        let fetched = |scene: Scene, mut request: Value| {
+            request["uuid"] = json!(uuid);
+            let path = json!({"FORMAT": "json", "PUSH_UUID": uuid});
+            let shown = json!({"success": true, "approval_request": request});
+            scene.answered("fetch-approval-request", path, shown)
+        };
+        let user = || scene("AUTH_ID", "/approval_request/_auth_id", "same");
+        let details = "/approval_request/details";
+        let more = || scene("details", details, "more");
+        let nothing = || scene("hidden_details", details, "nothing");
+        let masked = || scene("hidden_details", details, "masked");
+        vec![
+            fetched(user(), json!({"_auth_id": 7})).passes(),
+            fetched(user(), json!({"_auth_id": 8})).fails("/approval_request/_auth_id"),
+            fetched(user(), json!({})).not_judged(),
+            fetched(more(), json!({"details": {"Place": "Graz", "time": "1"}})).passes(),
+            fetched(more(), json!({"details": {"Place": "Graz"}})).fails(details),
+            fetched(nothing(), json!({"details": {"Place": "Graz"}})).passes(),
+            fetched(nothing(), json!({"details": {"session": "x"}})).fails(details),
+            fetched(nothing(), json!({"details": {"Place": "in s1234"}})).fails(details),
+            // There is no number in it.
+            fetched(masked(), json!({"details": {"Place": "Graz"}})).not_judged(),
+        ]
+    }
+}
+
+impl MadeWith {
+    fn judge_value(
+        &self,
+        rule: &Rule,
+        sent: &Value,
+        shown: &Representation<'_>,
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let site = shown.site(&self.at);
+        let Some(got) = shown.value(&self.at).filter(|_| !verdicts.accuses(&site)) else {
+            return;
+        };
+        let found = match self.shows {
+            Shows::Same => Some((as_text(sent) != as_text(got)).then(|| json::short(sent))),
+            Shows::More => more(sent, got),
+            Shows::Nothing => nothing(sent, got),
+            Shows::Masked => masked(sent, got),
+        };
+        let Some(wrong) = found else {
+            verdicts.trivial(rule, Trivial::Absent);
+            return;
+        };
+        let fact = wrong.map(|expected| Fact {
+            kind: "made-with",
+            expected,
+            actual: json::short(got),
+            ..Fact::default()
+        });
+        verdicts.instance(rule, site).conclude(fact);
+    }
+}
+
+/// What was expected instead, where something is wrong; nothing where that cannot be told.
+type Found = Option<Option<String>>;
+
+fn more(sent: &Value, got: &Value) -> Found {
+    let (sent, got) = (sent.as_object()?, got.as_object()?);
+    Some((got.len() <= sent.len()).then(|| format!("more than the {} that were sent", sent.len())))
+}
+
+fn nothing(sent: &Value, got: &Value) -> Found {
+    let (sent, got) = (sent.as_object()?, got.as_object()?);
+    let telling = |text: &&String| text.chars().count() >= TELLING;
+    let values: Vec<String> = sent.values().map(as_text).collect();
+    let shown: Vec<String> = got.values().map(as_text).collect();
+    let mut names = sent.keys().filter(telling).peekable();
+    let mut values = values.iter().filter(telling).peekable();
+    if names.peek().is_none() && values.peek().is_none() {
+        return None;
+    }
+    let name = names.find(|name| got.contains_key(*name));
+    let is_told = |value: &&String| shown.iter().any(|shown| shown.contains(value.as_str()));
+    let told = name.or_else(|| values.find(is_told));
+    Some(told.map(|told| format!("nothing of `{told}`")))
+}
+
+fn masked(sent: &Value, got: &Value) -> Found {
+    let digits = |value: &Value| -> String {
+        as_text(value)
+            .chars()
+            .filter(char::is_ascii_digit)
+            .collect()
+    };
+    let number = digits(sent);
+    let is_number = number.len() >= TELLING && !sent.is_object();
+    is_number.then(|| {
+        digits(got)
+            .contains(&number)
+            .then(|| "a number that is masked".to_owned())
+    })
+}

@@ -1,0 +1,225 @@
+//! `uploaded`: what a service tells of a file is what the file that was sent says: its size, type and name. Says nothing
+//! of files whose bytes a recording did not keep as they were, nor of where the file itself is.
+
+use super::prelude::*;
+use crate::http::received;
+use crate::judge::acceptance::Acceptance;
+use crate::judge::history::Outcome;
+
+/// The operation that takes a file.
+const UPLOAD: &str = "upload-media";
+/// The part of its body that is the file.
+const PART: &str = "media";
+
+/// What is told of a file is what was sent.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Uploaded {
+    /// The representation.
+    kind: String,
+    /// Where it tells the size.
+    #[serde(default)]
+    size: Option<String>,
+    /// Where it tells the type.
+    #[serde(default)]
+    media_type: Option<String>,
+    /// Where it tells the name.
+    #[serde(default)]
+    name: Option<String>,
+    /// Which names count.
+    #[serde(default)]
+    names: Spelled,
+    /// Whether it is told later, rather than in the answer to the upload.
+    #[serde(default)]
+    later: bool,
+}
+
+/// How a name is spelled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Spelled {
+    /// In ASCII.
+    #[default]
+    InAscii,
+    /// Not all in ASCII.
+    BeyondAscii,
+}
+
+/// A file as it was sent.
+pub(super) struct File<'c> {
+    pub(super) name: Option<String>,
+    pub(super) media_type: Option<String>,
+    pub(super) content: &'c [u8],
+}
+
+impl Check for Uploaded {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Operations(vec![UPLOAD])
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        let mut kind = names.kind("kind", &self.kind);
+        for (key, at) in [
+            ("size", &self.size),
+            ("media_type", &self.media_type),
+            ("name", &self.name),
+        ] {
+            if let Some(at) = at {
+                kind.pointer(key, at);
+            }
+        }
+    }
+}
+
+impl Predicate for Uploaded {
+    const NAME: &'static str = "uploaded";
+
+    fn needs() -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for write in &case.history.writes {
+            let (Some(index), Some(id)) = (write.exchange(), write.thing) else {
+                continue;
+            };
+            let Some(file) = file_of(case, index).filter(|_| write.outcome == Outcome::Done) else {
+                continue;
+            };
+            for sight in &case.history.things.get(id).sights {
+                let is_later = sight.exchange != Some(index);
+                let shown = sight
+                    .representation(case)
+                    .filter(|shown| shown.kind == self.kind);
+                if let Some(shown) = shown.filter(|_| is_later == self.later) {
+                    self.judge_sight(rule, &file, shown, verdicts);
+                }
+            }
+        }
+    }
+
+    fn examples() -> Vec<Example> {
+        let kind = "media/media";
+        let sid = format!("ME{}", "1".repeat(32));
+        let service = format!("IS{}", "1".repeat(32));
+        let uploaded = |parameters: Value, name: &str, told: Value| {
+            let mut shown = json!({
+                "sid": sid, "account_sid": "", "service_sid": service, "date_created": "", "date_updated": null,
+                "size": 5, "content_type": "text/plain", "file_name": name, "author": null, "url": "", "links": {},
+            });
+            for (key, value) in told.as_object().into_iter().flatten() {
+                shown[key] = value.clone();
+            }
+            let form = format!(
+                "--x\r\nContent-Disposition: form-data; name=\"media\"; filename=\"{name}\"\r\n\
+                 Content-Type: text/plain\r\n\r\nhello\r\n--x--\r\n"
+            );
+            let sent = json!({"ChatServiceSid": service, "media": {"$file": name}});
+            Example::of("media", parameters)
+                .answered(UPLOAD, sent, shown)
+                .sending("multipart/form-data; boundary=x", &form)
+        };
+        let size = json!({"kind": kind, "size": "/size"});
+        let media_type = json!({"kind": kind, "media_type": "/content_type"});
+        let name = json!({"kind": kind, "name": "/file_name"});
+        let beyond = json!({"kind": kind, "name": "/file_name", "names": "beyond-ascii"});
+        let same = json!({});
+        vec![
+            uploaded(size.clone(), "a.txt", same.clone()).passes(),
+            uploaded(size, "a.txt", json!({"size": 120})).fails("/size"),
+            uploaded(
+                media_type.clone(),
+                "a",
+                json!({"content_type": "text/plain; charset=utf-8"}),
+            )
+            .passes(),
+            uploaded(media_type, "a", json!({"content_type": "text/csv"})).fails("/content_type"),
+            uploaded(name.clone(), "a.txt", json!({"file_name": "b.txt"})).fails("/file_name"),
+            uploaded(name, "ä.txt", same.clone()).not_judged(),
+            uploaded(beyond, "ä.txt", same).passes(),
+        ]
+    }
+}
+
+impl Uploaded {
+    fn judge_sight(
+        &self,
+        rule: &Rule,
+        file: &File<'_>,
+        shown: &Representation<'_>,
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let mut judge = |at: &str, expected: String, same: &dyn Fn(&Value) -> bool| {
+            let site = shown.site(at);
+            let Some(got) = shown.value(at).filter(|_| !verdicts.accuses(&site)) else {
+                return;
+            };
+            let wrong = !same(got);
+            let fact = Fact {
+                kind: "file",
+                expected,
+                actual: json::short(got),
+                ..Fact::default()
+            };
+            verdicts
+                .instance(rule, site)
+                .conclude(wrong.then_some(fact));
+        };
+        if let Some(at) = &self.size {
+            let size = file.content.len();
+            judge(at, size.to_string(), &|got| json::equal(got, &json!(size)));
+        }
+        if let (Some(at), Some(media_type)) = (&self.media_type, &file.media_type) {
+            let same = |got: &Value| {
+                got.as_str()
+                    .is_some_and(|got| essence(got) == essence(media_type))
+            };
+            judge(at, media_type.clone(), &same);
+        }
+        if let (Some(at), Some(name)) = (&self.name, &file.name) {
+            let counts = name.is_ascii() == (self.names == Spelled::InAscii);
+            // How a name is spelled that holds one of these is not the same everywhere.
+            if counts && !name.is_empty() && !name.contains(['"', '\\', '%', '/']) {
+                judge(at, name.clone(), &|got| got == name);
+            }
+        }
+    }
+}
+
+/// A media type without its parameters.
+pub(super) fn essence(media_type: &str) -> String {
+    let essence = media_type.split(';').next().unwrap_or_default();
+    essence.trim().to_ascii_lowercase()
+}
+
+/// Whether bytes came through a text that could not hold them.
+pub(super) fn is_lossy(case: &Case<'_>, bytes: &[u8]) -> bool {
+    case.evidence.deeds_unseen && bytes.windows(3).any(|three| three == "\u{fffd}".as_bytes())
+}
+
+/// The file that an exchange uploaded and that was accepted, where its bytes are known.
+pub(super) fn file_of<'c>(case: &'c Case<'_>, index: usize) -> Option<File<'c>> {
+    let seen = &case.seen[index];
+    let exchange = seen.exchange;
+    let is_upload = exchange.operation == UPLOAD && seen.acceptance == Acceptance::Accepted;
+    let media_type = exchange.request.headers.get("Content-Type")?;
+    let parts = received(media_type, &exchange.request.body);
+    let mut files = parts
+        .into_iter()
+        .filter(|part| part.name == PART && is_upload);
+    let (file, None) = (files.next()?, files.next()) else {
+        return None;
+    };
+    // A client that says another size is not who tells what is right.
+    let stated = exchange.request.headers.get("Content-Size");
+    let is_stated = stated.is_none_or(|stated| stated.parse() == Ok(file.content.len()));
+    (is_stated && !is_lossy(case, &exchange.request.body)).then_some(File {
+        name: file.file_name,
+        media_type: file.media_type,
+        content: file.content,
+    })
+}
