@@ -8,6 +8,9 @@ use crate::judge::history::Outcome;
 /// Texts shorter than this may stand anywhere by chance.
 const TELLING: usize = 4;
 
+/// A name of a member that is never cut (D1, Limits).
+const NAME_MAX: usize = 20;
+
 /// A field stands to a parameter of the request that made its thing as this says.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -33,7 +36,9 @@ pub(crate) struct MadeWith {
 enum Shows {
     /// It is the same, as a text.
     Same,
-    /// It has all members that were sent, and a further one.
+    /// It has all members that were sent, whose names are short and plain.
+    All,
+    /// It has more members than were sent.
     More,
     /// No member and no value of what was sent stands there.
     Nothing,
@@ -123,6 +128,7 @@ impl Predicate for MadeWith {
         };
         let user = || scene("AUTH_ID", "/approval_request/_auth_id", "same");
         let details = "/approval_request/details";
+        let all = || scene("hidden_details", "/approval_request/hidden_details", "all");
         let more = || scene("details", details, "more");
         let nothing = || scene("hidden_details", details, "nothing");
         let masked = || scene("hidden_details", details, "masked");
@@ -130,6 +136,8 @@ impl Predicate for MadeWith {
             fetched(user(), json!({"_auth_id": 7})).passes(),
             fetched(user(), json!({"_auth_id": 8})).fails("/approval_request/_auth_id"),
             fetched(user(), json!({})).not_judged(),
+            fetched(all(), json!({"hidden_details": {"session": "s1234"}})).passes(),
+            fetched(all(), json!({"hidden_details": {}})).fails("/approval_request/hidden_details"),
             fetched(more(), json!({"details": {"Place": "Graz", "time": "1"}})).passes(),
             fetched(more(), json!({"details": {"Place": "Graz"}})).fails(details),
             fetched(nothing(), json!({"details": {"Place": "Graz"}})).passes(),
@@ -155,6 +163,7 @@ impl MadeWith {
         };
         let found = match self.shows {
             Shows::Same => Some((as_text(sent) != as_text(got)).then(|| json::short(sent))),
+            Shows::All => all(sent, got),
             Shows::More => more(sent, got),
             Shows::Nothing => nothing(sent, got),
             Shows::Masked => masked(sent, got),
@@ -175,6 +184,23 @@ impl MadeWith {
 
 /// What was expected instead, where something is wrong; nothing where that cannot be told.
 type Found = Option<Option<String>>;
+
+/// Longer names may be cut, and other characters may be written otherwise in XML.
+fn all(sent: &Value, got: &Value) -> Found {
+    let (sent, got) = (sent.as_object()?, got.as_object()?);
+    let is_plain = |name: &str| {
+        name.len() <= NAME_MAX && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    let words = |value: &Value| {
+        let text = as_text(value);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let mut members = sent.iter().filter(|(name, _)| is_plain(name)).peekable();
+    members.peek()?;
+    let lost =
+        members.find(|(name, value)| got.get(*name).is_none_or(|got| words(got) != words(value)));
+    Some(lost.map(|(name, value)| format!("{name}: {}", json::short(value))))
+}
 
 fn more(sent: &Value, got: &Value) -> Found {
     let (sent, got) = (sent.as_object()?, got.as_object()?);
