@@ -3,6 +3,7 @@
 use super::session::{Callbacks, Session};
 use super::stop::Stop;
 use super::template::wait_of;
+use crate::clock::Timestamp;
 use crate::http::Request;
 use crate::json::{self, Parsed};
 use crate::rulebook::scenario::Step;
@@ -115,6 +116,10 @@ fn view(callback: &Callback) -> (Value, Option<Parsed>) {
         "text": String::from_utf8_lossy(&request.body),
         "answered": callback.answered.status,
     });
+    // Offline no time passes by itself.
+    if callback.at != Timestamp::UNIX_EPOCH {
+        view["at"] = callback.at.to_string().into();
+    }
     let payload = document(request);
     if let Some(payload) = &payload {
         let name = if is_form(request) { "form" } else { "json" };

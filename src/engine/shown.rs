@@ -218,7 +218,28 @@ fn delivery(evidence: &Evidence, finding: &Finding) -> Option<Delivery> {
         body,
         marked,
         cause,
+        deed: deed_before(evidence, finding.step).unwrap_or_default(),
     })
+}
+
+/// What a person or device did last before a step. What the harness itself asks for is no deed.
+fn deed_before(evidence: &Evidence, step: usize) -> Option<String> {
+    let of_ours = [
+        "collect_events",
+        "set_callback",
+        "advance_clock",
+        "lease",
+        "call_back",
+        "reset",
+    ];
+    let hooks = evidence.events.iter().filter_map(|event| match event {
+        Event::Hook(call) => Some(call),
+        Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
+    });
+    let mut deeds =
+        hooks.filter(|call| call.step <= step && !of_ours.contains(&call.name.as_str()));
+    let call = deeds.next_back()?;
+    Some(format!("{} {}", call.name, json::short(&call.arguments)))
 }
 
 /// The result of an `await` without what every request carries.

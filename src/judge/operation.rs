@@ -6,6 +6,8 @@ use super::case::{Case, Seen};
 use super::evidence::Expectation;
 use super::sites::Site;
 use super::verdicts::{Fact, Verdicts};
+use crate::rulebook::{Origin, Rule};
+use std::collections::BTreeSet;
 
 /// Judges every exchange by what its step expects.
 pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
@@ -22,8 +24,7 @@ pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
             Acceptance::Inconclusive(why) => verdicts.inconclusive(rule, why),
             Acceptance::Accepted if !wanted => {
                 let fact = accepted_fact(seen);
-                // A field that broke its own rule may be the very thing that should be refused.
-                if seen.broken.is_empty() {
+                if is_sound(case, seen, rule) {
                     verdicts
                         .instance(rule, Site::Exchange(index))
                         .conclude(Some(fact));
@@ -47,6 +48,25 @@ pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
             }
         }
     }
+}
+
+/// Whether nothing that is broken in an answer may be the very thing that should be refused: no field
+/// that breaks its own rule here alone, and not in answers to what is accepted, too. Who asks is no
+/// field of any answer.
+fn is_sound(case: &Case<'_>, seen: &Seen<'_>, rule: &str) -> bool {
+    let rules = &case.rulebook.rules;
+    let of_credentials = |rule: &Rule| matches!(rule.origin, Origin::Credentials { .. });
+    if seen.broken.is_empty() || rules.get(rule).is_some_and(of_credentials) {
+        return true;
+    }
+    let alike = case.seen.iter().filter(|other| {
+        let of_it = &other.exchange;
+        of_it.service == seen.exchange.service
+            && of_it.operation == seen.exchange.operation
+            && !matches!(of_it.expectation, Expectation::Rejected(_))
+    });
+    let always: BTreeSet<&String> = alike.flat_map(|other| &other.broken).collect();
+    seen.broken.iter().all(|pointer| always.contains(pointer))
 }
 
 /// The rule `SERVICE/OPERATION/credentials`, wherever credentials are missing or wrong.

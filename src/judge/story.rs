@@ -6,6 +6,9 @@ use crate::json;
 use crate::rulebook::scenario::{Among, Expect};
 use serde_json::Value;
 
+/// Items of a list that a finding shows.
+const ITEMS_TOLD: usize = 8;
+
 /// Whether a result is what a step states of it.
 pub fn holds(expect: &Expect, result: &Value) -> bool {
     let is_absent = expect.or_absent && json::expand(result, &expect.at).is_empty();
@@ -70,19 +73,14 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
     }
     if let Some(value) = &expect.includes {
         let held = list.iter().any(|item| json::equal(item, value));
-        note((!held).then(|| {
-            (
-                format!("{} among them", json::short(value)),
-                count(list.len()),
-            )
-        }));
+        note((!held).then(|| (format!("{} among them", json::short(value)), told(&list))));
     }
     if let Some(value) = &expect.excludes {
         let held = list.iter().any(|item| json::equal(item, value));
         note(held.then(|| {
             (
                 format!("{} not among them", json::short(value)),
-                count(list.len()),
+                told(&list),
             )
         }));
     }
@@ -151,8 +149,17 @@ fn place(at: &str) -> &str {
     if at.is_empty() { "the answer" } else { at }
 }
 
-fn count(items: usize) -> String {
-    format!("{items} items")
+/// What is in a list, as far as a line holds it.
+fn told(list: &[&Value]) -> String {
+    if list.is_empty() {
+        return "nothing".to_owned();
+    }
+    let shown = list.iter().take(ITEMS_TOLD).map(|item| json::short(item));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match list.len().saturating_sub(ITEMS_TOLD) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 /// A number's own value, else how long the array or text is, else how many were selected.

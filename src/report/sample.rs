@@ -86,6 +86,7 @@ pub(super) fn sample() -> RunRecord {
             body: "{\n  \"count\": 0\n}".into(),
             marked: 2,
             cause: 4,
+            deed: "end_execution {}".into(),
         }],
         waivers: vec![WaiverResult {
             rule: "flow/execution/context".into(),
@@ -241,6 +242,7 @@ fn every_shown_text_is(record: &mut RunRecord, text: &str) {
         body: all(),
         marked: 1,
         cause: 2,
+        deed: all(),
     }];
 }
 

@@ -267,8 +267,9 @@ fn visit_delivery(delivery: &mut Delivery, visit: Visit) {
         body,
         marked: _,
         cause: _,
+        deed,
     } = delivery;
-    for text in [scenario, pointer, what] {
+    for text in [scenario, pointer, what, deed] {
         visit(text, Shape::Line);
     }
     visit(body, Shape::Block);

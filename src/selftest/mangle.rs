@@ -475,9 +475,19 @@ impl Mangler<'_> {
 }
 
 fn rewrite_json(response: &mut Response, change: impl FnOnce(&mut Value)) {
-    if let Ok(mut document) = serde_json::from_slice::<Value>(&response.body) {
+    let (mark, text) = marked(&response.body);
+    if let Ok(mut document) = serde_json::from_slice::<Value>(text) {
         change(&mut document);
-        response.body = document.to_string().into_bytes();
+        response.body = [mark, document.to_string().as_bytes()].concat();
+    }
+}
+
+/// A body with the byte order mark before it, which one of the faults puts there.
+fn marked(body: &[u8]) -> (&[u8], &[u8]) {
+    let mark = "\u{feff}".as_bytes();
+    match body.strip_prefix(mark) {
+        Some(text) => (mark, text),
+        None => (&[], body),
     }
 }
 

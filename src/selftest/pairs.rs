@@ -7,6 +7,7 @@ use super::mangle::{Mangler, Rewrite};
 use super::{Clean, Recorded, Selftest, Trial};
 use crate::engine::plan::{self, Planned};
 use crate::engine::sessions::{Mangle, Offline};
+use crate::json;
 use crate::reference::{Fault, Variant};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -29,17 +30,15 @@ pub struct Pairs {
     pub defects: usize,
     /// Those of which one was not reported beside the other.
     pub hidden: Vec<String>,
+    /// Beside them, those of which one takes away what the other shows in: its story, which ends
+    /// before it, its field, or what its thing is known by.
+    pub stopped: Vec<String>,
 }
 
 impl Pairs {
-    /// The share of pairs of defects of which both were reported, in percent.
+    /// The share of pairs of defects of which both were reported, in percent: of those that meet.
     pub fn reported_percent(&self) -> f64 {
-        if self.defects == 0 {
-            return 100.0;
-        }
-        let reported = self.defects - self.hidden.len();
-        100.0 * f64::from(u32::try_from(reported).unwrap_or(u32::MAX))
-            / f64::from(u32::try_from(self.defects).unwrap_or(u32::MAX))
+        share(self.defects - self.hidden.len(), self.defects)
     }
 
     /// True when no pair of variants was accused, and nineteen of twenty pairs of defects were
@@ -52,11 +51,13 @@ impl Pairs {
     pub fn render(&self) -> String {
         let mut text = format!(
             "pairs of variants   {:>5} tried, {} accused\n\
-             pairs of defects    {:>5} tried, both reported in {:.1} %\n",
+             pairs of defects    {:>5} tried, both reported in {:.1} %\n\
+             beside them         {:>5} of which one takes away the other's story, field or thing\n",
             self.variants,
             self.accused.len(),
             self.defects,
-            self.reported_percent()
+            self.reported_percent(),
+            self.stopped.len()
         );
         for line in &self.accused {
             let _ = writeln!(text, "ACCUSED {line}");
@@ -64,8 +65,19 @@ impl Pairs {
         for line in &self.hidden {
             let _ = writeln!(text, "HIDDEN {line}");
         }
+        for line in &self.stopped {
+            let _ = writeln!(text, "STOPPED {line}");
+        }
         text
     }
+}
+
+fn share(of: usize, all: usize) -> f64 {
+    let number = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
+    if all == 0 {
+        return 100.0;
+    }
+    100.0 * number(of) / number(all)
 }
 
 /// What came of a pair of defects.
@@ -76,10 +88,55 @@ enum Together {
     Both,
     /// One is not, as the line says.
     Hidden(String),
+    /// One is not, for the other takes away what would show it.
+    Stopped(String),
 }
 
-/// Rules that found something in one scenario.
-type Found = BTreeSet<String>;
+/// What one scenario told.
+struct Told {
+    /// Rules that found something.
+    found: BTreeSet<String>,
+    /// Where each of the findings stands.
+    places: Vec<(String, String)>,
+    /// The story could not be played to its end.
+    stopped: bool,
+}
+
+impl Told {
+    /// Rules that found something here and nothing there.
+    fn beyond<'t>(&'t self, other: &'t Self) -> impl Iterator<Item = &'t String> {
+        self.found.difference(&other.found)
+    }
+}
+
+/// One of two defects, over several scenarios.
+#[derive(Default)]
+struct Trace {
+    /// Told where it is alone.
+    alone: bool,
+    /// Where it is told alone, first, in a story that the other does not end, and by which rules.
+    within_reach: Option<String>,
+    /// The places of these findings in their documents.
+    places: Vec<String>,
+    /// Told beside the other, by a rule that the other alone does not break there.
+    beside: bool,
+}
+
+impl Trace {
+    fn add(&mut self, place: &str, this: &Told, other: &Told, both: &Told) {
+        let rules: Vec<&str> = this.beyond(other).map(String::as_str).collect();
+        self.alone |= !rules.is_empty();
+        if self.within_reach.is_none() && !rules.is_empty() && !other.stopped {
+            self.within_reach = Some(format!("{place}, {}", rules.join(", ")));
+            let told = this
+                .places
+                .iter()
+                .filter(|(rule, _)| rules.contains(&rule.as_str()));
+            self.places = told.map(|(_, at)| at.clone()).collect();
+        }
+        self.beside |= this.beyond(other).any(|rule| both.found.contains(rule));
+    }
+}
 
 impl Selftest<'_> {
     /// Tries so many pairs of either sort.
@@ -115,6 +172,7 @@ impl Selftest<'_> {
                     pairs.defects += 1;
                     pairs.hidden.push(line);
                 }
+                Together::Stopped(line) => pairs.stopped.push(line),
             }
         }
         pairs
@@ -147,7 +205,7 @@ impl Selftest<'_> {
         (!by.is_empty()).then(|| format!("{one} + {other}: {}", by.join(", ")))
     }
 
-    /// Whether a deep defect and a soft one that it meets hide one another.
+    /// Whether a run reports a deep defect and a soft one that it meets.
     fn two_defects(
         &self,
         fault: Fault,
@@ -155,51 +213,104 @@ impl Selftest<'_> {
         (planned, clean): (&[Planned<'_>], &[Clean]),
         drawn: &mut Drawn,
     ) -> Together {
-        let faults = BTreeSet::from([fault]);
-        let deep = self.sessions(faults.clone(), BTreeSet::new());
-        let touched = clean.iter().filter(|c| c.consulted.faults.contains(&fault));
-        let caught = touched
-            .map(|c| (c, self.found(c, planned, &deep)))
-            .find(|(_, found)| !found.is_empty());
-        let Some((place, by_deep)) = caught else {
+        let deep = self.sessions(BTreeSet::from([fault]), BTreeSet::new());
+        let asks = |c: &&Clean| c.consulted.faults.contains(&fault);
+        let caught = clean
+            .iter()
+            .filter(asks)
+            .find(|c| !self.told(c, planned, &deep).found.is_empty());
+        let Some(place) = caught else {
             return Together::Nothing;
         };
         for _ in 0..DRAWS_PER_PAIR {
             let rewrite = drawn.of(soft);
-            if !rewrite.touches(&place.operations, &place.kinds, &place.scenario) {
+            let shows = |c: &&Clean| rewrite.touches(&c.operations, &c.kinds, &c.scenario);
+            if !shows(&place) {
                 continue;
             }
-            let mangle = Mangler::new(self.rulebook, rewrite, &self.targets);
-            let alone = self
-                .sessions(BTreeSet::new(), BTreeSet::new())
-                .mangled(&mangle as &dyn Mangle);
-            let by_soft = self.found(place, planned, &alone);
-            // A pair that one rule catches cannot be told apart by it.
-            if by_soft.is_empty() || !by_soft.is_disjoint(&by_deep) {
-                continue;
+            // Where they meet, then where either is alone: a run plays them all.
+            let met = clean.iter().filter(|c| asks(c) && shows(c));
+            let apart = clean.iter().filter(|c| asks(c) != shows(c));
+            let over: Vec<&Clean> = std::iter::once(place).chain(met).chain(apart).collect();
+            match self.both(fault, rewrite, planned, &over) {
+                Together::Nothing => {}
+                told => return told,
             }
-            let both = self
-                .sessions(faults, BTreeSet::new())
-                .mangled(&mangle as &dyn Mangle);
-            let found = self.found(place, planned, &both);
-            let lost = match (found.is_disjoint(&by_deep), found.is_disjoint(&by_soft)) {
-                (false, false) => return Together::Both,
-                (true, _) => "the deep one",
-                (false, true) => "the soft one",
-            };
-            return Together::Hidden(format!(
-                "{} + {} in {}: {lost}",
-                fault.id(),
-                rewrite.id(),
-                place.scenario
-            ));
         }
         Together::Nothing
     }
 
-    fn found(&self, clean: &Clean, planned: &[Planned<'_>], sessions: &Offline<'_>) -> Found {
-        self.over(std::iter::once(clean), planned, sessions)
-            .killed_by
+    /// Plays scenarios until both defects are told, each by a finding that the other alone does not
+    /// bring there.
+    fn both(
+        &self,
+        fault: Fault,
+        rewrite: &Rewrite,
+        planned: &[Planned<'_>],
+        over: &[&Clean],
+    ) -> Together {
+        let mangle = Mangler::new(self.rulebook, rewrite, &self.targets);
+        let faults = BTreeSet::from([fault]);
+        let deep = self.sessions(faults.clone(), BTreeSet::new());
+        let soft = self
+            .sessions(BTreeSet::new(), BTreeSet::new())
+            .mangled(&mangle as &dyn Mangle);
+        let both = self
+            .sessions(faults, BTreeSet::new())
+            .mangled(&mangle as &dyn Mangle);
+        let (mut of_deep, mut of_soft) = (Trace::default(), Trace::default());
+        for place in over {
+            let [by_deep, by_soft, by_both] =
+                [&deep, &soft, &both].map(|sessions| self.told(place, planned, sessions));
+            of_deep.add(&place.scenario, &by_deep, &by_soft, &by_both);
+            of_soft.add(&place.scenario, &by_soft, &by_deep, &by_both);
+            if of_deep.beside && of_soft.beside {
+                return Together::Both;
+            }
+        }
+        // A pair that the same rules catch cannot be told apart by them.
+        if !of_deep.alone || !of_soft.alone {
+            return Together::Nothing;
+        }
+        let pair = format!("{} + {}", fault.id(), rewrite.id());
+        let lost = [("the deep one", &of_deep), ("the soft one", &of_soft)];
+        let mut lost = lost.into_iter().filter(|(_, trace)| !trace.beside);
+        let told = lost.find_map(|(which, trace)| {
+            let place = trace.within_reach.as_ref()?;
+            let stands = |at: &String| !self.takes_away(rewrite, at, &of_deep.places);
+            let is_left = trace.places.iter().any(stands);
+            is_left.then(|| format!("{pair}: {which}, alone told in {place}"))
+        });
+        told.map_or(Together::Stopped(pair), Together::Hidden)
+    }
+
+    /// Whether a soft defect takes away the place of a finding, by its field or by what the thing is
+    /// known by; or a deep one the field of the soft one.
+    fn takes_away(&self, rewrite: &Rewrite, finding: &str, deep: &[String]) -> bool {
+        let Rewrite::Representation { kind, pointer, .. } = rewrite else {
+            return false;
+        };
+        let is_at = |outer: &str, inner: &str| !outer.is_empty() && json::overlap(outer, inner);
+        // Items stand below the array of their page.
+        let item = finding.splitn(4, '/').nth(3).map(|rest| format!("/{rest}"));
+        let mut stands = std::iter::once(finding).chain(item.as_deref());
+        let known = self.rulebook.kinds.get(kind).map(|kind| &kind.about);
+        let identity = known.and_then(|about| about.identity.as_ref());
+        let mut keys = identity.into_iter().flat_map(|identity| &identity.key);
+        keys.any(|key| json::within(pointer, key))
+            || stands.any(|at| is_at(pointer, at))
+            || deep.iter().any(|at| is_at(at, pointer))
+    }
+
+    fn told(&self, clean: &Clean, planned: &[Planned<'_>], sessions: &Offline<'_>) -> Told {
+        let concluded = self.play(&planned[clean.index], sessions);
+        let findings = concluded.judgement.findings.into_iter();
+        let places: Vec<_> = findings.map(|f| (f.rule, f.pointer)).collect();
+        Told {
+            found: places.iter().map(|(rule, _)| rule.clone()).collect(),
+            places,
+            stopped: concluded.stopped.is_some(),
+        }
     }
 }
 
@@ -239,7 +350,8 @@ mod tests {
             variants: 9,
             accused: vec!["a + b: r".to_owned(); accused],
             defects: 20,
-            hidden: vec!["f + g in s: the soft one".to_owned(); hidden],
+            hidden: vec!["f + g: the soft one".to_owned(); hidden],
+            stopped: vec!["f + h: the deep one".to_owned()],
         };
         assert!(of(0, 0).holds() && of(0, 1).holds());
         assert!(!of(0, 2).holds() && !of(1, 0).holds());

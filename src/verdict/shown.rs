@@ -96,6 +96,9 @@ pub struct Delivery {
     /// The exchange before it, which most likely caused it; 0 where there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cause: usize,
+    /// What a person or device did last before it, with its arguments; empty where nobody did anything.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub deed: String,
 }
 
 /// One step of a story that did not pass.

@@ -52,6 +52,24 @@ fn the_kill_matrix_holds() {
     );
 }
 
+/// A fair sample of what `conformant selftest --pairs 1000` tries; CI tries more.
+#[test]
+fn two_defects_at_once_are_both_told_and_two_freedoms_are_none() {
+    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let schemas = Schemas::default();
+    let selftest = Selftest {
+        rulebook: &rulebook,
+        schemas: &schemas,
+        targets: Target::all_of_reference(),
+        jobs: 1,
+        filters: Vec::new(),
+    };
+    let count = if cfg!(debug_assertions) { 20 } else { 100 };
+    let pairs = selftest.pairs(count, 1, &recorded());
+    assert!(pairs.defects >= count / 2, "{}", pairs.render());
+    assert!(pairs.holds(), "{}", pairs.render());
+}
+
 #[test]
 fn the_kill_matrix_records_every_fault_and_no_other() {
     let recorded = recorded();

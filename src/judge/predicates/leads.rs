@@ -138,6 +138,22 @@ fn shows(history: &History<'_>, representation: usize) -> Option<ThingId> {
 }
 
 impl Leads {
+    /// The fields of an answer that tell what it shows: where one of them is accused, nothing more is
+    /// said of the answer.
+    fn telling<'c>(&self, case: &Case<'c>, kind: &str) -> Vec<&'c str> {
+        let rulebook = case.rulebook;
+        let identity = rulebook
+            .kinds
+            .get(kind)
+            .and_then(|k| k.about.identity.as_ref());
+        match (&self.to, identity) {
+            (To::Itself | To::NoOther, Some(identity)) => {
+                identity.key.iter().map(String::as_str).collect()
+            }
+            (To::Something, _) | (_, None) => vec![""],
+        }
+    }
+
     fn judge_link(
         &self,
         case: &Case<'_>,
@@ -150,7 +166,8 @@ impl Leads {
         let when = history.moments[index];
         let site = Site::answer(index, "");
         let is_there = history.there_since(id, &when).is_some();
-        if !is_there || verdicts.accuses(&site) {
+        let mut telling = self.telling(case, history.things.get(id).kind).into_iter();
+        if !is_there || telling.any(|at| verdicts.accuses(&Site::answer(index, at))) {
             return;
         }
         if let Acceptance::Inconclusive(why) = &seen.acceptance {

@@ -200,6 +200,9 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
             "event"
         };
         out += &view::labelled(label, &marked(&delivery.body, delivery.marked, look));
+        if !delivery.deed.is_empty() {
+            out += &labelled("after", &delivery.deed, look);
+        }
         if let Some(exchange) = exchange {
             out += &labelled("caused by", &in_brief(exchange), look);
         }

@@ -254,6 +254,10 @@ fn delivery(delivery: &Delivery) -> Value {
         "callback" => "Calls that came".to_owned(),
         kind => format!("What came: {kind}"),
     };
+    let head = match delivery.deed.as_str() {
+        "" => head,
+        deed => format!("{head}, after {deed}"),
+    };
     context! { head, lines => body_lines(&delivery.body, delivery.marked) }
 }
 
