@@ -234,7 +234,9 @@ impl Selftest<'_> {
             let over: Vec<&Clean> = std::iter::once(place).chain(met).chain(apart).collect();
             match self.both(fault, rewrite, planned, &over) {
                 Together::Nothing => {}
-                told => return told,
+                told @ (Together::Both | Together::Hidden(_) | Together::Stopped(_)) => {
+                    return told;
+                }
             }
         }
         Together::Nothing

@@ -6,7 +6,7 @@ use super::writes::{Origin, Outcome, Write};
 use super::{History, SETTLE};
 use crate::json;
 use crate::judge::case::Case;
-use crate::judge::compare::{instant, leaves_open};
+use crate::judge::compare::{as_text, instant, leaves_open};
 use crate::judge::evidence::Event;
 use crate::rulebook::annotations::{Counts, Derived, Transition};
 use crate::rulebook::{Does, hooks};
@@ -327,7 +327,7 @@ pub fn same(a: &Value, b: &Value) -> bool {
         // does, its own rule says which of the two is wrong.
         (Value::String(text), scalar @ (Value::Number(_) | Value::Bool(_)))
         | (scalar @ (Value::Number(_) | Value::Bool(_)), Value::String(text)) => {
-            *text == scalar.to_string()
+            as_text(scalar) == *text
         }
         _ => false,
     }
