@@ -133,7 +133,11 @@ fn a_second_run_on_the_same_target_is_as_clean_as_the_first() {
     for record in [&first, &second] {
         let counts = &record.summary.rules;
         assert_eq!((counts.fail, counts.inconclusive, counts.error), (0, 0, 0));
-        let of_the_topic = |rule: &&RuleResult| rule.id.starts_with("auth/registration/");
+        // What a bad token brings the stories of tokens alone show.
+        let of_the_topic = |rule: &&RuleResult| {
+            rule.id.starts_with("auth/registration/")
+                && rule.id != "auth/registration/failed-has-no-state"
+        };
         for rule in record.rules.iter().filter(of_the_topic) {
             let is_judged = matches!(rule.verdict, Verdict::Pass | Verdict::NotApplicable);
             assert!(is_judged, "{rule:?}");
