@@ -4,7 +4,7 @@
 use super::prelude::*;
 use crate::judge::acceptance::Acceptance;
 use crate::judge::compare::as_text;
-use crate::judge::history::ThingId;
+use crate::judge::history::{Thing, ThingId, When};
 use crate::rulebook::Does;
 
 /// In the paths of these operations a name stands for the thing that was shown with it.
@@ -32,6 +32,8 @@ enum Whose {
     Here,
     /// That of a thing of another scope alone: it stands for nothing.
     Elsewhere,
+    /// Nearly that of a thing of the scope, which bears it in another letter case: it stands for nothing.
+    Nearly,
 }
 
 impl Check for Named {
@@ -63,14 +65,17 @@ impl Predicate for Named {
                 let flawed = seen.exchange.credentials.flaw().is_some();
                 let is_refused = matches!(seen.exchange.status(), Some(400..=499));
                 let is_told = seen.acceptance == Acceptance::Accepted || is_refused;
-                if self.whose == Whose::Elsewhere {
-                    if is_told && !flawed {
-                        self.judge_strange(case, rule, index, verdicts);
-                    }
+                if !is_told || flawed {
                     continue;
                 }
-                if let Some(named) = self.named(case, index).filter(|_| is_told && !flawed) {
-                    judge_one(case, rule, (index, named), verdicts);
+                match self.whose {
+                    Whose::Elsewhere => self.judge_strange(case, rule, index, verdicts),
+                    Whose::Nearly => self.judge_near(case, rule, index, verdicts),
+                    Whose::Here => {
+                        if let Some(named) = self.named(case, index) {
+                            judge_one(case, rule, (index, named), verdicts);
+                        }
+                    }
                 }
             }
         }
@@ -126,7 +131,22 @@ impl Predicate for Named {
                     page(),
                 )
         };
+        let parameters =
+            json!({"operations": ["fetch-member"], "parameter": "Sid", "whose": "nearly"});
+        let one = Example::of("chat", parameters)
+            .answered("create-channel", made.clone(), channel.clone())
+            .answered("create-member", at("kim"), member("1", "kim"))
+            .answered("fetch-member", at("kim"), member("1", "kim"));
+        let shouted = || one.clone();
         vec![
+            shouted().refused("fetch-member", at("KIM")).passes(),
+            shouted()
+                .answered("fetch-member", at("KIM"), member("1", "kim"))
+                .fails(""),
+            shouted()
+                .answered("create-member", at("KIM"), member("2", "KIM"))
+                .answered("fetch-member", at("KIM"), member("2", "KIM"))
+                .not_judged(),
             fetched("kim", "1", "kim").passes(),
             fetched("kim", "2", "Kim").fails("/sid"),
             two.clone().refused("fetch-member", at("kim")).fails(""),
@@ -180,15 +200,8 @@ impl Named {
         };
         let when = history.moments[index];
         // Whoever bears it, seen with it before, and where.
-        let bears = |id: ThingId| {
-            history.things.get(id).sights.iter().any(|sight| {
-                let about = case.rulebook.kinds.get(sight.face).map(|kind| &kind.about);
-                let identity = about.and_then(|about| about.identity.as_ref());
-                let names = identity.map_or(&[][..], |identity| &identity.names);
-                let mut values = names.iter().filter_map(|at| sight.value(case, at));
-                sight.when.is_before(&when) && values.any(|value| as_text(value) == text)
-            })
-        };
+        let bears =
+            |id: ThingId| borne(case, history.things.get(id), &when).any(|name| name == text);
         let kind = history.things.get(scope).kind;
         let elsewhere = history.things.iter().find(|(id, thing)| {
             let mut parents = thing.parents.iter();
@@ -224,6 +237,63 @@ impl Named {
         verdicts.instance(rule, site).conclude(fact);
     }
 
+    /// A name in another letter case than what bears it in the scope that the path names, where nothing bears
+    /// that one.
+    fn judge_near(&self, case: &Case<'_>, rule: &Rule, index: usize, verdicts: &mut Verdicts<'_>) {
+        let history = &case.history;
+        let (seen, bound) = (&case.seen[index], &history.bound[index]);
+        let place = seen.operation.and_then(|operation| {
+            let mut path = operation.path_names();
+            path.position(|p| p.name == self.parameter)
+        });
+        let named = seen.exchange.sent.get(&self.parameter).map(as_text);
+        let Some((place, text)) = place.zip(named) else {
+            return;
+        };
+        let about = bound.face.and_then(|face| case.rulebook.kinds.get(face));
+        let Some(about) = about.map(|kind| &kind.about) else {
+            return;
+        };
+        let own = about.identity.as_ref().map(|identity| &identity.of);
+        let kind = about.parents.get(place).map(|(_, kind)| kind).or(own);
+        let above = &bound.parents[..place.min(bound.parents.len())];
+        let when = history.moments[index];
+        let folded = text.to_lowercase();
+        let mut near = None;
+        for (id, thing) in kind
+            .into_iter()
+            .flat_map(|kind| history.things.of_kind(kind))
+        {
+            let names = borne(case, thing, &when);
+            if history.is_own(id) && history.is_under(id, above) == Some(true) {
+                for name in names.filter(|name| name.to_lowercase() == folded) {
+                    if name == text {
+                        return;
+                    }
+                    near = Some(name);
+                }
+            }
+        }
+        // Whatever took the name along may have made something that bears it.
+        let brought = case.seen[..index].iter().any(|seen| {
+            let mut sent = seen.exchange.sent.values();
+            !matches!(seen.acceptance, Acceptance::Rejected(_)) && sent.any(|v| as_text(v) == text)
+        });
+        let Some(near) = near.filter(|_| !brought) else {
+            return;
+        };
+        let found = seen.acceptance == Acceptance::Accepted;
+        let fact = found.then(|| Fact {
+            kind: "wrong-case",
+            expected: format!("nothing: what is there is {near}, in another letter case"),
+            actual: "something found".to_owned(),
+            ..Fact::default()
+        });
+        verdicts
+            .instance(rule, Site::Exchange(index))
+            .conclude(fact);
+    }
+
     /// What the parameter stands for, where that was shown before with the very name.
     fn named(&self, case: &Case<'_>, index: usize) -> Option<Meant> {
         let history = &case.history;
@@ -254,6 +324,22 @@ impl Named {
         });
         (known && thing.key != text && history.is_own(id)).then_some(Meant { id, above })
     }
+}
+
+/// The natural names that a thing was shown with before.
+fn borne<'a>(
+    case: &'a Case<'_>,
+    thing: &'a Thing,
+    when: &'a When,
+) -> impl Iterator<Item = String> + 'a {
+    thing.sights.iter().flat_map(move |sight| {
+        let about = case.rulebook.kinds.get(sight.face).map(|kind| &kind.about);
+        let identity = about.and_then(|about| about.identity.as_ref());
+        let names = identity.map_or(&[][..], |identity| &identity.names);
+        let is_before = sight.when.is_before(when);
+        let values = names.iter().filter_map(|at| sight.value(case, at));
+        values.filter(move |_| is_before).map(as_text)
+    })
 }
 
 fn judge_one(
