@@ -526,6 +526,19 @@ fn tls_is_spoken_with_a_certificate_that_clients_can_be_given() {
     assert_eq!(code, Some(4), "{said}");
     assert!(said.contains("invalid peer certificate"), "{said}");
 
+    let names = vec!["127.0.0.1".to_owned()];
+    let given = rcgen::generate_simple_self_signed(names).expect("a certificate");
+    for (file, pem) in [
+        ("given.pem", given.cert.pem()),
+        ("key.pem", given.signing_key.serialize_pem()),
+    ] {
+        std::fs::write(folder.path().join(file), pem).expect("there is room");
+    }
+    let flags = ["--tls-certificate", "given.pem", "--tls-key", "key.pem"];
+    let given = Serving::start(folder.path(), &flags);
+    let (code, said) = judged_over_tls(folder.path(), &given.url, "given.pem");
+    assert_eq!(code, Some(0), "{said}");
+
     for words in [
         &["--tls-certificate", "ca.pem"][..],
         &["--tls-certificate", "ca.pem", "--tls-key", "ca.pem"],
