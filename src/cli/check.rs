@@ -93,11 +93,19 @@ pub(super) fn check(args: &CheckArgs) -> Done {
             counts.unlisted
         ));
     }
-    let failing = |level: Level| level == Level::Must || args.telling.strict;
-    if counts.foreign > 0 {
+    passed_over(&kind, counts.foreign, counts.unreadable);
+    if counts.unreadable > 0 && args.telling.strict {
+        return Ok(Exit::Usage);
+    }
+    Ok(concluded(&record, counts.documents, args.telling.strict))
+}
+
+/// Says what no rule speaks of and what could not be read.
+fn passed_over(kind: &Kind, foreign: usize, unreadable: usize) {
+    if foreign > 0 {
         note(&format!(
             "{} {}",
-            counts.foreign,
+            foreign,
             match kind {
                 Kind::Events(_) => "events are of no documented type",
                 Kind::Representation(_) | Kind::Token | Kind::Qr | Kind::Har =>
@@ -105,10 +113,10 @@ pub(super) fn check(args: &CheckArgs) -> Done {
             }
         ));
     }
-    if counts.unreadable > 0 {
+    if unreadable > 0 {
         note(&format!(
             "{} {} and were passed over",
-            counts.unreadable,
+            unreadable,
             match kind {
                 Kind::Events(_) => "places hold no event",
                 Kind::Representation(_) | Kind::Token | Kind::Qr | Kind::Har =>
@@ -116,21 +124,23 @@ pub(super) fn check(args: &CheckArgs) -> Done {
             }
         ));
     }
-    if counts.unreadable > 0 && args.telling.strict {
-        return Ok(Exit::Usage);
-    }
+}
+
+/// How the check ends, and why where nothing was judged.
+fn concluded(record: &RunRecord, documents: usize, strict: bool) -> Exit {
+    let failing = |level: Level| level == Level::Must || strict;
     let failed = record
         .rules
         .iter()
         .any(|r| r.verdict == Verdict::Fail && failing(r.level));
     let any = |verdicts: &[Verdict]| record.rules.iter().any(|r| verdicts.contains(&r.verdict));
     let is_judged = any(&[Verdict::Pass, Verdict::Fail, Verdict::Waived]);
-    Ok(if failed {
+    if failed {
         Exit::Failed
     } else if any(&[Verdict::Error]) {
         Exit::Trouble
-    } else if counts.documents == 0 || !is_judged {
-        let why = if counts.documents == 0 {
+    } else if documents == 0 || !is_judged {
+        let why = if documents == 0 {
             "no file holds a document"
         } else {
             "no rule applies to what the files hold"
@@ -139,7 +149,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         Exit::NothingJudged
     } else {
         Exit::Conformant
-    })
+    }
 }
 
 /// The kind with the places that the flags name.

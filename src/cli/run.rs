@@ -10,7 +10,7 @@ use super::{
 };
 use crate::compare;
 use crate::engine::sessions::{Live, Manner, Offline};
-use crate::engine::{self, Options, Partition, Planned, Selection, Sessions, Target, plan};
+use crate::engine::{self, Ended, Options, Partition, Planned, Selection, Sessions, Target, plan};
 use crate::prove::Mode;
 use crate::redact::Redactor;
 use crate::report::{Claim, Consumer, Keep, Settings as ReportSettings, Stream};
@@ -20,7 +20,7 @@ use crate::transport::Limits;
 use crate::verdict::{self, PartOf, RunEvent, RunRecord, SERVICES, WallClock};
 use crate::waivers::{WaiverFile, Waivers};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Where reports go unless told otherwise.
 const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
@@ -32,32 +32,20 @@ pub(super) fn run(args: &RunArgs) -> Done {
     if !config.settings.targets.is_empty() {
         memory::share_between_threads();
     }
-    let waivers = match &args.waivers {
-        Some(path) => read_waivers(path)?.waivers,
-        None => Vec::new(),
-    };
-    let scenarios: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
-    let rulebook =
-        Rulebook::load(args.specs.specs.as_deref(), &scenarios).map_err(Failure::Problems)?;
+    let waivers = args.waivers.as_deref().map(read_waivers).transpose()?;
+    let waivers = waivers.map(|file| file.waivers).unwrap_or_default();
+    let specs = args.specs.specs.as_deref();
+    let rulebook = Rulebook::load(specs, args.scenarios.as_slice()).map_err(Failure::Problems)?;
     let seed = seed_of(args, &config);
     let mut selection = selection(args, &config)?;
     if let Some(revision) = &args.since {
-        let touched = super::diff::scenarios_since(&super::diff::rulebook_of(revision)?, &rulebook);
-        selection.only = narrowed(&selection.only, touched);
+        narrow_since(revision, &rulebook, &mut selection)?;
         if selection.only.is_empty() {
-            note(&format!(
-                "nothing was judged: no selected scenario is touched since {revision}"
-            ));
             return Ok(Exit::NothingJudged);
         }
     }
     let planned = plan::plan(&rulebook, &selection, args.shuffle.then_some(seed));
-    // A part may be empty where the whole is not; its record is needed to put the parts together.
-    let whole = Selection {
-        partition: None,
-        ..selection.clone()
-    };
-    if planned.is_empty() && plan::plan(&rulebook, &whole, None).is_empty() {
+    if planned.is_empty() && is_empty(&rulebook, &selection) {
         return Ok(nothing(args));
     }
     if args.dry_run {
@@ -66,17 +54,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     }
     let _claim = Claim::take(&reports).map_err(|e| Failure::Usage(e.to_string()))?;
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
-    let options = Options {
-        seed,
-        jobs: args.jobs.unwrap_or(JOBS_DEFAULT),
-        shuffle: args.shuffle,
-        run_max: config.run_max,
-        prove: match args.prove {
-            Prove::Off => Mode::Off,
-            Prove::Rules => Mode::Rules,
-            Prove::Sample => Mode::Sample,
-        },
-    };
+    let options = options(args, &config, seed);
     let settings = ReportSettings {
         strict: args.telling.strict,
     };
@@ -140,12 +118,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let mut record = keep
         .record
         .ok_or_else(|| Failure::Trouble("the run left no record".to_owned()))?;
-    let demands = Demands {
-        strict: args.telling.strict,
-        require_complete: args.require_complete,
-        min_judged: args.min_judged,
-    };
-    let exit = conclude(demands, &record, &waiver_problems, ended.trouble);
+    let exit = conclude(demands(args), &record, &waiver_problems, ended.trouble);
     let exit = by_signal.unwrap_or(exit);
     record.exit = Some(exit as u8);
     if let Some(folder) = &args.history {
@@ -153,20 +126,76 @@ pub(super) fn run(args: &RunArgs) -> Done {
     }
     output::write_reports(&reports, &record, settings)?;
     note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
-    for notice in last
-        .iter()
-        .flat_map(|last| earlier::answered_differently(last, &record))
-    {
-        note(&notice);
-    }
-    for problem in &waiver_problems {
+    say_beside((&waiver_problems, &ended), last.as_ref(), &record, &config);
+    signals.notice().into_iter().for_each(note);
+    Ok(exit)
+}
+
+/// What the reports do not say.
+fn say_beside(
+    (waiver_problems, ended): (&[String], &Ended),
+    last: Option<&RunRecord>,
+    record: &RunRecord,
+    config: &Config,
+) {
+    let differing = last
+        .into_iter()
+        .flat_map(|last| earlier::answered_differently(last, record));
+    differing.for_each(|notice| note(&notice));
+    for problem in waiver_problems {
         note(&format!("waiver: {problem}"));
     }
     if let Some(service) = &ended.denied_by {
-        note(&denied(service, &config));
+        note(&denied(service, config));
     }
-    signals.notice().into_iter().for_each(note);
-    Ok(exit)
+}
+
+/// Whether the whole of a selection is: a part may be empty where the whole is not, and its record is needed to put
+/// the parts together.
+fn is_empty(rulebook: &Rulebook, selection: &Selection) -> bool {
+    let whole = Selection {
+        partition: None,
+        ..selection.clone()
+    };
+    plan::plan(rulebook, &whole, None).is_empty()
+}
+
+fn demands(args: &RunArgs) -> Demands {
+    Demands {
+        strict: args.telling.strict,
+        require_complete: args.require_complete,
+        min_judged: args.min_judged,
+    }
+}
+
+/// Leaves of a selection what a revision's rulebook would have played otherwise, and says where that is nothing.
+fn narrow_since(
+    revision: &str,
+    rulebook: &Rulebook,
+    selection: &mut Selection,
+) -> Result<(), Failure> {
+    let touched = super::diff::scenarios_since(&super::diff::rulebook_of(revision)?, rulebook);
+    selection.only = narrowed(&selection.only, touched);
+    if selection.only.is_empty() {
+        note(&format!(
+            "nothing was judged: no selected scenario is touched since {revision}"
+        ));
+    }
+    Ok(())
+}
+
+fn options(args: &RunArgs, config: &Config, seed: u64) -> Options {
+    Options {
+        seed,
+        jobs: args.jobs.unwrap_or(JOBS_DEFAULT),
+        shuffle: args.shuffle,
+        run_max: config.run_max,
+        prove: match args.prove {
+            Prove::Off => Mode::Off,
+            Prove::Rules => Mode::Rules,
+            Prove::Sample => Mode::Sample,
+        },
+    }
 }
 
 /// Where the adopter wrote targets and scenarios: what stands in the rulebook of others is no place

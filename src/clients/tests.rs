@@ -99,6 +99,7 @@ const WEBHOOKS: &str = "POST /v2/Services/IS1/Channels/c/Webhooks";
 const EXECUTIONS: &str = "/v1/Flows/FW0123456789abcdef0123456789abcdef/Executions";
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of requests")]
 fn a_wrong_request_brings_exactly_its_finding() {
     let executions = format!("POST {EXECUTIONS}");
     let reading = |query: &str| format!("GET {EXECUTIONS}?{query}");

@@ -168,6 +168,16 @@ pub(super) fn near(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
         json!(false),
         json!({}),
     ]);
+    values.extend(lists_near(keywords, root));
+    let whole = made_up(&Value::Object(keywords.clone()), root, 0);
+    values.extend(objects_near(keywords, &whole));
+    values.push(whole);
+    values
+}
+
+/// Lists of about as many items as are allowed.
+fn lists_near(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
+    let mut values = Vec::new();
     let item = keywords
         .get("items")
         .map_or(json!("a"), |items| made_up(items, root, 0));
@@ -193,7 +203,12 @@ pub(super) fn near(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
             values.push(different.collect());
         }
     }
-    let whole = made_up(&Value::Object(keywords.clone()), root, 0);
+    values
+}
+
+/// Objects of about as many members as are allowed, and with one less or more than that one has.
+fn objects_near(keywords: &Map<String, Value>, whole: &Value) -> Vec<Value> {
+    let mut values = Vec::new();
     for count in ["minProperties", "maxProperties"]
         .into_iter()
         .filter_map(|key| keywords.get(key)?.as_u64())
@@ -218,7 +233,6 @@ pub(super) fn near(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
         with_more.insert("unlisted_field".to_owned(), json!("a"));
         values.push(Value::Object(with_more));
     }
-    values.push(whole);
     values
 }
 

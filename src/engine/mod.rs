@@ -37,8 +37,8 @@ use crate::clock;
 use crate::judge::evidence::{Evidence, Exchange, Outcome};
 use crate::judge::{self, Judgement, Memo};
 use crate::prove::{Mode, Prover};
+use crate::rulebook::Rulebook;
 use crate::rulebook::scenario::Scenario;
-use crate::rulebook::{Rule, Rulebook};
 use crate::schema::Schemas;
 use crate::verdict::{RunEvent, RunRecord, ScenarioResult, Verdict};
 pub use record::{Concluded, ONLY_IN_FILES, Recorder};
@@ -120,10 +120,7 @@ pub fn filled(
 /// Runs a plan. Events come in the plan's order, whatever the number of jobs; `interrupted` ends
 /// the run within a moment and leaves a record that is marked incomplete. `finish` may change the
 /// record before it is emitted, which is how waivers come in.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "each is a thing of its own, and there is one caller"
-)]
+#[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
 pub fn run(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -140,13 +137,8 @@ pub fn run(
         targets: targets.clone(),
     });
     let mut recorder = Recorder::new(rulebook, targets, options.seed);
-    let prover = Prover::new(
-        rulebook,
-        schemas,
-        options.prove,
-        options.seed,
-        planned.len(),
-    );
+    let (seed, stories) = (options.seed, planned.len());
+    let prover = Prover::new(rulebook, schemas, options.prove, seed, stories);
     let started = clock::monotonic();
     let deadline = started + options.run_max;
     let (sender, receiver) = mpsc::channel();
@@ -228,11 +220,7 @@ pub fn run(
     ended.denied_by = sessions.denied_by();
     // A story may have ended by itself although its last wait was cut short.
     complete &= !interrupted.load(Ordering::Relaxed);
-    let services: Vec<&str> = planned.iter().map(|p| p.service.name.as_str()).collect();
-    let mut record = recorder.finish(
-        |rule: &Rule| services.contains(&rule.service.as_str()),
-        complete,
-    );
+    let mut record = recorded(recorder, planned, complete);
     prover.finish(&mut record);
     if record.is_live() {
         record.summary.seconds = started.elapsed().as_secs_f64();
@@ -243,6 +231,12 @@ pub fn run(
         record: Box::new(record),
     });
     ended
+}
+
+/// The record of all rules of the services that were played.
+fn recorded(recorder: Recorder<'_>, planned: &[Planned<'_>], complete: bool) -> RunRecord {
+    let services: Vec<&str> = planned.iter().map(|p| p.service.name.as_str()).collect();
+    recorder.finish(|rule| services.contains(&rule.service.as_str()), complete)
 }
 
 /// What the jobs tell while they work.

@@ -1,6 +1,6 @@
 //! Putting together what the scenarios of a run concluded.
 
-use super::needs::needs_of;
+use super::needs::{Needs, needs_of};
 use super::shown::Shown;
 use super::stop::Stop;
 use crate::judge::Judgement;
@@ -156,31 +156,8 @@ impl<'a> Recorder<'a> {
             whole.merge(concluded.judgement);
             scenarios.push(concluded.result);
         }
-        let carried = carried_kinds(self.rulebook);
         let needs = needs_of(self.rulebook, &scenarios);
-        let mut rules = Vec::new();
-        for rule in self.rulebook.rules.values().filter(|r| selects(r)) {
-            let mut result = conclude(rule, &mut whole, reasons.get(&rule.id));
-            let kind = rule.kind();
-            if result.verdict == Verdict::NotJudged && kind.is_some_and(|k| !carried.contains(k)) {
-                result.verdict = Verdict::NotApplicable;
-                result.reason = ONLY_IN_FILES.to_owned();
-                result.needs = vec!["check".to_owned()];
-            } else if result.judged == 0 {
-                result.needs = needs.of(rule, &result.reason);
-            }
-            rules.push(result);
-        }
-        // Clients are judged where somebody asks for it; what they did wrong accuses no service.
-        for rule in self.rulebook.requests.values() {
-            if whole.tallies.contains_key(&rule.id) {
-                rules.push(RuleResult {
-                    subject: Subject::Request,
-                    ..conclude(rule, &mut whole, None)
-                });
-            }
-        }
-        rules.sort_by(|a, b| a.id.cmp(&b.id));
+        let rules = rules_of(self.rulebook, selects, &mut whole, &reasons, &needs);
         let summary = Summary {
             rules: RuleCounts::of(&rules),
             scenarios: count_scenarios(&scenarios),
@@ -223,6 +200,41 @@ impl<'a> Recorder<'a> {
             ..RunRecord::default()
         }
     }
+}
+
+/// What was concluded of each rule, those about clients that were judged among them, by id.
+fn rules_of(
+    rulebook: &Rulebook,
+    selects: impl Fn(&Rule) -> bool,
+    whole: &mut Judgement,
+    reasons: &BTreeMap<String, BTreeSet<(Why, String)>>,
+    needs: &Needs,
+) -> Vec<RuleResult> {
+    let carried = carried_kinds(rulebook);
+    let mut rules = Vec::new();
+    for rule in rulebook.rules.values().filter(|r| selects(r)) {
+        let mut result = conclude(rule, whole, reasons.get(&rule.id));
+        let kind = rule.kind();
+        if result.verdict == Verdict::NotJudged && kind.is_some_and(|k| !carried.contains(k)) {
+            result.verdict = Verdict::NotApplicable;
+            result.reason = ONLY_IN_FILES.to_owned();
+            result.needs = vec!["check".to_owned()];
+        } else if result.judged == 0 {
+            result.needs = needs.of(rule, &result.reason);
+        }
+        rules.push(result);
+    }
+    // Clients are judged where somebody asks for it; what they did wrong accuses no service.
+    for rule in rulebook.requests.values() {
+        if whole.tallies.contains_key(&rule.id) {
+            rules.push(RuleResult {
+                subject: Subject::Request,
+                ..conclude(rule, whole, None)
+            });
+        }
+    }
+    rules.sort_by(|a, b| a.id.cmp(&b.id));
+    rules
 }
 
 /// Kinds that an exchange, a callback or an event can carry.

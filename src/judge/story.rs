@@ -71,30 +71,7 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
             (true, None) | (false, Some(_)) => None,
         });
     }
-    if let Some(value) = &expect.includes {
-        let held = list.iter().any(|item| json::equal(item, value));
-        note((!held).then(|| (format!("{} among them", json::short(value)), told(&list))));
-    }
-    if let Some(value) = &expect.excludes {
-        let held = list.iter().any(|item| json::equal(item, value));
-        note(held.then(|| {
-            (
-                format!("{} not among them", json::short(value)),
-                told(&list),
-            )
-        }));
-    }
-    if let Some(least) = expect.at_least {
-        let size = size(one, &list, many);
-        note((size < Some(least)).then(|| (format!("at least {least}"), size_text(size))));
-    }
-    if let Some(most) = expect.at_most {
-        let size = size(one, &list, many);
-        note(
-            (size.is_none() || size > Some(most))
-                .then(|| (format!("at most {most}"), size_text(size))),
-        );
-    }
+    note(of_many(expect, one, &list, many));
     if let Some(value) = &expect.same_json {
         note(every(
             format!("JSON text of {}", json::short(value)),
@@ -130,6 +107,30 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
         expected,
         actual,
     })
+}
+
+/// What is expected of items or of their number, and what is there instead; nothing where it holds.
+fn of_many(
+    expect: &Expect,
+    one: Option<&Value>,
+    list: &[&Value],
+    many: bool,
+) -> Option<(String, String)> {
+    let holds = |value: &Value| list.iter().any(|item| json::equal(item, value));
+    if let Some(value) = expect.includes.as_ref().filter(|value| !holds(value)) {
+        return Some((format!("{} among them", json::short(value)), told(list)));
+    }
+    if let Some(value) = expect.excludes.as_ref().filter(|value| holds(value)) {
+        return Some((format!("{} not among them", json::short(value)), told(list)));
+    }
+    let size = size(one, list, many);
+    if let Some(least) = expect.at_least.filter(|least| size < Some(*least)) {
+        return Some((format!("at least {least}"), size_text(size)));
+    }
+    let most = expect
+        .at_most
+        .filter(|most| size.is_none() || size > Some(*most));
+    most.map(|most| (format!("at most {most}"), size_text(size)))
 }
 
 /// The result with those items alone that count, in the list that a pointer names or goes through.

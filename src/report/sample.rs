@@ -299,6 +299,10 @@ pub(super) const HOSTILE: [&str; 14] = [
     "%0A%0D,title=x::y",
 ];
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "a record with something of everything"
+)]
 fn rules() -> Vec<RuleResult> {
     let rule = |id: &str, level, line, verdict, (judged, findings), reason: &str| RuleResult {
         subject: crate::verdict::Subject::Service,

@@ -82,6 +82,10 @@ fn escape(text: &mut String, shape: Shape) {
     }
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "every field is named, so that a new one is not forgotten"
+)]
 fn visit_record(record: &mut RunRecord, visit: Visit) {
     let RunRecord {
         schema_version: _,

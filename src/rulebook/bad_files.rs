@@ -488,6 +488,7 @@ fn open_points() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of mistakes")]
 fn steps() {
     let path = "flow/scenarios/flows.yaml";
     refuses(

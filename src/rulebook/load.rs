@@ -213,29 +213,8 @@ pub(super) fn read(
         .iter()
         .map(|(name, _)| ((*name).to_owned(), empty_service(name)))
         .collect();
-    let mut requests: BTreeMap<String, Rule> = BTreeMap::new();
-    for file in by_role(Role::OpenApi) {
-        let described = openapi::read(&mut draft, &files, file);
-        let service = services
-            .get_mut(file.service())
-            .expect("a role names a service");
-        service.operations = described.operations;
-        requests::advise(service, &described.advice);
-        let clients = Clients {
-            rules: &draft.rules,
-            service,
-            bodies: described.bodies.as_ref(),
-            advice: &described.advice,
-            place: &file.path,
-        };
-        requests.extend(clients.derive());
-        for kind in described.kinds {
-            if let Some(taken) = kinds.insert(kind.name.clone(), kind) {
-                let message = format!("the kind `{}` is described twice", taken.name);
-                draft.problems.push(file.problem("", message));
-            }
-        }
-    }
+    let described = by_role(Role::OpenApi);
+    let requests = operations(&mut draft, &files, &described, (&mut services, &mut kinds));
     generic_pages(&files, &mut kinds);
     for service in services.values_mut() {
         openapi::find_things(service, &kinds);
@@ -300,6 +279,39 @@ pub(super) fn read(
         draft.problems.sort();
         Err(draft.problems)
     }
+}
+
+/// Reads the operations into their services, with the kinds that they describe; what they ask of clients is given back.
+fn operations(
+    draft: &mut Draft,
+    files: &Files,
+    described: &[&File],
+    (services, kinds): (&mut BTreeMap<String, Service>, &mut BTreeMap<String, Kind>),
+) -> BTreeMap<String, Rule> {
+    let mut requests: BTreeMap<String, Rule> = BTreeMap::new();
+    for file in described {
+        let described = openapi::read(draft, files, file);
+        let service = services
+            .get_mut(file.service())
+            .expect("a role names a service");
+        service.operations = described.operations;
+        requests::advise(service, &described.advice);
+        let clients = Clients {
+            rules: &draft.rules,
+            service,
+            bodies: described.bodies.as_ref(),
+            advice: &described.advice,
+            place: &file.path,
+        };
+        requests.extend(clients.derive());
+        for kind in described.kinds {
+            if let Some(taken) = kinds.insert(kind.name.clone(), kind) {
+                let message = format!("the kind `{}` is described twice", taken.name);
+                draft.problems.push(file.problem("", message));
+            }
+        }
+    }
+    requests
 }
 
 fn read_files(sources: &Sources, draft: &mut Draft) -> Files {

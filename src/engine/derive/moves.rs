@@ -399,61 +399,9 @@ impl Sequence<'_> {
         }
         let demanded = is_own_ground && is_plain && !self.is_changed;
         let mut step = if demanded { Step::default() } else { either() };
-        match draw.below(12) {
-            _ if is_same_again => {}
-            0 | 1 if !cases.makes() => {
-                if let Some(neighbour) = &neighbour {
-                    with = neighbour.values(&with);
-                    step = either();
-                }
-            }
-            2 => {
-                let names: Vec<String> = cases.path().iter().map(|p| p.name.clone()).collect();
-                if let (Some(neighbour), Some(name)) = (&neighbour, draw.of(&names))
-                    && let Some(ours) = with.get(name)
-                {
-                    let theirs = neighbour.value(ours);
-                    with.insert(name.clone(), theirs);
-                    step = either();
-                }
-            }
-            3 => {
-                if let Some(near) = Self::nearly_named(&cases, &with, draw) {
-                    // Beside one that is right, so that the refusal says something.
-                    let right = Step {
-                        setup: true,
-                        ..Step::default()
-                    };
-                    self.moves.push(Step {
-                        with: with.clone(),
-                        ..cases.call(right, &Map::new())
-                    });
-                    (step, with) = near;
-                }
-            }
-            4 | 5 => {
-                Self::bound(&cases, &mut with, draw);
-                step = either();
-            }
-            6 => {
-                let required = operation.parameters.iter();
-                let required: Vec<&str> = required
-                    .filter(|p| p.required && p.place != Place::Path)
-                    .map(|p| p.name.as_str())
-                    .collect();
-                if let Some(name) = draw.of(&required) {
-                    with.insert((*name).to_owned(), Value::Null);
-                    step = either();
-                }
-            }
-            7 if operation.secured => {
-                let credentials = draw.of(&NEARLY).copied().unwrap_or_default();
-                step = Step {
-                    credentials,
-                    ..either()
-                };
-            }
-            _ => {}
+        let turn = draw.below(12);
+        if !is_same_again {
+            (step, with) = self.varied((&cases, neighbour.as_ref()), turn, (step, with), draw);
         }
         let kept = cases.makes().then(|| {
             self.made += 1;
@@ -501,6 +449,72 @@ impl Sequence<'_> {
             let looks = looks.map(|with| Cases::look(reader, Cases::path_of(reader, with)));
             self.moves.extend(looks);
         }
+    }
+
+    /// A call as it was, or with one thing in it that is another's, out of bounds, missing or nearly right.
+    fn varied(
+        &mut self,
+        (cases, neighbour): (&Cases<'_>, Option<&Neighbour>),
+        turn: usize,
+        (mut step, mut with): (Step, Map<String, Value>),
+        draw: &mut Draw,
+    ) -> (Step, Map<String, Value>) {
+        match turn {
+            0 | 1 if !cases.makes() => {
+                if let Some(neighbour) = neighbour {
+                    with = neighbour.values(&with);
+                    step = either();
+                }
+            }
+            2 => {
+                let names: Vec<String> = cases.path().iter().map(|p| p.name.clone()).collect();
+                if let (Some(neighbour), Some(name)) = (neighbour, draw.of(&names))
+                    && let Some(ours) = with.get(name)
+                {
+                    let theirs = neighbour.value(ours);
+                    with.insert(name.clone(), theirs);
+                    step = either();
+                }
+            }
+            3 => {
+                if let Some(near) = Self::nearly_named(cases, &with, draw) {
+                    // Beside one that is right, so that the refusal says something.
+                    let right = Step {
+                        setup: true,
+                        ..Step::default()
+                    };
+                    self.moves.push(Step {
+                        with: with.clone(),
+                        ..cases.call(right, &Map::new())
+                    });
+                    (step, with) = near;
+                }
+            }
+            4 | 5 => {
+                Self::bound(cases, &mut with, draw);
+                step = either();
+            }
+            6 => {
+                let required = cases.operation.parameters.iter();
+                let required: Vec<&str> = required
+                    .filter(|p| p.required && p.place != Place::Path)
+                    .map(|p| p.name.as_str())
+                    .collect();
+                if let Some(name) = draw.of(&required) {
+                    with.insert((*name).to_owned(), Value::Null);
+                    step = either();
+                }
+            }
+            7 if cases.operation.secured => {
+                let credentials = draw.of(&NEARLY).copied().unwrap_or_default();
+                step = Step {
+                    credentials,
+                    ..either()
+                };
+            }
+            _ => {}
+        }
+        (step, with)
     }
 
     /// A path that is one character off: it names nothing.

@@ -16,8 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl<'a> Runner<'a> {
-    pub(super) fn get_step(&mut self, step: &Step, url: &str) -> Result<(), Stop> {
-        let read = url;
+    pub(super) fn get_step(&mut self, step: &Step, read: &str) -> Result<(), Stop> {
         let url = self.scope.fill_text(read)?;
         let url = url.as_str().unwrap_or_default().to_owned();
         let masked = self.scope.take_taint();
@@ -106,11 +105,7 @@ impl<'a> Runner<'a> {
                 let index = self.keep(exchange);
                 // Whom it lets in is for the target to say; what is not there is not where the link leads.
                 if step.either && matches!(status, 401 | 403) {
-                    self.refused.extend(step.capture.clone());
-                    let why = format!("answered {status}");
-                    let missed = step.expect.iter();
-                    let missed = missed.map(|e| Missed::because(&e.rule, why.clone()));
-                    self.evidence.missed.extend(missed);
+                    self.pass_over(step, &format!("answered {status}"));
                     return Ok(());
                 }
                 self.finish(step, view, None, Some(index))
@@ -125,6 +120,14 @@ impl<'a> Runner<'a> {
                 Err(inconclusive(why))
             }
         }
+    }
+
+    /// What a step states of an answer that it does without.
+    fn pass_over(&mut self, step: &Step, why: &str) {
+        self.refused.extend(step.capture.clone());
+        let missed = step.expect.iter();
+        let missed = missed.map(|e| Missed::because(&e.rule, why));
+        self.evidence.missed.extend(missed);
     }
 
     /// The operation that a request to this origin belongs to, with its parameters.

@@ -24,6 +24,23 @@ const PAGE_SIZE_LARGE: u64 = 100;
 /// Empty pages in a row at the end of so many pages that are no list any more.
 const WALK_IDLE_PAGES_MAX: usize = 100;
 impl Runner<'_> {
+    /// The request for a page that an earlier one names.
+    fn of_page(&self, operation: &Operation, shown_by: usize, target: String) -> Exchange {
+        let mut exchange = unanswered(&self.evidence.exchanges[shown_by]);
+        exchange.request.target = target;
+        let named = page_parameters(operation, &exchange.request);
+        exchange.sent.extend(named);
+        exchange.span = Span::at(self.session.now());
+        exchange.via = Some(Via {
+            exchange: shown_by,
+            pointer: "/meta/next_page_url".to_owned(),
+        });
+        if let Some(token) = operation.parameters.iter().find(|p| p.name == "PageToken") {
+            exchange.expectation = Expectation::Accepted(token.rule.clone());
+        }
+        exchange
+    }
+
     /// Follows `next_page_url` from the first page; the result is `{pages, items}`.
     pub(super) fn walk(
         &mut self,
@@ -94,19 +111,7 @@ impl Runner<'_> {
                     break WalkEnd::Cut(format!("{short}: {why}"));
                 }
             };
-            let mut exchange = unanswered(previous);
-            exchange.request.target = target;
-            exchange
-                .sent
-                .extend(page_parameters(operation, &exchange.request));
-            exchange.span = Span::at(self.session.now());
-            exchange.via = Some(Via {
-                exchange: shown_by,
-                pointer: "/meta/next_page_url".to_owned(),
-            });
-            if let Some(token) = operation.parameters.iter().find(|p| p.name == "PageToken") {
-                exchange.expectation = Expectation::Accepted(token.rule.clone());
-            }
+            let exchange = self.of_page(operation, shown_by, target);
             let called = self.exchange(exchange, operation)?;
             acceptance = called.acceptance;
             pages.push(called.exchange);
@@ -117,21 +122,17 @@ impl Runner<'_> {
             page = called.value;
         };
         let moved = end == WalkEnd::Complete && self.was_added_to(operation, &pages)?;
-        let cut = match &end {
-            WalkEnd::Cut(why) => Some(why.clone()),
-            WalkEnd::Complete
-            | WalkEnd::Endless(_)
-            | WalkEnd::Unfollowable(_)
-            | WalkEnd::Broken(_) => None,
+        let cut = if let WalkEnd::Cut(why) = &end {
+            Some(why.clone())
+        } else {
+            None
         };
         let result = json!({"pages": pages.len(), "items": items});
-        let service = operation.service.clone();
-        let operation = operation.id.clone();
         // A list that is changed meanwhile is judged by the step's statements alone.
         if step.between.is_empty() {
             self.evidence.walks.push(Walk {
-                service,
-                operation,
+                service: operation.service.clone(),
+                operation: operation.id.clone(),
                 pages,
                 end,
                 moved,

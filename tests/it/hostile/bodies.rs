@@ -35,6 +35,7 @@ fn nested(levels: usize) -> Vec<Act> {
     replaced("\"A flow\"", &inner)
 }
 
+#[expect(clippy::too_many_lines, reason = "a table of answers")]
 fn rows() -> Vec<Row> {
     let page = only_page("http://127.0.0.1").to_string();
     let utf16: Vec<u8> = page.encode_utf16().flat_map(u16::to_le_bytes).collect();

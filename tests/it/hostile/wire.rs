@@ -58,6 +58,7 @@ const CHUNKED: &str =
 const UNTIL_CLOSE: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n";
 
 /// Everything that a target can do to a request for the list of flows.
+#[expect(clippy::too_many_lines, reason = "a table of answers")]
 fn rows() -> Vec<Row> {
     use Due::{Cause, Fails, Fine, Nothing};
     let body = only_page("http://127.0.0.1").to_string();
