@@ -63,12 +63,12 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
     say(&format!("listening http://{}\n", gateway.address()));
     let inline = Inline::new("proxy", &rulebook, &surroundings);
     let mut watch = Watch::new(inline, known.secrets);
+    let most = args.max_exchanges;
+    let is_full = |watch: &Watch<'_>| most.is_some_and(|most| watch.passed() >= most);
     loop {
         let ended = signals.interrupted.load(Ordering::Relaxed)
             || deadline.is_some_and(|end| clock::monotonic() >= end)
-            || args
-                .max_exchanges
-                .is_some_and(|most| watch.passed() >= most);
+            || is_full(&watch);
         if ended {
             break;
         }
@@ -77,6 +77,12 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
+    }
+    // What was answered counts, whatever came right after it.
+    while !is_full(&watch)
+        && let Ok(forwarded) = passed.try_recv()
+    {
+        watch.take(passed_of(forwarded));
     }
     // Requests that are under way find nobody to wait for.
     drop(passed);

@@ -220,7 +220,7 @@ pub fn run(
     ended.denied_by = sessions.denied_by();
     // A story may have ended by itself although its last wait was cut short.
     complete &= !interrupted.load(Ordering::Relaxed);
-    let mut record = recorded(recorder, planned, complete);
+    let mut record = recorded(recorder, planned, ended.denied_by.as_deref(), complete);
     prover.finish(&mut record);
     if record.is_live() {
         record.summary.seconds = started.elapsed().as_secs_f64();
@@ -234,7 +234,15 @@ pub fn run(
 }
 
 /// The record of all rules of the services that were played.
-fn recorded(recorder: Recorder<'_>, planned: &[Planned<'_>], complete: bool) -> RunRecord {
+fn recorded(
+    mut recorder: Recorder<'_>,
+    planned: &[Planned<'_>],
+    denied_by: Option<&str>,
+    complete: bool,
+) -> RunRecord {
+    if let Some(service) = denied_by {
+        recorder.turned_away_by(service);
+    }
     let services: Vec<&str> = planned.iter().map(|p| p.service.name.as_str()).collect();
     recorder.finish(|rule| services.contains(&rule.service.as_str()), complete)
 }
@@ -382,10 +390,13 @@ fn conclude_unguarded(
             prover.story(&mut evidence, &judgement, &memo);
         }
         let (judgement, stop) = match disturbed {
-            Some(why) => (void(&judgement, &why), Some(Stop::Inconclusive(why))),
+            Some(why) => (judgement.void(&why), Some(Stop::Inconclusive(why))),
             None => (judgement, stop),
         };
-        let ended = ended(id, judgement, stop, evidence.exchanges.len(), seconds);
+        let ended = Concluded {
+            turned_away: session.turned_away(),
+            ..ended(id, judgement, stop, evidence.exchanges.len(), seconds)
+        };
         return with_evidence(ended, rulebook, &planned.scenario, &evidence);
     }
 }
@@ -399,15 +410,6 @@ fn misdeed(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Optio
         "step {} is no request that the documents allow: {} ({})",
         first.step, first.message, first.rule
     )))
-}
-
-/// A judgement that says nothing but that it could not be made.
-fn void(judgement: &Judgement, why: &str) -> Judgement {
-    let mut void = Judgement::default();
-    for rule in judgement.tallies.keys() {
-        void.inconclusive(rule, why);
-    }
-    void
 }
 
 /// What else the record wants to know of a story.
@@ -480,6 +482,7 @@ fn ended(
         stopped: stop,
         exchanges,
         trouble: false,
+        turned_away: None,
         operations,
         kinds,
         shown: shown::Shown::default(),

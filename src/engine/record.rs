@@ -27,6 +27,8 @@ pub struct Concluded {
     pub exchanges: usize,
     /// A target got in the way: no answer, not HTTP, a redirect.
     pub trouble: bool,
+    /// A service that refused it with 401 or 403, and had let in nobody yet.
+    pub turned_away: Option<String>,
     /// Operations that were called, as `SERVICE/ID`.
     pub operations: BTreeSet<String>,
     /// Kinds of the representations that came back.
@@ -55,6 +57,18 @@ impl<'a> Recorder<'a> {
             seed,
             scenarios: Vec::new(),
             first_shown: BTreeMap::new(),
+        }
+    }
+
+    /// A service let in nobody at all: that is no finding about it, and what it refused says nothing.
+    pub fn turned_away_by(&mut self, service: &str) {
+        for concluded in &mut self.scenarios {
+            if concluded.turned_away.as_deref() == Some(service) {
+                let why = format!("{service} lets nobody in");
+                concluded.judgement = concluded.judgement.void(&why);
+                concluded.result.verdict = Verdict::Inconclusive;
+                concluded.result.reason = why;
+            }
         }
     }
 
@@ -97,6 +111,7 @@ impl<'a> Recorder<'a> {
             stopped: None,
             exchanges: 0,
             trouble: false,
+            turned_away: None,
             operations,
             kinds,
             shown: Shown::default(),

@@ -114,6 +114,11 @@ pub trait Session {
         false
     }
 
+    /// A service that refused a request of the story with 401 or 403, and has let in nobody yet.
+    fn turned_away(&self) -> Option<String> {
+        None
+    }
+
     /// What somebody else did to the target while the story was told that makes it void.
     fn disturbed(&self) -> Option<String> {
         None

@@ -238,6 +238,16 @@ impl Judgement {
         tally.inconclusive.insert(why.to_owned());
     }
 
+    /// The same rules, with nothing but that they could not be judged.
+    #[must_use]
+    pub fn void(&self, why: &str) -> Self {
+        let mut void = Self::default();
+        for rule in self.tallies.keys() {
+            void.inconclusive(rule, why);
+        }
+        void
+    }
+
     /// Records that a rule could not be judged because another one was broken.
     pub fn masked(&mut self, rule: &str, broken: &str) {
         let tally = self.tallies.entry(rule.to_owned()).or_default();

@@ -651,15 +651,14 @@ impl Session for LiveSession<'_> {
         self.live.settings.is_shared && persons.is_none_or(|p| !p.have_made(execution_sid))
     }
 
+    fn turned_away(&self) -> Option<String> {
+        let service = self.turned_away.borrow().clone();
+        service.filter(|service| self.live.admission.is_doubtful(service))
+    }
+
     /// Another run may have moved the target's clock under this story's feet, and another story may have
-    /// needed the same person. Whom a service has let in nowhere yet, it need not let in here.
+    /// needed the same person.
     fn disturbed(&self) -> Option<String> {
-        let turned_away = self.turned_away.borrow();
-        if let Some(service) = turned_away.as_ref()
-            && self.live.admission.is_doubtful(service)
-        {
-            return Some(format!("{service} has let nobody in so far"));
-        }
         if self.lost_its_person() {
             return Some("another story had the same person in the flow".to_owned());
         }
