@@ -105,7 +105,9 @@ impl Running {
         let mut peak_kib = 0;
         let mut computed = Duration::ZERO;
         let status = loop {
-            peak_kib = peak_kib.max(peak_of(self.child.id()));
+            // The last that is told: until the program has begun it is this process's own.
+            let peak = peak_of(self.child.id());
+            peak_kib = if peak > 0 { peak } else { peak_kib };
             computed = computed.max(computed_by(self.child.id()));
             if let Some(status) = self.child.try_wait().expect("a child of ours") {
                 break status;
