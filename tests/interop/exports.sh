@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Other tools take our exports at their word: validators read them, newman, hurl and a Pact verifier play them against
-# `serve`.
+# Other tools take our exports at their word: validators and linters read them, newman, hurl, Schemathesis and a Pact verifier
+# play them against `serve`.
 # Call: tests/interop/exports.sh [CONFORMANT]. Needs bash; a part is skipped, and says so, only where its tool cannot be had.
 # What npm and pip install is kept in $CONFORMANT_INTEROP_CACHE where that is set, and goes with everything else where not.
 set -euo pipefail
@@ -43,9 +43,10 @@ await() {
 
 # Starts the reference on a free port; its address is in $url. Each use wants a world of its own: $url/_world/NAME.
 serve() {
-  "$conformant" serve --port 0 "$@" >"$work/serve.$#" 2>&1 &
+  local log=$work/serve.${#children[@]}
+  "$conformant" serve --port 0 "$@" >"$log" 2>&1 &
   children+=($!)
-  await "$work/serve.$#" 's/^listening //p'
+  await "$log" 's/^listening //p'
   url=$found
 }
 
@@ -67,6 +68,41 @@ if [ -x "$tools/python/bin/python" ] || python3 -m venv "$tools/python" >/dev/nu
   "$tools/python/bin/python" "$here/schemas.py" "$work/jsonschema" fixtures
 else
   skip 'openapi-spec-validator and jsonschema cannot be installed by pip'
+fi
+
+part 'Spectral and Redocly'
+if npm_has @stoplight/spectral-cli@6 @redocly/cli@2; then
+  "$tools/node_modules/.bin/spectral" lint --ruleset "$here/spectral.yaml" --fail-severity hint "$work"/openapi/*.openapi.json
+  "$tools/node_modules/.bin/redocly" lint --config "$here/redocly.yaml" --format json "$work"/openapi/*.openapi.json >"$work/redocly.log" 2>/dev/null || true
+  # It exits 0 over warnings, of which there are to be none either.
+  test "$(grep -cE '^ +"(errors|warnings|ignored)": 0' "$work/redocly.log")" = 12 || { head -c 4000 "$work/redocly.log"; die 'Redocly has something to say'; }
+  printf '   Redocly says nothing of four documents\n'
+else
+  skip '@stoplight/spectral-cli and @redocly/cli cannot be installed by npm'
+fi
+
+part 'Schemathesis: no status that the documents leave out'
+if [ -x "$tools/schemathesis/bin/schemathesis" ] || python3 -m venv "$tools/schemathesis" >/dev/null 2>&1 \
+  && timeout 120 "$tools/schemathesis/bin/pip" install --quiet 'schemathesis>=4,<5' >"$work/pip.log" 2>&1; then
+  "$conformant" fixtures generate --world --count 400 --seed 3 --out "$work/world" 2>/dev/null
+  "$conformant" fixtures generate --world --count 400 --seed 3 --format seed-data >"$work/world.ndjson"
+  schemathesis() { # SERVICE URL
+    python3 "$here/schemathesis.py" "$work/openapi" "$work/world" "$1" >"$work/$1.toml"
+    (cd "$work" && timeout 120 "$tools/schemathesis/bin/schemathesis" --config-file "$1.toml" run --url "$2/$1" \
+      --auth reference-api-key:reference-api-secret --header X-Auth-API-Key:reference-production-api-key-0001 \
+      --checks status_code_conformance,not_a_server_error,content_type_conformance,response_schema_conformance \
+      --max-examples 5 --seed 7 --generation-database none --no-color "openapi/$1.openapi.json" >"$1.log" 2>&1)
+  }
+  serve --seed-data "$work/world.ndjson"
+  for service in auth chat flow media; do
+    schemathesis "$service" "$url" || { tail -n 60 "$work/$service.log"; die "Schemathesis and the $service service disagree"; }
+    printf '   %s: %s\n' "$service" "$(sed -nE 's/^ +([0-9]+ generated.*)/\1/p' "$work/$service.log")"
+  done
+  serve --seed-data "$work/world.ndjson" --answer '1+@flow/read-flows=503'
+  schemathesis flow "$url" && die 'Schemathesis takes a status that no document has'
+  grep -q 'Undocumented status code' "$work/flow.log" || { tail -n 40 "$work/flow.log"; die 'Schemathesis is red for another reason'; }
+else
+  skip 'schemathesis cannot be installed by pip'
 fi
 
 part '@asyncapi/parser'
