@@ -46,6 +46,10 @@ pub struct Recorder<'a> {
     scenarios: Vec<Concluded>,
     /// Rules that have been shown, each with the scenario: the first one by id.
     first_shown: BTreeMap<String, String>,
+    /// What came of all scenarios that ended for good, without their findings: those stay with them, to be told in order.
+    whole: Judgement,
+    /// Why rules could not be judged in them.
+    reasons: BTreeMap<String, BTreeSet<(Why, String)>>,
 }
 
 impl<'a> Recorder<'a> {
@@ -57,6 +61,8 @@ impl<'a> Recorder<'a> {
             seed,
             scenarios: Vec::new(),
             first_shown: BTreeMap::new(),
+            whole: Judgement::default(),
+            reasons: BTreeMap::new(),
         }
     }
 
@@ -89,7 +95,24 @@ impl<'a> Recorder<'a> {
         concluded
             .shown
             .keep(|rule| first_shown.get(rule) == Some(id));
+        // What was refused may turn out to say nothing.
+        if concluded.turned_away.is_none() {
+            self.settle(&mut concluded);
+        }
         self.scenarios.push(concluded);
+    }
+
+    /// Adds up what a scenario says of rules, in whatever order they end, and leaves its findings with it.
+    fn settle(&mut self, concluded: &mut Concluded) {
+        let judgement = std::mem::take(&mut concluded.judgement);
+        let kind = Why::of(concluded.stopped.as_ref());
+        for (rule, tally) in &judgement.tallies {
+            for why in &tally.inconclusive {
+                let reasons = self.reasons.entry(rule.clone()).or_default();
+                reasons.insert((kind, why.clone()));
+            }
+        }
+        concluded.judgement.findings = self.whole.merge_tallies(judgement);
     }
 
     /// Takes what was concluded outside any scenario, under a name of its own.
@@ -120,10 +143,10 @@ impl<'a> Recorder<'a> {
 
     /// The record with the rules that were judged at all; `selects` says which of them.
     pub fn finish_judged(self, selects: impl Fn(&Rule) -> bool) -> RunRecord {
-        let judged: BTreeSet<String> = self
-            .scenarios
-            .iter()
-            .flat_map(|c| &c.judgement.tallies)
+        let unsettled = self.scenarios.iter().map(|c| &c.judgement);
+        let judged: BTreeSet<String> = unsettled
+            .chain([&self.whole])
+            .flat_map(|judgement| &judgement.tallies)
             .filter(|(_, tally)| !tally.is_trivial())
             .map(|(rule, _)| rule.clone())
             .collect();
@@ -133,14 +156,14 @@ impl<'a> Recorder<'a> {
     /// The record; `selects` says which rules were selected, `complete` whether all was run.
     pub fn finish(mut self, selects: impl Fn(&Rule) -> bool, complete: bool) -> RunRecord {
         self.scenarios.sort_by(|a, b| a.result.id.cmp(&b.result.id));
-        let mut whole = Judgement::default();
-        let mut reasons: BTreeMap<String, BTreeSet<(Why, String)>> = BTreeMap::new();
+        let mut findings = Vec::new();
         let mut exchanges = 0;
         // The scenarios' own time added up: the same on any number of threads.
         let seconds = self.scenarios.iter().map(|c| c.result.seconds).sum();
         let mut scenarios = Vec::new();
         let mut shown = Shown::default();
-        for mut concluded in self.scenarios {
+        for mut concluded in std::mem::take(&mut self.scenarios) {
+            self.settle(&mut concluded);
             let id = &concluded.result.id;
             let first_shown = &self.first_shown;
             concluded
@@ -159,20 +182,17 @@ impl<'a> Recorder<'a> {
                 }
             }
             exchanges += concluded.exchanges;
-            let kind = Why::of(concluded.stopped.as_ref());
-            for (rule, tally) in &concluded.judgement.tallies {
-                for why in &tally.inconclusive {
-                    reasons
-                        .entry(rule.clone())
-                        .or_default()
-                        .insert((kind, why.clone()));
-                }
-            }
-            whole.merge(concluded.judgement);
+            findings.append(&mut concluded.judgement.findings);
             scenarios.push(concluded.result);
         }
         let needs = needs_of(self.rulebook, &scenarios);
-        let rules = rules_of(self.rulebook, selects, &mut whole, &reasons, &needs);
+        let rules = rules_of(
+            self.rulebook,
+            selects,
+            &mut self.whole,
+            &self.reasons,
+            &needs,
+        );
         let summary = Summary {
             rules: RuleCounts::of(&rules),
             scenarios: count_scenarios(&scenarios),
@@ -195,8 +215,9 @@ impl<'a> Recorder<'a> {
             partition: None,
             summary,
             rules,
-            findings: whole.findings,
-            open_points: whole
+            findings,
+            open_points: self
+                .whole
                 .observed
                 .into_iter()
                 .map(|(id, observed)| {

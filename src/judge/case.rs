@@ -34,6 +34,16 @@ pub struct Case<'a> {
     pub representations: Vec<Representation<'a>>,
     /// Things, what was done to them, and lists.
     pub history: History<'a>,
+    detail: Detail,
+}
+
+/// How much is told of what was judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Detail {
+    /// Every instance, and findings that show what is wrong.
+    Whole,
+    /// Which rules are broken and where: enough to see whether a change is noticed.
+    Broken,
 }
 
 /// One exchange, prepared.
@@ -74,7 +84,13 @@ impl<'a> Case<'a> {
         evidence: &'a Evidence,
         judgement: &mut Judgement,
     ) -> Self {
-        Self::remembering(rulebook, schemas, evidence, None, judgement)
+        Self::remembering(
+            rulebook,
+            schemas,
+            evidence,
+            (None, Detail::Whole),
+            judgement,
+        )
     }
 
     /// The same; documents that the memory holds are not judged again.
@@ -82,12 +98,13 @@ impl<'a> Case<'a> {
         rulebook: &'a Rulebook,
         schemas: &Schemas,
         evidence: &'a Evidence,
-        memo: Option<&Memo>,
+        (memo, detail): (Option<&Memo>, Detail),
         judgement: &mut Judgement,
     ) -> Self {
         let mut case = Self {
             rulebook,
             evidence,
+            detail,
             seen: Vec::new(),
             representations: Vec::new(),
             history: History::default(),
@@ -135,6 +152,7 @@ impl<'a> Case<'a> {
         let mut case = Self {
             rulebook,
             evidence,
+            detail: Detail::Whole,
             seen: Vec::new(),
             representations: Vec::new(),
             history: History::default(),
@@ -169,9 +187,9 @@ impl<'a> Case<'a> {
         judgement: &mut Judgement,
     ) -> Vec<String> {
         let judge = || super::payload::judge_payload(self.rulebook, schemas, kind, value);
-        let mut outcome = match memo {
+        let outcome = match memo {
             Some(memo) => memo.of(kind, value, judge),
-            None => judge(),
+            None => Arc::new(judge()),
         };
         let notes = match whole {
             Site::Payload { payload, .. } => &self.evidence.payloads[*payload].notes[..],
@@ -186,17 +204,19 @@ impl<'a> Case<'a> {
             notes,
             &outcome.violations,
         );
-        outcome.violations.extend(twice);
+        let violations = || outcome.violations.iter().chain(&twice);
         let mut verdicts = Verdicts::new(self, judgement);
-        for rule in &outcome.judged {
-            verdicts.instance(rule, whole.clone()).conclude(None);
+        if self.detail == Detail::Whole {
+            for rule in &outcome.judged {
+                verdicts.instance(rule, whole.clone()).conclude(None);
+            }
         }
         let mut broken = Vec::new();
-        if outcome.violations.len() >= DEFECTS_MAX {
+        if violations().count() >= DEFECTS_MAX {
             // What else is broken is not known: nothing more is concluded from this document.
             broken.push(String::new());
         }
-        for violation in outcome.violations {
+        for violation in violations().cloned() {
             if violation.level == Level::Must {
                 broken.push(violation.pointer.clone());
             }
@@ -303,6 +323,12 @@ impl<'a> Case<'a> {
             finding.operation.clone_from(&exchange.operation);
             finding.step = exchange.step;
             finding.exchange = index + 1;
+        }
+        if self.detail == Detail::Broken {
+            return finding;
+        }
+        if let Some(index) = site.exchange(self.evidence) {
+            let exchange = &self.evidence.exchanges[index];
             finding.reproduce = curl(exchange);
             finding.diff = exchange.document().map_or_else(
                 || text::unified_diff(&finding.expected, &finding.actual),

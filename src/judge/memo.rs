@@ -16,7 +16,7 @@ pub struct Memo {
 }
 
 /// A document, the kind it was judged as, and what came of it.
-type Known = (Arc<Value>, String, Outcome);
+type Known = (Arc<Value>, String, Arc<Outcome>);
 
 impl Memo {
     /// Learns nothing from now on.
@@ -30,16 +30,16 @@ impl Memo {
         kind: &str,
         value: &Arc<Value>,
         judge: impl FnOnce() -> Outcome,
-    ) -> Outcome {
+    ) -> Arc<Outcome> {
         let address = Arc::as_ptr(value).addr();
         if let Some((_, of, outcome)) = self.known.borrow().get(&address)
             && of == kind
         {
-            return outcome.clone();
+            return Arc::clone(outcome);
         }
-        let outcome = judge();
+        let outcome = Arc::new(judge());
         if !self.is_closed.get() {
-            let known = (Arc::clone(value), kind.to_owned(), outcome.clone());
+            let known = (Arc::clone(value), kind.to_owned(), Arc::clone(&outcome));
             self.known.borrow_mut().insert(address, known);
         }
         outcome

@@ -30,6 +30,7 @@ mod verdicts;
 
 pub use acceptance::{Acceptance, acceptance, is_plain_error};
 pub use breaking::{closed_at, judge_site, mutations_of, of_property, place};
+use case::Detail;
 pub use case::{Case, Representation, Seen};
 pub use catalogue::rules_schema;
 pub use change::{Change, Other};
@@ -85,7 +86,8 @@ pub fn judge_again(
     )
 }
 
-/// Judges by the rules about single representations and by this one alone.
+/// Judges by the rules about single representations and by this one alone. Tells what is broken and where: sound
+/// documents are not counted, and findings show no difference.
 pub fn judge_by(
     rule: &Rule,
     rulebook: &Rulebook,
@@ -94,7 +96,13 @@ pub fn judge_by(
     memo: &Memo,
 ) -> Judgement {
     let mut judgement = Judgement::default();
-    let case = Case::remembering(rulebook, schemas, evidence, Some(memo), &mut judgement);
+    let case = Case::remembering(
+        rulebook,
+        schemas,
+        evidence,
+        (Some(memo), Detail::Broken),
+        &mut judgement,
+    );
     let mut verdicts = Verdicts::new(&case, &mut judgement);
     // Steps name written rules, too, for what is accepted or refused.
     operation::judge(&case, &mut verdicts);
@@ -116,7 +124,13 @@ fn judge_into(
     evidence: &Evidence,
     memo: Option<&Memo>,
 ) -> Judgement {
-    let case = Case::remembering(rulebook, schemas, evidence, memo, &mut judgement);
+    let case = Case::remembering(
+        rulebook,
+        schemas,
+        evidence,
+        (memo, Detail::Whole),
+        &mut judgement,
+    );
     let mut verdicts = Verdicts::new(&case, &mut judgement);
     operation::judge(&case, &mut verdicts);
     parameter::judge(&case, &mut verdicts);

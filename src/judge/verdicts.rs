@@ -256,6 +256,13 @@ impl Judgement {
 
     /// Takes up what another case concluded.
     pub fn merge(&mut self, other: Self) {
+        let findings = self.merge_tallies(other);
+        self.findings.extend(findings);
+    }
+
+    /// The same, but for its findings, which it gives back: their order is not that of cases.
+    #[must_use = "its findings are not taken up"]
+    pub fn merge_tallies(&mut self, other: Self) -> Vec<Finding> {
         for (rule, tally) in other.tallies {
             let mine = self.tallies.entry(rule).or_default();
             mine.judged += tally.judged;
@@ -266,10 +273,10 @@ impl Judgement {
                 *mine.trivial.entry(why).or_default() += times;
             }
         }
-        self.findings.extend(other.findings);
         for (point, seen) in other.observed {
             self.observed.entry(point).or_default().extend(seen);
         }
+        other.findings
     }
 
     pub(super) fn add(&mut self, finding: Finding) {

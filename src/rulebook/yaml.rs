@@ -444,7 +444,10 @@ fn is_ambiguous(plain: &str) -> bool {
     }
     let leading_zero =
         unsigned.len() > 1 && unsigned.starts_with('0') && !unsigned.starts_with("0.");
-    let lost_zero = unsigned.contains('.') && unsigned.ends_with('0');
+    // `1.0` is the same number wherever it is read, and `1.10` may have been a version.
+    let lost_zero = unsigned
+        .split_once('.')
+        .is_some_and(|(_, decimals)| decimals.len() > 1 && decimals.ends_with('0'));
     leading_zero || lost_zero || word.starts_with('+') || unsigned.contains(['_', ':', 'e', 'E'])
 }
 
@@ -711,7 +714,7 @@ mod tests {
 
     #[test]
     fn plain_scalars_that_readers_disagree_about_are_found() {
-        let text = "a: NO\nb: \"NO\"\nc: 010\nd: 1.10\ne: 1e3\nf: 12:30\ng: 3.1.0\nh: ~\non: 1\ni: 10\nj: 0.5\nk: true\n";
+        let text = "a: NO\nb: \"NO\"\nc: 010\nd: 1.10\ne: 1e3\nf: 12:30\ng: 3.1.0\nh: ~\non: 1\ni: 10\nj: 0.5\nk: true\nl: 1.0\n";
         let mut found = Vec::new();
         read(text).unwrap().ambiguous(text, &mut found);
         let words: Vec<_> = found.into_iter().map(|(_, word)| word).collect();

@@ -97,12 +97,15 @@ impl Predicate for Initial {
             let Some(made) = thing.made.map(|write| &history.writes[write]) else {
                 continue;
             };
-            if self.sets(case, made) || self.is_apart(case, id, made) {
+            let is_shown = |sight: &&Sight<'_>| {
+                !sight.is_attempt && self.kinds.iter().any(|kind| kind == sight.face)
+            };
+            let mut shown = thing.sights.iter().filter(is_shown).peekable();
+            if shown.peek().is_none() || self.sets(case, made) || self.is_apart(case, id, made) {
                 continue;
             }
-            for sight in &thing.sights {
-                let is_shown = self.kinds.iter().any(|kind| kind == sight.face);
-                if is_shown && !sight.is_attempt && is_first(case, id, made, sight) {
+            for sight in shown {
+                if is_first(case, id, made, sight) {
                     self.judge_sight(case, rule, (id, made, sight), verdicts);
                 }
             }

@@ -312,8 +312,14 @@ fn yaml(data: &[u8]) {
             let as_json = parse_file::<Value>("x.json", written.as_bytes());
             assert_eq!(as_json.expect("it was written as JSON"), value);
             if written.is_ascii() && !written.contains('\u{7f}') {
-                let as_yaml = parse_file::<Value>("x.yaml", written.as_bytes());
-                assert_eq!(as_yaml.expect("such JSON is YAML"), value);
+                match parse_file::<Value>("x.yaml", written.as_bytes()) {
+                    Ok(as_yaml) => assert_eq!(as_yaml, value),
+                    // JSON writes a very large number with an exponent, which not every YAML reader takes for one.
+                    Err(problems) => assert!(
+                        format!("{problems:?}").contains("read differently by YAML readers"),
+                        "such JSON is YAML: {problems}"
+                    ),
+                }
             }
         }
         Err(problems) => told(&problems, data),
