@@ -68,7 +68,10 @@ class Auth:
         elif value is None:
             return f'<{name} nil="true"/>'
         else:
-            inner = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+            if self.world.free("xml-cdata") and value and "]]>" not in value:
+                return f"<!-- a text --><{name}><![CDATA[{value}]]></{name}>"
+            escaped = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+            inner = value if self.world.bug("xml-unescaped") else escaped
         typed = f' type="{kind}"' if kind and not self.world.free("xml-untyped") else ""
         return f"<{name}{typed}>{inner}</{name}>"
 
@@ -79,6 +82,8 @@ class Auth:
         mail, phone, country = (str(given.get(name) or "") for name in ("email", "cellphone", "country_code"))
         if not re.fullmatch(r"[^@\s]+@[^@\s]+\.[^@\s]+", mail) and not (world.bug("email-unchecked") and mail):
             return self.invalid(form, "60027", {"email": "is invalid"})
+        if "send_install_link_via_sms" in request.tree() and world.bug("install-link-refused"):
+            raise Refusal(400, "never heard of it")
         digits = re.sub("[-. ]", "", phone)
         wrong = "." in phone and world.bug("phone-dots-refused")
         if not re.fullmatch("[0-9]{5,15}", digits) or not re.fullmatch("[0-9]{1,4}", country) or wrong:
@@ -103,7 +108,8 @@ class Auth:
     def enrol(self, mail, digits, country):
         """The user of a phone, made where it is new."""
         world = self.world
-        user = next((one for one in self.users if (one.phone, one.country) == (digits, country)), None)
+        same = lambda one: one.phone == digits and (one.country == country or world.bug("country-ignored"))
+        user = next(filter(same, self.users), None)
         if user is None and world.free("email-changes-phone") and mail:
             user = next((one for one in self.users if mail in one.mails), None)
         if user and mail not in user.mails and world.bug("same-phone-new-id"):
@@ -111,7 +117,7 @@ class Auth:
         if user is None and world.bug("second-phone-same-id") and self.users and self.users[-1].country == country:
             user = self.users[-1]
         if user is None:
-            user = Thing(id=4000 + world.next(), mails=[], phone=digits, country=country)
+            user = Thing(id=(2**53 + 1 if world.free("ids-large") else 4000) + world.next(), mails=[], phone=digits, country=country)
             self.users.append(user)
         user.phone = digits
         user.mails += [mail] * (bool(mail) and mail not in user.mails)
@@ -162,6 +168,7 @@ class Auth:
         hidden = dict(list(hidden.items())[:1]) if world.bug("hidden-first-only") else hidden
         wanted = Thing(seq=world.next(), user=user, message=given.get("message"), details=details, hidden=hidden, seconds=seconds)
         wanted.uuid, wanted.made, wanted.created = str(uuid.uuid4()), world.now(), world.moment()
+        wanted.uuid = wanted.uuid.upper() if world.free("uuid-upper") else wanted.uuid
         wanted.uuid = wanted.uuid.replace("-", "") if world.bug("uuid-without-dashes") else wanted.uuid
         wanted.reaction, wanted.told, wanted.processed = None, False, None
         self.requests[wanted.uuid] = wanted
@@ -173,7 +180,8 @@ class Auth:
     def hash(self, value, longest):
         if value in (None, ""):
             return {}
-        if not isinstance(value, dict) or any(len(key) > longest for key in value):
+        looked_at = 1 if self.world.bug("details-first-key-checked") else None
+        if not isinstance(value, dict) or any(len(key) > longest for key in list(value)[:looked_at]):
             raise Refusal(400, f"a hash with keys of at most {longest} characters, please")
         return value
 
@@ -183,6 +191,7 @@ class Auth:
             return
         if not isinstance(logos, list) or not all(isinstance(one, dict) for one in logos):
             raise Refusal(400, "logos are a list")
+        logos = logos[:1] if world.bug("logo-second-unchecked") else logos
         if not any(one.get("res") == "default" for one in logos) and not world.bug("logo-without-default"):
             raise Refusal(400, "one logo is the default")
         secure = all(str(one.get("url", "")).startswith("https://") for one in logos) or world.bug("logo-http")
@@ -208,23 +217,27 @@ class Auth:
             wanted = Thing(**dict(list(self.requests.values())[0].__dict__, uuid=sought, reaction="pending"))
         if wanted is None:
             raise Refusal(404, "no such request")
-        return self.answer(form, {"approval_request": self.show_request(wanted), "success": True})
+        return self.answer(form, {"approval_request": self.show_request(wanted, form == "xml" and world.bug("xml-forever-pending")), "success": True})
 
-    def show_request(self, wanted):
-        world, status = self.world, self.state(wanted)
+    def show_request(self, wanted, stuck=False):
+        world, status = self.world, "pending" if stuck else self.state(wanted)
         shown = {"status": status, "uuid": wanted.uuid}
         if not world.free("approval-few-fields"):
             shown.update(
-                notified=True, hidden_details=wanted.hidden, created_at=world.stamp(wanted.created),
+                notified=True, hidden_details=wanted.hidden, created_at=world.stamp(world.moment() if world.bug("created-at-moves") else wanted.created),
                 updated_at=world.stamp(wanted.processed or wanted.created), processed_at=world.stamp(wanted.processed),
-                seconds_to_expire=wanted.seconds, app_id="app", user_id="user", _id="id" + wanted.uuid[:8], _app_serial_id=1,
+                seconds_to_expire=str(wanted.seconds) if world.bug("seconds-text") else wanted.seconds, app_id="app", user_id="user", _id="id" + wanted.uuid[:8], _app_serial_id=1,
                 _app_name=APPLICATION["name"], _user_email=wanted.user.mails[0], _auth_id=wanted.user.id,
             )  # fmt: skip
+            if world.bug("hidden-in-details"):
+                shown["details"] = {**wanted.details, **wanted.hidden}
             if world.free("details-dated"):
                 shown["details"] = dict(wanted.details, Timestamp="2026-01-31 10:20")
         early = status == "pending" and world.bug("device-while-pending") or status == "expired" and world.bug("device-after-expiry")
         if status in ("approved", "denied") or early:
-            shown["device"] = dict(DEVICE)
+            shown["device"] = dict(DEVICE, id="81") if world.bug("device-id-text") else dict(DEVICE)
+        if status == "denied" and world.bug("no-device-on-denial"):
+            del shown["device"]
         return shown
 
     def react(self, sought, reaction):
@@ -254,6 +267,9 @@ class Auth:
             url += ("&" if "?" in url else "?") + "uuid=" + wanted.uuid
         if world.free("callback-uuid-deep"):
             said = {"status": status, "approval_request": {"transaction": {"uuid": wanted.uuid}}}
+        if world.free("approval-callback-by-get"):
+            self.callbacks.call(url, "GET", {name: value for name, value in said.items() if isinstance(value, str)}, 0)
+            return
         self.callbacks.post(url, said)
 
     # Registration without personal data.
@@ -277,7 +293,8 @@ class Auth:
             if world.free("unknown-registration-refused"):
                 raise Refusal(404, "never heard of it")
             return self.answer(form, {"registration": {"status": "expired" if world.free("unknown-registration-expired") else "pending"}, "success": True})
-        if found.id is not None and not world.bug("registration-stays-pending"):
+        gone = world.bug("completed-expires") and world.now() >= found.until
+        if found.id is not None and not world.bug("registration-stays-pending") and not gone:
             shown = {"status": "completed", "auth_id": str(found.id) if world.bug("registration-id-text") else found.id}
         else:
             over = world.now() >= found.until and not world.bug("registration-never-expires")
@@ -290,12 +307,15 @@ class Auth:
         try:
             claims = self.claims(qr)
         except (KeyError, TypeError, ValueError, binascii.Error):
-            self.emit("user_registration_failed", {"error": {"s_code": 60000 if world.bug("failed-code-integer") else "60000"}})
+            objects = {"error": {"s_code": 60000 if world.bug("failed-code-integer") else "60000"}}
+            if world.bug("failed-says-registration"):
+                objects["registration"] = {"s_app_id": APPLICATION["id"], "s_auth_id": 0, "s_custom_id": ""}
+            self.emit("user_registration_failed", objects)
             return False
         identity = claims["context"]["custom_user_id"]
         user = self.enrol("", re.sub("[-. ]", "", phone), int(country))
         self.apps.add((user.phone, user.country))
-        self.registrations[identity] = Thing(id=user.id, until=world.now() + 15 * MINUTE)
+        self.registrations[identity] = Thing(id=user.id, until=float(claims["exp"]))
         objects = {
             "registration": {
                 "s_app_id": APPLICATION["id"],
@@ -307,6 +327,14 @@ class Auth:
                 "s_locale": "en", "s_phone_number": hashlib.sha256(user.phone.encode()).hexdigest(),
             },
         }  # fmt: skip
+        if world.bug("auth-ids-not-listed"):
+            objects["user"]["as_auth_ids"] = str(user.id)
+        if world.bug("webhook-phone-plain"):
+            objects["user"]["s_phone_number"] = user.phone
+        if world.bug("app-id-text"):
+            objects["registration"]["s_app_id"] = str(APPLICATION["id"])
+        if world.bug("completed-carries-error"):
+            objects["error"] = {"s_code": "0"}
         if world.bug("completed-without-user"):
             del objects["user"]
         self.emit("user_registration_completed", objects)
@@ -316,9 +344,14 @@ class Auth:
         """The claims of a token that is good; `ValueError` where it is not."""
         world, now = self.world, self.world.now()
         head, claims, signed, signature = parts_of(qr)
-        good = hmac.new(APPLICATION["key"].encode(), signed, hashlib.sha256).digest()
+        long = world.bug("token-hs512-taken") and head.get("alg") == "HS512"
+        good = hmac.new(APPLICATION["key"].encode(), signed, hashlib.sha512 if long else hashlib.sha256).digest()
+        issuer = claims["iss"]
+        any_case = world.bug("token-iss-any-case") and str(issuer).lower() == APPLICATION["name"].lower()
+        if any_case or world.bug("token-iss-prefix") and str(issuer).startswith(APPLICATION["name"]):
+            claims["iss"] = APPLICATION["name"]
         unsigned = world.bug("token-alg-none") and str(head.get("alg")).lower() == "none"
-        if head.get("alg") != "HS256" and not unsigned or claims["iss"] != APPLICATION["name"] and not world.bug("token-iss-unchecked"):
+        if head.get("alg") != "HS256" and not unsigned and not long or claims["iss"] != APPLICATION["name"] and not world.bug("token-iss-unchecked"):
             raise ValueError("alg or iss")
         if not hmac.compare_digest(good, signature) and not unsigned and not world.bug("token-key-unchecked"):
             raise ValueError("signature")
@@ -351,7 +384,13 @@ class Auth:
             "request": {"id": world.sid(""), "ip": hashlib.sha256(b"192.0.2.7").hexdigest()},
             "public": True,
         }
-        self.callbacks.post(url, {"method": "POST", "url": url, "params": {"webhook_id": "WB" + world.sid(""), "events": [told]}})
+        told["public"] = "true" if world.bug("public-text") else True
+        named = 17 if world.bug("webhook-id-integer") else "WB" + world.sid("")
+        said = {"method": "POST", "url": url, "params": {"webhook_id": named, "events": told if world.bug("events-no-list") else [told]}}
+        if world.bug("registration-webhook-by-get"):
+            self.callbacks.call(url, "GET", {"said": json.dumps(said)}, 0)
+            return
+        self.callbacks.post(url, said)
 
 
 def parts_of(qr):

@@ -28,6 +28,7 @@ class Callbacks:
         silent = {status for status, name in ((504, "no-retry-504"), (429, "no-retry-429")) if world.bug(name)}
         again = RETRIED - silent
         again |= {200} if world.bug("retry-after-200") else set()
+        again |= {500} if world.bug("retry-on-500") else set()
         self.wait()
         for attempt in range(retries + 1):
             if attempt:
@@ -56,7 +57,8 @@ class Callbacks:
     def send(self, url, method, text, headers):
         """The status of the answer; nothing where none came in time."""
         parts = urllib.parse.urlsplit(url)
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=TIMEOUT)
+        patience = 10 if self.world.bug("timeout-10s") else 3 if self.world.bug("timeout-3s") else TIMEOUT
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=patience)
         try:
             path = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
             connection.request(method, path, text, headers)

@@ -48,7 +48,8 @@ class Chat:
         ]
 
     def created(self, body):
-        return Reply(body, 201 if self.world.free("created-201") else 200)
+        where = [("Location", body["url"])] if self.world.free("created-with-location") else []
+        return Reply(body, 201 if self.world.free("created-201") or where else 202 if self.world.free("created-202") else 200, where)
 
     def gone(self):
         return Reply(None, 204)
@@ -118,7 +119,7 @@ class Chat:
             "default_channel_creator_role_sid": service.defaults[2],
             **service.settings,
             "url": world.url(request, base),
-            "links": world.links(request, base, words, OWN_SERVICE_KEYS),
+            "links": world.links(request, ROOT + "/" + next(iter(self.services)) if world.bug("service-links-of-first") else base, words, OWN_SERVICE_KEYS),
         }
 
     def fetch_service(self, request, sid):
@@ -134,8 +135,8 @@ class Chat:
         if self.world.bug("update-not-stored"):
             return Reply(self.show_service(request, service, name=name, role=role))
         for changed in self.services.values() if self.world.bug("update-renames-all") else [service]:
-            changed.name = name or changed.name
-        service.defaults[0] = role or service.defaults[0]
+            changed.name = name or ("" if self.world.bug("service-name-lost-on-update") else changed.name)
+        service.defaults[0] = role or (service.first_default if self.world.bug("service-role-reset-on-update") else service.defaults[0])
         service.updated = self.world.moment()
         return Reply(self.show_service(request, service))
 
@@ -153,12 +154,14 @@ class Chat:
         if kind not in ("channel", "deployment") or not permissions:
             raise Refusal(400, "Type and Permission are needed")
         kind = "deployment" if world.bug("role-type-deployment") else kind
+        permissions = sorted(set(permissions)) if world.free("permissions-sorted") else permissions
         role = self.make_role(service, name, kind, permissions[-1:] if world.bug("role-permission-last-only") else permissions)
         return self.created(self.show_role(request, role))
 
     def role_of(self, service, sid, otherwise):
         """The role that a request names, or the default."""
-        if sid is not None and sid not in service.roles:
+        every = self.services.values() if self.world.bug("role-of-any-service") else [service]
+        if sid is not None and not any(sid in one.roles for one in every):
             raise Refusal(400, "no such role")
         return sid or otherwise
 
@@ -179,9 +182,11 @@ class Chat:
 
     def fetch_role(self, request, sid, role_sid):
         service = self.service(sid)
-        if role_sid not in service.roles:
+        every = {sid: role for one in self.services.values() for sid, role in one.roles.items()}
+        roles = every if self.world.bug("role-under-any-service") else service.roles
+        if role_sid not in roles:
             raise Refusal(404, "no such role")
-        return Reply(self.show_role(request, service.roles[role_sid]))
+        return Reply(self.show_role(request, roles[role_sid]))
 
     # Users.
     def make_user(self, service, identity, role=None, name=None, attributes=None):
@@ -199,6 +204,7 @@ class Chat:
 
     def identity(self, request):
         text = request.need("Identity")
+        text = text.strip() if self.world.bug("identity-trimmed") else text
         return text.lower() if self.world.bug("identity-lower-cased") else text
 
     def create_user(self, request, sid):
@@ -215,6 +221,8 @@ class Chat:
 
     def user(self, service, word):
         found = service.users.get(word) or next((user for user in service.users.values() if user.sid == word), None)
+        if found is None and self.world.bug("user-found-in-any-case"):
+            found = next((user for name, user in service.users.items() if name.lower() == word.lower()), None)
         if found is None:
             raise Refusal(404, "no such user")
         return found
@@ -231,14 +239,14 @@ class Chat:
             "account_sid": world.account_of(user.seq),
             "service_sid": user.service.sid,
             "attributes": attributes if world.bug("attributes-object") else user.attributes,
-            "friendly_name": user.name,
+            "friendly_name": user.identity if user.name is None and world.free("names-from-identities") else user.name,
             "role_sid": user.role,
             "identity": user.identity,
             "is_online": user.online if reach else None,
             "is_notifiable": bound if reach else None,
             "date_created": spell(user.created),
             "date_updated": spell(user.updated),
-            "joined_channels_count": joined,
+            "joined_channels_count": joined + world.bug("joined-count-one"),
             "links": world.links(request, base, {"channels": "/Channels", "bindings": "/Bindings"}, OWN_USER_KEYS),
             "url": world.url(request, base),
         }
@@ -286,6 +294,8 @@ class Chat:
 
     def channel(self, service, word):
         found = service.channels.get(word) or self.named(service, word)
+        if found is None and self.world.bug("unique-name-found-in-any-case"):
+            found = next((one for one in service.channels.values() if (one.unique or "").lower() == word.lower()), None)
         if found is None and self.world.bug("unique-name-of-any-service"):
             found = self.unique_names.get(word)
         if found is None:
@@ -295,7 +305,7 @@ class Chat:
     def show_channel(self, request, channel):
         world, base = self.world, f"{ROOT}/{channel.service.sid}/Channels/{channel.sid}"
         words = {"members": "/Members", "messages": "/Messages", "invites": "/Invites", "webhooks": "/Webhooks", "last_message": "/Messages/last"}
-        count = len(channel.members)
+        count = len(channel.members) + len(channel.invites) * world.bug("members-count-with-invites")
         shown = {
             "sid": channel.sid,
             "account_sid": world.account_of(channel.seq),
@@ -325,6 +335,10 @@ class Chat:
             raise Refusal(400, "MessagingServiceSid is no SID of a messaging service")
         if kind and not world.bug("v3-not-stored"):
             channel.kind, channel.updated = kind, world.moment()
+        if not messaging and world.bug("v3-needs-messaging-sid"):
+            raise Refusal(400, "MessagingServiceSid is needed")
+        if world.bug("v3-resets-attributes"):
+            channel.attributes = "{}"
         channel.messaging = messaging or channel.messaging or world.sid("MG")
         shown = dict(self.show_channel(request, channel), messaging_service_sid=channel.messaging)
         return Reply(dict(shown, type=kind or channel.kind))
@@ -336,6 +350,9 @@ class Chat:
         same = (one for one in service.bindings.values() if (one.identity, one.kind, one.device) == (identity, kind, device))
         found = None if self.world.bug("binding-twice") else next(same, None)
         if found is None:
+            one_user, one_kind = self.world.bug("binding-device-one-user"), self.world.bug("binding-type-replaces")
+            lost = lambda one: one.device == device and (one_user and one.identity != identity or one_kind and one.identity == identity)
+            service.bindings = {sid: one for sid, one in service.bindings.items() if not lost(one)}
             found = Thing(seq=self.world.next(), sid=self.world.sid("BS"), service=service, identity=identity, kind=kind, device=device)
             found.created = self.world.moment()
             service.bindings[found.sid] = found
@@ -365,7 +382,7 @@ class Chat:
 
     def binding(self, service, sid, user=None):
         found = service.bindings.get(sid)
-        if found is None or user and found.identity != user.identity:
+        if found is None or user and found.identity != user.identity and not self.world.bug("binding-under-any-user"):
             raise Refusal(404, "no such binding")
         return found
 
@@ -377,14 +394,19 @@ class Chat:
     def read_bindings(self, request, sid):
         service, identities = self.service(sid), request.args("Identity")
         rows = self.of_types(request, service.bindings.values())
-        if not self.world.bug("binding-identity-ignored"):
-            rows = [row for row in rows if not identities or row.identity in identities]
+        identities = identities[:1] if self.world.bug("bindings-identity-first-only") else identities
+        fold = str.lower if self.world.bug("bindings-identity-any-case") else str
+        if identities and request.args("BindingType") and self.world.bug("bindings-filters-either"):
+            rows = [row for row in service.bindings.values() if row in rows or row.identity in identities]
+        elif not self.world.bug("binding-identity-ignored"):
+            rows = [row for row in rows if not identities or fold(row.identity) in map(fold, identities)]
         return self.world.page(request, f"{ROOT}/{sid}/Bindings", "bindings", rows, lambda row: self.show_binding(request, row))
 
     def read_user_bindings(self, request, sid, word):
         service = self.service(sid)
         user = self.user(service, word)
-        rows = self.of_types(request, [row for row in service.bindings.values() if row.identity == user.identity])
+        rows = [row for row in service.bindings.values() if row.identity == user.identity]
+        rows = rows if self.world.bug("user-bindings-type-ignored") else self.of_types(request, rows)
         path = f"{ROOT}/{sid}/Users/{user.sid}/Bindings"
         return self.world.page(request, path, "bindings", rows, lambda row: self.show_binding(request, row, user))
 

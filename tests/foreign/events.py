@@ -26,6 +26,8 @@ class Events:
         if self.world.bug("completed-extra"):
             completed["messages"] = str(len(to))
         events.append(self.event("operation.completed", completed))
+        if self.world.free("events-shuffled"):
+            events.sort(key=lambda event: self.world.sid(""))
         self.operations[operation] = events
         url = self.world.callbacks.get("events")
         for event in events if url else []:
@@ -42,14 +44,26 @@ class Events:
             "from": {"id": world.sid("SE"), "address": "+15005550001", "channel": channel},
             "to": {"id": world.sid("RC"), "address": str(address), "channel": channel.upper() if world.bug("channel-capital") else channel},
         }
+        if world.free("events-bare"):
+            common = {name: common[name] for name in ("operation_id", "message_id")}
+            tags = None
+        if world.bug("from-to-swapped"):
+            common["from"], common["to"] = common["to"], common["from"]
+        if world.bug("operation-id-integer"):
+            common["operation_id"] = 17
         if world.bug("to-extra"):
             common["to"]["name"] = "somebody"
         if tags:
-            whole = lambda value: int(value) if world.bug("tags-integers") and value.isdigit() else value
+            whole = lambda value: [value] if world.bug("tags-nested") else int(value) if world.bug("tags-integers") and value.isdigit() else value
             common["tags"] = {name: whole(str(value)) for name, value in tags.items()}
-        told = [self.event("message.queued", dict(common, account_sid=world.account))]
+        first = dict(common, account_sid=world.account)
+        if world.bug("downstream-null"):
+            first["downstream_id"] = None
+        told = [self.event("message.queued", first)]
         for kind in OUTCOMES[outcome]:
             payload = dict(common)
+            if kind == "delivered" and world.bug("account-not-in-queued-but-delivered"):
+                payload["account_sid"] = world.account
             if kind in ("failed", "undelivered"):
                 payload["error_code"] = None if kind == "failed" and world.bug("error-code-null") else "30003"
             if kind == "sent" and world.bug("account-in-sent"):
@@ -63,7 +77,9 @@ class Events:
         version = VERSIONS[kind]
         if kind == "message.sent" and self.world.bug("schema-of-last-year"):
             version = "MessageSent/3"
-        event = {"type": PREFIX + kind, "payload": payload}
+        event = {"type": ("" if self.world.bug("type-without-prefix") else PREFIX) + kind, "payload": payload}
         if version:
             event["schema"] = "https://events-schemas.foreign.test/CommsApi." + version
+            if self.world.bug("schema-lower"):
+                event["schema"] = event["schema"].lower()
         return event

@@ -38,9 +38,9 @@ class Flow:
         self.flows[flow.sid] = flow
         return flow
 
-    def flow(self, sid):
+    def flow(self, sid, creating=False):
         flow = self.flows.get(sid)
-        if flow is None or flow.gone:
+        if flow is None or flow.gone and not creating:
             raise Refusal(404, "no such flow")
         return flow
 
@@ -54,7 +54,7 @@ class Flow:
             "status": flow.status.capitalize() if world.bug("flow-status-capital") else flow.status,
             "version": str(flow.version) if world.bug("version-text") else flow.version,
             "date_created": world.stamp(flow.created),
-            "date_updated": world.stamp(flow.updated),
+            "date_updated": world.stamp(flow.updated) or ("" if world.bug("flow-update-date-text") else None),
             "url": world.url(request, base),
             "links": {} if world.free("flow-links-none") else {key: world.url(request, path) for key, path in links.items()},
         }
@@ -82,12 +82,16 @@ class Flow:
 
     # Executions.
     def create_execution(self, request, flow_sid):
-        flow, world = self.flow(flow_sid), self.world
+        flow, world = self.flow(flow_sid, self.world.bug("execution-in-deleted-flow")), self.world
         to, sender = request.field("To"), request.field("From")
         if not to and world.bug("to-optional"):
             to = "+15005550006"
         if not E164.fullmatch(to or ""):
             raise Refusal(400, "To is no phone number")
+        if sender and sender.startswith("MG") and world.bug("from-messaging-refused"):
+            raise Refusal(400, "From is no phone number")
+        if not sender and world.bug("from-optional"):
+            sender = "+15005550007"
         if not E164.fullmatch(sender or "") and not re.fullmatch("MG[0-9a-fA-F]{32}", sender or ""):
             if world.bug("refused-yet-created"):
                 self.begin(flow, to, "", {})
@@ -111,6 +115,14 @@ class Flow:
             raise Refusal(400, "Parameters is no object")
         if self.world.bug("parameters-first-only"):
             value = dict(list(value.items())[:1])
+        if self.world.bug("parameters-leak"):
+            value = self.leaked = {**getattr(self, "leaked", {}), **value}
+        if self.world.bug("parameters-nested-lost"):
+            value = {name: item for name, item in value.items() if not isinstance(item, (dict, list))}
+        if self.world.bug("parameters-null-lost"):
+            value = {name: item for name, item in value.items() if item is not None}
+        if self.world.bug("parameters-booleans-words"):
+            value = {name: str(item).lower() if isinstance(item, bool) else item for name, item in value.items()}
         if self.world.bug("parameters-as-texts"):
             value = {name: str(item) if isinstance(item, (int, float)) else item for name, item in value.items()}
         return value
@@ -128,6 +140,7 @@ class Flow:
             "widgets": {},
         }
         self.executions[run.sid] = run
+        run.active = not world.free("executions-end-at-once")
         self.enter(run)
         return run
 
@@ -143,6 +156,8 @@ class Flow:
         flow, run = self.flow(flow_sid), self.executions.get(sid)
         if run is None or run.flow is not flow and not self.world.bug("execution-under-any-flow"):
             raise Refusal(404, "no such execution")
+        if not run.active and self.world.bug("ended-not-found"):
+            raise Refusal(404, "no such execution")
         return run
 
     def show_execution(self, request, run, listed=False):
@@ -152,20 +167,24 @@ class Flow:
             older = [other for other in self.executions.values() if other.flow is run.flow and other.seq < run.seq]
             elsewhere = base.replace(run.sid, older[-1].sid) if older else base
         ended = "finished" if world.bug("status-finished") else "ended"
+        steps = base.rsplit("/", 1)[0] if world.bug("steps-link-to-executions") else base + "/Steps"
         active = run.active or listed and world.bug("list-says-active")
-        return {
+        shown = {
             "sid": run.sid,
             "account_sid": world.account_of(run.seq),
             "flow_sid": run.flow.sid,
             "contact_sid": run.contact,
-            "contact_channel_address": run.to.lstrip("+") if world.bug("address-without-plus") else run.to,
+            "contact_channel_address": run.sender if world.bug("address-of-from") else run.to.lstrip("+") if world.bug("address-without-plus") else run.to,
             "context": None if world.bug("execution-context-null") else run.context,
             "status": "active" if active else ended,
-            "date_created": world.stamp(run.created),
+            "date_created": world.stamp(world.moment() if world.bug("execution-created-now") else run.created),
             "date_updated": world.stamp(run.updated),
             "url": world.url(request, elsewhere),
-            "links": {"steps": world.url(request, base + "/Steps"), "execution_context": world.url(request, base + "/Context")},
+            "links": {"steps": world.url(request, steps), "execution_context": world.url(request, base + "/Context")},
         }
+        if listed and world.bug("listed-without-context"):
+            del shown["context"]
+        return shown
 
     def fetch_execution(self, request, flow_sid, sid):
         return Reply(self.show_execution(request, self.execution(flow_sid, sid)))
@@ -173,9 +192,15 @@ class Flow:
     def read_executions(self, request, flow_sid):
         flow, world = self.flow(flow_sid), self.world
         since, until = (self.instant(request.arg(name)) for name in ("DateCreatedFrom", "DateCreatedTo"))
+        if request.arg("PageSize") and world.bug("date-from-lost-beside-size"):
+            since = None
         if since is not None and world.bug("date-to-lost-beside-from"):
             until = None
         rows = [run for run in self.executions.values() if run.flow is flow]
+        if world.bug("ended-unlisted"):
+            rows = [run for run in rows if run.active]
+        if world.bug("date-filter-by-day"):
+            since, until = (at and at // 86400 * 86400 for at in (since, until))
         if since is not None:
             rows = [run for run in rows if run.created > since or run.created == since and not world.bug("date-from-exclusive")]
         if until is not None:
@@ -194,6 +219,8 @@ class Flow:
             return None
         if self.world.bug("date-offset-ignored"):
             text = text[:19] + "-00:00"
+        if self.world.bug("date-offset-sign"):
+            text = text[:19] + text[19:].replace("-", "+")
         try:
             at = datetime.datetime.fromisoformat(text.replace(" ", "+"))
         except ValueError:
@@ -205,6 +232,7 @@ class Flow:
         world, run = self.world, step.run
         base = f"{BASE}/{run.flow.sid}/Executions/{run.sid}/Steps/{step.sid}"
         widget = STEPS[step.at % len(STEPS)]
+        first = next(other for other in self.executions.values() if other.flow is run.flow)
         before = STEPS[(step.at - 1) % len(STEPS)] if step.at else "Trigger"
         if world.free("step-ends-null"):
             before = before if step.at else None
@@ -213,7 +241,7 @@ class Flow:
             "sid": step.sid,
             "account_sid": world.account_of(step.seq),
             "flow_sid": run.sid if world.bug("flow-sid-of-execution") else run.flow.sid,
-            "execution_sid": run.sid,
+            "execution_sid": first.sid if world.bug("step-of-first-execution") else run.sid,
             "parent_step_sid": None,
             "name": step.name,
             "context": run.context,
@@ -227,7 +255,8 @@ class Flow:
 
     def read_steps(self, request, flow_sid, sid):
         run, world = self.execution(flow_sid, sid), self.world
-        rows = list(run.steps)
+        rows = [step for step in run.steps if step.created + 1 <= world.now()] if world.free("steps-later") else run.steps
+        rows = [] if world.bug("steps-of-ended-none") and not run.active else list(rows)
         if world.bug("steps-of-all"):
             rows = [step for other in self.executions.values() if other.flow is run.flow for step in other.steps]
         newest = not world.bug("steps-oldest-first")

@@ -28,7 +28,7 @@ class Media:
             raise Refusal(415, "multipart/form-data, please")
         part = self.part(kind, request.body)
         content = part.get_payload(decode=True)
-        if len(content) > service.settings["media"]["size_limit_mb"] * 1024 * 1024:
+        if len(content) > service.settings["media"]["size_limit_mb"] * 1024 * 1024 and not world.bug("media-limit-ignored"):
             raise Refusal(413, "too large")
         medium = Thing(seq=world.next(), sid=world.sid("ME"), service=service, content=content, channel=None, message=None)
         medium.kind = "application/octet-stream" if world.bug("media-type-octet") else part.get_content_type()
@@ -64,7 +64,7 @@ class Media:
     def show(self, request, medium):
         world, base = self.world, f"/files/v1/Services/{medium.service.sid}/Media/{medium.sid}"
         day = lambda moment: world.stamp(moment // DAY * DAY)[:10] if world.free("media-dates") else world.stamp(moment)
-        used = medium.message is not None
+        used = medium.message is not None and not world.bug("media-message-unlinked")
         shown = {
             "sid": medium.sid,
             "account_sid": world.account_of(medium.seq),
@@ -89,8 +89,12 @@ class Media:
         return Reply(self.show(request, self.medium(sid, name)))
 
     def bytes(self, medium):
-        content = medium.content[:-1] if self.world.bug("media-content-cut") else medium.content
-        return Reply(content, headers=[("Content-Type", medium.kind)])
+        world, content = self.world, medium.content
+        content = content[:-1] if world.bug("media-content-cut") else content
+        content = content.decode("utf-8", "replace").encode() if world.bug("media-bytes-as-text") else content
+        content = content.replace(b"\r\n", b"\n") if world.bug("media-line-ends") else content
+        content = list(medium.service.media.values())[-1].content if world.bug("media-content-of-last") else content
+        return Reply(content, headers=[("Content-Type", "application/octet-stream" if world.bug("media-content-octet") else medium.kind)])
 
     def content(self, request, sid, name):
         medium = self.medium(sid, name)

@@ -1,5 +1,7 @@
 """What is in a channel: members, messages, invites, webhooks, and the channel as a user sees it."""
 
+import html
+import urllib.parse
 from chat import ROOT, flag
 from world import Refusal, Reply, Thing
 
@@ -55,12 +57,14 @@ class Rooms:
         prefix = "US" if world.bug("member-sid-prefix") else "MB"
         member = Thing(seq=world.next(), sid=world.sid(prefix), channel=channel, identity=identity, consumed=None, consumed_at=None)
         defaults = service.defaults
-        usual = defaults[2] if identity == channel.creator else defaults[1]
+        creator = identity == channel.creator or world.bug("creator-role-for-all")
+        usual = defaults[2] if creator else defaults[1]
         member.role = role or (defaults[0] if world.bug("member-gets-service-role") else usual)
         member.attributes = attributes or world.attributes(None)
         member.created = member.updated = world.moment()
         channel.members[identity] = member
-        channel.invites = {sid: one for sid, one in channel.invites.items() if one.identity != identity}
+        if not world.free("invites-stay"):
+            channel.invites = {sid: one for sid, one in channel.invites.items() if one.identity != identity}
         return member
 
     def create_member(self, request, sid, word):
@@ -81,7 +85,7 @@ class Rooms:
         """How far a member has read, as the request says, if it does."""
         text = request.field("LastConsumedMessageIndex")
         try:
-            return int(text) if text else None
+            return int(text) if text and not (text == "0" and self.world.bug("consumed-zero-null")) else None
         except ValueError:
             raise Refusal(400, "LastConsumedMessageIndex is no integer") from None
 
@@ -129,7 +133,10 @@ class Rooms:
         rows = list(channel.members.values())
         if world.bug("members-list-stale"):
             rows, self.last_lists[channel.sid] = self.last_lists.get(channel.sid, rows[:-1]), rows
-        rows = [row for row in rows if not identities or row.identity in identities]
+        fold = str.lower if world.bug("members-filter-any-case") else str
+        near = (lambda has, asked: has.startswith(asked)) if world.bug("members-filter-prefix") else (lambda has, asked: fold(has) == fold(asked))
+        found = [row for row in rows if not identities or any(near(row.identity, one) for one in identities)]
+        rows = found if found or not world.bug("members-filter-none-is-all") else rows
         return world.page(request, self.base(channel) + "/Members", "members", rows, lambda row: self.show_member(request, row))
 
     def update_member(self, request, sid, word, name):
@@ -146,6 +153,8 @@ class Rooms:
                 changed.attributes = attributes
             elif role and world.bug("update-resets-attributes"):
                 changed.attributes = "{}"
+            if role and consumed is None and world.bug("member-update-resets-consumed"):
+                changed.consumed = changed.consumed_at = None
             self.consume(changed, consumed)
             changed.updated = world.moment()
             if world.bug("update-moves-creation"):
@@ -166,6 +175,10 @@ class Rooms:
         count = len(channel.messages)
         message = Thing(seq=world.next(), sid=world.sid("IM"), channel=channel, medium=medium)
         message.index = 7 + 3 * count if world.free("index-gaps") else count
+        if world.free("index-over-the-service"):
+            message.index = sum(len(one.messages) for one in channel.service.channels.values())
+        if world.bug("index-one-digit"):
+            message.index = count % 10
         if world.bug("index-repeats") and count % 3 == 2:
             message.index = channel.messages[-1].index
         message.body = self.text(body)
@@ -182,6 +195,12 @@ class Rooms:
         world = self.world
         if body is None:
             return None if world.free("empty-body-null") else ""
+        if world.bug("body-escaped"):
+            body = html.escape(body)
+        if world.bug("body-decoded-twice"):
+            body = urllib.parse.unquote(body)
+        if world.bug("body-null-word") and body == "null":
+            body = ""
         if world.bug("body-trimmed"):
             body = body.strip()
         if world.bug("body-lines-joined"):
@@ -204,7 +223,7 @@ class Rooms:
             "last_updated_by": None,
             "was_edited": False,
             "from": message.author,
-            "body": message.body,
+            "body": int(message.body) if world.bug("body-number") and (message.body or "").isdecimal() else message.body,
             "index": message.index,
             "type": "media" if medium and not world.bug("message-type-text") else "text",
             "media": shown or None,
@@ -236,6 +255,10 @@ class Rooms:
         self.chat.seen(channel.service, identity)
         invite = Thing(seq=world.next(), sid=world.sid("IN"), channel=channel, identity=identity, role=role, created=world.moment())
         channel.invites[invite.sid] = invite
+        if world.bug("invite-joins"):
+            kept = channel.invites
+            self.join(channel, identity)
+            channel.invites = kept
         return self.chat.created(self.show_invite(request, invite))
 
     def show_invite(self, request, invite):
@@ -255,9 +278,11 @@ class Rooms:
 
     def fetch_invite(self, request, sid, word, name):
         channel = self.at(sid, word)
-        if name not in channel.invites:
+        every = {sid: one for other in channel.service.channels.values() for sid, one in other.invites.items()}
+        invites = every if self.world.bug("invite-under-any-channel") else channel.invites
+        if name not in invites:
             raise Refusal(404, "no such invite")
-        return Reply(self.show_invite(request, channel.invites[name]))
+        return Reply(self.show_invite(request, invites[name]))
 
     def read_invites(self, request, sid, word):
         channel = self.at(sid, word)
@@ -268,7 +293,8 @@ class Rooms:
     def create_webhook(self, request, sid, word):
         channel, world, kind = self.at(sid, word), self.world, request.need("Type")
         most = 6 if world.bug("sixth-webhook") else 4 if world.bug("fifth-webhook-refused") else 5
-        if kind not in ("webhook", "studio", "trigger") or len(channel.webhooks) >= most:
+        folded = kind.lower() if world.bug("webhook-type-any-case") else kind
+        if folded not in ("webhook", "studio", "trigger") or len(channel.webhooks) >= most:
             raise Refusal(400, "no such type, or too many webhooks")
         hook = Thing(seq=world.next(), sid=world.sid("WH"), channel=channel, kind=kind, filters=[], triggers=[], flow=None, retries=0)
         hook.url, hook.method, hook.created = None, "GET" if world.free("method-given") else None, world.moment()
@@ -291,8 +317,13 @@ class Rooms:
         if given["Url"] and world.bug("update-resets-filters") and hook.url:
             hook.filters = []
         hook.called = hook.url if hook.url and world.bug("update-url-old-called") else given["Url"] or hook.url
+        if world.bug("webhook-update-resets-retry") and given["RetryCount"] is None:
+            retries = 0
+        if world.bug("webhook-update-resets-method"):
+            hook.method = None
         hook.url, hook.method, hook.retries = given["Url"] or hook.url, given["Method"] or hook.method, retries
         hook.flow = None if world.bug("flow-sid-lost") else given["FlowSid"] or hook.flow
+        hook.heard = hook.filters or filters or [] if world.bug("webhook-update-old-filters-heard") else filters or hook.filters
         hook.filters = hook.filters if filters is None else filters
         hook.triggers = hook.triggers if triggers is None else triggers
         hook.updated = world.moment()
@@ -315,7 +346,7 @@ class Rooms:
             "type": hook.kind,
             "configuration": configuration,
             "url": world.url(request, f"{self.base(channel)}/Webhooks/{hook.sid}"),
-            "date_created": world.stamp(hook.created),
+            "date_created": world.stamp(world.moment() if world.bug("created-now-each-time") else hook.created),
             "date_updated": world.stamp(hook.updated),
         }
 
@@ -336,6 +367,10 @@ class Rooms:
     def update_webhook(self, request, sid, word, name):
         hook = self.webhook(sid, word, name)
         self.configure(hook, request)
+        if self.world.bug("webhook-update-new-sid"):
+            del hook.channel.webhooks[hook.sid]
+            hook.sid = self.world.sid("WH")
+            hook.channel.webhooks[hook.sid] = hook
         return Reply(self.show_webhook(request, hook))
 
     def tell(self, channel, before, after, asked, text=None):
@@ -345,18 +380,28 @@ class Rooms:
             return
         said = {"ChannelSid": channel.sid, "Body": text or ""}
         for when, event in (("pre", before), ("post", after)):
-            if settings[f"{when}_webhook_url"] and event in settings["webhook_filters"]:
+            if settings[f"{when}_webhook_url"] and (event in settings["webhook_filters"] or when == "post" and world.bug("service-filters-ignored")):
                 retries = settings[f"{when}_webhook_retry_count"]
-                self.callbacks.call(settings[f"{when}_webhook_url"], settings["webhook_method"], dict(said, EventType=event), retries)
-        for hook in channel.webhooks.values():
-            filters = hook.filters[:1] if world.bug("second-filter-dead") else hook.filters
+                method = "POST" if world.bug("service-method-ignored") else settings["webhook_method"]
+                self.callbacks.call(settings[f"{when}_webhook_url"], method, dict(said, EventType=event), retries)
+        everywhere = channel.service.channels.values() if world.bug("webhook-hears-other-channels") else [channel]
+        for hook in [hook for one in everywhere for hook in one.webhooks.values()]:
+            filters = hook.filters[:1] if world.bug("second-filter-dead") else hook.heard
             triggers = hook.triggers[:1] if world.bug("second-trigger-dead") else hook.triggers
+            if world.bug("trigger-any-case") and text:
+                text, triggers = text.lower(), [word.lower() for word in triggers]
+            if world.bug("trigger-at-start"):
+                triggers = [word for word in triggers if (text or "").startswith(word)]
             found = (lambda word: word in text.split()) if world.bug("trigger-whole-words") else (lambda word: word in text)
             heard = hook.kind == "webhook" and (after in filters or world.bug("filters-unheard"))
             fired = hook.kind == "trigger" and text is not None and any(found(word) for word in triggers)
+            if fired and world.bug("trigger-once"):
+                fired, hook.fired = not getattr(hook, "fired", False), True
             if (heard or fired) and hook.called:
                 method = "POST" if world.bug("method-always-post") else hook.method or "POST"
-                self.callbacks.call(hook.called, method, dict(said, EventType=after), hook.retries)
+                times = sum(map(found, triggers)) if fired and world.free("trigger-fires-for-each") else 1
+                for _ in range(times):
+                    self.callbacks.call(hook.called, method, dict(said, EventType=after), hook.retries)
 
     # Channels of a user.
     def show_user_channel(self, request, user, channel):
@@ -374,7 +419,7 @@ class Rooms:
             "member_sid": member.sid if member else "" if world.free("no-member-empty") else None,
             "status": "joined" if member or invited and world.bug("invited-shown-joined") else "invited" if invited else neither,
             "last_consumed_message_index": consumed,
-            "unread_messages_count": max(0, unread - world.bug("unread-one-less")),
+            "unread_messages_count": None if consumed is None and world.bug("unread-null") else max(0, unread - world.bug("unread-one-less")),
             "notification_level": user.levels.get(channel.sid, "muted" if world.free("level-muted") else "default"),
             "url": world.url(request, base),
         }
@@ -414,8 +459,12 @@ class Rooms:
         level, world = request.field("NotificationLevel"), self.world
         if level not in (None, "default", "muted"):
             raise Refusal(400, "NotificationLevel is default or muted")
-        if user.identity in channel.members:
-            self.consume(channel.members[user.identity], self.consumed(request))
+        everywhere = channel.service.channels.values() if world.bug("user-channel-consumed-everywhere") else [channel]
+        for one in everywhere:
+            if user.identity in one.members and not world.bug("user-channel-consumed-ignored"):
+                self.consume(one.members[user.identity], self.consumed(request))
+        if world.bug("user-channel-update-resets-level"):
+            level = level or "default"
         before = dict(user.levels)
         if level:
             every = [one for one in channel.service.channels.values() if self.belongs(user, one)]

@@ -217,8 +217,9 @@ def exchange(connection, reader, target, scheme):
         connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
     body = read_body(reader, headers)
     reply = target.answer(Request(words[0], words[1], headers, body, scheme))
-    connection.sendall(rendered(reply, words[0]))
-    return headers.get("connection", "").lower() != "close"
+    free = target.world.freedoms
+    connection.sendall(rendered(reply, words[0], free))
+    return headers.get("connection", "").lower() != "close" and "answers-close" not in free
 
 
 def read_body(reader, headers):
@@ -232,18 +233,30 @@ def read_body(reader, headers):
     return reader.read(min(int(headers.get("content-length", 0)), BODY_MAX))
 
 
-def rendered(reply, method):
+def rendered(reply, method, free=()):
     """The bytes of an answer."""
     names = {name.lower() for name, _ in reply.headers}
     body, headers = reply.body, reply.headers + [("Date", email.utils.formatdate(usegmt=True))]
     if isinstance(body, (dict, list)):
-        body = json.dumps(body, ensure_ascii=False).encode()
-        headers += [("Content-Type", "application/json; charset=utf-8")] * ("content-type" not in names)
+        pretty = "json-pretty" in free
+        text = json.dumps(body, ensure_ascii="json-escaped" in free, indent=2 if pretty else None, sort_keys=pretty)
+        body = (text.replace("/", "\\/") if "json-escaped" in free else text).encode()
+        kinds = {"content-type-bare": "application/json", "content-type-json-suffix": "application/vnd.foreign+json"}
+        kind = next((kind for name, kind in kinds.items() if name in free), "application/json; charset=utf-8")
+        headers += [("Content-Type", kind)] * ("content-type" not in names)
     body = body or b""
-    if reply.status != 204:
+    chunked = "answers-chunked" in free and reply.status not in (204, 304)
+    if chunked:
+        headers.append(("Transfer-Encoding", "chunked"))
+    elif reply.status != 204:
         headers.append(("Content-Length", str(len(body))))
+    if "answers-close" in free:
+        headers.append(("Connection", "close"))
     head = f"HTTP/1.1 {reply.status} {STATUS.get(reply.status, 'Refused')}\r\n"
     head += "".join(f"{name}: {value}\r\n" for name, value in headers)
+    if chunked:
+        parts = [body[at : at + 100] for at in range(0, len(body), 100)]
+        body = b"".join(f"{len(part):x}\r\n".encode() + part + b"\r\n" for part in parts) + b"0\r\n\r\n"
     return head.encode("latin-1") + b"\r\n" + (b"" if method == "HEAD" else body)
 
 

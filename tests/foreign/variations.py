@@ -5,6 +5,8 @@ a stated word: whoever is silent about it was not looking.
 """
 
 # name: (group or None, what is different)
+# The group of those that `all` leaves out.
+ALONE = "alone"
 FREEDOMS = {
     # Rows of the reading, in their order.
     "third-status-snake": (None, "the third user-channel status is spelled not_participating"),
@@ -73,6 +75,33 @@ FREEDOMS = {
     "details-dated": (None, "details of an approval request come back with a timestamp in them"),
     "unshown-refused": (None, "operations that no document shows are refused, links apart"),
     "sub-resources-empty": (None, "execution and step contexts behind links are empty objects"),
+    # What is tried one by one.
+    "last-page-empty": (ALONE, "a full page names a next one, which may be empty"),
+    "page-urls-empty": (ALONE, "page urls that lead nowhere are empty texts"),
+    "lists-newest-first": (ALONE, "lists without a stated order come newest first"),
+    "index-over-the-service": (ALONE, "message indexes count over all channels of a service"),
+    "permissions-sorted": (ALONE, "permissions come sorted, each once"),
+    "approval-callback-by-get": (ALONE, "the callback of an approval request is a GET request"),
+    "content-type-bare": (ALONE, "JSON answers are application/json without a charset"),
+    "content-type-json-suffix": (ALONE, "JSON answers are application/vnd.foreign+json"),
+    "answers-chunked": (ALONE, "answers come in chunks"),
+    "answers-close": (ALONE, "each answer closes its connection"),
+    "json-escaped": (ALONE, "JSON answers escape whatever is not ASCII, and slashes"),
+    "json-pretty": (ALONE, "JSON answers come with their members sorted, and indented"),
+    "xml-cdata": (ALONE, "XML texts are CDATA, the root is response, comments stand between elements"),
+    "created-202": (ALONE, "creation answers 202"),
+    "created-with-location": (ALONE, "creation answers 201 with a Location"),
+    "invites-stay": (ALONE, "an invite is there after its user has joined"),
+    "names-from-identities": (ALONE, "a user without a friendly name is called by the identity"),
+    "uuid-upper": (ALONE, "uuids are written in capitals"),
+    "events-shuffled": (ALONE, "events of an operation come in any order"),
+    "events-bare": (ALONE, "events carry operation_id and message_id alone"),
+    "executions-end-at-once": (ALONE, "an execution has ended as soon as it has begun"),
+    "steps-later": (ALONE, "steps are listed a second after they began"),
+    "ids-large": (ALONE, "auth_ids are beyond 2 to the 53rd"),
+    "urls-with-query": (ALONE, "urls and links carry a query"),
+    "trigger-fires-for-each": (ALONE, "a trigger webhook is called once for each trigger that a body holds"),
+    "more-fields": (ALONE, "representations have fields that no document names"),
 }
 
 # (services that show it, {name: what is wrong})
@@ -309,6 +338,146 @@ BY_SERVICES = [
         "completed-extra": "the completed event says how many messages there were",
         "error-code-null": "error_code is null in a failed event",
     }),
+    # Found by asking anew what engineers get wrong.
+    (("chat", "flow"), {
+        "next-leads-to-itself": "next_page_url of the second page leads to the second page",
+        "last-page-unreached": "a last page that is not full is not linked to",
+        "page-number-stays": "meta.page is 0 on every page",
+        "page-size-of-items": "meta.page_size says how many items there are on the page",
+        "page-size-one-is-two": "PageSize=1 brings two, and echoes 1",
+        "first-page-loses-filter": "first_page_url forgets the filters",
+        "previous-loses-filter": "previous_page_url forgets the filters",
+        "previous-skips-a-page": "previous_page_url leads to the page before the one before",
+        "lists-end-at-sixty": "lists end after sixty items",
+        "listed-without-optional": "items of lists leave out what is null",
+        "page-token-is-a-key": "whoever has a PageToken needs no credentials",
+        "writing-without-key": "writing needs no credentials",
+        "deleting-without-key": "deleting needs no credentials",
+        "account-with-secret-of-key": "the account SID with the key's secret is taken",
+        "password-trimmed": "blanks around the password do not count",
+    }),
+    (("chat", "media", "flow"), {
+        "time-without-zone": "timestamps name no zone",
+        "time-rfc-2822": "timestamps are those of RFC 2822",
+    }),
+    (("chat",), {
+        "members-filter-prefix": "Identity finds members whose identity begins so",
+        "members-filter-any-case": "Identity filters members in any case",
+        "members-filter-none-is-all": "a filter for a member who is not there brings all",
+        "bindings-identity-any-case": "Identity filters bindings in any case",
+        "bindings-identity-first-only": "of several identities the first filters bindings",
+        "bindings-filters-either": "bindings of one of the types or of one of the identities are found",
+        "user-bindings-type-ignored": "BindingType does not filter a user's bindings",
+        "user-found-in-any-case": "a user is found by identity in any case",
+        "unique-name-found-in-any-case": "a channel is found by its unique name in any case",
+        "binding-device-one-user": "a device that a second user binds is the first's no more",
+        "binding-type-replaces": "a device bound for another notification channel loses the first",
+        "binding-under-any-user": "a binding is found under any user",
+        "role-under-any-service": "a role is found under any service",
+        "role-of-any-service": "a role of another service can be given",
+        "invite-under-any-channel": "an invite is found under any channel",
+        "invite-joins": "who is invited is a member at once",
+        "service-name-lost-on-update": "an update of a service that names a role alone empties its name",
+        "service-role-reset-on-update": "an update of a service that names a name alone sets the first default role again",
+        "webhook-update-resets-retry": "a webhook update that names no RetryCount sets it to 0",
+        "webhook-update-resets-method": "a webhook update that names no method forgets it",
+        "webhook-update-new-sid": "a webhook has another SID after an update",
+        "webhook-update-old-filters-heard": "after an update the old filters are heard",
+        "member-update-resets-consumed": "a member update that names a role forgets what was consumed",
+        "consumed-zero-null": "LastConsumedMessageIndex 0 is taken for none",
+        "user-channel-update-resets-level": "a user channel update that names no level sets the default",
+        "user-channel-consumed-ignored": "LastConsumedMessageIndex of a user channel update is not looked at",
+        "user-channel-consumed-everywhere": "what a user consumed in one channel is consumed in all",
+        "v3-resets-attributes": "the v3 type update empties the attributes",
+        "v3-needs-messaging-sid": "the v3 type update needs MessagingServiceSid",
+        "identity-trimmed": "identities lose blanks at their ends",
+        "attributes-keys-lower": "keys in attributes are stored in lower case",
+        "body-escaped": "message bodies are stored HTML-escaped",
+        "body-decoded-twice": "message bodies are percent-decoded once more",
+        "body-null-word": "the body `null` becomes the empty text",
+        "body-number": "a body of digits is a number",
+        "creator-role-for-all": "every member gets the creator's role",
+        "webhook-type-any-case": "the type of a webhook is taken in any case, and stored so",
+        "members-count-with-invites": "members_count counts the invited",
+        "joined-count-one": "joined_channels_count of a new user is 1",
+        "unread-null": "unread_messages_count is null until something was consumed",
+        "index-one-digit": "message indexes begin again after ten",
+        "service-links-of-first": "links of a service lead to the first service's lists",
+        "created-now-each-time": "date_created of a webhook is that of the answer",
+    }),
+    (("chat", "media"), {
+        "media-bytes-as-text": "content of media goes through UTF-8",
+        "media-line-ends": "CR LF in content of media becomes LF",
+        "media-content-of-last": "content of media is that of the service's last upload",
+        "media-message-unlinked": "media that a message carries do not say so",
+        "media-limit-ignored": "size_limit_mb is not looked at",
+        "media-content-octet": "content comes as application/octet-stream",
+        "retry-on-500": "500 is retried",
+        "timeout-10s": "a call times out after 10 seconds only",
+        "timeout-3s": "a call times out after 3 seconds",
+        "trigger-any-case": "a trigger fires in any case",
+        "trigger-at-start": "a trigger fires at the start of a body only",
+        "trigger-once": "a trigger webhook fires once",
+        "webhook-hears-other-channels": "a webhook hears events of the service's other channels",
+        "service-method-ignored": "service webhooks are called with POST whatever webhook_method says",
+        "service-filters-ignored": "post_webhook_url is called for every event",
+    }),
+    (("auth",), {
+        "registration-webhook-by-get": "registration webhooks are GET requests",
+        "webhook-id-integer": "params.webhook_id is an integer",
+        "auth-ids-not-listed": "as_auth_ids is one text",
+        "app-id-text": "s_app_id is a text",
+        "failed-says-registration": "a failed registration's event carries objects.registration",
+        "completed-carries-error": "a completed registration's event carries objects.error",
+        "public-text": "public is a text",
+        "events-no-list": "params.events is one event",
+        "webhook-phone-plain": "s_phone_number is the number itself",
+        "token-hs512-taken": "a token signed with HS512 registers",
+        "token-iss-any-case": "the issuer is compared in any case",
+        "token-iss-prefix": "an issuer that begins with the application's name registers",
+        "completed-expires": "a completed registration says expired once its token has expired",
+        "country-ignored": "the same phone in another country gets the same id",
+        "install-link-refused": "send_install_link_via_sms is refused",
+        "xml-unescaped": "texts in XML are not escaped",
+        "xml-forever-pending": "the XML form of a request says pending for ever",
+        "logo-second-unchecked": "only the first logo is looked at",
+        "details-first-key-checked": "only the first key of details is looked at",
+        "no-device-on-denial": "a denied request has no device",
+        "device-id-text": "device.id is a text",
+        "seconds-text": "seconds_to_expire is a text",
+        "created-at-moves": "created_at of a request is that of the answer",
+        "hidden-in-details": "hidden details are shown in details",
+    }),
+    (("events",), {
+        "from-to-swapped": "from holds the recipient, to the sender",
+        "type-without-prefix": "types are message.sent and the like",
+        "schema-lower": "schema addresses are in lower case",
+        "operation-id-integer": "operation_id is an integer",
+        "downstream-null": "downstream_id is null in the queued event",
+        "tags-nested": "a tag's value is a list",
+        "account-not-in-queued-but-delivered": "account_sid stands in the delivered event",
+    }),
+    (("flow",), {
+        "date-from-lost-beside-size": "DateCreatedFrom is ignored where PageSize is given",
+        "date-filter-by-day": "date filters compare days",
+        "date-offset-sign": "offsets of date filters count the other way round",
+        "parameters-leak": "parameters of an execution reach the next one too",
+        "parameters-nested-lost": "parameters that are objects or lists get lost",
+        "parameters-null-lost": "parameters that are null get lost",
+        "parameters-booleans-words": "booleans in parameters become texts",
+        "ended-unlisted": "executions that have ended are not listed",
+        "ended-not-found": "executions that have ended are not found",
+        "steps-of-ended-none": "an execution that has ended has no steps",
+        "execution-in-deleted-flow": "an execution can be made in a flow that was deleted",
+        "from-messaging-refused": "From must be a phone number",
+        "from-optional": "From may be left out",
+        "step-of-first-execution": "execution_sid of a step is the flow's first execution",
+        "steps-link-to-executions": "links.steps leads to the executions",
+        "listed-without-context": "executions in lists have no context",
+        "address-of-from": "contact_channel_address is From",
+        "flow-update-date-text": "date_updated of a flow is the empty text",
+        "execution-created-now": "date_created of an execution is that of the answer",
+    }),
 ]  # fmt: skip
 DEFECTS = {name: what for _, part in BY_SERVICES for name, what in part.items()}
 
@@ -327,16 +496,19 @@ def chosen(names, known, what):
 
 
 def freedoms(names, turn):
-    """What `--freedom` chose: names, or `all`, one of each group: another one each turn, until all have had theirs."""
+    """What `--freedom` chose: names, or `all`, one of each group: another one each turn, until all have had theirs.
+
+    Those of the group `ALONE` are none of `all`."""
     if "all" not in names:
         return chosen(names, FREEDOMS, "freedom")
     groups = {}
     for name, (group, _) in FREEDOMS.items():
-        groups.setdefault(group or name, []).append(name)
+        if group != ALONE:
+            groups.setdefault(group or name, []).append(name)
     return {members[turn % len(members)] for members in groups.values()}
 
 
 def turns():
     """How many turns give each freedom its own."""
-    groups = [group for group, _ in FREEDOMS.values() if group]
+    groups = [group for group, _ in FREEDOMS.values() if group not in (None, ALONE)]
     return max(map(groups.count, groups))

@@ -72,6 +72,10 @@ class World:
             return None
         at = datetime.datetime.fromtimestamp(moment, datetime.timezone.utc)
         plain = at.strftime("%Y-%m-%dT%H:%M:%S")
+        if self.bug("time-without-zone"):
+            return plain
+        if self.bug("time-rfc-2822"):
+            return at.strftime("%a, %d %b %Y %H:%M:%S +0000")
         spellings = {
             "times-offset": plain + "+00:00",
             "times-short-offset": plain + "+00",
@@ -105,6 +109,8 @@ class World:
             if self.bug("attributes-invalid-accepted"):
                 return text
             raise Refusal(400, "Attributes is not JSON") from None
+        if self.bug("attributes-keys-lower") and isinstance(value, dict):
+            return json.dumps({name.lower(): item for name, item in value.items()})
         if self.bug("attributes-nulls-dropped") and isinstance(value, dict):
             return json.dumps({name: item for name, item in value.items() if item is not None})
         return json.dumps(value, indent=1, sort_keys=True) if self.free("attributes-rewritten") else text
@@ -125,6 +131,8 @@ class World:
 
     # Addresses.
     def url(self, request, path, absolute=False):
+        if self.free("urls-with-query"):
+            path += "?view=full"
         if self.free("links-relative") and not absolute:
             return path
         return request.origin + path
@@ -141,6 +149,11 @@ class World:
             return
         if service == "flow" and request.method == "GET" and self.bug("reading-without-key"):
             return
+        if request.arg("PageToken") and self.bug("page-token-is-a-key"):
+            return
+        open_to_all = {"POST": "writing-without-key", "DELETE": "deleting-without-key"}.get(request.method)
+        if open_to_all and self.bug(open_to_all):
+            return
         scheme, _, rest = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self.bearer_until.get(rest, 0) > time.time():
             return
@@ -153,6 +166,9 @@ class World:
             name, _, word = base64.b64decode(encoded, validate=True).decode().partition(":")
         except ValueError:
             return False
+        word = word.strip() if self.bug("password-trimmed") else word
+        if name == self.account and word == self.secret and self.bug("account-with-secret-of-key"):
+            return True
         if name == self.account:
             return word == self.account_token and not self.bug("account-refused")
         if name != self.key:
@@ -172,10 +188,17 @@ class World:
         query = token.get("q", query)
         size = self.page_size(query.get("PageSize", [None])[0], most)
         order = (lambda row: -row.seq) if newest_first else (lambda row: row.seq)
+        if self.bug("lists-end-at-sixty"):
+            rows = rows[:60]
+        if self.free("lists-newest-first") and not newest_first:
+            rows, order = list(reversed(rows)), (lambda row: -row.seq)
         start = self.page_start(token, rows, order, size)
         number = token.get("p", 0)
+        asked, size = size, 2 if size == 1 and self.bug("page-size-one-is-two") else size
         shown = rows[start:] if key == "steps" and self.bug("steps-ignore-page-size") else rows[start : start + size]
         left = start + len(shown) < len(rows)
+        if self.free("last-page-empty") and len(shown) == size:
+            left = True
         if key == "webhooks" and self.bug("list-misses-newest") and not left and len(shown) > 1:
             shown = shown[:-1]
         if number and self.bug("page-skips-first"):
@@ -183,11 +206,17 @@ class World:
         if number and self.bug("page-repeats-last"):
             shown = rows[start - 1 : start] + shown
 
-        def link(token_of_page):
-            return self.page_url(request, path, query, size, token_of_page)
+        def link(token_of_page, unfiltered=False):
+            return self.page_url(request, path, {} if unfiltered else query, size, token_of_page)
 
         after = {"a": order(rows[start + size - 1]), "p": number + 1} if left and shown else None
+        if left and number == 1 and self.bug("next-leads-to-itself"):
+            after = dict(token)
+        if left and start + 2 * size > len(rows) and self.bug("last-page-unreached"):
+            after = None
         before = {"b": order(rows[start]) if start < len(rows) else None, "p": number - 1} if number else None
+        if number > 1 and self.bug("previous-skips-a-page"):
+            before = {"b": order(rows[max(0, start - size)]), "p": number - 2}
         if before and self.bug("previous-leads-to-first"):
             before = {"p": 0}
         if after is None and self.bug("last-page-loops") and number:
@@ -199,16 +228,24 @@ class World:
         else:
             key_said = key
         here = link({name: value for name, value in token.items() if name != "q"} or {"p": number})
+        said = len(shown) if self.bug("page-size-of-items") else asked
         meta = {
-            "page": number,
-            "page_size": str(size) if self.bug("page-size-text") else size,
-            "first_page_url": here if self.bug("first-page-url-is-this") else link({"p": 0}),
-            "previous_page_url": link(before) if before and not self.bug("previous-lost") else None,
+            "page": 0 if self.bug("page-number-stays") else number,
+            "page_size": str(size) if self.bug("page-size-text") else said,
+            "first_page_url": here if self.bug("first-page-url-is-this") else link({"p": 0}, self.bug("first-page-loses-filter")),
+            "previous_page_url": link(before, self.bug("previous-loses-filter")) if before and not self.bug("previous-lost") else None,
             "url": here.replace(path, path.rsplit("/", 1)[0] + "/Others") if self.bug("meta-url-elsewhere") else here,
             "next_page_url": link(after) if after else None,
             "key": key_said,
         }
-        return Reply({"meta": meta, key: [render(row) for row in shown]})
+        if self.free("page-urls-empty"):
+            meta = {name: "" if value is None else value for name, value in meta.items()}
+        items = [render(row) for row in shown]
+        if self.free("more-fields"):
+            items = [dict(item, x_revision=7) for item in items]
+        if self.bug("listed-without-optional"):
+            items = [{name: value for name, value in item.items() if value is not None} for item in items]
+        return Reply({"meta": meta, key: items})
 
     def page_start(self, token, rows, order, size):
         if "a" in token:
