@@ -59,6 +59,7 @@ switches! {
         FlowAccountSidDiffers = "flow/account-sid-differs": "Listed resources name another account than fetched ones.",
         FlowDateCreatedMoves = "flow/date-created-moves": "A fetch shows a later creation than the list and the create answer.",
         FlowDeleteDoesNothing = "flow/delete-does-nothing": "A deleted flow is still served.",
+        FlowDeletedFlowRuns = "flow/deleted-flow-runs": "A deleted flow still takes people.",
         FlowDeletedStaysListed = "flow/deleted-stays-listed": "A deleted flow stays in the list.",
         FlowDeleteTakesAll = "flow/delete-takes-all": "Deleting one flow deletes every flow.",
         // flow: executions
@@ -82,6 +83,7 @@ switches! {
         FlowExecutionUrlOfAnother = "flow/execution-url-of-another": "An execution's url leads to the first one of its flow.",
         FlowExecutionUrlWrong = "flow/execution-url-wrong": "An execution's url leads to no execution.",
         FlowStepsLinkWrong = "flow/steps-link-wrong": "An execution's link to its steps leads nowhere.",
+        FlowStepsLinkToExecutions = "flow/steps-link-to-executions": "An execution's link to its steps leads to the executions.",
         FlowUpdatedNull = "flow/updated-null": "The date_updated of an execution is null.",
         FlowContextLinkMissing = "flow/context-link-missing": "Executions and steps do not link to their context.",
         FlowUpdatedBeforeCreated = "flow/updated-before-created": "An execution was updated before it was created.",
@@ -97,6 +99,7 @@ switches! {
         FlowFilterOffsetIgnored = "flow/filter-offset-ignored": "The offset of a date filter has no effect.",
         // flow: steps
         FlowStepsMissing = "flow/steps-missing": "An execution's list of steps is empty.",
+        FlowStepsGoWithTheEnd = "flow/steps-go-with-the-end": "An execution that has ended has no steps.",
         FlowVariablesNeverSet = "flow/variables-never-set": "The end of a step sets no variables.",
         FlowStepSidChanges = "flow/step-sid-changes": "A fetched step shows another SID than it is fetched by.",
         FlowListedStepDiffers = "flow/listed-step-differs": "A step's name in the list is not the one that a fetch shows.",
@@ -153,6 +156,7 @@ switches! {
         FlowVariablesShared = "flow/variables-shared": "Variables that one execution sets appear in the others of its flow.",
         FlowDeleteTakesExecutionsOfOthers = "flow/delete-takes-executions-of-others": "Deleting a flow deletes the executions of every flow.",
         FlowSecondParametersLost = "flow/second-parameters-lost": "A flow's later executions have the Parameters of the first.",
+        FlowParametersLeak = "flow/parameters-leak": "An execution has the Parameters of the one before it, too.",
         // flow: what comes back
         FlowParametersNumbersAsText = "flow/parameters-numbers-as-text": "Numbers in Parameters come back as texts.",
         FlowParametersFractionsCut = "flow/parameters-fractions-cut": "Numbers in Parameters lose their fractions.",
@@ -177,6 +181,7 @@ switches! {
         ChatPageUrlWrong = "chat/page-url-wrong": "meta.url of a later page leads to the first one.",
         ChatPageSizeLost = "chat/page-size-lost": "The links to other pages forget PageSize.",
         ChatLaterPageForgetsFilters = "chat/later-page-forgets-filters": "The links of a later page leave out the filters.",
+        ChatFirstPageForgetsFilters = "chat/first-page-forgets-filters": "Links back to the first page leave out the filters.",
         ChatFirstPageFiltered = "chat/first-page-filtered": "Only the first page is filtered.",
         ChatLongListLosesItem = "chat/long-list-loses-item": "A list longer than the default page lacks its 51st item.",
         ChatLongListRepeatsItem = "chat/long-list-repeats-item": "The second page of default size begins with the last item of the first.",
@@ -229,6 +234,7 @@ switches! {
         ChatUpdateServiceNotPersisted = "chat/update-service-not-persisted": "The update of a service is answered but not kept.",
         ChatServiceUrlWrong = "chat/service-url-wrong": "A service's url leads to no service.",
         ChatServiceLinksWrong = "chat/service-links-wrong": "A service's links lead nowhere.",
+        ChatServiceLinksOfFirst = "chat/service-links-of-first": "The links of every service lead to what belongs to the first.",
         ChatListedServiceDiffers = "chat/listed-service-differs": "A listed service has another default role than a fetched one.",
         ChatFetchedServiceMoves = "chat/fetched-service-moves": "A fetch shows another creation of a service than the answer before it.",
         ChatFetchedSidChanges = "chat/fetched-sid-changes": "A fetched service, role, invite, webhook or binding shows another SID than it is fetched by.",
@@ -468,6 +474,7 @@ switches! {
         // chat: bindings
         ChatBindingDuplicates = "chat/binding-duplicates": "A device that registers again gets a second binding.",
         ChatBindingOnePerUser = "chat/binding-one-per-user": "A user has only the binding registered last.",
+        ChatBindingOneUserPerDevice = "chat/binding-one-user-per-device": "A device that another user binds is the first user's no more.",
         ChatNewestBindingNotListed = "chat/newest-binding-not-listed": "The newest binding is missing from the lists of its user and its service.",
         ChatFetchUserBindingIdentityUnknown = "chat/fetch-user-binding-identity-unknown": "Fetching a user binding does not find the user by its identity.",
         ChatReadUserBindingsIdentityUnknown = "chat/read-user-bindings-identity-unknown": "Listing user bindings does not find the user by its identity.",
@@ -522,6 +529,7 @@ switches! {
         ChatUserPathAnyCase = "chat/user-path-any-case": "A path finds a user by the identity in another case.",
         ChatMemberPathAnyCase = "chat/member-path-any-case": "A path finds a member by the identity in another case.",
         ChatMembersFilterAnyCase = "chat/members-filter-any-case": "Listing members heeds no case in Identity.",
+        ChatMembersFilterPrefix = "chat/members-filter-prefix": "Listing members brings those whose identity begins like one asked for.",
         ChatBindingsFilterAnyCase = "chat/bindings-filter-any-case": "Listing bindings heeds no case in Identity.",
         ChatTriggerAnyCase = "chat/trigger-any-case": "A trigger fires on its string in another case.",
         // chat: refused, and yet something changes
@@ -825,6 +833,7 @@ switches! {
         AuthCallbackOnlyFirst = "auth/callback-only-first": "Only the first answered approval request is called back.",
         AuthDeviceOfDeniedPartial = "auth/device-of-denied-partial": "The device of a denied request shows its id only.",
         AuthXmlEmojiDropped = "auth/xml-emoji-dropped": "XML answers lose emoji that JSON answers show.",
+        AuthXmlUnescaped = "auth/xml-unescaped": "Texts stand in XML answers as they are, markup and all.",
         // events
         EventsProcessingMissing = "events/processing-missing": "An operation emits no processing event.",
         EventsScheduledMissing = "events/scheduled-missing": "A scheduled operation emits no scheduled event.",

@@ -75,7 +75,11 @@ impl Listing<'_> {
                     Fault::FlowLaterPageForgetsFilters,
                     Fault::ChatLaterPageForgetsFilters,
                 );
-            if !defects.forgets_filters && !forgets_later {
+            let forgets_first = is_later
+                && number == 0
+                && !in_flow(call)
+                && core.fails(Fault::ChatFirstPageForgetsFilters);
+            if !defects.forgets_filters && !forgets_later && !forgets_first {
                 query.extend_pairs(&self.filters);
             }
             let loses_size = call.query.has("PageSize")

@@ -26,6 +26,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     let two = only("PageSize", 2);
     cases.add("walk", "a walk over small pages", walk.clone(), &two);
     page_urls(cases);
+    filtered_page_urls(cases);
     beyond_a_page(cases, &walk);
 }
 
@@ -54,6 +55,41 @@ fn page_urls(cases: &mut Cases<'_>) {
     // What addresses lead to is compared where the list begins as it did.
     steps.push(cases.call(either(), &only("PageSize", 1)));
     cases.after_setup("page-urls", "every address that a page shows", steps);
+}
+
+/// The same of a filtered list: from its second page back to the one before and to the first. Something that
+/// does not fit the filter comes first and last, so that a page without the filter is another one.
+fn filtered_page_urls(cases: &mut Cases<'_>) {
+    let filters = cases.happy.optional.iter();
+    let filters: Vec<_> = filters
+        .filter(|(name, _)| !PAGING.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    for (name, value) in filters {
+        let mut with = only(&name, value);
+        with.insert("PageSize".to_owned(), json!(1));
+        let first = Step {
+            capture: Some("first".to_owned()),
+            ..either()
+        };
+        let keep = |url: &str, capture: &str| Step {
+            capture: Some(capture.to_owned()),
+            ..follow(url, either())
+        };
+        let mut steps = cases.more(2);
+        steps.extend([
+            cases.call(first, &with),
+            keep("${first.meta.next_page_url}", "second"),
+            keep("${second.json.meta.previous_page_url}", "before"),
+            keep("${second.json.meta.first_page_url}", "back-at-first"),
+            keep("${before.json.meta.next_page_url}", "second-again"),
+            // What addresses lead to is compared where the list begins as it did.
+            cases.call(either(), &with),
+        ]);
+        let case = format!("page-urls-{}", crate::rulebook::kebab(&name));
+        let what = format!("addresses of pages that {name} filters");
+        cases.after_setup(&case, &what, steps);
+    }
 }
 
 /// One item more than a page holds; each filter finds its few on pages of one.

@@ -63,7 +63,10 @@ fn names_in_other_case(cases: &mut Cases<'_>) {
         if let Some(value) = value.filter(|_| is_free && parameter.place == Place::Query) {
             let call = |values: Value| cases.call(either(), &only(&parameter.name, values));
             let other = near(value, "other-case");
-            let steps = vec![call(json!([other])), call(json!([other, value]))];
+            // What only begins or ends like a name is another one.
+            let others = ["short", "long", "last"].map(|by| call(json!([near(value, by)])));
+            let mut steps = vec![call(json!([other])), call(json!([other, value]))];
+            steps.extend(others);
             named.push((slug(parameter).to_owned(), steps));
         }
     }

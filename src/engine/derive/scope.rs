@@ -7,6 +7,8 @@
 use super::cases::{Cases, either, only, refused, slug};
 use super::near::is_sid;
 use super::neighbour::Neighbour;
+use crate::judge::Loaded;
+use crate::judge::predicates::own_parent::OwnParent;
 use crate::rulebook::scenario::Step;
 use crate::rulebook::{Operation, Parameter, Place};
 use serde_json::{Map, Value};
@@ -44,7 +46,8 @@ fn other_parent(cases: &mut Cases<'_>, parameter: &Parameter, path: &[String], l
     theirs.insert(parameter.name.clone(), parent.clone());
     let is_ruled = cases.rulebook.rules.contains_key(&parameter.rule);
     let may_be_empty = cases.operation.list_key.is_some() || cases.operation.method == "DELETE";
-    let step = match is_ruled && !may_be_empty {
+    // What is found below another parent the law says, where there is one: as a must, and of what was found.
+    let step = match is_ruled && !may_be_empty && !has_law(cases) {
         true => refused(&parameter.rule),
         false => either(),
     };
@@ -64,6 +67,13 @@ fn other_parent(cases: &mut Cases<'_>, parameter: &Parameter, path: &[String], l
     steps.extend(looks.into_iter().flatten());
     let what = format!("{} names another that exists", parameter.name);
     cases.push(&format!("{}-other", slug(parameter)), &what, steps);
+}
+
+/// Whether a law says under which parents the operation finds its thing.
+fn has_law(cases: &Cases<'_>) -> bool {
+    let laws = cases.rulebook.rules.values();
+    let mut laws = laws.filter_map(Loaded::typed::<OwnParent>);
+    laws.any(|law| law.is_of(&cases.own_rule()))
 }
 
 /// An id that exists, and belongs to another.

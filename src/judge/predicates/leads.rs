@@ -4,7 +4,8 @@
 use super::prelude::*;
 use crate::judge::acceptance::Acceptance;
 use crate::judge::evidence::Outcome;
-use crate::judge::history::{History, Shows, ThingId};
+use crate::judge::history::{History, Shows, Sight, ThingId};
+use crate::rulebook::Does;
 
 /// An address in a representation, once it is followed, leads there.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -24,6 +25,9 @@ struct Place {
     kind: String,
     /// Where in it.
     at: String,
+    /// What stands in the list that it leads to, where it must be that list and `to` is `no-other`.
+    #[serde(default)]
+    lists: Option<String>,
 }
 
 /// Where an address leads.
@@ -50,6 +54,9 @@ impl Check for Leads {
     fn names(&self, names: &mut Names<'_>) {
         for place in &self.shown {
             names.kind("kind", &place.kind).pointer("at", &place.at);
+            if let Some(lists) = &place.lists {
+                names.kind("lists", lists);
+            }
         }
     }
 }
@@ -66,14 +73,19 @@ impl Predicate for Leads {
             let Some(via) = &seen.exchange.via else {
                 continue;
             };
-            let shown = case.representations.iter().position(|r| {
+            let shown = case.representations.iter().enumerate();
+            let mut shown = shown.filter(|(_, r)| r.exchange == Some(via.exchange));
+            let found = shown.find_map(|(at, r)| {
                 let mut places = self.shown.iter().filter(|place| place.kind == r.kind);
-                let stands = |at: &str| format!("{}{at}", r.prefix) == via.pointer;
-                r.exchange == Some(via.exchange) && places.any(|place| stands(&place.at))
+                let place = places.find(|place| format!("{}{}", r.prefix, place.at) == via.pointer);
+                place.map(|place| (at, place))
             });
-            let sees = shown.and_then(|shown| shows(&case.history, shown));
+            let Some((shown, place)) = found else {
+                continue;
+            };
+            let sees = shows(&case.history, shown);
             if let Some(id) = sees.filter(|_| seen.exchange.credentials.flaw().is_none()) {
-                self.judge_link(case, rule, (id, index), verdicts);
+                self.judge_link(case, rule, (id, index, place), verdicts);
             }
         }
     }
@@ -107,6 +119,18 @@ impl Predicate for Leads {
                 .answered("fetch-service", json!({}), service(digit))
                 .via(0, "/url")
         };
+        let links = |operation: &str| {
+            let lists =
+                json!({"kind": "chat/service", "at": "/links/bindings", "lists": "chat/role"});
+            Example::of("chat", json!({"shown": [lists], "to": "no-other"}))
+                .answered("create-service", json!({}), service("1"))
+                .answered(
+                    operation,
+                    json!({"ServiceSid": format!("IS{}", "1".repeat(32))}),
+                    json!({"meta": {"key": "bindings"}, "bindings": []}),
+                )
+                .via(0, "/links/bindings")
+        };
         vec![
             followed(of("/url", "itself"), "1").passes(),
             followed(of("/url", "itself"), "2").fails(""),
@@ -121,6 +145,7 @@ impl Predicate for Leads {
                 .via(0, "/links/bindings")
                 .fails(""),
             of("/url", "itself").not_judged(),
+            links("read-bindings").fails(""),
         ]
     }
 }
@@ -158,7 +183,7 @@ impl Leads {
         &self,
         case: &Case<'_>,
         rule: &Rule,
-        (id, index): (ThingId, usize),
+        (id, index, place): (ThingId, usize, &Place),
         verdicts: &mut Verdicts<'_>,
     ) {
         let history = &case.history;
@@ -183,7 +208,8 @@ impl Leads {
         }
         let kind = history.things.get(id).kind;
         let key = &history.things.get(id).key;
-        let other = other(case, index, id);
+        let lists = place.lists.as_deref();
+        let other = other(case, index, id).or_else(|| of_others(case, index, lists?));
         let found = (200..300).contains(&status);
         let wrong = match self.to {
             To::NoOther if !found => return,
@@ -201,7 +227,13 @@ impl Leads {
             actual,
             ..Fact::default()
         });
-        verdicts.instance(rule, site).conclude(fact);
+        let named = match self.to {
+            To::NoOther => parents_named(case, index, kind),
+            To::Itself | To::Something => Vec::new(),
+        };
+        if let Some(sites) = Sites::of(std::iter::once(site).chain(named)) {
+            verdicts.instance(rule, sites).conclude(fact);
+        }
     }
 }
 
@@ -220,8 +252,46 @@ fn other(case: &Case<'_>, index: usize, id: ThingId) -> Option<String> {
         let is_kind = history.things.get(parent).kind == kind;
         is_kind && parent != id
     });
-    let other = shown.map(|(other, _)| other).or(strange)?;
+    let item = items(case, index).find_map(|(item, _)| {
+        let mut above = history.things.get(item).parents.iter().copied();
+        above.find(|&parent| parent != id && history.things.get(parent).kind == kind)
+    });
+    let other = shown.map(|(other, _)| other).or(strange).or(item)?;
     Some(format!("{kind} {}", history.things.get(other).key))
+}
+
+/// The things that an answer lists, each with its representation.
+fn items<'c>(
+    case: &'c Case<'_>,
+    index: usize,
+) -> impl Iterator<Item = (ThingId, &'c Representation<'c>)> {
+    case.history.things.iter().filter_map(move |(id, thing)| {
+        let mut sights = thing.sights.iter();
+        let item = |s: &&Sight<'_>| s.exchange == Some(index) && matches!(s.shows, Shows::Item(_));
+        Some((id, sights.find(item)?.representation(case)?))
+    })
+}
+
+/// Where the items of an answer name the thing of that kind that they belong to.
+fn parents_named(case: &Case<'_>, index: usize, kind: &str) -> Vec<Site> {
+    let named = items(case, index).flat_map(|(_, item)| {
+        let about = case.rulebook.kinds.get(item.kind).map(|kind| &kind.about);
+        let parents = about.into_iter().flat_map(|about| about.parents.iter());
+        let fields = parents.filter(move |(_, of)| *of == kind);
+        fields
+            .map(|(field, _)| item.site(field))
+            .collect::<Vec<_>>()
+    });
+    named.collect()
+}
+
+/// What the list holds that an answer is a page of, where it is not what it should hold.
+fn of_others(case: &Case<'_>, index: usize, lists: &str) -> Option<String> {
+    let operation = case.seen[index]
+        .operation
+        .filter(|o| o.does == Does::Lists)?;
+    let held = operation.thing.as_deref().filter(|held| *held != lists)?;
+    Some(format!("a list of {held}"))
 }
 
 /// Whether an answer names the key of a thing, where its body can be read at all.

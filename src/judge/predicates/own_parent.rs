@@ -14,6 +14,13 @@ pub(crate) struct OwnParent {
     of: String,
 }
 
+impl OwnParent {
+    /// Whether it is about that operation, named with its service.
+    pub(crate) fn is_of(&self, operation: &str) -> bool {
+        self.of == operation
+    }
+}
+
 impl OfOperation for OwnParent {
     fn of(&self) -> &str {
         &self.of

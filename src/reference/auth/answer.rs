@@ -112,7 +112,9 @@ fn write(core: &Core, format: Format, status: u16, body: &Value) -> Response {
     if !is_xml {
         return Response::json(status, body);
     }
-    let style = if core.varies(Variant::AuthXmlPlain) {
+    let style = if core.fails(Fault::AuthXmlUnescaped) {
+        xml::Style::Raw
+    } else if core.varies(Variant::AuthXmlPlain) {
         xml::Style::Plain
     } else {
         xml::Style::Typed

@@ -18,6 +18,8 @@ pub(super) enum Style {
     Typed,
     /// Root `response`; text only.
     Plain,
+    /// As plain, and nothing escaped: a fault.
+    Raw,
 }
 
 /// The whole document for one answer.
@@ -25,7 +27,7 @@ pub(super) fn document(style: Style, body: &Value) -> String {
     let mut writer = Writer::new(Vec::new());
     let root = match style {
         Style::Typed => "hash",
-        Style::Plain => "response",
+        Style::Plain | Style::Raw => "response",
     };
     writer
         .write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))
@@ -67,6 +69,9 @@ fn element(
     match value {
         Value::Null => {}
         Value::Bool(flag) => text(writer, &flag.to_string())?,
+        Value::String(content) if style == Style::Raw => {
+            writer.write_event(Event::Text(BytesText::from_escaped(content)))?;
+        }
         Value::Number(number) => text(writer, &number.to_string())?,
         Value::String(content) => text(writer, &legible(content))?,
         Value::Array(items) => {

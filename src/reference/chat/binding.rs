@@ -142,6 +142,11 @@ pub(super) fn register(
             .bindings
             .retain(|binding| binding.user_sid != user_sid);
     }
+    if core.fails(Fault::ChatBindingOneUserPerDevice) {
+        service
+            .bindings
+            .retain(|binding| binding.user_sid == user_sid || binding.device != device);
+    }
     let binding = Binding {
         user_sid,
         sid: core.sid("BS"),

@@ -444,6 +444,8 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
                     user::name_of(core, w) == user::name_of(core, &member.identity)
                         || (w.eq_ignore_ascii_case(&member.identity)
                             && core.fails(Fault::ChatMembersFilterAnyCase))
+                        || (member.identity.starts_with(&**w)
+                            && core.fails(Fault::ChatMembersFilterPrefix))
                 })
         })
         .filter(|(_, member)| pages::is_listed(core, member.joined))

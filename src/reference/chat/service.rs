@@ -34,6 +34,8 @@ pub(super) struct Service {
     pub(super) deleted_bindings: BTreeSet<String>,
     /// The default service role that it was made with.
     first_default_role: String,
+    /// The service that its links lead to, where that is not it.
+    links_of: Option<String>,
     created: Timestamp,
     updated: Timestamp,
 }
@@ -141,6 +143,7 @@ impl Service {
         Self {
             sid: core.sid("IS"),
             first_default_role: fields.default_service_role_sid.clone(),
+            links_of: None,
             fields,
             channels: Table::default(),
             users: Table::default(),
@@ -197,7 +200,12 @@ impl Service {
                 .into_iter()
                 .map(|name| {
                     let key = format!("{prefix}{}", name.to_lowercase());
-                    (key, json!(self.url(core, &[name])))
+                    let url = self.url(core, &[name]);
+                    let other = self.links_of.as_ref();
+                    (
+                        key,
+                        json!(other.map_or(url.clone(), |sid| url.replace(&self.sid, sid))),
+                    )
                 })
                 .collect();
             for name in ["pre_webhook_url", "post_webhook_url"] {
@@ -281,6 +289,9 @@ pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call
             .clone_from(&other.default_channel_role_sid);
         own.default_channel_creator_role_sid
             .clone_from(&other.default_channel_creator_role_sid);
+    }
+    if core.fails(Fault::ChatServiceLinksOfFirst) {
+        service.links_of = services.rows().next().map(|first| first.sid.clone());
     }
     let answer = core.created(&service.represent(core));
     if !core.fails(Fault::ChatServiceNotStored) {

@@ -16,6 +16,12 @@ impl Flow {
         call: &Call<'_>,
         flow_sid: &str,
     ) -> Answer {
+        let mut flows = self.flows.iter_mut();
+        if let Some(deleted) = flows.find(|flow| flow.sid == flow_sid && flow.deleted)
+            && core.fails(Fault::FlowDeletedFlowRuns)
+        {
+            deleted.deleted = false;
+        }
         let flow = self.flow(flow_sid)?;
         if !flow.published && core.varies(Variant::FlowDraftRefusesExecutions) {
             return Err(Refusal::conflict("the flow is not published"));
@@ -35,6 +41,12 @@ impl Flow {
             && core.fails(Fault::FlowSecondParametersLost)
         {
             data.clone_from(&first.data);
+        }
+        if let Some(last) = self.flow(&flow_sid)?.executions.last()
+            && core.fails(Fault::FlowParametersLeak)
+            && let (Some(own), Some(earlier)) = (data.as_object_mut(), last.data.as_object())
+        {
+            own.extend(earlier.clone());
         }
         self.enter_again(core, &flow_sid, &to, call.now)?;
         let sid = match self.any_execution() {

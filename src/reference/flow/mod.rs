@@ -204,6 +204,7 @@ impl Flow {
             .chain(of_others)
             .flat_map(|execution| &execution.steps)
             .filter(|_| !core.fails(Fault::FlowStepsMissing))
+            .filter(|_| !(execution.ended && core.fails(Fault::FlowStepsGoWithTheEnd)))
             .map(|step| (step.sequence, step.represent(core, View::Listed)))
             .collect();
         let listing = Listing {

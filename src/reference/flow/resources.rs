@@ -243,6 +243,9 @@ impl Execution {
         };
         let steps = if core.fails(Fault::FlowStepsLinkWrong) {
             format!("{url}/Widgets")
+        } else if core.fails(Fault::FlowStepsLinkToExecutions) {
+            let (executions, _) = url.rsplit_once('/').unwrap_or_default();
+            executions.to_owned()
         } else {
             format!("{url}/Steps")
         };
