@@ -449,12 +449,13 @@ impl<'de> Visitor<'de> for Below<'_, '_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::traffic::apart;
     use super::*;
     use crate::check::{Checker, Kind, Surroundings};
     use crate::engine::plan;
     use crate::engine::sessions::Offline;
     use crate::engine::{Planned, Sessions, Target, play};
-    use crate::judge::evidence::{Evidence, Expectation, Outcome};
+    use crate::judge::evidence::{Evidence, Expectation, Outcome, Via};
     use crate::judge::judge;
     use crate::reference::Fault;
     use crate::rulebook::shared::of_specs as rulebook;
@@ -575,6 +576,34 @@ mod tests {
             &calm,
         );
         (story.evidence.exchanges, story.evidence.configured)
+    }
+
+    #[test]
+    fn a_service_at_several_origins_is_several_services() {
+        let (first, _) = exchanges_of("flow/executions/ended", None);
+        let elsewhere = first.iter().cloned().map(|exchange| Exchange {
+            base: exchange.base.replace("127.0.0.1:9", "127.0.0.1:10"),
+            ..exchange
+        });
+        let both = first.iter().cloned().zip(elsewhere);
+        let mut mixed: Vec<Exchange> = both.flat_map(|(one, other)| [one, other]).collect();
+        for follower in [2, 3] {
+            mixed[follower].via = Some(Via {
+                exchange: 0,
+                pointer: "/url".to_owned(),
+            });
+        }
+        let parts = apart(mixed);
+        let sizes: Vec<usize> = parts.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [first.len(), first.len()]);
+        assert!(
+            parts[0][1]
+                .via
+                .as_ref()
+                .is_some_and(|via| via.exchange == 0)
+        );
+        assert!(parts[1][1].via.is_none(), "what another service showed");
+        assert_eq!(apart(first).len(), 1);
     }
 
     /// The plan, made once for all tests.

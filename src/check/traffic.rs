@@ -12,7 +12,7 @@ use crate::engine::request::recognise;
 use crate::engine::split_url;
 use crate::http::{Request, Response};
 use crate::judge::Judgement;
-use crate::judge::evidence::{Evidence, Exchange, Expectation, Outcome, Span};
+use crate::judge::evidence::{Evidence, Exchange, Expectation, Outcome, Span, Via};
 use crate::judge::judge;
 use crate::rulebook::scenario::Credentials;
 use crate::rulebook::{Operation, Rulebook};
@@ -56,17 +56,52 @@ impl History {
         if !one.surroundings.sides.has_responses() {
             return Judgement::default();
         }
-        let evidence = Evidence {
-            scenario: one.name.to_owned(),
-            events: Evidence::in_order_of_their_ends(&exchanges),
-            alone: one.surroundings.alone,
-            deeds_unseen: !one.surroundings.alone,
-            exchanges,
-            configured: one.surroundings.configured.clone(),
-            ..Evidence::default()
-        };
-        judge_traffic(one, &evidence)
+        let mut judgement = Judgement::default();
+        for exchanges in apart(exchanges) {
+            let evidence = Evidence {
+                scenario: one.name.to_owned(),
+                events: Evidence::in_order_of_their_ends(&exchanges),
+                alone: one.surroundings.alone,
+                deeds_unseen: !one.surroundings.alone,
+                exchanges,
+                configured: one.surroundings.configured.clone(),
+                ..Evidence::default()
+            };
+            judgement.merge(judge_traffic(one, &evidence));
+        }
+        judgement
     }
+}
+
+/// A service that was asked at several origins is several services, whose things have nothing to do with each other: what
+/// passed at each origin is evidence of its own. Services at one origin each, whichever, belong together.
+pub(super) fn apart(exchanges: Vec<Exchange>) -> Vec<Vec<Exchange>> {
+    let mut origins: BTreeMap<&str, &str> = BTreeMap::new();
+    let are_several = exchanges.iter().any(|exchange| {
+        let origin = split_url(&exchange.base).0;
+        *origins.entry(&exchange.service).or_insert(origin) != origin
+    });
+    if !are_several {
+        return vec![exchanges];
+    }
+    let mut parts: Vec<Vec<Exchange>> = Vec::new();
+    let mut of_origin: BTreeMap<String, usize> = BTreeMap::new();
+    // Where each exchange went: its part, and its place there.
+    let mut places: Vec<(usize, usize)> = Vec::new();
+    for mut exchange in exchanges {
+        let origin = split_url(&exchange.base).0.to_owned();
+        let part = *of_origin.entry(origin).or_insert(parts.len());
+        if part == parts.len() {
+            parts.push(Vec::new());
+        }
+        exchange.via = exchange.via.and_then(|via| {
+            let (of, exchange) = *places.get(via.exchange)?;
+            (of == part).then_some(Via { exchange, ..via })
+        });
+        places.push((part, parts[part].len()));
+        parts[part].push(exchange);
+    }
+    parts
 }
 
 /// Judges exchanges; a finding names them by their numbers.

@@ -105,6 +105,12 @@ else
   skip 'schemathesis cannot be installed by pip'
 fi
 
+part 'HAR: our own judge finds nothing in what was recorded'
+"$conformant" check "$work/har/run.har" --as har >"$work/check.log" || { tail -n 60 "$work/check.log"; die 'findings in run.har'; }
+"$conformant" check "$work/har/wrong-requests.har" --as har --judge responses >"$work/check.log" || { tail -n 60 "$work/check.log"; die 'findings about the reference'; }
+"$conformant" check "$work/har/wrong-requests.har" --as har --judge requests >"$work/check.log" && die 'wrong requests are taken for right ones'
+tail -n 2 "$work/check.log"
+
 part '@asyncapi/parser'
 if npm_has @asyncapi/parser; then
   cp "$here/asyncapi.mjs" "$tools/"

@@ -229,6 +229,7 @@ const LAYERS: &[Layer] = &[
         &[
             "failpoint",
             "check",
+            "clients",
             "clock",
             "engine",
             "files",
