@@ -6,7 +6,7 @@ CONFORMANT=$(realpath "$1"); export CONFORMANT
 examples=$(cd "$(dirname "$0")/../../docs/examples" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-skip() { printf '   skipped: %s\n' "$*"; }
+skip() { printf '   SKIPPED: %s\n' "$*"; }
 die() { printf 'FAIL %s\n' "$*"; exit 1; }
 cp -r "$examples"/. "$work"
 
@@ -27,4 +27,27 @@ if command -v npm >/dev/null && (cd "$work/vitest" && npm install --silent --no-
   cd "$work/vitest" && both vitest npx vitest run
 else
   skip 'vitest cannot be installed by npm'
+fi
+if command -v cargo >/dev/null && (cd "$work/rust" && cargo fetch) >/dev/null 2>&1; then
+  # What was built once is kept where the tree's own is.
+  target=${CARGO_TARGET_DIR:-$examples/../../target}/examples-for-clients
+  cd "$work/rust" && both rust env CARGO_TARGET_DIR="$target" cargo test --quiet
+else
+  skip 'rust: no cargo, or its crates cannot be had'
+fi
+# Of Debian, and there in seconds.
+debian() { [ "$(id -u)" = 0 ] && timeout 60 apt-get install -y -q --no-install-recommends "$@" >/dev/null 2>&1; }
+if command -v go >/dev/null || { debian golang-go && command -v go >/dev/null; }; then
+  cd "$work/go" && both go go test ./...
+else
+  skip 'go is not installed'
+fi
+jars=/usr/share/java
+if command -v javac >/dev/null && { [ -e "$jars/junit-platform-console.jar" ] || debian junit5; }; then
+  path=$work/junit/out$(printf ':%s.jar' "$jars"/{junit-jupiter-{api,engine,params},junit-platform-{console,launcher,engine,commons,reporting}} \
+    "$jars"/{opentest4j,opentest4j-reporting-{events,schema},apiguardian-api,picocli,univocity-parsers})
+  cd "$work/junit" && javac -cp "$path" -d out ./*.java || die 'junit: no Java'
+  both junit java -cp "$path" org.junit.platform.console.ConsoleLauncher --scan-class-path out --disable-banner
+else
+  skip 'junit: no javac, or no JUnit 5 of Debian'
 fi

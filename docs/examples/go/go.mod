@@ -1,0 +1,3 @@
+module chat
+
+go 1.18
