@@ -159,6 +159,8 @@ fn export(args: &ExportArgs) -> Done {
         ExportFormat::Pact => Format::Pact,
         ExportFormat::Python => Format::Python,
         ExportFormat::Typescript => Format::TypeScript,
+        ExportFormat::Rust => Format::Rust,
+        ExportFormat::Go => Format::Go,
     };
     export::check_replaceable(&args.folder)?;
     let made = export::export(scope, format)?;

@@ -25,11 +25,35 @@ if command -v npm >/dev/null && npm view json-schema-to-typescript version >/dev
 else
   skip 'typescript: nothing can be installed by npm'
 fi
-if [ -s "$work/python.json" ] && [ -s "$work/typescript.json" ]; then
-  python3 - "$work/python.json" "$work/typescript.json" <<'PY' || die 'the same seed gives other documents in the other language'
+if command -v cargo >/dev/null && "$conformant" fixtures export --format rust "$work/rust" 2>/dev/null && (cd "$work/rust" && cargo fetch >"$work/cargo.log" 2>&1); then
+  mkdir -p "$work/crate/src" && cp "$here/package.rs" "$work/crate/src/main.rs"
+  (cd "$work/crate" && cargo init --quiet --name team . && cargo add --quiet --path ../rust && cargo add --quiet serde_json@1) >"$work/cargo.log" 2>&1 || { tail -n 20 "$work/cargo.log"; die 'the crate is not taken in'; }
+  # What was built once is kept where the tree's own is: the models are written anew all the same.
+  (cd "$work/crate" && CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$here/../../target}/packages" cargo run --quiet -- 7 >"$work/rust.json") || die 'the crate in use'
+else
+  skip 'rust: no cargo, or its crates cannot be had'
+fi
+# Of Debian, and there in seconds.
+command -v go >/dev/null || { [ "$(id -u)" = 0 ] && timeout 60 apt-get install -y -q --no-install-recommends golang-go >"$work/apt.log" 2>&1; } || true
+if command -v go >/dev/null && command -v npx >/dev/null && npm view quicktype@23.0.17 version >/dev/null 2>&1; then
+  "$conformant" fixtures export --format go "$work/go" 2>/dev/null
+  (cd "$work/go" && go generate) >"$work/go.log" 2>&1 || { tail -n 20 "$work/go.log"; die 'quicktype writes no models'; }
+  (cd "$work/go" && go vet ./...) || die 'the models are no Go'
+  mkdir "$work/module" && cp "$here/package.go" "$work/module/"
+  (cd "$work/module" && go mod init team && go mod edit -require conformant-fixtures@v0.0.0 -replace conformant-fixtures=../go) >"$work/go.log" 2>&1
+  (cd "$work/module" && go run . 7 >"$work/go.json") || die 'the Go module in use'
+else
+  skip 'go: no go, or quicktype cannot be had by npx'
+fi
+found=()
+for language in python typescript rust go; do
+  if [ -s "$work/$language.json" ]; then found+=("$work/$language.json"); fi
+done
+if [ ${#found[@]} -gt 1 ]; then
+  python3 - "${found[@]}" <<'PY' || die 'the same seed gives other documents in another language'
 import json, sys
-one, two = (json.load(open(path)) for path in sys.argv[1:])
-sys.exit(one != two)
+one, *others = (json.load(open(path)) for path in sys.argv[1:])
+sys.exit(any(one != other for other in others))
 PY
-  printf '   the same seed gives the same documents in both languages\n'
+  printf '   the same seed gives the same documents in %s languages\n' "${#found[@]}"
 fi

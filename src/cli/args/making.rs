@@ -100,6 +100,10 @@ pub enum ExportFormat {
     Python,
     /// An npm package: documents, invalid ones too, with loaders, factories and types.
     Typescript,
+    /// A crate: documents, invalid ones too, with loaders, factories and models.
+    Rust,
+    /// A Go module: documents, invalid ones too, with loaders, factories and models.
+    Go,
 }
 
 /// `conformant fixtures export`.

@@ -1,0 +1,54 @@
+//! Uses the Rust package as a test would: every valid document is read by its model, most that break their schema are refused.
+
+use conformant_fixtures::models::ChatMessage;
+use conformant_fixtures::{Factory, accepts, documents, invalid, kinds, load, schema};
+use serde_json::{Value, json};
+
+fn main() {
+    assert!(kinds().len() > 50, "{:?}", kinds());
+    assert!(schema("chat/message").is_object());
+    let (mut due, mut refused) = (0, 0);
+    for kind in kinds() {
+        for document in documents(kind) {
+            accepts(kind, &document).expect(kind);
+        }
+        let wrong: Vec<_> = invalid(kind)
+            .into_iter()
+            .filter(|one| one.breaks_schema)
+            .collect();
+        due += wrong.len();
+        refused += wrong
+            .iter()
+            .filter(|one| accepts(kind, &one.document).is_err())
+            .count();
+    }
+    // What remains is what typify does not say in models: conditions, and fields that may be missing as well as null.
+    assert!(refused * 10 > due * 8, "{refused} of {due}");
+    let messages: Vec<ChatMessage> = load().expect("messages");
+    assert!(messages.iter().all(|one| one.sid.starts_with("IM")));
+
+    let seed = std::env::args()
+        .nth(1)
+        .expect("a seed")
+        .parse()
+        .expect("a number");
+    let mut factory = Factory::new("chat/message", seed);
+    let made: Vec<Value> = (0..20)
+        .map(|_| factory.make(json!({ "body": "hi" })))
+        .collect();
+    for one in &made {
+        let read: ChatMessage = serde_json::from_value(one.clone()).expect("a message");
+        assert_eq!(read.body.as_deref(), Some("hi"));
+        assert!(
+            one["url"]
+                .as_str()
+                .expect("a url")
+                .contains(one["sid"].as_str().expect("a sid"))
+        );
+    }
+    println!("{}", Value::from(made));
+    eprintln!(
+        "   rust: {} kinds, {refused} of {due} documents that break a schema are refused by a model",
+        kinds().len()
+    );
+}
