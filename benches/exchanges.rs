@@ -150,6 +150,7 @@ impl Run<'_> {
             shuffle: false,
             run_max: Duration::from_secs(600),
             prove: Mode::Off,
+            keeper: None,
         };
         let calm = AtomicBool::new(false);
         let mut exchanges = 0;

@@ -3,14 +3,16 @@
 //! Deliberately knows no sockets, no client and no server: `transport` moves these values over a
 //! wire, `reference` turns one into the other, `judge` reads both.
 
+mod kept;
 mod received;
 
 pub use received::{Received, received};
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// One HTTP request: what is sent, before any transport touches it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// The method in upper case, `GET`, `POST` or `DELETE` in the documents.
     pub method: String,
@@ -19,18 +21,23 @@ pub struct Request {
     /// Header fields in sending order; names compare without regard to case.
     pub headers: Headers,
     /// The body as sent; empty when there is none.
+    #[serde(with = "kept", default, skip_serializing_if = "Vec::is_empty")]
     pub body: Vec<u8>,
 }
 
 /// One HTTP response: what came back, body complete and unframed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
     /// The status code as a number.
     pub status: u16,
     /// Header fields in the order received.
     pub headers: Headers,
     /// The body without transfer framing.
+    #[serde(with = "kept", default, skip_serializing_if = "Vec::is_empty")]
     pub body: Vec<u8>,
+    /// What was odd about the way it came that did not keep it from being read, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub oddities: Vec<String>,
 }
 
 impl Request {
@@ -81,6 +88,7 @@ impl Response {
             status,
             headers,
             body: body.into(),
+            oddities: Vec::new(),
         }
     }
 
@@ -104,7 +112,8 @@ impl Response {
 }
 
 /// Header fields in order; names compare without regard to ASCII case.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<String>", into = "Vec<String>")]
 pub struct Headers(Vec<(String, String)>);
 
 impl Headers {
@@ -158,6 +167,26 @@ impl Headers {
                 .trim()
                 .to_ascii_lowercase(),
         )
+    }
+}
+
+/// One line for each field, as it stands in a message: what redacts texts knows that form.
+impl From<Headers> for Vec<String> {
+    fn from(headers: Headers) -> Self {
+        let lines = headers.0.into_iter();
+        lines
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect()
+    }
+}
+
+impl From<Vec<String>> for Headers {
+    fn from(lines: Vec<String>) -> Self {
+        let field = |line: String| match line.split_once(": ") {
+            Some((name, value)) => (name.to_owned(), value.to_owned()),
+            None => (line, String::new()),
+        };
+        lines.into_iter().map(field).collect()
     }
 }
 

@@ -330,6 +330,7 @@ impl RecordedResponse {
             status,
             headers,
             body,
+            oddities: Vec::new(),
         }))
     }
 }

@@ -162,7 +162,11 @@ impl One<'_> {
                 body: body::read(&response, operation, kind),
                 response,
             },
-            Err((cause, detail)) => Outcome::Fault { cause, detail },
+            Err((cause, detail)) => Outcome::Fault {
+                cause,
+                detail,
+                partial: None,
+            },
         };
         Exchange {
             step: number,

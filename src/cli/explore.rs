@@ -140,6 +140,7 @@ fn sessions<'a>(
         shuffle: false,
         run_max: config.run_max,
         prove: Mode::Off,
+        keeper: None,
     };
     run::sessions(config, &options, signals)
 }

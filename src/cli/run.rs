@@ -9,11 +9,14 @@ use super::{
     reports_of, say,
 };
 use crate::compare;
+use crate::engine::kept::Head;
 use crate::engine::sessions::{Live, Manner, Offline};
-use crate::engine::{self, Ended, Options, Partition, Planned, Selection, Sessions, Target, plan};
+use crate::engine::{
+    self, Ended, Keeper, Options, Partition, Planned, Selection, Sessions, Target, plan,
+};
 use crate::prove::Mode;
 use crate::redact::Redactor;
-use crate::report::{Claim, Consumer, Keep, Settings as ReportSettings, Stream};
+use crate::report::{Claim, Consumer, Growing, Keep, Settings as ReportSettings, Stream};
 use crate::rulebook::{self, Rulebook};
 use crate::schema::Schemas;
 use crate::transport::Limits;
@@ -21,11 +24,16 @@ use crate::verdict::{self, PartOf, RunEvent, RunRecord, SERVICES, WallClock};
 use crate::waivers::{WaiverFile, Waivers};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Where reports go unless told otherwise.
 const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
 const JOBS_DEFAULT: usize = 8;
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "the job from its flags to its exit code, in the order in which it is done"
+)]
 pub(super) fn run(args: &RunArgs) -> Done {
     let reports = reports_of(&args.telling.reports, &REPORTS)?;
     let config = config::read(args)?;
@@ -54,7 +62,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     }
     let _claim = Claim::take(&reports).map_err(|e| Failure::Usage(e.to_string()))?;
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
-    let options = options(args, &config, seed);
+    let mut options = options(args, &config, seed);
     let settings = ReportSettings {
         strict: args.telling.strict,
     };
@@ -62,6 +70,11 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let last = earlier::last();
     let kept = args.history.as_deref().map(history::read).transpose()?;
     let (began, started) = (crate::clock::now(), crate::clock::monotonic());
+    let evidence = args.keep_evidence.as_deref();
+    let evidence = evidence
+        .map(Growing::begin)
+        .transpose()
+        .map_err(|e| unkept(&e))?;
     let mut keep = Keep::default();
     let mut waiver_problems = Vec::new();
     let mut by_signal = None;
@@ -73,6 +86,13 @@ pub(super) fn run(args: &RunArgs) -> Done {
             vec![&mut console as &mut dyn Consumer, &mut keep],
         );
         let sessions = sessions(&config, &options, &signals)?;
+        if let Some(evidence) = &evidence {
+            let mut head = Head::of(&rulebook, &planned, seed);
+            head.targets = sessions.targets();
+            let is_live = !config.settings.targets.is_empty();
+            head.begun = is_live.then(|| crate::clock::iso_seconds(began));
+            options.keeper = Some(keeper(evidence, &config, &head)?);
+        }
         let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
         let accepted = Waivers::on(&waivers, today);
         let finish = |record: &mut RunRecord| {
@@ -125,10 +145,37 @@ pub(super) fn run(args: &RunArgs) -> Done {
         history::keep(folder, &record, began)?;
     }
     output::write_reports(&reports, &record, settings)?;
+    keep_evidence(options.keeper.as_deref(), evidence, &record, &ended)?;
     note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
     say_beside((&waiver_problems, &ended), last.as_ref(), &record, &config);
     signals.notice().into_iter().for_each(note);
     Ok(exit)
+}
+
+/// Begins to keep evidence.
+fn keeper(evidence: &Growing, config: &Config, head: &Head) -> Result<Arc<Keeper>, Failure> {
+    let file = evidence.file().map_err(|e| unkept(&e))?;
+    Ok(Keeper::begin(file, Redactor::new(&config.secrets), head))
+}
+
+/// Puts the evidence of a run that has ended where it is to stand.
+fn keep_evidence(
+    keeper: Option<&Keeper>,
+    evidence: Option<Growing>,
+    record: &RunRecord,
+    ended: &Ended,
+) -> Result<(), Failure> {
+    let (Some(keeper), Some(evidence)) = (keeper, evidence) else {
+        return Ok(());
+    };
+    let done = keeper.end(record.complete, ended.denied_by.clone());
+    done.and_then(|()| evidence.finish())
+        .map_err(|e| unkept(&e))
+}
+
+/// Evidence that could not be kept.
+fn unkept(error: &std::io::Error) -> Failure {
+    Failure::Trouble(format!("failed to keep the evidence: {error}"))
 }
 
 /// What the reports do not say.
@@ -190,6 +237,7 @@ fn options(args: &RunArgs, config: &Config, seed: u64) -> Options {
         jobs: args.jobs.unwrap_or(JOBS_DEFAULT),
         shuffle: args.shuffle,
         run_max: config.run_max,
+        keeper: None,
         prove: match args.prove {
             Prove::Off => Mode::Off,
             Prove::Rules => Mode::Rules,

@@ -6,10 +6,13 @@ use super::diff::{destinations, write};
 use super::run::read_waivers;
 use super::{Done, Exit, Failure, known, load, note, output, reports_of};
 use crate::compare;
+use crate::engine::kept::{self, Reader};
 use crate::files;
 use crate::report::{self, Consumer, Settings};
 use crate::verdict::{self, RunEvent, RunRecord};
 use crate::waivers::Waivers;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
 pub(super) fn compare(args: &CompareArgs) -> Done {
@@ -29,25 +32,43 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
 
 pub(super) fn judge(args: &JudgeArgs) -> Done {
     let reports = reports_of(&args.telling.reports, &[])?;
-    let stored = read(&args.run)?;
     let rulebook = load(&args.specs)?;
     let waivers = match &args.waivers {
         Some(path) => read_waivers(path)?.waivers,
         None => Vec::new(),
     };
-    let mut again = compare::judge_again(&stored, &rulebook);
+    let (mut record, trouble, notes) = match evidence(&args.run)? {
+        Some(mut evidence) => {
+            let again = kept::judge_again(&mut evidence, &rulebook);
+            (again.record, again.trouble, again.notes)
+        }
+        None => {
+            let again = compare::judge_again(&read(&args.run)?, &rulebook);
+            (again.record, false, again.notes)
+        }
+    };
     let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
-    let problems = Waivers::on(&waivers, today).apply(&mut again.record, true);
-    verdict::recognise(&mut again.record, &known::defects(&args.specs));
-    tell(&again.record, &reports, &args.telling)?;
-    for line in again.notes.iter().chain(&problems) {
+    let problems = Waivers::on(&waivers, today).apply(&mut record, true);
+    verdict::recognise(&mut record, &known::defects(&args.specs));
+    tell(&record, &reports, &args.telling)?;
+    for line in notes.iter().chain(&problems) {
         note(line);
     }
     let demands = Demands {
         strict: args.telling.strict,
         ..Demands::default()
     };
-    Ok(conclude(demands, &again.record, &problems, false))
+    Ok(conclude(demands, &record, &problems, trouble))
+}
+
+/// The evidence that a file holds; nothing where it holds a record.
+fn evidence(path: &Path) -> Result<Option<Reader<BufReader<File>>>, Failure> {
+    let mut file = BufReader::new(files::open(path)?);
+    let told = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
+    if !kept::is_packed(&mut file).map_err(|e| told(&e))? {
+        return Ok(None);
+    }
+    Reader::open(file).map(Some).map_err(|e| told(&e))
 }
 
 pub(super) fn merge(args: &MergeArgs) -> Done {

@@ -82,6 +82,7 @@ fn exchange(text: &str) -> Exchange {
         outcome: Outcome::Fault {
             cause: "none".to_owned(),
             detail: String::new(),
+            partial: None,
         },
         expectation: Expectation::Either,
         span: Span::UNKNOWN,

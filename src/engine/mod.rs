@@ -7,6 +7,7 @@ pub mod bearer;
 pub(crate) mod body;
 mod callbacks;
 pub(crate) mod derive;
+pub mod kept;
 pub(crate) mod link;
 mod near;
 mod needs;
@@ -26,6 +27,8 @@ mod template;
 mod tests;
 pub mod token;
 
+pub use kept::Keeper;
+use kept::Played;
 pub(crate) use link::split_url;
 pub use plan::{Partition, Planned, Selection};
 pub use settings::{Hook, HookWay, Options, Settings, Target};
@@ -149,15 +152,15 @@ pub fn run(
         if sender.send(Progress::Began(index)).is_err() {
             return false;
         }
-        let prover = (options.prove != Mode::Off).then_some(&prover);
-        let concluded = conclude_proven(
+        let beside = Beside::of(options, &prover, index);
+        let concluded = conclude_beside(
             rulebook,
             schemas,
             planned,
             sessions,
             seed,
             interrupted,
-            prover,
+            beside,
         );
         sender
             .send(Progress::Ended(index, Box::new(concluded)))
@@ -288,25 +291,49 @@ pub fn conclude(
     seed: u64,
     interrupted: &AtomicBool,
 ) -> Concluded {
-    conclude_proven(
+    conclude_beside(
         rulebook,
         schemas,
         planned,
         sessions,
         seed,
         interrupted,
-        None,
+        Beside::default(),
     )
 }
 
-fn conclude_proven(
+/// Who looks on while a story is told.
+#[derive(Clone, Copy, Default)]
+struct Beside<'b, 'p> {
+    prover: Option<&'b Prover<'p>>,
+    /// With the story's place in the plan.
+    keeper: Option<(&'b Keeper, usize)>,
+}
+
+impl<'b, 'p> Beside<'b, 'p> {
+    fn of(options: &'b Options, prover: &'b Prover<'p>, index: usize) -> Self {
+        Self {
+            prover: (options.prove != Mode::Off).then_some(prover),
+            keeper: options.keeper.as_deref().map(|keeper| (keeper, index)),
+        }
+    }
+
+    /// The story left nothing to keep.
+    fn pass_over(&self) {
+        if let Some((keeper, index)) = self.keeper {
+            keeper.pass_over(index);
+        }
+    }
+}
+
+fn conclude_beside(
     rulebook: &Rulebook,
     schemas: &Schemas,
     planned: &Planned<'_>,
     sessions: &dyn Sessions,
     seed: u64,
     interrupted: &AtomicBool,
-    prover: Option<&Prover<'_>>,
+    beside: Beside<'_, '_>,
 ) -> Concluded {
     let work = || {
         conclude_unguarded(
@@ -316,7 +343,7 @@ fn conclude_proven(
             sessions,
             seed,
             interrupted,
-            prover,
+            beside,
         )
     };
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
@@ -326,6 +353,7 @@ fn conclude_proven(
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
         let stop = Stop::Error(format!("internal: {what}"));
+        beside.pass_over();
         ended(
             &planned.scenario.id,
             Judgement::default(),
@@ -343,7 +371,7 @@ fn conclude_unguarded(
     sessions: &dyn Sessions,
     seed: u64,
     interrupted: &AtomicBool,
-    prover: Option<&Prover<'_>>,
+    beside: Beside<'_, '_>,
 ) -> Concluded {
     /// How often a story is told that others keep disturbing.
     const ATTEMPTS_MAX: usize = 5;
@@ -352,7 +380,10 @@ fn conclude_unguarded(
     loop {
         let session = match sessions.open(planned) {
             Ok(session) => session,
-            Err(why) => return ended(id, Judgement::default(), Some(Stop::Error(why)), 0, 0.0),
+            Err(why) => {
+                beside.pass_over();
+                return ended(id, Judgement::default(), Some(Stop::Error(why)), 0, 0.0);
+            }
         };
         let began = session.now();
         let Story { mut evidence, stop } = runner::play(
@@ -366,7 +397,7 @@ fn conclude_unguarded(
         );
         let seconds = session.seconds_since(began);
         let memo = Memo::default();
-        let judgement = match prover {
+        let judgement = match beside.prover {
             Some(_) => judge::judge_instances(rulebook, schemas, &evidence, &memo),
             None => judge::judge(rulebook, schemas, &evidence),
         };
@@ -386,18 +417,38 @@ fn conclude_unguarded(
         if disturbed.is_some() && attempt < ATTEMPTS_MAX && !interrupted.load(Ordering::Relaxed) {
             continue;
         }
-        if let Some(prover) = prover.filter(|_| disturbed.is_none()) {
+        if let Some(prover) = beside.prover.filter(|_| disturbed.is_none()) {
             prover.story(&mut evidence, &judgement, &memo);
         }
+        let broken = judgement.findings.iter().map(|f| f.rule.clone()).collect();
+        let void = disturbed.clone();
         let (judgement, stop) = match disturbed {
             Some(why) => (judgement.void(&why), Some(Stop::Inconclusive(why))),
             None => (judgement, stop),
         };
-        let ended = Concluded {
-            turned_away: session.turned_away(),
-            ..ended(id, judgement, stop, evidence.exchanges.len(), seconds)
+        let turned_away = session.turned_away();
+        let scenario = Some(&planned.scenario);
+        let told = (judgement, stop.clone());
+        let concluded = concluded_of(rulebook, scenario, &evidence, told, seconds);
+        if let Some((keeper, index)) = beside.keeper {
+            let turned_away = turned_away.clone();
+            keeper.keep(
+                index,
+                Played {
+                    evidence,
+                    stop,
+                    void,
+                    turned_away,
+                    seconds,
+                    of_answers: Vec::new(),
+                    broken,
+                },
+            );
+        }
+        return Concluded {
+            turned_away,
+            ..concluded
         };
-        return with_evidence(ended, rulebook, &planned.scenario, &evidence);
     }
 }
 
@@ -412,13 +463,16 @@ fn misdeed(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Optio
     )))
 }
 
-/// What else the record wants to know of a story.
-fn with_evidence(
-    concluded: Concluded,
+/// What a story comes to, with what else the record wants to know of it.
+fn concluded_of(
     rulebook: &Rulebook,
-    scenario: &Scenario,
+    scenario: Option<&Scenario>,
     evidence: &Evidence,
+    (judgement, stop): (Judgement, Option<Stop>),
+    seconds: f64,
 ) -> Concluded {
+    let exchanges = evidence.exchanges.len();
+    let concluded = ended(&evidence.scenario, judgement, stop, exchanges, seconds);
     let got_in_the_way = |exchange: &Exchange| match &exchange.outcome {
         // A redirect to where nobody may follow says nothing of the target.
         Outcome::Fault { cause, .. } => cause != "redirect",
@@ -438,7 +492,7 @@ fn with_evidence(
         shown,
         ..concluded
     };
-    if shown::is_told(concluded.result.verdict) {
+    if let Some(scenario) = scenario.filter(|_| shown::is_told(concluded.result.verdict)) {
         concluded.result.steps = shown::steps(scenario, evidence, &concluded.judgement);
     }
     concluded

@@ -34,6 +34,7 @@ pub trait Session {
             cause: "redirect".to_owned(),
             detail: format!("nothing lies at {origin} here"),
             unreachable: false,
+            partial: None,
         })
     }
 
@@ -153,6 +154,8 @@ pub struct SendFault {
     pub detail: String,
     /// True when the target could not be reached at all.
     pub unreachable: bool,
+    /// What had come of an answer: its status, 0 where it is not known, and the beginning of its body.
+    pub partial: Option<Box<Response>>,
 }
 
 impl From<&crate::transport::Fault> for SendFault {
@@ -161,6 +164,13 @@ impl From<&crate::transport::Fault> for SendFault {
             cause: fault.cause.to_string(),
             detail: fault.detail.clone(),
             unreachable: fault.is_unreachable(),
+            partial: (fault.status.is_some() || !fault.partial.is_empty()).then(|| {
+                Box::new(Response {
+                    status: fault.status.unwrap_or_default(),
+                    body: fault.partial.clone(),
+                    ..Response::default()
+                })
+            }),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! flags, environment and file.
 
 use super::bearer::Bearer;
+use super::kept::Keeper;
 use crate::judge::Shell;
 use crate::prove::Mode;
 use crate::reference::account;
@@ -283,4 +284,6 @@ pub struct Options {
     pub run_max: Duration,
     /// How far the run proves what its green is worth.
     pub prove: Mode,
+    /// Where evidence is kept.
+    pub keeper: Option<Arc<Keeper>>,
 }

@@ -144,9 +144,21 @@ fn brief(exchange: &Exchange, number: usize, pointer: &str) -> ShownExchange {
         ..ShownExchange::default()
     };
     match &exchange.outcome {
-        Outcome::Fault { cause, detail } => shown.fault = format!("{cause}: {detail}"),
+        Outcome::Fault {
+            cause,
+            detail,
+            partial,
+        } => {
+            shown.fault = format!("{cause}: {detail}");
+            if let Some(partial) = partial {
+                shown.status = partial.status;
+                shown.response_bytes = partial.body.len();
+                shown.response_body = body_text(&partial.body);
+            }
+        }
         Outcome::Answered { response, body } => {
             shown.status = response.status;
+            shown.oddities.clone_from(&response.oddities);
             let headers = response.headers.iter();
             // In one spelling: what is on the wire depends on who wrote it there.
             shown.response_headers = headers

@@ -3,12 +3,14 @@
 use super::request::BuildError;
 use super::session::HookFault;
 use super::template::TemplateError;
+use serde::{Deserialize, Serialize};
 
 /// How a reason begins where the ground of a scenario could not be laid.
 pub const SET_UP_FAILED: &str = "set-up failed";
 
 /// Why a scenario went no further.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Stop {
     /// It does not apply here, and why.
     NotApplicable(String),

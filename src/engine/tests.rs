@@ -325,6 +325,7 @@ fn a_run_says_at_once_what_was_played_and_why_it_waits() {
         shuffle: false,
         run_max: Duration::from_secs(60),
         prove: Mode::Off,
+        keeper: None,
     };
     let (mut played, mut waits) = (BTreeSet::new(), Vec::new());
     super::run(

@@ -4,6 +4,7 @@
 //! What a fault or a note means for a verdict is the judge's business.
 
 use super::push;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -41,7 +42,7 @@ impl Default for Limits {
 }
 
 /// A place in a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
     /// Counted from 1.
     pub line: usize,
@@ -91,7 +92,8 @@ pub struct Parsed {
 }
 
 /// Something odd about a readable document.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Note {
     /// It begins with a byte order mark.
     ByteOrderMark,

@@ -4,7 +4,9 @@
 //! faults are neither.
 
 use super::evidence::{Body, Exchange, Outcome};
+use crate::http::Response;
 use crate::rulebook::{Operation, Rulebook};
+use crate::text;
 use serde_json::Value;
 
 /// Accepted, rejected, or neither.
@@ -25,8 +27,13 @@ pub fn acceptance(
     operation: Option<&Operation>,
 ) -> Acceptance {
     let (response, body) = match &exchange.outcome {
-        Outcome::Fault { cause, detail } => {
-            return Acceptance::Inconclusive(format!("{cause}: {detail}"));
+        Outcome::Fault {
+            cause,
+            detail,
+            partial,
+        } => {
+            let began = partial.as_deref().map(began).unwrap_or_default();
+            return Acceptance::Inconclusive(format!("{cause}: {detail}{began}"));
         }
         Outcome::Answered { response, body } => (response, body),
     };
@@ -54,6 +61,21 @@ pub fn acceptance(
         )),
         Some(_) | None => Acceptance::Accepted,
     }
+}
+
+/// How an answer began that broke off.
+fn began(partial: &Response) -> String {
+    const SHOWN_BYTES: usize = 60;
+    let status = match partial.status {
+        0 => String::new(),
+        status => format!("; status {status}"),
+    };
+    if partial.body.is_empty() {
+        return status;
+    }
+    let shown = &partial.body[..partial.body.len().min(SHOWN_BYTES)];
+    let shown = String::from_utf8_lossy(shown);
+    format!("{status}; began with {}", text::escape_line(&shown))
 }
 
 /// Whether an answer says that something is wrong with us or with the target as a whole: it is no

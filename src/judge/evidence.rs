@@ -7,7 +7,9 @@ use crate::clock::Timestamp;
 use crate::http::{Request, Response};
 use crate::json::Note;
 use crate::rulebook::scenario::{Credentials, Expect};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +17,11 @@ use std::time::Duration;
 /// A file that comes back may have so many bytes to be kept whole; of a larger one only the beginning is.
 pub const FILE_BYTES_MAX: usize = 128 * 1024;
 
+/// Of a larger answer only that much is kept beside the document that was read from it.
+pub const BODY_EXCERPT_BYTES: usize = 64 * 1024;
+
 /// What one story left behind, in the order it happened.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Evidence {
     /// Scenario id; empty outside a run.
     pub scenario: String,
@@ -43,7 +48,7 @@ pub struct Evidence {
 }
 
 /// A rule that would have been judged, and why it was not.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Missed {
     /// The rule.
     pub rule: String,
@@ -54,7 +59,8 @@ pub struct Missed {
 }
 
 /// One thing that happened.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Event {
     /// A request and what came of it: an index into the exchanges.
     Exchange(usize),
@@ -67,7 +73,7 @@ pub enum Event {
 }
 
 /// From when to when something took, on the target's clock as far as it is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// When it began.
     pub began: Timestamp,
@@ -76,7 +82,7 @@ pub struct Span {
 }
 
 /// The link that an exchange followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Via {
     /// Index of the exchange whose answer showed it.
     pub exchange: usize,
@@ -85,7 +91,7 @@ pub struct Via {
 }
 
 /// What a person or device was asked to do.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HookCall {
     /// The step, counted from 1.
     pub step: usize,
@@ -100,7 +106,7 @@ pub struct HookCall {
 }
 
 /// A callback that came to one of the story's addresses.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Delivery {
     /// The step during which it came, counted from 1.
     pub step: usize,
@@ -119,7 +125,7 @@ pub struct Delivery {
 }
 
 /// One request and what came of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Exchange {
     /// Step in the scenario, counted from 1.
     pub step: usize,
@@ -152,7 +158,8 @@ pub struct Exchange {
 }
 
 /// What came of a request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(from = "Kept")]
 pub enum Outcome {
     /// An answer, with its body as far as it can be read.
     Answered {
@@ -167,11 +174,14 @@ pub enum Outcome {
         cause: String,
         /// For a person.
         detail: String,
+        /// What had come of an answer: its status, where its head was there, and the beginning of its body.
+        partial: Option<Box<Response>>,
     },
 }
 
 /// A body as a document.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Body {
     /// No bytes.
     Empty,
@@ -187,7 +197,8 @@ pub enum Body {
 }
 
 /// Who is accused when a request is refused or accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Expectation {
     /// Refusal breaks this rule.
     Accepted(String),
@@ -198,7 +209,7 @@ pub enum Expectation {
 }
 
 /// What a step states about a result.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Statement {
     /// The statement, interpolated.
     pub expect: Expect,
@@ -211,7 +222,7 @@ pub struct Statement {
 }
 
 /// A payload that did not come as an answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Payload {
     /// What it is judged as.
     pub kind: String,
@@ -224,7 +235,7 @@ pub struct Payload {
 }
 
 /// One walk over the pages of a list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Walk {
     /// The service.
     pub service: String,
@@ -241,7 +252,8 @@ pub struct Walk {
 }
 
 /// How a walk ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum WalkEnd {
     /// A page without a further one.
     Complete,
@@ -253,6 +265,76 @@ pub enum WalkEnd {
     Unfollowable(String),
     /// A page could not be had, and why; judged as an exchange.
     Broken(String),
+}
+
+/// An outcome as files keep it: a document is left out where the body is there to be read again.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kept<'o> {
+    Answered {
+        response: Cow<'o, Response>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        body: Option<Cow<'o, Body>>,
+    },
+    Fault {
+        cause: Cow<'o, str>,
+        detail: Cow<'o, str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        partial: Option<Cow<'o, Response>>,
+    },
+}
+
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Answered { response, body } => Kept::Answered {
+                response: Cow::Borrowed(response),
+                body: (response.body.len() >= BODY_EXCERPT_BYTES).then_some(Cow::Borrowed(body)),
+            },
+            Self::Fault {
+                cause,
+                detail,
+                partial,
+            } => Kept::Fault {
+                cause: cause.into(),
+                detail: detail.into(),
+                partial: partial.as_deref().map(Cow::Borrowed),
+            },
+        }
+        .serialize(to)
+    }
+}
+
+impl From<Kept<'_>> for Outcome {
+    /// A body that was left out stands as none until it is read.
+    fn from(kept: Kept<'_>) -> Self {
+        match kept {
+            Kept::Answered { response, body } => Self::Answered {
+                response: response.into_owned(),
+                body: body.map_or(Body::Empty, Cow::into_owned),
+            },
+            Kept::Fault {
+                cause,
+                detail,
+                partial,
+            } => Self::Fault {
+                cause: cause.into_owned(),
+                detail: detail.into_owned(),
+                partial: partial.map(|partial| Box::new(partial.into_owned())),
+            },
+        }
+    }
+}
+
+impl Outcome {
+    /// Nothing came of it yet.
+    pub const fn none() -> Self {
+        Self::Fault {
+            cause: String::new(),
+            detail: String::new(),
+            partial: None,
+        }
+    }
 }
 
 impl Span {

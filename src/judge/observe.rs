@@ -62,6 +62,13 @@ fn look(seen: &Seen<'_>, aspect: &Aspect) -> Option<String> {
             )),
             super::evidence::Outcome::Fault { .. } => None,
         },
+        Aspect::Oddities => match &seen.exchange.outcome {
+            super::evidence::Outcome::Answered { response, .. } => {
+                let odd = response.oddities.join("; ");
+                (!odd.is_empty()).then(|| format!("{operation}: {odd}"))
+            }
+            super::evidence::Outcome::Fault { .. } => None,
+        },
         Aspect::Shape(pointer) => Some(match at(pointer) {
             Some(value) => format!("{operation}: {}", shape(value, 0)),
             None => format!("{operation}: nothing"),

@@ -5,13 +5,15 @@
 
 use super::evidence::Exchange;
 use crate::rulebook::scenario::Credentials;
+use serde::{Deserialize, Serialize};
 
 /// Bodies beyond this are named, not shown.
 const BODY_SHOWN_MAX: usize = 4096;
 
 /// How a person's shell spells what is configured. In each text `${NAME}` stands for a variable of the environment, which
 /// the shell puts in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Shell {
     /// User name and password of HTTP Basic credentials.
     pub basic: Option<(String, String)>,

@@ -248,6 +248,13 @@ impl Judgement {
         void
     }
 
+    /// Takes back what was concluded of a rule: it could not be judged.
+    pub fn withdraw(&mut self, rule: &str, why: &str) {
+        self.findings.retain(|finding| finding.rule != rule);
+        self.tallies.remove(rule);
+        self.inconclusive(rule, why);
+    }
+
     /// Records that a rule could not be judged because another one was broken.
     pub fn masked(&mut self, rule: &str, broken: &str) {
         let tally = self.tallies.entry(rule.to_owned()).or_default();

@@ -11,6 +11,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use tempfile::NamedTempFile;
 
 /// Marks our unfinished files, so that a later run can clear away what a killed one left.
 const UNFINISHED: &str = ".conformant-unfinished";
@@ -148,26 +149,56 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
             .open(path)?
             .write_all(content);
     }
-    let name = path
-        .file_name()
-        .ok_or(io::ErrorKind::IsADirectory)?
-        .to_string_lossy();
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    fs::create_dir_all(folder)?;
-    let prefix = format!(".{name}.");
-    clear_unfinished(folder, &prefix);
-    let mut file = unfinished(&prefix).tempfile_in(folder)?;
+    let mut growing = Growing::begin(path)?;
     failpoint::at(Place::ReportWrite)?;
-    file.write_all(content)?;
-    failpoint::at(Place::ReportSync)?;
-    file.as_file().sync_all()?;
-    failpoint::at(Place::ReportRename)?;
-    file.persist(path).map_err(|error| error.error)?;
-    sync_folder(folder);
-    Ok(())
+    growing.file.write_all(content)?;
+    growing.finish()
+}
+
+/// A file that is written little by little, and there when it is whole.
+#[derive(Debug)]
+pub struct Growing {
+    path: PathBuf,
+    folder: PathBuf,
+    file: NamedTempFile,
+}
+
+impl Growing {
+    /// Begins beside where it is to stand.
+    pub fn begin(path: &Path) -> io::Result<Self> {
+        let name = path
+            .file_name()
+            .filter(|_| !path.is_dir())
+            .ok_or(io::ErrorKind::IsADirectory)?
+            .to_string_lossy();
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        fs::create_dir_all(folder)?;
+        let prefix = format!(".{name}.");
+        clear_unfinished(folder, &prefix);
+        Ok(Self {
+            file: unfinished(&prefix).tempfile_in(folder)?,
+            path: path.to_owned(),
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// Where to write.
+    pub fn file(&self) -> io::Result<Box<dyn io::Write + Send>> {
+        Ok(Box::new(self.file.as_file().try_clone()?))
+    }
+
+    /// Puts it where it is to stand.
+    pub fn finish(self) -> io::Result<()> {
+        failpoint::at(Place::ReportSync)?;
+        self.file.as_file().sync_all()?;
+        failpoint::at(Place::ReportRename)?;
+        self.file.persist(&self.path).map_err(|error| error.error)?;
+        sync_folder(&self.folder);
+        Ok(())
+    }
 }
 
 /// Readable by all like any build result: secrets are redacted before.

@@ -31,7 +31,7 @@ mod sample;
 
 pub use self::claim::{Claim, ClaimError};
 pub use self::console::Console;
-pub use self::destination::{Destination, Report, ReportError, WriteError, write_whole};
+pub use self::destination::{Destination, Growing, Report, ReportError, WriteError, write_whole};
 pub use self::json::{ReadError, read};
 pub use self::stream::{Consumer, Keep, Stream};
 pub use self::texts::{escaped, redact_event, redact_record};

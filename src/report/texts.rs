@@ -246,6 +246,7 @@ fn visit_exchange(exchange: &mut ShownExchange, visit: Visit) {
         request_body,
         status: _,
         fault,
+        oddities,
         milliseconds: _,
         response_headers,
         response_body,
@@ -257,6 +258,7 @@ fn visit_exchange(exchange: &mut ShownExchange, visit: Visit) {
     }
     visit_lines(request_headers, visit);
     visit_lines(response_headers, visit);
+    visit_lines(oddities, visit);
     for text in [request_body, response_body] {
         visit(text, Shape::Block);
     }

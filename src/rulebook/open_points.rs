@@ -75,4 +75,6 @@ pub enum Aspect {
     Presence(String),
     /// The media type.
     MediaType,
+    /// What is odd about the way an answer comes over the wire.
+    Oddities,
 }

@@ -234,27 +234,47 @@ pub struct Expect {
     #[serde(default)]
     pub at: String,
     /// The same JSON value.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub equals: Option<Value>,
     /// Another JSON value.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub differs: Option<Value>,
     /// One of these values.
     pub one_of: Option<Vec<Value>>,
     /// True: nothing is there. False: something is there.
     pub absent: Option<bool>,
     /// An array, or the values under `*`, holding this value.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub includes: Option<Value>,
     /// An array, or the values under `*`, not holding this value.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub excludes: Option<Value>,
     /// A number at least this, or an array or text at least that long.
     pub at_least: Option<u64>,
     /// A number at most this, or an array or text at most that long.
     pub at_most: Option<u64>,
     /// A text that is JSON of this value.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub same_json: Option<Value>,
     /// A text that matches this regular expression.
     pub matches: Option<String>,

@@ -125,6 +125,7 @@ impl Selftest<'_> {
             shuffle: false,
             run_max: PROOF_MAX,
             prove: Mode::Rules,
+            keeper: None,
         };
         let mut proof = None;
         let mut keep = |event| {

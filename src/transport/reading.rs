@@ -61,6 +61,19 @@ pub enum Note {
     Resent,
 }
 
+impl Note {
+    /// Whether the target wrote its answer so; the others depend on the moment.
+    pub const fn is_of_the_answer(&self) -> bool {
+        match self {
+            Self::LengthAndChunked
+            | Self::BodyNotAllowed { .. }
+            | Self::SwitchedProtocols
+            | Self::SecondAnswer => true,
+            Self::Early { .. } | Self::Resent => false,
+        }
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -353,6 +366,7 @@ impl<'e, 'c> Body<'e, 'c> {
             reusable: reusable && self.exchange.is_sent() && self.notes.is_empty(),
             notes: self.notes,
             response: Response {
+                oddities: Vec::new(),
                 status: head.status,
                 headers: head.headers,
                 body: self.bytes,

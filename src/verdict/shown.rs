@@ -54,11 +54,14 @@ pub struct ShownExchange {
     /// What was sent, cut.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub request_body: String,
-    /// The status code; 0 where no answer came.
+    /// The status code; 0 where no head of an answer came.
     pub status: u16,
     /// Why no answer came; empty where one did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fault: String,
+    /// What was odd about the way the answer came that did not keep it from being judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub oddities: Vec<String>,
     /// How long it took on the target's clock; 0 where that stands still.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub milliseconds: usize,

@@ -7,6 +7,7 @@ mod bumps;
 mod cli;
 mod clients;
 mod docs;
+mod evidence;
 mod explore;
 mod failpoints;
 mod fixtures;

@@ -66,6 +66,7 @@ fn record() -> RunRecord {
         shuffle: false,
         run_max: Duration::from_secs(600),
         prove: Mode::Rules,
+        keeper: None,
     };
     let mut record = None;
     engine::run(

@@ -158,6 +158,7 @@ impl Exposed<'_> {
             cause: cause.to_owned(),
             detail: "by chance".to_owned(),
             unreachable,
+            partial: None,
         }
     }
 }
@@ -234,6 +235,7 @@ fn run(sessions: &dyn Sessions, planned: &[Planned<'_>], jobs: usize) -> RunReco
         shuffle: false,
         run_max: Duration::from_secs(600),
         prove: Mode::Off,
+        keeper: None,
     };
     let calm = AtomicBool::new(false);
     let mut record = None;

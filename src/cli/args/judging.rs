@@ -62,6 +62,9 @@ pub struct RunArgs {
     /// Keep the record of each run in this folder, and tell what changed since the last ones.
     #[arg(long, value_name = "DIR")]
     pub history: Option<PathBuf>,
+    /// Keep what was observed in this file, packed and without secrets: `judge FILE` judges it again by any later rulebook.
+    #[arg(long, value_name = "FILE")]
+    pub keep_evidence: Option<PathBuf>,
     /// Only what failed the last time.
     #[arg(long, value_name = "WHICH")]
     pub rerun: Option<Rerun>,
@@ -413,8 +416,8 @@ pub struct CompareArgs {
 /// `conformant judge`.
 #[derive(Args, Debug)]
 pub struct JudgeArgs {
-    /// Record of the run.
-    #[arg(value_name = "RUN.json")]
+    /// Record of the run, or the evidence that `run --keep-evidence` kept of it.
+    #[arg(value_name = "RUN.json|FILE")]
     pub run: PathBuf,
     /// The rulebook.
     #[command(flatten)]

@@ -9,7 +9,9 @@ use crate::engine::{body, provision, request};
 use crate::http::Response;
 use crate::json;
 use crate::judge;
-use crate::judge::evidence::{Event, Exchange, Expectation, Missed, Outcome, Payload, Span};
+use crate::judge::evidence::{
+    BODY_EXCERPT_BYTES, Event, Exchange, Expectation, Missed, Outcome, Payload, Span,
+};
 use crate::judge::{Acceptance, acceptance};
 use crate::rulebook::scenario::{Credentials, Step, Until};
 use crate::rulebook::{Operation, Rulebook};
@@ -19,8 +21,6 @@ use std::time::Duration;
 
 /// Bytes of all answers of one scenario.
 const EVIDENCE_BYTES_MAX: usize = 10 * 1024 * 1024;
-/// Bytes of an answer's body that are kept beside the document that was read from it.
-const BODY_EXCERPT_BYTES: usize = 64 * 1024;
 impl<'a> Runner<'a> {
     pub(super) fn call_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
         let operation = self.operation(name)?;
@@ -152,10 +152,7 @@ impl<'a> Runner<'a> {
             credentials: step.credentials,
             base: origin.to_owned(),
             shell: Arc::clone(&target.shell),
-            outcome: Outcome::Fault {
-                cause: String::new(),
-                detail: String::new(),
-            },
+            outcome: Outcome::none(),
             expectation,
             span: Span::at(self.session.now()),
             via: None,
@@ -280,6 +277,7 @@ impl<'a> Runner<'a> {
             cause: format!("evidence-over-limit({} MiB)", EVIDENCE_BYTES_MAX >> 20),
             detail: "the answers of this scenario are larger in all".to_owned(),
             unreachable: false,
+            partial: None,
         })
     }
 
@@ -362,6 +360,7 @@ pub(super) fn outcome(
         Err(fault) => Outcome::Fault {
             cause: fault.cause,
             detail: fault.detail,
+            partial: fault.partial,
         },
     }
 }
@@ -378,10 +377,7 @@ pub(super) fn kept(mut response: Response) -> Response {
 /// The same request before anything came of it; what did may be large.
 pub(super) fn unanswered(exchange: &Exchange) -> Exchange {
     Exchange {
-        outcome: Outcome::Fault {
-            cause: String::new(),
-            detail: String::new(),
-        },
+        outcome: Outcome::none(),
         sent: exchange.sent.clone(),
         request: exchange.request.clone(),
         service: exchange.service.clone(),

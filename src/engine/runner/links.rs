@@ -73,10 +73,7 @@ impl<'a> Runner<'a> {
             credentials,
             base: base.to_owned(),
             shell: Arc::clone(&target.shell),
-            outcome: Outcome::Fault {
-                cause: String::new(),
-                detail: String::new(),
-            },
+            outcome: Outcome::none(),
             expectation: match &step.rejected {
                 Some(rule) => Expectation::Rejected(rule.clone()),
                 None => Expectation::Either,
@@ -115,6 +112,7 @@ impl<'a> Runner<'a> {
                 exchange.outcome = Outcome::Fault {
                     cause: fault.cause,
                     detail: fault.detail,
+                    partial: fault.partial,
                 };
                 self.keep(exchange);
                 Err(inconclusive(why))
@@ -174,6 +172,7 @@ impl<'a> Runner<'a> {
                 cause: "redirect".to_owned(),
                 detail: format!("{}: {why}", crate::text::excerpt(location, 200)),
                 unreachable: false,
+                partial: None,
             })?;
             let (Leads::Home(path) | Leads::Content(_, path)) = &at;
             asked = Request::new("GET", path.as_str());
@@ -182,6 +181,7 @@ impl<'a> Runner<'a> {
             cause: "redirect".to_owned(),
             detail: format!("{HOPS_MAX} redirects, and no end"),
             unreachable: false,
+            partial: None,
         })
     }
 }

@@ -15,7 +15,7 @@ use crate::engine::settings::Settings;
 use crate::engine::template::wait_of;
 use crate::engine::{Planned, Room, Sessions};
 use crate::http::{Request, Response};
-use crate::transport::{BaseUrl, Client, Limits, Listener, Listening, Share};
+use crate::transport::{Answer, BaseUrl, Client, Limits, Listener, Listening, Share};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -369,6 +369,19 @@ impl Drop for Lease<'_> {
     }
 }
 
+/// An answer with what was odd about it on the wire. What depended on the moment is none of that.
+fn told(answer: Answer) -> Response {
+    Response {
+        oddities: answer
+            .notes
+            .iter()
+            .filter(|note| note.is_of_the_answer())
+            .map(ToString::to_string)
+            .collect(),
+        ..answer.response
+    }
+}
+
 impl LiveSession<'_> {
     fn exchange(&self, base: &BaseUrl, request: &Request) -> Result<Response, SendFault> {
         let client = &self.live.client;
@@ -379,7 +392,7 @@ impl LiveSession<'_> {
                 request,
                 client.limits().timeout,
             )
-            .map(|answer| answer.response)
+            .map(told)
             .map_err(|fault| SendFault::from(&fault))
     }
 
@@ -520,6 +533,7 @@ impl Session for LiveSession<'_> {
             cause: "redirect".to_owned(),
             detail: format!("{origin}: {why}"),
             unreachable: false,
+            partial: None,
         })?;
         self.patiently(origin, &|| self.exchange(&base, request))
     }

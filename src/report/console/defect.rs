@@ -226,14 +226,19 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
 
 /// `POST https://… → 201, application/json, 1,234 bytes (exchange 12)`.
 fn in_brief(exchange: &ShownExchange) -> String {
-    let answer = if exchange.status > 0 {
+    let answer = if exchange.fault.is_empty() {
         let kind = exchange.response_headers.iter().find_map(|line| {
             let (name, value) = line.split_once(": ")?;
             name.eq_ignore_ascii_case("content-type").then_some(value)
         });
         let kind = kind.map(|kind| format!(", {kind}")).unwrap_or_default();
+        let odd: String = exchange
+            .oddities
+            .iter()
+            .map(|odd| format!(", {odd}"))
+            .collect();
         format!(
-            "{}{kind}, {} bytes",
+            "{}{kind}, {} bytes{odd}",
             exchange.status, exchange.response_bytes
         )
     } else {

@@ -232,8 +232,9 @@ fn exchange(exchange: &ShownExchange, delivery: Option<&Delivery>) -> Value {
         method => exchange.method.as_str(),
         url => exchange.url.as_str(),
         status,
-        kind => if exchange.status > 0 {
-            format!("{kind} · {} bytes", exchange.response_bytes)
+        kind => if exchange.fault.is_empty() {
+            let odd: String = exchange.oddities.iter().map(|odd| format!(" · {odd}")).collect();
+            format!("{kind} · {} bytes{odd}", exchange.response_bytes)
         } else {
             exchange.fault.clone()
         },

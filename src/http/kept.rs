@@ -1,0 +1,29 @@
+//! Bodies as they are kept in files of text: as text where they are text, otherwise in base64.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kept<'b> {
+    Text(Cow<'b, str>),
+    Base64(String),
+}
+
+pub(super) fn serialize<S: Serializer>(body: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    match std::str::from_utf8(body) {
+        Ok(text) => Kept::Text(Cow::Borrowed(text)),
+        Err(_) => Kept::Base64(STANDARD.encode(body)),
+    }
+    .serialize(to)
+}
+
+/// Base64 out of which a secret was taken is no base64 any more: what is left stands for the body.
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    Ok(match Kept::deserialize(from)? {
+        Kept::Text(text) => text.into_owned().into_bytes(),
+        Kept::Base64(text) => STANDARD.decode(&text).unwrap_or_else(|_| text.into_bytes()),
+    })
+}
