@@ -513,7 +513,7 @@ fn ended(
         Some(Stop::Inconclusive(why) | Stop::Unreachable(why) | Stop::HookFailed(why)) => {
             (Verdict::Inconclusive, why.clone())
         }
-        Some(Stop::Interrupted) => (Verdict::Inconclusive, "interrupted".to_owned()),
+        Some(Stop::Interrupted) => (Verdict::Inconclusive, "the run ended before".to_owned()),
         Some(Stop::Masked(rule)) => (Verdict::Inconclusive, format!("masked by {rule}")),
         Some(Stop::Unexpected) => (
             Verdict::Inconclusive,

@@ -46,7 +46,9 @@ impl From<TemplateError> for Stop {
             TemplateError::Missing(ref name) if name.starts_with("target.") => {
                 Self::NotApplicable(format!("not configured: {}", configuration_key(name)))
             }
-            TemplateError::Missing(_) => Self::Inconclusive(error.to_string()),
+            TemplateError::Missing(name) => Self::Inconclusive(format!(
+                "nothing that came so far shows `{name}`, with which the story goes on"
+            )),
             TemplateError::Masked { rule, .. } => Self::Masked(rule),
             TemplateError::Malformed(why) => Self::Error(why),
         }

@@ -105,7 +105,9 @@ impl Runner<'_> {
             (Stop::Unexpected, _) => {
                 Box::new(|named| Missed::because(named, "an earlier step went wrong"))
             }
-            (Stop::Interrupted, _) => Box::new(|named| Missed::because(named, "interrupted")),
+            (Stop::Interrupted, _) => {
+                Box::new(|named| Missed::because(named, "the run ended before"))
+            }
             (Stop::Masked(rule), _) => Box::new(move |named| Missed::behind(named, rule)),
             (
                 Stop::NotApplicable(why)

@@ -62,7 +62,7 @@ fn a_signal_ends_the_run_soon_with_valid_reports() {
         let scenarios = record["scenarios"].as_array().expect("a list");
         let interrupted = scenarios
             .iter()
-            .filter(|s| s["reason"] == "interrupted")
+            .filter(|s| s["reason"] == "the run ended before")
             .count();
         assert!(
             interrupted > 0 && interrupted < scenarios.len(),
