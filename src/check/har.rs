@@ -583,7 +583,7 @@ mod tests {
     fn a_service_at_several_origins_is_several_services() {
         let (first, _) = exchanges_of("flow/executions/ended", None);
         let elsewhere = first.iter().cloned().map(|exchange| Exchange {
-            base: exchange.base.replace("127.0.0.1:9", "127.0.0.1:10"),
+            base: exchange.base.replacen("://", "://other.", 1),
             ..exchange
         });
         let both = first.iter().cloned().zip(elsewhere);

@@ -61,6 +61,9 @@ super::faults::switches! {
         FlowUpdatedByExecution = "flow/updated-by-execution": "A new execution moves the date_updated of its flow.",
         FlowDeleteAnswers202 = "flow/delete-answers-202": "Deleting a flow answers 202.",
         FlowOtherEventNames = "flow/other-event-names": "Steps are entered by events of other names.",
+        FlowParentOnEveryStep = "flow/parent-on-every-step": "Every step names a parent step.",
+        FlowVariablesSetAtStart = "flow/variables-set-at-start": "A running step already shows the variables that its end sets.",
+        FlowVersionStays = "flow/version-stays": "Publishing a flow leaves its version as it is.",
         // chat
         ChatSecondUserIsFirst = "chat/second-user-is-first": "Creating a user whose identity is known answers the user that there is.",
         ChatSecondChannelIsFirst = "chat/second-channel-is-first": "Creating a channel whose unique name is taken answers the channel that there is.",
@@ -131,6 +134,7 @@ super::faults::switches! {
         ChatLastUpdatedBySystem = "chat/last-updated-by-system": "A message nobody updated shows system as last_updated_by.",
         ChatRestoredIsNotEdited = "chat/restored-is-not-edited": "A message with LastUpdatedBy does not count as edited.",
         ChatUserNamedByIdentity = "chat/user-named-by-identity": "A user without FriendlyName has the identity as friendly name.",
+        ChatStudioCalled = "chat/studio-called": "A webhook of type studio that was given a url is called there.",
         // media
         MediaContentSizeNotNeeded = "media/content-size-not-needed": "Content-Size is not looked at.",
         MediaWithoutTemporaryLink = "media/without-temporary-link": "Media have no temporary link.",
@@ -141,6 +145,8 @@ super::faults::switches! {
         MediaUnattachedAbsent = "media/unattached-absent": "Media that no message carries name no channel and no message.",
         MediaDownloadHeaders = "media/download-headers": "Content comes as a download, with a name and a validator.",
         MediaContentRedirects = "media/content-redirects": "The content link leads to a temporary address.",
+        MediaAnyPartTaken = "media/any-part-taken": "A part of any name is taken for the file.",
+        MediaRawBodyTaken = "media/raw-body-taken": "A body that is no multipart form is taken for the file.",
         // auth
         AuthErrorsOfOtherTypes = "auth/errors-of-other-types": "The members of errors are lists and objects.",
         AuthProcessedAtAbsent = "auth/processed-at-absent": "processed_at is absent as long as nothing was decided.",
@@ -172,6 +178,10 @@ super::faults::switches! {
         AuthUnknownRegistrationExpired = "auth/unknown-registration-expired": "An id that was never announced nor scanned is expired in place of not found.",
         AuthWebhookExtraKeys = "auth/webhook-extra-keys": "Webhook payloads carry keys that no document names.",
         AuthWebhookNullablesSet = "auth/webhook-nullables-set": "The nullable fields of a webhook's app object are set.",
+        AuthCustomUserIdAnyCase = "auth/custom-user-id-any-case": "A custom_user_id is found in any letter case.",
+        AuthExpiresSecondLate = "auth/expires-second-late": "An approval request expires a second after its time.",
+        AuthProcessedAtMissing = "auth/processed-at-missing": "processed_at stays null when a request was answered.",
+        AuthRegistrationExpiresLate = "auth/registration-expires-late": "A registration expires a second after its time.",
         // events
         EventsSchemaAddress = "events/schema-address": "Schemas are announced by their whole address.",
         EventsErrorCodeAbsent = "events/error-code-absent": "Failed and undelivered events carry no error_code.",
@@ -186,5 +196,6 @@ super::faults::switches! {
         EventsErrorCodeWord = "events/error-code-word": "error_code is a word.",
         EventsReordered = "events/reordered": "Events are collected in another order.",
         EventsRepeated = "events/repeated": "Each event is delivered twice.",
+        EventsMessageIdOfFirst = "events/message-id-of-first": "All recipients of a bulk send share one message_id.",
     }
 }

@@ -381,7 +381,7 @@ mod tests {
         if case.contains('=') {
             return "PARAM=VALUE".to_owned();
         }
-        for prefix in ["without-", "optional-", "unknown-"] {
+        for prefix in ["without-", "optional-", "unknown-", "page-urls-"] {
             let named = case.strip_prefix(prefix);
             if named.is_some_and(|name| slugs().any(|s| s == name)) {
                 return format!("{prefix}PARAM");

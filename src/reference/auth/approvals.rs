@@ -284,7 +284,7 @@ impl Approval {
         if due > now && due - second <= now && core.fails(Fault::AuthExpiresSecondEarly) {
             return Some(due - second);
         }
-        if due <= now && off_by == 0 && core.fails(Fault::AuthExpiresSecondLate) {
+        if due <= now && off_by == 0 && core.varies(Variant::AuthExpiresSecondLate) {
             return Some(due + second);
         }
         Some(due)
@@ -313,7 +313,7 @@ impl Approval {
             "updated_at": datetime(core, updated_at),
             "processed_at": self
                 .processed_at
-                .filter(|_| !core.fails(Fault::AuthProcessedAtMissing))
+                .filter(|_| !core.varies(Variant::AuthProcessedAtMissing))
                 .map(|at| datetime(core, either(core, at, Fault::AuthProcessedAtIsNow))),
             "seconds_to_expire": seconds_to_expire,
             "app_id": application::RECORD,

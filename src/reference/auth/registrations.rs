@@ -168,7 +168,8 @@ impl Registrations {
             .or_else(|| {
                 let fits = |(id, _): &(&String, _)| id.eq_ignore_ascii_case(custom_user_id);
                 let (_, other) = self.by_custom_user_id.iter().find(fits)?;
-                core.fails(Fault::AuthCustomUserIdAnyCase).then_some(other)
+                core.varies(Variant::AuthCustomUserIdAnyCase)
+                    .then_some(other)
             })
             .copied()
             .or(unknown)?;
@@ -176,7 +177,7 @@ impl Registrations {
             Standing::Pending { until }
                 if now >= until
                     && !(now.duration_since(until).as_secs() == 0
-                        && core.fails(Fault::AuthRegistrationExpiresLate))
+                        && core.varies(Variant::AuthRegistrationExpiresLate))
                     && !core.fails(Fault::AuthRegistrationNeverExpires) =>
             {
                 Standing::Expired

@@ -141,7 +141,7 @@ fn of_channel<'a>(
                             || core.fails(Fault::ChatWebhookFiltersIgnored))
                 }
                 Target::Trigger { triggers } => fires(core, triggers, happening),
-                Target::Studio => core.fails(Fault::ChatStudioCalled),
+                Target::Studio => core.varies(Variant::ChatStudioCalled),
             };
             let url = webhook.url().filter(|_| wanted)?;
             let method = if core.fails(Fault::ChatWebhookMethodIgnored) {

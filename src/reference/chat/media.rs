@@ -264,7 +264,7 @@ const FILE_NAME_TEXTS: &[(Fault, Garble)] = &[
 fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> {
     let header = call.request.headers.get("Content-Type").unwrap_or_default();
     let Some(boundary) = multipart::boundary(header) else {
-        if !call.request.body.is_empty() && core.fails(Fault::MediaRawBodyTaken) {
+        if !call.request.body.is_empty() && core.varies(Variant::MediaRawBodyTaken) {
             return Ok(Upload {
                 bytes: &call.request.body,
                 content_type: header.to_owned(),
@@ -281,7 +281,7 @@ fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> 
         .ok_or_else(|| Refusal::new(400, 20001, "the body is not a multipart form"))?;
     let part: Option<Part<'a>> = parts
         .into_iter()
-        .find(|part| part.name == "media" || core.fails(Fault::MediaAnyPartTaken));
+        .find(|part| part.name == "media" || core.varies(Variant::MediaAnyPartTaken));
     if part.is_none() && core.fails(Fault::MediaFileNotRequired) {
         return Ok(Upload {
             bytes: &[],

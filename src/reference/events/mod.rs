@@ -259,7 +259,7 @@ impl BulkSend {
 
 /// The defects that a message to a later recipient has something of the first.
 fn take_from_first(core: &Core, message: &mut Facts, first: &Facts) {
-    if core.fails(Fault::EventsMessageIdOfFirst) {
+    if core.varies(Variant::EventsMessageIdOfFirst) {
         message["message_id"] = first["message_id"].clone();
     }
     if core.fails(Fault::EventsAddressOfFirst) {

@@ -195,7 +195,7 @@ impl Execution {
     }
 
     fn begin(&mut self, core: &mut Core, widget: &Widget, sequence: u64, now: Timestamp) {
-        if core.fails(Fault::FlowVariablesSetAtStart) {
+        if core.varies(Variant::FlowVariablesSetAtStart) {
             let answer = json!({"inbound": {"Body": "answer"}});
             self.variables.insert(widget.name.to_owned(), answer);
         }
@@ -210,7 +210,7 @@ impl Execution {
                     if widget.in_subflow {
                         !core.fails(Fault::FlowSubflowParentMissing)
                     } else {
-                        core.fails(Fault::FlowParentOnEveryStep)
+                        core.varies(Variant::FlowParentOnEveryStep)
                     }
                 })
                 .map(|step| step.sid.clone()),

@@ -97,7 +97,7 @@ impl FlowResource {
         self.published = !core.fails(Fault::FlowPublishIgnored);
         self.version += if core.fails(Fault::FlowVersionFalls) {
             -1
-        } else if core.fails(Fault::FlowVersionStays) {
+        } else if core.varies(Variant::FlowVersionStays) {
             0
         } else if core.varies(Variant::FlowVersionSkips) {
             10

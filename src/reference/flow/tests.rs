@@ -495,6 +495,7 @@ fn story() -> Vec<Deed> {
         deeds.push(get(format!("{executions}/{execution}")));
         deeds.push(get(format!("{executions}/{execution}")));
     }
+    deeds.push(get(steps.clone()));
     deeds.push(Deed::Hook("publish_flow", json!({"flow_sid": first})));
     deeds.push(get(at(first)));
     deeds.push(get("/flow/v1/Flows".to_owned()));
@@ -527,8 +528,22 @@ fn story() -> Vec<Deed> {
         get(at(second)),
         get(at(second) + "/Executions"),
         get(format!("{executions}/{execution}")),
+        Deed::Ask(
+            "POST",
+            executions.clone(),
+            with_parameters("+15552009999", "{}"),
+        ),
     ]);
     deeds
+}
+
+/// The form of an execution for a person with parameters.
+fn with_parameters(to: &str, parameters: &str) -> Vec<(&'static str, String)> {
+    vec![
+        ("To", to.to_owned()),
+        ("From", PLAIN[1].1.to_owned()),
+        ("Parameters", parameters.to_owned()),
+    ]
 }
 
 /// Other scopes, more than a few, limits by one, a subflow.
@@ -549,13 +564,11 @@ fn further(
     ];
     let rich = r#"{"a":" b ","e":"😀","h":"<b>","n":1.5,"t":true,"z":null,"o":{"p":[1]}}"#;
     for number in 0..56 {
-        let form = vec![
-            ("To", format!("+1555200{number:04}")),
-            ("From", PLAIN[1].1.to_owned()),
-            ("Parameters", rich.to_owned()),
-        ];
+        let form = with_parameters(&format!("+1555200{number:04}"), rich);
         deeds.push(Deed::Ask("POST", executions.to_owned(), form));
     }
+    let others = with_parameters("+15552008888", r#"{"q":2}"#);
+    deeds.push(Deed::Ask("POST", executions.to_owned(), others));
     let until = "DateCreatedTo=2026-01-01T00%3A03%3A00Z";
     for query in [
         "",

@@ -99,6 +99,7 @@ fn scopes(teller: &mut Teller<'_>, first: &Value) {
         teller.get(at);
     }
     teller.get("Channels/Scope/Members?Identity=xen");
+    teller.get("Channels/Scope/Members?Identity=Xe");
     let mut sids = Vec::new();
     for (identity, kind) in [("Xen", "apn"), ("Xen", "gcm"), ("una", "apn")] {
         let args = json!({"identity": identity, "binding_type": kind, "endpoint": kind});
