@@ -14,32 +14,36 @@ fi
 [ -n "$chromium" ] || skip 'no Chromium is installed: the page was not opened in a browser'
 command -v node >/dev/null && command -v npm >/dev/null || skip 'node is not installed: the page was not opened in a browser'
 work=$(mktemp -d)
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
+trap 'rm -rf "$work"' EXIT
 (cd "$work" && npm init -y >/dev/null && npm install --silent --no-audit --no-fund puppeteer-core@24 axe-core@4 >/dev/null 2>&1) ||
   skip 'puppeteer-core and axe-core could not be installed: the page was not opened in a browser'
 
 # Pages of real runs: the reference, and the reference with defects. It is this machine: what is late there never comes.
 printf 'limits: { callback: 8s }\n' >"$work/conformant.yaml"
-page() { # NAME FAULT…
-  local name=$1; shift
-  local faults=()
+page() ( # NAME FAULT…: in a shell of its own, for most of a run is waiting for callbacks
+  name=$1; server=; shift
+  trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true' EXIT
+  faults=()
   for fault in "$@"; do faults+=(--fault "$fault"); done
   "$conformant" serve --port 0 "${faults[@]}" >"$work/$name.out" 2>&1 &
   server=$!
   for _ in $(seq 100); do grep -q '^listening ' "$work/$name.out" && break; sleep 0.1; done
   grep -q '^listening ' "$work/$name.out" || { echo "FAIL serve did not begin for $name:"; cat "$work/$name.out"; exit 1; }
-  local url; url=$(sed -n 's/^listening //p' "$work/$name.out")
+  url=$(sed -n 's/^listening //p' "$work/$name.out")
   "$conformant" run --config "$work/conformant.yaml" --jobs 8 --target "all=$url" --hooks "$url/_control" --quiet \
     --report "html=$work/$name.html" --report "json=$work/$name.json" >/dev/null 2>&1 || true
   kill "$server"; wait "$server" 2>/dev/null || true; server=
   [ -s "$work/$name.html" ] || { echo "FAIL no page was written for $name"; exit 1; }
-}
-page clean
-page few flow/meta-page-size-wrong chat/webhook-silent media/content-type-lost flow/page-skips
+)
+page clean &
+pages=($!)
+page few flow/meta-page-size-wrong chat/webhook-silent media/content-type-lost flow/page-skips &
+pages+=($!)
 mapfile -t many < <("$conformant" list faults --format json | node -e '
   const all = JSON.parse(require("fs").readFileSync(0)); console.log(all.filter((_, n) => n % 17 === 0).map((f) => f.id).join("\n"))')
-page many "${many[@]}"
+page many "${many[@]}" &
+pages+=($!)
+for one in "${pages[@]}"; do wait "$one"; done
 node "$here/records.mjs" "$work"
 for name in worst hostile; do
   "$conformant" judge "$work/$name.json" --quiet --report "html=$work/$name.html" >/dev/null 2>&1 || true
