@@ -500,18 +500,7 @@ fn story() -> Vec<Deed> {
     deeds.push(get(at(first)));
     deeds.push(get("/flow/v1/Flows".to_owned()));
     deeds.push(get(executions.clone()));
-    for credentials in [
-        Some((account::API_KEY, "wrong")),
-        Some(("nobody", "wrong")),
-        Some((account::SID, account::AUTH_TOKEN)),
-        Some(("REFERENCE-API-KEY", account::API_SECRET)),
-        Some((account::API_KEY, "reference-api")),
-        Some((account::API_KEY, account::AUTH_TOKEN)),
-        Some((account::API_KEY, "")),
-        None,
-    ] {
-        deeds.extend([Deed::Sign(credentials), get("/flow/v1/Flows".to_owned())]);
-    }
+    deeds.extend(strangers());
     deeds.extend([
         get("/flow/v1/Flows?PageSize=1&Page=1&PageToken=PA1".to_owned()),
         get(steps.clone()),
@@ -534,6 +523,27 @@ fn story() -> Vec<Deed> {
             with_parameters("+15552009999", "{}"),
         ),
     ]);
+    deeds
+}
+
+/// The list of flows with credentials of every kind, the last of them none.
+fn strangers() -> Vec<Deed> {
+    let mut deeds = Vec::new();
+    for credentials in [
+        Some((account::API_KEY, "wrong")),
+        Some(("nobody", "wrong")),
+        Some((account::SID, account::AUTH_TOKEN)),
+        Some(("REFERENCE-API-KEY", account::API_SECRET)),
+        Some((account::API_KEY, "reference-api")),
+        Some((account::API_KEY, account::AUTH_TOKEN)),
+        Some((account::API_KEY, "")),
+        None,
+    ] {
+        deeds.extend([
+            Deed::Sign(credentials),
+            Deed::Ask("GET", "/flow/v1/Flows".to_owned(), Vec::new()),
+        ]);
+    }
     deeds
 }
 
