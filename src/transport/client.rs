@@ -59,6 +59,7 @@ pub struct Client {
     ways: Vec<(Arc<Origin>, Arc<Way>)>,
     otherwise: Arc<Way>,
     room: Arc<Room>,
+    trusts_kept: bool,
 }
 
 /// What is known of one origin.
@@ -89,6 +90,17 @@ impl Client {
             ways: Vec::new(),
             otherwise: Arc::default(),
             room: Arc::default(),
+            trusts_kept: false,
+        }
+    }
+
+    /// The same client, for targets that never close a connection between two requests: what must not
+    /// be sent twice goes on kept ones, too.
+    #[must_use]
+    pub fn trusting_kept(self) -> Self {
+        Self {
+            trusts_kept: true,
+            ..self
         }
     }
 
@@ -168,7 +180,9 @@ impl Client {
         let mut resent = false;
         // Whether a kept connection is still good shows only once a request was sent on it. What must
         // not be sent twice goes on a fresh one, so that no verdict depends on when the target closes.
-        let kept = target.take_idle().filter(|_| is_repeatable(request));
+        let kept = target
+            .take_idle()
+            .filter(|_| self.trusts_kept || is_repeatable(request));
         if let Some(connection) = kept {
             match self.attempt(&target, connection, base, request, deadline, share) {
                 Err(fault) if may_resend(request, &fault) => resent = true,

@@ -105,7 +105,7 @@ impl<'a> Offline<'a> {
             ..server::Settings::default()
         })
         .map_err(|e| format!("failed to {e}"))?;
-        let client = Client::new(Limits::default());
+        let client = Client::new(Limits::default()).trusting_kept();
         Ok(Self {
             seed,
             faults,
