@@ -4,8 +4,7 @@
 //! whole. What is taken over stands where `x-like` does.
 
 use super::draft::{Draft, File, Files};
-use super::problems::Span;
-use super::yaml::{Content, Member, Node};
+use super::tree::{Content, Member, Node, Span};
 use serde_json::Value;
 
 /// The keyword.

@@ -6,7 +6,7 @@
 use super::draft::{Draft, File};
 use super::model::Kind;
 use super::reach;
-use super::yaml::Node;
+use super::tree::Node;
 use crate::json;
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 
 use super::draft::{Draft, File, Files};
 use super::schemas;
-use super::yaml::{Content, Node};
+use super::tree::{Content, Node};
 use crate::json;
 use std::collections::BTreeMap;
 

@@ -4,7 +4,9 @@
 
 use super::model::{Kind, Service};
 use super::names::Names;
-use super::yaml::{Fault, Node, from_node};
+use super::node::from_node;
+use super::tree::Node;
+use super::yaml::Fault;
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 use serde_json::Value;

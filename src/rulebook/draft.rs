@@ -1,9 +1,12 @@
 //! What the loading steps share: the files as trees, and the rules and problems found so far.
 
 use super::model::{Origin, Rule};
-use super::problems::{Problem, Problems, Span, suggest};
+use super::node;
+use super::problems::{Problem, Problems, suggest};
 use super::rules::SourceRef;
-use super::yaml::{self, Content, Fault, Node};
+use super::sources;
+use super::tree::{Content, Node, Span};
+use super::yaml::{self, Fault};
 use crate::source::{Document, Source};
 use crate::verdict::{Basis, Level};
 use serde::Deserialize;
@@ -116,7 +119,7 @@ impl Draft {
 
     /// Reads a type from a part of a file; every unknown key is a problem, other misfits the first.
     pub(super) fn typed<T: DeserializeOwned>(&mut self, file: &File, node: &Node) -> Option<T> {
-        self.typed_by(file, node, |node| yaml::from_node(node))
+        self.typed_by(file, node, |node| node::from_node(node))
     }
 
     /// The same by a reader that knows the type.
@@ -299,17 +302,10 @@ pub(super) fn read_file(path: &str, bytes: &[u8], problems: &mut Problems) -> Op
     let is_json = std::path::Path::new(path)
         .extension()
         .is_some_and(|e| e == "json");
-    let node = if is_json {
-        read_json(path, &text, problems)?
-    } else {
-        match yaml::read(&text) {
-            Ok(node) => node,
-            Err(fault) => {
-                let span = fault.span.unwrap_or_default();
-                problems.push(Problem::new(path, &text, span, fault.message));
-                return None;
-            }
-        }
+    let node = match sources::as_built(path, bytes) {
+        Some(node) => node,
+        None if is_json => read_json(path, &text, problems)?,
+        None => read_yaml(path, &text, problems)?,
     };
     if matches!(node.content, Content::Null) {
         problems.push(Problem::new(
@@ -320,26 +316,29 @@ pub(super) fn read_file(path: &str, bytes: &[u8], problems: &mut Problems) -> Op
         ));
         return None;
     }
-    let mut ambiguous = Vec::new();
-    if !is_json {
-        node.ambiguous(&text, &mut ambiguous);
-    }
-    for (span, word) in ambiguous {
-        problems.push(
-            Problem::new(
-                path,
-                &text,
-                span,
-                format!("`{word}` is read differently by YAML readers"),
-            )
-            .help("ambiguous scalar, quote it"),
-        );
-    }
     Some(File {
         path: path.to_owned(),
         text,
         node,
     })
+}
+
+fn read_yaml(path: &str, text: &Arc<str>, problems: &mut Problems) -> Option<Node> {
+    let node = match yaml::read(text) {
+        Ok(node) => node,
+        Err(fault) => {
+            let span = fault.span.unwrap_or_default();
+            problems.push(Problem::new(path, text, span, fault.message));
+            return None;
+        }
+    };
+    let mut ambiguous = Vec::new();
+    yaml::ambiguous(&node, text, &mut ambiguous);
+    for (span, word) in ambiguous {
+        let message = format!("`{word}` is read differently by YAML readers");
+        problems.push(Problem::new(path, text, span, message).help("ambiguous scalar, quote it"));
+    }
+    Some(node)
 }
 
 fn read_json(path: &str, text: &Arc<str>, problems: &mut Problems) -> Option<Node> {

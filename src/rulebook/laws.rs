@@ -9,8 +9,8 @@ use super::draft::{Derived, Draft, File};
 use super::model::{Kind, Origin, Service};
 use super::problems::Problem;
 use super::rules::SourceRef;
+use super::tree::{Content, Member, Node, Span};
 use super::written::{check_id, list};
-use super::yaml::{Content, Member, Node};
 use crate::source::Document;
 use crate::verdict::{Basis, Level};
 use serde::Deserialize;
@@ -140,7 +140,7 @@ fn read_row(
 /// What `with` says in the law and in the row, and what the row is about.
 fn parameters(subject: &str, withs: [Option<&Node>; 2]) -> Node {
     let mut members: Vec<Member> = Vec::new();
-    let mut span = super::problems::Span::default();
+    let mut span = Span::default();
     for node in withs.into_iter().flatten() {
         span = node.span;
         for member in node.get("with").map(Node::members).unwrap_or_default() {

@@ -5,6 +5,7 @@ pub mod annotations;
 mod asyncapi;
 #[cfg(test)]
 mod bad_files;
+mod built;
 mod check;
 mod draft;
 pub mod hooks;
@@ -12,6 +13,7 @@ mod laws;
 mod load;
 mod model;
 mod names;
+mod node;
 pub mod open_points;
 mod openapi;
 mod problems;
@@ -24,6 +26,7 @@ mod schemas;
 pub(crate) mod shared;
 mod sources;
 mod stories;
+mod tree;
 pub mod unlocked;
 mod words;
 mod written;
@@ -36,7 +39,7 @@ pub use model::{
     Does, Echo, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook, Service,
 };
 pub use names::{Names, OfKind, OfOperation};
-pub use problems::{Problem, Problems, Span};
+pub use problems::{Problem, Problems};
 pub use requests::advised;
 pub use schemas::{OTHER_FIELDS_KEY, RULE_KEY};
 pub(crate) use sources::hex;

@@ -2,18 +2,10 @@
 //!
 //! Renders nothing; `cli` prints them.
 
+use super::tree::Span;
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use std::fmt;
 use std::sync::Arc;
-
-/// A stretch of a text in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
-    /// First byte.
-    pub start: usize,
-    /// How many bytes.
-    pub length: usize,
-}
 
 /// One problem in one file.
 #[derive(Clone, Debug, thiserror::Error, Diagnostic)]
@@ -39,7 +31,7 @@ pub struct Problem {
 
 impl Problem {
     /// A problem at a stretch of a file.
-    pub fn new(file: &str, text: &Arc<str>, span: Span, message: impl Into<String>) -> Self {
+    pub(crate) fn new(file: &str, text: &Arc<str>, span: Span, message: impl Into<String>) -> Self {
         let start = floor(text, span.start);
         let before = &text[..start];
         let line_start = before.rfind('\n').map_or(0, |n| n + 1);

@@ -1,15 +1,37 @@
 //! The rulebook's files as bytes, from a folder or from the binary, and their digest.
 //!
-//! Looks into none of them.
+//! Looks into none of them; what the build script saw in those of the binary is kept beside them.
 
+use super::built::Form;
 use super::problems::{Problem, Problems};
+use super::tree::Node;
 use super::yaml::BYTES_MAX;
 use include_dir::{Dir, include_dir};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::LazyLock;
 
 static EMBEDDED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/specs");
+
+/// Of embedded files one after the other path and tree, as the build script has read them.
+static BUILT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rulebook"));
+
+/// Where the trees of embedded files begin in [`BUILT`].
+static TREES: LazyLock<BTreeMap<&str, Form<'static>>> = LazyLock::new(|| {
+    let mut form = Form(BUILT);
+    std::iter::from_fn(|| Some((form.text()?, form.part()?))).collect()
+});
+
+/// The tree of a file that the program was built with; nothing where the bytes are others now, or where
+/// reading them brings a problem to tell.
+pub(super) fn as_built(path: &str, bytes: &[u8]) -> Option<Node> {
+    let embedded = EMBEDDED.get_file(path)?;
+    if embedded.contents() != bytes {
+        return None;
+    }
+    TREES.get(path)?.clone().node()
+}
 
 /// Bytes by path inside the folder, `/` between names. Hidden files are left out.
 pub(super) type Sources = BTreeMap<String, Vec<u8>>;
@@ -113,6 +135,25 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_read_when_building_is_what_is_read_now() {
+        let files = embedded();
+        let yaml = files
+            .iter()
+            .filter(|(path, _)| path.rsplit('.').next() == Some("yaml"));
+        let mut read = 0;
+        for (path, bytes) in yaml {
+            let text = std::str::from_utf8(bytes).unwrap();
+            let built = as_built(path, bytes).unwrap_or_else(|| panic!("{path} is not there"));
+            assert_eq!(built, crate::rulebook::yaml::read(text).unwrap(), "{path}");
+            assert!(as_built(path, &bytes[1..]).is_none(), "{path}");
+            read += 1;
+        }
+        assert_eq!(read, TREES.len());
+        assert!(read > 50, "{read} files");
+        assert!(as_built("conformant.yaml", b"").is_none());
+    }
 
     #[test]
     fn the_digest_depends_on_paths_and_bytes() {

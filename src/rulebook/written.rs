@@ -11,8 +11,8 @@ use super::open_points::OpenPoint;
 use super::problems::suggest;
 use super::rules;
 use super::schemas::{self, At};
+use super::tree::{Content, Member, Node};
 use super::words::is_id;
-use super::yaml::{Content, Member, Node};
 use crate::verdict::Level;
 use std::collections::BTreeMap;
 

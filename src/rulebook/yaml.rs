@@ -1,43 +1,18 @@
-//! The one YAML loader: a text under strict settings and budgets becomes a tree that knows where
-//! each key and value stands, and any `serde` type can be read from that tree.
+//! The one YAML reader: a text under strict settings and budgets becomes a tree that knows where each
+//! key and value stands.
 //!
-//! JSON never comes here to be parsed; [`Node::of_json`] takes over what was read as JSON.
+//! JSON never comes here to be parsed. The build script reads the embedded rulebook by this very file, so
+//! that nothing of the crate but the tree is known here.
 
-use super::problems::Span;
+use super::tree::{Content, Member, Node, Span};
 use serde::Deserialize;
-use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde::de::{self, MapAccess, SeqAccess, Visitor};
+use serde_json::Number;
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, Spanned};
 use std::fmt;
 
 /// Files beyond this size are refused unread.
 pub(super) const BYTES_MAX: usize = 8 * 1024 * 1024;
-
-/// A value and where it stands.
-#[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) content: Content,
-    pub(super) span: Span,
-}
-
-/// What a node holds.
-#[derive(Clone, Debug)]
-pub(super) enum Content {
-    Null,
-    Bool(bool),
-    Number(Number),
-    Text(String),
-    List(Vec<Node>),
-    Map(Vec<Member>),
-}
-
-/// One entry of a mapping.
-#[derive(Clone, Debug)]
-pub(super) struct Member {
-    pub(super) key: String,
-    pub(super) key_span: Span,
-    pub(super) value: Node,
-}
 
 /// Why a text or a part of the tree could not be taken.
 #[derive(Clone, Debug)]
@@ -92,7 +67,7 @@ impl de::Error for Fault {
 
 impl Fault {
     /// The fault with a place, unless a deeper one was named already.
-    fn at(mut self, span: Span) -> Self {
+    pub(super) fn at(mut self, span: Span) -> Self {
         self.span.get_or_insert(span);
         self
     }
@@ -256,162 +231,26 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 }
 
-impl Node {
-    /// A tree without places, of what was read as JSON.
-    pub(super) fn of_json(value: &Value) -> Self {
-        let content = match value {
-            Value::Null => Content::Null,
-            Value::Bool(b) => Content::Bool(*b),
-            Value::Number(n) => Content::Number(n.clone()),
-            Value::String(text) => Content::Text(text.clone()),
-            Value::Array(items) => Content::List(items.iter().map(Self::of_json).collect()),
-            Value::Object(members) => Content::Map(
-                members
-                    .iter()
-                    .map(|(key, value)| Member {
-                        key: key.clone(),
-                        key_span: Span::default(),
-                        value: Self::of_json(value),
-                    })
-                    .collect(),
-            ),
-        };
-        Self {
-            content,
-            span: Span::default(),
-        }
-    }
-
-    /// The tree as a JSON value.
-    pub(super) fn to_json(&self) -> Value {
-        match &self.content {
-            Content::Null => Value::Null,
-            Content::Bool(b) => Value::Bool(*b),
-            Content::Number(n) => Value::Number(n.clone()),
-            Content::Text(text) => Value::String(text.clone()),
-            Content::List(items) => items.iter().map(Self::to_json).collect(),
-            Content::Map(members) => members
-                .iter()
-                .map(|m| (m.key.clone(), m.value.to_json()))
-                .collect::<Map<_, _>>()
-                .into(),
-        }
-    }
-
-    /// The value of a key; nothing where this is no mapping.
-    pub(super) fn get(&self, key: &str) -> Option<&Node> {
-        self.members()
-            .iter()
-            .find(|m| m.key == key)
-            .map(|m| &m.value)
-    }
-
-    /// The entries; none where this is no mapping.
-    pub(super) fn members(&self) -> &[Member] {
-        match &self.content {
-            Content::Map(members) => members,
-            Content::Null
-            | Content::Bool(_)
-            | Content::Number(_)
-            | Content::Text(_)
-            | Content::List(_) => &[],
-        }
-    }
-
-    /// The items; none where this is no list.
-    pub(super) fn items(&self) -> &[Node] {
-        match &self.content {
-            Content::List(items) => items,
-            Content::Null
-            | Content::Bool(_)
-            | Content::Number(_)
-            | Content::Text(_)
-            | Content::Map(_) => &[],
-        }
-    }
-
-    /// The text, where this is one.
-    pub(super) fn text(&self) -> Option<&str> {
-        match &self.content {
-            Content::Text(text) => Some(text),
-            Content::Null
-            | Content::Bool(_)
-            | Content::Number(_)
-            | Content::List(_)
-            | Content::Map(_) => None,
-        }
-    }
-
-    /// The span of what a pointer leads to; where it leads nowhere, of the deepest thing on the
-    /// way. For an entry of a mapping that holds a collection it is the key's span.
-    pub(super) fn place(&self, pointer: &str) -> Span {
-        let mut node = self;
-        let mut span = self.span;
-        for segment in crate::json::segments(pointer) {
-            let (next, at) = match &node.content {
-                Content::List(items) => {
-                    let Some(item) = segment.parse().ok().and_then(|n: usize| items.get(n)) else {
-                        return span;
-                    };
-                    (item, item.span)
+/// Scalars and keys whose type differs between YAML readers, with advice. Quoted ones are safe.
+pub(super) fn ambiguous(node: &Node, text: &str, found: &mut Vec<(Span, String)>) {
+    let written = |span: Span| text.get(span.start..span.start + span.length);
+    match &node.content {
+        Content::Map(members) => {
+            for member in members {
+                if written(member.key_span).is_some_and(is_ambiguous) {
+                    found.push((member.key_span, member.key.clone()));
                 }
-                Content::Map(members) => {
-                    let Some(member) = members.iter().find(|m| m.key == segment) else {
-                        return span;
-                    };
-                    let scalar =
-                        !matches!(member.value.content, Content::List(_) | Content::Map(_));
-                    let at = if scalar {
-                        member.value.span
-                    } else {
-                        member.key_span
-                    };
-                    (&member.value, at)
-                }
-                Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => {
-                    return span;
-                }
-            };
-            node = next;
-            span = at;
-        }
-        span
-    }
-
-    /// Removes the entry whose key stands there; false where there is none.
-    pub(super) fn remove_key_at(&mut self, span: Span) -> bool {
-        match &mut self.content {
-            Content::Map(members) => {
-                let before = members.len();
-                members.retain(|m| m.key_span != span);
-                before != members.len() || members.iter_mut().any(|m| m.value.remove_key_at(span))
+                ambiguous(&member.value, text, found);
             }
-            Content::List(items) => items.iter_mut().any(|item| item.remove_key_at(span)),
-            Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => false,
         }
-    }
-
-    /// Scalars and keys whose type differs between YAML readers, with advice. Quoted ones are safe.
-    pub(super) fn ambiguous(&self, text: &str, found: &mut Vec<(Span, String)>) {
-        let written = |span: Span| text.get(span.start..span.start + span.length);
-        match &self.content {
-            Content::Map(members) => {
-                for member in members {
-                    if written(member.key_span).is_some_and(is_ambiguous) {
-                        found.push((member.key_span, member.key.clone()));
-                    }
-                    member.value.ambiguous(text, found);
-                }
+        Content::List(items) => {
+            for item in items {
+                ambiguous(item, text, found);
             }
-            Content::List(items) => {
-                for item in items {
-                    item.ambiguous(text, found);
-                }
-            }
-            Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => {
-                if let Some(word) = written(self.span).filter(|w| is_ambiguous(w)) {
-                    found.push((self.span, word.to_owned()));
-                }
+        }
+        Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => {
+            if let Some(word) = written(node.span).filter(|w| is_ambiguous(w)) {
+                found.push((node.span, word.to_owned()));
             }
         }
     }
@@ -451,189 +290,9 @@ fn is_ambiguous(plain: &str) -> bool {
     leading_zero || lost_zero || word.starts_with('+') || unsigned.contains(['_', ':', 'e', 'E'])
 }
 
-/// Reads a type from a tree.
-pub(super) fn from_node<'a, T: Deserialize<'a>>(node: &'a Node) -> Result<T, Fault> {
-    T::deserialize(node)
-}
-
-impl<'de> de::Deserializer<'de> for &'de Node {
-    type Error = Fault;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let read = match &self.content {
-            Content::Null => visitor.visit_unit(),
-            Content::Bool(b) => visitor.visit_bool(*b),
-            Content::Number(n) => {
-                if let Some(n) = n.as_u64() {
-                    visitor.visit_u64(n)
-                } else if let Some(n) = n.as_i64() {
-                    visitor.visit_i64(n)
-                } else {
-                    visitor.visit_f64(n.as_f64().unwrap_or(f64::NAN))
-                }
-            }
-            Content::Text(text) => visitor.visit_borrowed_str(text),
-            Content::List(items) => visitor.visit_seq(Items(items.iter())),
-            Content::Map(members) => visitor.visit_map(Entries {
-                members: members.iter(),
-                current: None,
-            }),
-        };
-        read.map_err(|fault| fault.at(self.span))
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match &self.content {
-            Content::Null => visitor.visit_none(),
-            Content::Bool(_)
-            | Content::Number(_)
-            | Content::Text(_)
-            | Content::List(_)
-            | Content::Map(_) => visitor.visit_some(self),
-        }
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
-        let (variant, span, value) = match &self.content {
-            Content::Text(text) => (text.as_str(), self.span, None),
-            Content::Map(members) if members.len() == 1 => (
-                members[0].key.as_str(),
-                members[0].key_span,
-                Some(&members[0].value),
-            ),
-            Content::Null
-            | Content::Bool(_)
-            | Content::Number(_)
-            | Content::List(_)
-            | Content::Map(_) => {
-                return Err(de::Error::custom(
-                    "expected one word, or a mapping with exactly one key",
-                ))
-                .map_err(|fault: Fault| fault.at(self.span));
-            }
-        };
-        visitor
-            .visit_enum(Variant {
-                word: variant,
-                span,
-                value,
-            })
-            .map_err(|fault| fault.at(span))
-    }
-
-    serde::forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct identifier ignored_any
-    }
-}
-
-struct Items<'a>(std::slice::Iter<'a, Node>);
-
-impl<'de> SeqAccess<'de> for Items<'de> {
-    type Error = Fault;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, Fault> {
-        self.0.next().map(|node| seed.deserialize(node)).transpose()
-    }
-}
-
-struct Entries<'a> {
-    members: std::slice::Iter<'a, Member>,
-    current: Option<&'a Member>,
-}
-
-impl<'de> MapAccess<'de> for Entries<'de> {
-    type Error = Fault;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Fault> {
-        self.current = self.members.next();
-        self.current
-            .map(|member| {
-                seed.deserialize(de::value::BorrowedStrDeserializer::new(&member.key))
-                    .map_err(|fault: Fault| fault.at(member.key_span))
-            })
-            .transpose()
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
-        let member = self.current.expect("serde asks for a key first");
-        seed.deserialize(&member.value)
-    }
-}
-
-struct Variant<'a> {
-    word: &'a str,
-    span: Span,
-    value: Option<&'a Node>,
-}
-
-impl<'de> de::EnumAccess<'de> for Variant<'de> {
-    type Error = Fault;
-    type Variant = Self;
-
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Fault> {
-        let word: Result<_, Fault> =
-            seed.deserialize(de::value::BorrowedStrDeserializer::new(self.word));
-        Ok((word.map_err(|fault| fault.at(self.span))?, self))
-    }
-}
-
-impl<'de> Variant<'de> {
-    fn parameters(&self) -> Result<&'de Node, Fault> {
-        self.value
-            .ok_or_else(|| de::Error::custom(format!("`{}` needs parameters", self.word)))
-            .map_err(|fault: Fault| fault.at(self.span))
-    }
-}
-
-impl<'de> de::VariantAccess<'de> for Variant<'de> {
-    type Error = Fault;
-
-    fn unit_variant(self) -> Result<(), Fault> {
-        match self.value {
-            None => Ok(()),
-            Some(value) => <()>::deserialize(value),
-        }
-    }
-
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Fault> {
-        seed.deserialize(self.parameters()?)
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, _length: usize, visitor: V) -> Result<V::Value, Fault> {
-        de::Deserializer::deserialize_any(self.parameters()?, visitor)
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
-        de::Deserializer::deserialize_any(self.parameters()?, visitor)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::node::from_node;
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
@@ -716,7 +375,7 @@ mod tests {
     fn plain_scalars_that_readers_disagree_about_are_found() {
         let text = "a: NO\nb: \"NO\"\nc: 010\nd: 1.10\ne: 1e3\nf: 12:30\ng: 3.1.0\nh: ~\non: 1\ni: 10\nj: 0.5\nk: true\nl: 1.0\n";
         let mut found = Vec::new();
-        read(text).unwrap().ambiguous(text, &mut found);
+        ambiguous(&read(text).unwrap(), text, &mut found);
         let words: Vec<_> = found.into_iter().map(|(_, word)| word).collect();
         assert_eq!(words, ["NO", "010", "1.10", "1e3", "12:30", "~", "on"]);
     }
@@ -726,7 +385,7 @@ mod tests {
         fn no_text_makes_it_panic(text in "[ a-c:\\-\\[\\]{}&*!|>'\"#%@,?~<0-9\\n\u{e9}]{0,80}") {
             if let Ok(node) = read(&text) {
                 let mut found = Vec::new();
-                node.ambiguous(&text, &mut found);
+                ambiguous(&node, &text, &mut found);
                 let _ = node.place("/a/0/b");
             }
         }

@@ -8,10 +8,9 @@ use super::step::{StepChecker, is_case};
 use crate::json;
 use crate::rulebook::draft::{Draft, File};
 use crate::rulebook::model::{Kind, Operation, Service};
-use crate::rulebook::problems::Span;
 use crate::rulebook::scenario::{Group, HappyPath, Scenario, Step};
+use crate::rulebook::tree::{Content, Node, Span};
 use crate::rulebook::words::interpolations;
-use crate::rulebook::yaml::{Content, Node};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names that every text may interpolate.

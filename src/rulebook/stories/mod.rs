@@ -7,10 +7,9 @@ mod step;
 
 use super::draft::{Draft, File, Files};
 use super::model::{Kind, Origin, Service};
-use super::problems::Span;
 use super::scenario::{Group, HappyPath, Scenario};
+use super::tree::{Member, Node, Span};
 use super::written::{check_id, only};
-use super::yaml::Node;
 use checker::Checker;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +46,7 @@ pub(super) fn check_names(
     }
 }
 
-fn section<'a>(file: &'a File, key: &str) -> &'a [super::yaml::Member] {
+fn section<'a>(file: &'a File, key: &str) -> &'a [Member] {
     file.node.get(key).map(Node::members).unwrap_or_default()
 }
 

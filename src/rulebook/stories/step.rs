@@ -6,10 +6,9 @@ use crate::json;
 use crate::rulebook::draft::Draft;
 use crate::rulebook::hooks::{self, HOOKS};
 use crate::rulebook::model::{Operation, Origin, Place};
-use crate::rulebook::problems::Span;
 use crate::rulebook::scenario::{Expect, Step};
+use crate::rulebook::tree::{Node, Span};
 use crate::rulebook::words::{duration, shift};
-use crate::rulebook::yaml::Node;
 use std::collections::BTreeSet;
 
 /// One step while it is checked.

@@ -1,0 +1,54 @@
+//! A tree of values that knows where each stands in its file.
+//!
+//! Nothing of the crate is known here: the build script makes trees by this very file. What can be asked of
+//! one stands in `node.rs`, how it comes from YAML in `yaml.rs`, from the binary in `built.rs`.
+
+use serde_json::Number;
+
+/// A stretch of a text in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// First byte.
+    pub start: usize,
+    /// How many bytes.
+    pub length: usize,
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Node {
+    pub(super) content: Content,
+    pub(super) span: Span,
+}
+
+/// What a node holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Content {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<Member>),
+}
+
+/// One entry of a mapping.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Member {
+    pub(super) key: String,
+    pub(super) key_span: Span,
+    pub(super) value: Node,
+}
+
+/// Which of [`Content`] a node is, where it is written as bytes.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub(super) enum Tag {
+    Null,
+    False,
+    True,
+    Number,
+    Text,
+    List,
+    Map,
+}
