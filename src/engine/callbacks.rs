@@ -35,6 +35,8 @@ pub(super) fn listen(callbacks: &Callbacks, name: &str, step: &Step) -> Result<V
 pub(super) struct Wait<'a> {
     pub(super) callbacks: &'a Callbacks,
     pub(super) session: &'a dyn Session,
+    /// Who is to call.
+    pub(super) service: &'a str,
     /// Whether what came by now is what the step states.
     pub(super) holds: &'a dyn Fn(&Value) -> bool,
 }
@@ -78,6 +80,15 @@ impl Wait<'_> {
                 "no callback within {within:?}, but another run may have set the application's address \
                  meanwhile: supply the hook `lease`, or say `callbacks: {{exclusive: true}}`"
             )));
+        }
+        if came < wanted && !self.holds_now(&name) {
+            // Whoever is gone cannot call: that is no habit of calling.
+            if let Some(fault) = session.is_gone(self.service) {
+                return Err(Stop::Unreachable(format!(
+                    "no callback within {within:?}, and {}: {}",
+                    fault.cause, fault.detail
+                )));
+            }
         }
         let came = self.callbacks.sink.callbacks(&name);
         let views = came.iter().map(|callback| view(callback));

@@ -486,7 +486,10 @@ fn concluded_of(
     let shown = shown::Shown::of(evidence, &concluded.judgement);
     let mut concluded = Concluded {
         trouble: evidence.exchanges.iter().any(got_in_the_way)
-            || matches!(concluded.stopped, Some(Stop::HookFailed(_))),
+            || matches!(
+                concluded.stopped,
+                Some(Stop::HookFailed(_) | Stop::Unreachable(_))
+            ),
         operations,
         kinds: judge::kinds_of(rulebook, evidence),
         shown,

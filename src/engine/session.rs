@@ -89,6 +89,11 @@ pub trait Session {
         false
     }
 
+    /// Why nobody can be reached any more who could call back; nothing where somebody can.
+    fn is_gone(&self, _service: &str) -> Option<SendFault> {
+        None
+    }
+
     /// How long the story took that began then.
     fn seconds_since(&self, began: Timestamp) -> f64 {
         self.now().duration_since(began).as_secs_f64()

@@ -93,6 +93,7 @@ impl Runner<'_> {
         let wait = callbacks::Wait {
             callbacks,
             session: self.session,
+            service: &self.service.name,
             holds: &|result| stated.iter().all(|expect| judge::holds(expect, result)),
         };
         let (result, payloads) = wait.come(name, step)?;

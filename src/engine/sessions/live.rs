@@ -630,6 +630,13 @@ impl Session for LiveSession<'_> {
         self.address_set.get() && self.lease.is_none() && self.live.settings.is_shared
     }
 
+    fn is_gone(&self, service: &str) -> Option<SendFault> {
+        let base = self.live.bases.get(service)?;
+        // Any answer will do; the documents know none to this.
+        let fault = self.exchange(base, &Request::new("OPTIONS", "/")).err()?;
+        fault.unreachable.then_some(fault)
+    }
+
     fn is_live(&self) -> bool {
         true
     }
