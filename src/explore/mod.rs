@@ -14,6 +14,7 @@ pub use story::{Certainty, Shrunk, file_of};
 
 use crate::clock;
 use crate::engine::derive::deck::Deck;
+use crate::engine::derive::neighbour::DOOMED_FLOW;
 use crate::engine::{Planned, Sessions, Stop, play};
 use crate::judge::evidence::{Evidence, Exchange, Outcome};
 use crate::judge::{Judgement, judge};
@@ -205,6 +206,10 @@ impl<'a> Explorer<'a> {
                 }
                 continue;
             };
+            let steps = match self.manner.is_live {
+                true => with_what_is_there_once(steps),
+                false => steps,
+            };
             let scenario = numbered(service, number, steps);
             let played = self.play(service, &scenario, sessions, interrupted);
             if let Some(Stop::Unreachable(why)) = &played.stop {
@@ -262,6 +267,20 @@ impl<'a> Explorer<'a> {
             evidence: story.evidence,
         }
     }
+}
+
+/// The steps as they are asked of a target that lives on: what an earlier sequence deleted is gone, so that no
+/// deletion of what is there once is demanded.
+fn with_what_is_there_once(mut steps: Vec<Step>) -> Vec<Step> {
+    for step in &mut steps {
+        let mut values = step.with.values();
+        let is_once = values.any(|value| value.to_string().contains(DOOMED_FLOW));
+        if is_once && step.call.is_some() && step.rejected.is_none() {
+            step.either = true;
+            step.accepted = None;
+        }
+    }
+    steps
 }
 
 /// `2. chat/create-channel 201`: the step, what was called, what came.
@@ -340,5 +359,29 @@ impl Whole {
         self.seen.merge(other.seen);
         self.given_up = self.given_up.take().or(other.given_up);
         other.found.into_values().for_each(|found| self.keep(found));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_there_once_is_not_demanded_of_a_target_that_lives_on() {
+        let calling = |sid: &str| {
+            let with = json!({ "Sid": format!("${{target.flow.{sid}}}") });
+            Step {
+                call: Some("delete-flow".to_owned()),
+                with: with.as_object().cloned().unwrap_or_default(),
+                ..Step::default()
+            }
+        };
+        let steps = vec![calling("disposable_flow_sid"), calling("flow_sid")];
+        let either: Vec<bool> = with_what_is_there_once(steps)
+            .iter()
+            .map(|step| step.either)
+            .collect();
+        assert_eq!(either, [true, false]);
     }
 }

@@ -12,7 +12,8 @@ const THEIRS: &str = "their";
 /// The flow that the configuration names, and the phone of the people that stories register; the
 /// neighbour has its own of each.
 const FLOW: &str = "target.flow.flow_sid";
-const DOOMED_FLOW: &str = "target.flow.disposable_flow_sid";
+/// That of those which may be deleted.
+pub(crate) const DOOMED_FLOW: &str = "target.flow.disposable_flow_sid";
 const PHONE: &str = "target.people.cellphone";
 const THEIR_PHONE: &str = "target.people.second_cellphone";
 /// Groups within groups.
