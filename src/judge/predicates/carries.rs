@@ -4,7 +4,7 @@
 use super::prelude::*;
 use super::told::{COLLECT, SEND, collected};
 use crate::judge::compare::as_text;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A field of the events of a send has what the send was given there.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -40,8 +40,16 @@ enum How {
     Equal,
     /// It is one of them.
     OneOf,
-    /// Each of them stands in some event, once the messages have arrived.
+    /// Each of them stands in some event of every type that has any, once the messages have arrived.
     Each,
+}
+
+/// What stands there in one event.
+struct Stands<'a> {
+    /// Which of them.
+    event: usize,
+    r#type: &'a str,
+    value: &'a Value,
 }
 
 impl Check for Carries {
@@ -79,19 +87,24 @@ impl Predicate for Carries {
             let Some(given) = given.filter(|_| self.how != How::Each || is_over) else {
                 continue;
             };
-            let there = collected
-                .events()
-                .iter()
-                .enumerate()
-                .filter_map(|(n, event)| Some((n, event.get("payload")?.pointer(&self.at)?)));
-            let there: Vec<(usize, &Value)> = there.collect();
+            let there = collected.events().iter().enumerate();
+            let there = there.filter_map(|(n, event)| {
+                Some(Stands {
+                    event: n,
+                    r#type: event.get("type").and_then(Value::as_str).unwrap_or(""),
+                    value: event.get("payload")?.pointer(&self.at)?,
+                })
+            });
+            let there: Vec<Stands<'_>> = there.collect();
             let place =
                 |n: usize| Site::hook(collected.event, format!("/events/{n}/payload{}", self.at));
             let all = Site::hook(collected.event, format!("/events/*/payload{}", self.at));
             let sites = match self.how {
                 // One that is missing is missing from all of them.
                 How::Each => Some(Sites::from(all)).filter(|_| !there.is_empty()),
-                How::Equal | How::OneOf => Sites::of(there.iter().map(|(n, _)| place(*n))),
+                How::Equal | How::OneOf => {
+                    Sites::of(there.iter().map(|stands| place(stands.event)))
+                }
             };
             let Some(sites) = sites else {
                 verdicts.trivial(rule, Trivial::Absent);
@@ -118,9 +131,10 @@ impl Predicate for Carries {
             Example::of("events", parameters).hook(SEND, arguments, json!({"operation_id": "o1"}))
         };
         let collected = |scene: Scene, payloads: &[Value]| {
+            // The type is that of the payload where the example gives it one.
             let events: Vec<Value> = payloads
                 .iter()
-                .map(|p| json!({"type": "x", "payload": p}))
+                .map(|p| json!({"type": p.get("kind").unwrap_or(&json!("x")), "payload": p}))
                 .collect();
             scene.hook(
                 COLLECT,
@@ -133,6 +147,7 @@ impl Predicate for Carries {
         let each = json!({"at": "/to/address", "of": "to", "how": "each"});
         let operation = json!({"at": "/operation_id", "of": "operation", "how": "equal"});
         let to = |address: &str| json!({"operation_id": "o1", "to": {"channel": "sms", "address": address}});
+        let of = |kind: &str, address: &str| json!({"kind": kind, "to": {"address": address}});
         vec![
             collected(sent(channel.clone(), "read"), &[to("+1")]).passes(),
             collected(
@@ -143,7 +158,13 @@ impl Predicate for Carries {
             collected(sent(address.clone(), "read"), &[to("+2")]).passes(),
             collected(sent(address, "read"), &[to("+3")]).fails("/events/0/payload/to/address"),
             collected(sent(each.clone(), "delivered"), &[to("+2"), to("+1")]).passes(),
-            collected(sent(each, "delivered"), &[to("+2")]).fails("/events/0/payload/to/address"),
+            collected(sent(each.clone(), "delivered"), &[to("+2")])
+                .fails("/events/0/payload/to/address"),
+            collected(
+                sent(each, "delivered"),
+                &[of("queued", "+1"), of("sent", "+1"), of("sent", "+2")],
+            )
+            .fails("/events/0/payload/to/address"),
             collected(sent(operation, "read"), &[to("+1")]).passes(),
             collected(sent(channel, "read"), &[json!({})]).not_judged(),
         ]
@@ -152,7 +173,7 @@ impl Predicate for Carries {
 
 impl Carries {
     /// The first event that has something else, or the last one where something stands nowhere.
-    fn wrong(&self, given: &Value, there: &[(usize, &Value)]) -> Option<(usize, Fact)> {
+    fn wrong(&self, given: &Value, there: &[Stands<'_>]) -> Option<(usize, Fact)> {
         let all: Vec<String> = match given.as_array() {
             Some(all) => all.iter().map(as_text).collect(),
             None => vec![as_text(given)],
@@ -169,17 +190,21 @@ impl Carries {
             ..Fact::default()
         };
         if self.how == How::Each {
-            let shown: BTreeSet<String> = there.iter().map(|(_, value)| as_text(value)).collect();
-            let lacks = all.iter().find(|one| !shown.contains(*one))?;
-            let told = format!("{} others", shown.len());
-            return Some((
-                there.last()?.0,
-                fact(format!("{lacks} in some event"), told),
-            ));
+            let mut of_types: BTreeMap<&str, (usize, BTreeSet<String>)> = BTreeMap::new();
+            for stands in there {
+                let (last, shown) = of_types.entry(stands.r#type).or_default();
+                *last = stands.event;
+                shown.insert(as_text(stands.value));
+            }
+            return of_types.into_iter().find_map(|(kind, (last, shown))| {
+                let lacks = all.iter().find(|one| !shown.contains(*one))?;
+                let told = format!("{} others", shown.len());
+                Some((last, fact(format!("{lacks} in some event {kind}"), told)))
+            });
         }
-        let (n, value) = there.iter().find(|(_, value)| !same(value))?;
+        let Stands { event, value, .. } = there.iter().find(|stands| !same(stands.value))?;
         Some((
-            *n,
+            *event,
             fact(
                 format!("{}, as the send has it", json::short(given)),
                 json::short(value),

@@ -106,7 +106,10 @@ impl Channel {
         } else {
             (0, 0)
         };
-        let below = |name: &str| service.url(core, &["Channels", &self.sid, name]);
+        let first = service.channels.rows().next();
+        let linked = first.filter(|_| core.fails(Fault::ChatChannelLinksOfFirst));
+        let linked = linked.unwrap_or(self).sid.as_str();
+        let below = |name: &str| service.url(core, &["Channels", linked, name]);
         let last_message = self
             .messages
             .last()

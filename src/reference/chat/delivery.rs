@@ -13,6 +13,9 @@ use std::time::Duration;
 /// D2, Limits: webhook request time-out.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How much of an event's name is read where its start is taken for the whole: `onM`.
+const EVENT_START: usize = 3;
+
 /// Something that webhooks may be told. No document has a catalogue of names and payloads; these
 /// are this implementation's own, but for the two names that D2 mentions.
 #[derive(Clone, Debug)]
@@ -130,8 +133,14 @@ fn of_channel<'a>(
             let wanted = match webhook.target() {
                 Target::Webhook { filters } => {
                     let silent = core.fails(Fault::ChatWebhookSilent);
+                    let begins_alike = |filter: &String| {
+                        let start = filter.get(..EVENT_START).unwrap_or(filter);
+                        happening.after.starts_with(start)
+                    };
                     let named = if core.fails(Fault::ChatWebhookFirstFilterOnly) {
                         filters.first().is_some_and(|f| f == happening.after)
+                    } else if core.fails(Fault::ChatWebhookFilterByStart) {
+                        filters.iter().any(begins_alike)
                     } else {
                         filters.iter().any(|f| f == happening.after)
                     };
@@ -162,7 +171,7 @@ fn of_channel<'a>(
 /// D2, Channel webhook: triggers fire when the string appears in a message body.
 fn fires(core: &Core, triggers: &[String], happening: &Happening) -> bool {
     let Some(body) = &happening.message_body else {
-        return core.fails(Fault::ChatTriggerAlways);
+        return core.fails(Fault::ChatTriggerAlways) || core.fails(Fault::ChatTriggerOnMembers);
     };
     if core.fails(Fault::ChatTriggerNever) {
         return false;
@@ -181,8 +190,39 @@ fn fires(core: &Core, triggers: &[String], happening: &Happening) -> bool {
             if core.fails(Fault::ChatTriggerWholeBody) {
                 return body == trigger;
             }
+            if core.fails(Fault::ChatTriggerWholeWord) {
+                return is_a_word(body, trigger);
+            }
             let is_second = at == 1 && core.fails(Fault::ChatSecondTriggerIgnored);
-            !is_second && (body.contains(trigger.as_str()) || in_any_case(trigger))
+            let beside = |(_, text): &(&str, String)| text.contains(trigger.as_str());
+            !is_second
+                && (body.contains(trigger.as_str())
+                    || in_any_case(trigger)
+                    || (core.fails(Fault::ChatTriggerIsPattern) && is_like(body, trigger))
+                    || (core.fails(Fault::ChatTriggerBesideBody)
+                        && happening.fields.iter().any(beside)))
+        })
+}
+
+/// Whether the text stands there with no letter or digit beside it.
+fn is_a_word(body: &str, text: &str) -> bool {
+    body.match_indices(text).any(|(at, found)| {
+        let before = body[..at].chars().next_back();
+        let after = body[at + found.len()..].chars().next();
+        ![before, after]
+            .into_iter()
+            .flatten()
+            .any(char::is_alphanumeric)
+    })
+}
+
+/// Whether something stands there that the text describes, its points read as any sign.
+fn is_like(body: &str, text: &str) -> bool {
+    let (body, text): (Vec<char>, Vec<char>) = (body.chars().collect(), text.chars().collect());
+    !text.is_empty()
+        && body.windows(text.len()).any(|part| {
+            let mut pairs = part.iter().zip(&text);
+            pairs.all(|(sign, wanted)| *wanted == '.' || sign == wanted)
         })
 }
 

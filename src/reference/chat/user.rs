@@ -151,8 +151,11 @@ impl User {
                 .rows()
                 .any(|binding| binding.user_sid == self.sid)
         });
-        let url =
-            |below: &[&str]| service.url(core, &[&["Users", self.sid.as_str()], below].concat());
+        let url = service.url(core, &["Users", &self.sid]);
+        let first = service.users.rows().next();
+        let linked = first.filter(|_| core.fails(Fault::ChatUserLinksOfFirst));
+        let linked = linked.unwrap_or(self).sid.as_str();
+        let link = |below: &str| service.url(core, &["Users", linked, below]);
         let value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
@@ -172,11 +175,11 @@ impl User {
             "joined_channels_count":
                 self.joined_channels() + usize::from(core.fails(Fault::ChatJoinedCountOneMore)),
             "links": if core.varies(Variant::ChatOtherLinkKeys) {
-                json!({ "user_channels": url(&["Channels"]), "user_bindings": url(&["Bindings"]) })
+                json!({ "user_channels": link("Channels"), "user_bindings": link("Bindings") })
             } else {
-                json!({ "channels": url(&["Channels"]), "bindings": url(&["Bindings"]) })
+                json!({ "channels": link("Channels"), "bindings": link("Bindings") })
             },
-            "url": url(&[]),
+            "url": url,
         });
         misstate(
             core,

@@ -299,7 +299,7 @@ pub(super) fn create(
     let first_url = first_url.map(str::to_owned);
     let mut configuration = Configuration::new(core);
     let applied = configuration.apply(core, &form);
-    let refusal = match applied.and_then(|()| check_count(service, core, channel)) {
+    let refusal = match applied.and_then(|()| check_count(service, core, channel, &kind)) {
         Err(refusal) if core.fails(Fault::ChatRefusedWebhookStays) => Some(refusal),
         checked => checked.map(|()| None)?,
     };
@@ -330,10 +330,18 @@ pub(super) fn create(
     refusal.map_or_else(|| Ok(core.created(&value)), Err)
 }
 
-fn check_count(service: &Service, core: &Core, channel: &Channel) -> Result<(), Refusal> {
+fn check_count(
+    service: &Service,
+    core: &Core,
+    channel: &Channel,
+    kind: &str,
+) -> Result<(), Refusal> {
     let max = PER_CHANNEL_MAX - usize::from(core.fails(Fault::ChatWebhooksTight));
     let count = if core.fails(Fault::ChatWebhooksCountedPerService) {
         service.channels.rows().map(|c| c.webhooks.len()).sum()
+    } else if core.fails(Fault::ChatWebhooksCountedPerType) {
+        let of_type = |webhook: &&Webhook| webhook.kind == kind;
+        channel.webhooks.rows().filter(of_type).count()
     } else {
         channel.webhooks.len()
     };

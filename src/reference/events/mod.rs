@@ -89,7 +89,14 @@ impl Events {
                 None => first = Some(message.clone()),
                 Some(first) => take_from_first(core, &mut message, first),
             }
+            let is_later = *to != send.to[0];
             for kind in send.course(core) {
+                if kind == Kind::MessageQueued
+                    && is_later
+                    && core.fails(Fault::EventsQueuedOnlyFirst)
+                {
+                    continue;
+                }
                 self.emit(core, &operation_id, kind, &message);
             }
         }

@@ -372,6 +372,7 @@ fn callbacks(teller: &mut Teller<'_>) {
     let triggers = [
         ("Configuration.Triggers", "zzz"),
         ("Configuration.Triggers", "magic"),
+        ("Configuration.Triggers", "m.n"),
     ];
     let mut trigger = vec![("Type", "trigger"), (url, "http://h/trigger")];
     trigger.extend(triggers);
@@ -383,9 +384,13 @@ fn callbacks(teller: &mut Teller<'_>) {
         ("Configuration.FlowSid", &flow),
     ];
     teller.post(at, &studio);
-    for body in ["magic", "MAGIC"] {
+    // The channel has five of three types by now.
+    teller.post(at, &trigger);
+    for body in ["magic", "MAGIC", "magical", "man"] {
         teller.post("Channels/Called/Messages", &[("Body", body)]);
     }
+    let beside = [("Body", "quiet"), ("From", "magic")];
+    teller.post("Channels/Called/Messages", &beside);
     teller.post("Channels/Called/Members", &[("Identity", "ida")]);
     teller.hook(
         "configure_service",
