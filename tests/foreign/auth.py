@@ -204,6 +204,7 @@ class Auth:
         world, seconds = self.world, wanted.seconds
         if seconds == 0 and not world.bug("zero-expires"):
             return "pending"
+        seconds -= 2 if world.bug("expires-two-seconds-early") else 0
         late = world.now() >= wanted.made + seconds * (2 if world.bug("expires-late") else 1)
         if late and not wanted.told and world.free("callback-on-expiry"):
             wanted.told = True

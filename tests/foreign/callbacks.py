@@ -29,6 +29,7 @@ class Callbacks:
         again = RETRIED - silent
         again |= {200} if world.bug("retry-after-200") else set()
         again |= {500} if world.bug("retry-on-500") else set()
+        again |= {0} if world.free("refused-calls-repeated") else set()
         self.wait()
         for attempt in range(retries + 1):
             if attempt:

@@ -138,7 +138,7 @@ class Chat:
             changed.name = name or ("" if self.world.bug("service-name-lost-on-update") else changed.name)
         service.defaults[0] = role or (service.first_default if self.world.bug("service-role-reset-on-update") else service.defaults[0])
         service.updated = self.world.moment()
-        return Reply(self.show_service(request, service))
+        return Reply(self.show_service(request, service), 202 if self.world.free("updates-202") else 200)
 
     # Roles.
     def make_role(self, service, name, kind, permissions):
@@ -234,6 +234,8 @@ class Chat:
         spell = lambda moment: world.stamp(moment + 3600).replace("Z", "+01:00") if world.bug("time-local") else world.stamp(moment)
         attributes = {"unset": True} if user.attributes == "{}" else {"text": user.attributes}
         joined = sum(user.identity in channel.members for channel in user.service.channels.values())
+        first = next(iter(user.service.users.values()), user)
+        linked = f"{ROOT}/{user.service.sid}/Users/{first.sid}" if world.bug("user-links-of-first") else base
         return {
             "sid": user.sid,
             "account_sid": world.account_of(user.seq),
@@ -247,7 +249,7 @@ class Chat:
             "date_created": spell(user.created),
             "date_updated": spell(user.updated),
             "joined_channels_count": joined + world.bug("joined-count-one"),
-            "links": world.links(request, base, {"channels": "/Channels", "bindings": "/Bindings"}, OWN_USER_KEYS),
+            "links": world.links(request, linked, {"channels": "/Channels", "bindings": "/Bindings"}, OWN_USER_KEYS),
             "url": world.url(request, base),
         }
 
@@ -305,6 +307,7 @@ class Chat:
     def show_channel(self, request, channel):
         world, base = self.world, f"{ROOT}/{channel.service.sid}/Channels/{channel.sid}"
         words = {"members": "/Members", "messages": "/Messages", "invites": "/Invites", "webhooks": "/Webhooks", "last_message": "/Messages/last"}
+        linked = f"{ROOT}/{channel.service.sid}/Channels/{next(iter(channel.service.channels), channel.sid)}" if world.bug("channel-links-of-first") else base
         count = len(channel.members) + len(channel.invites) * world.bug("members-count-with-invites")
         shown = {
             "sid": channel.sid,
@@ -320,7 +323,7 @@ class Chat:
             "members_count": min(count, 1) if world.bug("members-count-stuck") else count,
             "messages_count": 0 if world.bug("messages-count-zero") else len(channel.messages),
             "url": world.url(request, base),
-            "links": world.links(request, base, words, OWN_CHANNEL_KEYS),
+            "links": world.links(request, linked, words, OWN_CHANNEL_KEYS),
         }
         if world.bug("messaging-sid-in-v2"):
             shown["messaging_service_sid"] = None
@@ -341,7 +344,7 @@ class Chat:
             channel.attributes = "{}"
         channel.messaging = messaging or channel.messaging or world.sid("MG")
         shown = dict(self.show_channel(request, channel), messaging_service_sid=channel.messaging)
-        return Reply(dict(shown, type=kind or channel.kind))
+        return Reply(dict(shown, type=kind or channel.kind), 202 if world.free("updates-202") else 200)
 
     # Bindings.
     def bind(self, service, identity, kind, endpoint, device, message_types, credential):

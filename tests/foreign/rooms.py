@@ -1,6 +1,7 @@
 """What is in a channel: members, messages, invites, webhooks, and the channel as a user sees it."""
 
 import html
+import re
 import urllib.parse
 from chat import ROOT, flag
 from world import Refusal, Reply, Thing
@@ -294,7 +295,8 @@ class Rooms:
         channel, world, kind = self.at(sid, word), self.world, request.need("Type")
         most = 6 if world.bug("sixth-webhook") else 4 if world.bug("fifth-webhook-refused") else 5
         folded = kind.lower() if world.bug("webhook-type-any-case") else kind
-        if folded not in ("webhook", "studio", "trigger") or len(channel.webhooks) >= most:
+        counted = [one for one in channel.webhooks.values() if one.kind == kind or not world.bug("five-webhooks-of-each-type")]
+        if folded not in ("webhook", "studio", "trigger") or len(counted) >= most:
             raise Refusal(400, "no such type, or too many webhooks")
         hook = Thing(seq=world.next(), sid=world.sid("WH"), channel=channel, kind=kind, filters=[], triggers=[], flow=None, retries=0)
         hook.url, hook.method, hook.created = None, "GET" if world.free("method-given") else None, world.moment()
@@ -376,7 +378,7 @@ class Rooms:
     def tell(self, channel, before, after, asked, text=None):
         """Calls whoever wants to hear of an event: the service's two targets and the channel's webhooks."""
         settings, world = channel.service.settings, self.world
-        if not asked:
+        if not asked and not world.free("webhooks-without-header"):
             return
         said = {"ChannelSid": channel.sid, "Body": text or ""}
         for when, event in (("pre", before), ("post", after)):
@@ -393,8 +395,15 @@ class Rooms:
             if world.bug("trigger-at-start"):
                 triggers = [word for word in triggers if (text or "").startswith(word)]
             found = (lambda word: word in text.split()) if world.bug("trigger-whole-words") else (lambda word: word in text)
-            heard = hook.kind == "webhook" and (after in filters or world.bug("filters-unheard"))
+            if world.bug("trigger-within-no-word"):
+                found = lambda word: re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text)
+            if world.bug("trigger-as-pattern"):
+                found = lambda word: word in text or re.search(word, text)
+            starts = world.bug("filters-by-start") and any(after[:3] == one[:3] for one in filters)
+            every = starts or world.bug("filters-unheard") or not filters and world.free("no-filters-hear-all")
+            heard = hook.kind == "webhook" and (after in filters or every)
             fired = hook.kind == "trigger" and text is not None and any(found(word) for word in triggers)
+            fired = fired or hook.kind == "trigger" and text is None and world.bug("trigger-on-members")
             if fired and world.bug("trigger-once"):
                 fired, hook.fired = not getattr(hook, "fired", False), True
             if (heard or fired) and hook.called:

@@ -101,6 +101,10 @@ FREEDOMS = {
     "ids-large": (ALONE, "auth_ids are beyond 2 to the 53rd"),
     "urls-with-query": (ALONE, "urls and links carry a query"),
     "trigger-fires-for-each": (ALONE, "a trigger webhook is called once for each trigger that a body holds"),
+    "webhooks-without-header": (ALONE, "webhooks are called with or without the header that enables them"),
+    "no-filters-hear-all": (ALONE, "a webhook without filters is called for every event"),
+    "refused-calls-repeated": (ALONE, "a call that reaches nobody is made again, too"),
+    "updates-202": (ALONE, "updates answer 202"),
     "more-fields": (ALONE, "representations have fields that no document names"),
 }
 
@@ -421,6 +425,18 @@ BY_SERVICES = [
         "webhook-hears-other-channels": "a webhook hears events of the service's other channels",
         "service-method-ignored": "service webhooks are called with POST whatever webhook_method says",
         "service-filters-ignored": "post_webhook_url is called for every event",
+    }),
+    (("chat",), {
+        "trigger-within-no-word": "a trigger fires where neither letter nor digit stands beside it",
+        "trigger-as-pattern": "a trigger is read as a regular expression",
+        "trigger-on-members": "a trigger webhook is called when a member comes",
+        "filters-by-start": "a webhook is called for every event that begins as one of its filters does",
+        "five-webhooks-of-each-type": "a channel takes five webhooks of each type",
+        "user-links-of-first": "links of a user lead to the service's first user's lists",
+        "channel-links-of-first": "links of a channel lead to the service's first channel's lists",
+    }),
+    (("auth",), {
+        "expires-two-seconds-early": "an approval request expires two seconds early",
     }),
     (("auth",), {
         "registration-webhook-by-get": "registration webhooks are GET requests",
