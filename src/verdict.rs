@@ -314,6 +314,44 @@ pub struct Summary {
     /// How far the targets' clock went meanwhile, where it is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_seconds: Option<f64>,
+    /// What was asked of each service, and how long its answers took.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub services: BTreeMap<String, Asked>,
+}
+
+/// Exchanges with one service, as far as they can be added up from parts of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Asked {
+    /// How many.
+    pub exchanges: usize,
+    /// How long all of them took, on the run's clock: virtual without a target.
+    pub milliseconds: u64,
+    /// How long the longest took.
+    pub longest_milliseconds: u64,
+}
+
+impl Asked {
+    /// One exchange that took so long.
+    pub const fn once(milliseconds: u64) -> Self {
+        Self {
+            exchanges: 1,
+            milliseconds,
+            longest_milliseconds: milliseconds,
+        }
+    }
+
+    /// Takes further ones.
+    pub fn add(&mut self, other: Self) {
+        self.exchanges += other.exchanges;
+        self.milliseconds = self.milliseconds.saturating_add(other.milliseconds);
+        self.longest_milliseconds = self.longest_milliseconds.max(other.longest_milliseconds);
+    }
+
+    /// How long one took, all taken alike; nothing where there was none.
+    pub fn mean_milliseconds(&self) -> Option<u64> {
+        self.milliseconds
+            .checked_div(u64::try_from(self.exchanges).ok()?)
+    }
 }
 
 /// The program that wrote a record.

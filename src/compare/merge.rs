@@ -6,7 +6,7 @@
 //! own part.
 
 use crate::verdict::{
-    Delivery, Finding, Level, OpenPointResult, Proof, RuleCounts, RuleResult, RunRecord,
+    Asked, Delivery, Finding, Level, OpenPointResult, Proof, RuleCounts, RuleResult, RunRecord,
     ScenarioResult, ShownExchange, Summary, Verdict, WaiverResult,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,6 +121,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
             exchanges,
             seconds: seconds(parts),
             clock_seconds: None,
+            services: asked(parts),
         },
         complete: parts.iter().all(|part| part.complete),
         partition: None,
@@ -382,6 +383,15 @@ fn sum(parts: &[RunRecord]) -> BTreeMap<String, usize> {
     let mut sums = BTreeMap::new();
     for (verdict, count) in parts.iter().flat_map(|part| &part.summary.scenarios) {
         *sums.entry(verdict.clone()).or_default() += count;
+    }
+    sums
+}
+
+/// What was asked of each service, in all parts.
+fn asked(parts: &[RunRecord]) -> BTreeMap<String, Asked> {
+    let mut sums: BTreeMap<String, Asked> = BTreeMap::new();
+    for (service, asked) in parts.iter().flat_map(|part| &part.summary.services) {
+        sums.entry(service.clone()).or_default().add(*asked);
     }
     sums
 }

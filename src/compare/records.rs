@@ -2,7 +2,7 @@
 
 use crate::source::{Document, Source};
 use crate::verdict::{
-    Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
+    Asked, Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
     SCHEMA_VERSION, ScenarioResult, Summary, Tool, Verdict,
 };
 
@@ -46,6 +46,7 @@ pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
             exchanges: 2,
             seconds: 0.5,
             clock_seconds: None,
+            services: [("flow".to_owned(), Asked::once(20))].into(),
         },
         rules,
         findings,

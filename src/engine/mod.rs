@@ -43,7 +43,7 @@ use crate::prove::{Mode, Prover};
 use crate::rulebook::Rulebook;
 use crate::rulebook::scenario::Scenario;
 use crate::schema::Schemas;
-use crate::verdict::{RunEvent, RunRecord, ScenarioResult, Verdict};
+use crate::verdict::{Asked, RunEvent, RunRecord, ScenarioResult, Verdict};
 pub use record::{Concluded, ONLY_IN_FILES, Recorder};
 use runner::Story;
 pub(crate) use runner::play;
@@ -483,6 +483,14 @@ fn concluded_of(
         .iter()
         .map(|e| format!("{}/{}", e.service, e.operation))
         .collect();
+    let mut services: BTreeMap<String, Asked> = BTreeMap::new();
+    for exchange in &evidence.exchanges {
+        let asked = Asked::once(shown::milliseconds(exchange));
+        services
+            .entry(exchange.service.clone())
+            .or_default()
+            .add(asked);
+    }
     let shown = shown::Shown::of(evidence, &concluded.judgement);
     let mut concluded = Concluded {
         trouble: evidence.exchanges.iter().any(got_in_the_way)
@@ -490,6 +498,7 @@ fn concluded_of(
                 concluded.stopped,
                 Some(Stop::HookFailed(_) | Stop::Unreachable(_))
             ),
+        services,
         operations,
         kinds: judge::kinds_of(rulebook, evidence),
         shown,
@@ -538,6 +547,7 @@ fn ended(
         judgement,
         stopped: stop,
         exchanges,
+        services: BTreeMap::new(),
         trouble: false,
         turned_away: None,
         operations,

@@ -6,7 +6,7 @@ use super::stop::Stop;
 use crate::judge::Judgement;
 use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::verdict::{
-    Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
+    Asked, Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
     SCHEMA_VERSION, ScenarioResult, Subject, Summary, Tool, Verdict,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +25,8 @@ pub struct Concluded {
     pub stopped: Option<Stop>,
     /// Exchanges it made.
     pub exchanges: usize,
+    /// The same by service.
+    pub services: BTreeMap<String, Asked>,
     /// A target got in the way: no answer, not HTTP, a redirect.
     pub trouble: bool,
     /// A service that refused it with 401 or 403, and had let in nobody yet.
@@ -133,6 +135,7 @@ impl<'a> Recorder<'a> {
             judgement,
             stopped: None,
             exchanges: 0,
+            services: BTreeMap::new(),
             trouble: false,
             turned_away: None,
             operations,
@@ -158,6 +161,7 @@ impl<'a> Recorder<'a> {
         self.scenarios.sort_by(|a, b| a.result.id.cmp(&b.result.id));
         let mut findings = Vec::new();
         let mut exchanges = 0;
+        let mut services: BTreeMap<String, Asked> = BTreeMap::new();
         // The scenarios' own time added up: the same on any number of threads.
         let seconds = self.scenarios.iter().map(|c| c.result.seconds).sum();
         let mut scenarios = Vec::new();
@@ -182,6 +186,9 @@ impl<'a> Recorder<'a> {
                 }
             }
             exchanges += concluded.exchanges;
+            for (service, asked) in concluded.services {
+                services.entry(service).or_default().add(asked);
+            }
             findings.append(&mut concluded.judgement.findings);
             scenarios.push(concluded.result);
         }
@@ -199,6 +206,7 @@ impl<'a> Recorder<'a> {
             exchanges,
             seconds,
             clock_seconds: None,
+            services,
         };
         RunRecord {
             schema_version: SCHEMA_VERSION,

@@ -133,14 +133,7 @@ fn brief(exchange: &Exchange, number: usize, pointer: &str) -> ShownExchange {
         .into_owned(),
         request_headers: request.headers.iter().take(HEADERS_MAX).map(line).collect(),
         request_body: body_text(&request.body),
-        milliseconds: usize::try_from(
-            exchange
-                .span
-                .ended
-                .duration_since(exchange.span.began)
-                .as_millis(),
-        )
-        .unwrap_or_default(),
+        milliseconds: usize::try_from(milliseconds(exchange)).unwrap_or_default(),
         ..ShownExchange::default()
     };
     match &exchange.outcome {
@@ -175,6 +168,12 @@ fn brief(exchange: &Exchange, number: usize, pointer: &str) -> ShownExchange {
         }
     }
     shown
+}
+
+/// How long it took, on the run's clock.
+pub(super) fn milliseconds(exchange: &Exchange) -> u64 {
+    let took = exchange.span.ended.duration_since(exchange.span.began);
+    u64::try_from(took.as_millis()).unwrap_or_default()
 }
 
 fn name_of(exchange: &Exchange) -> String {

@@ -56,10 +56,10 @@ pub(super) struct Origin {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// The name or field is not there.
-    #[error("`${{{0}}}` has no value")]
+    #[error("what `${{{0}}}` stands for did not come")]
     Missing(String),
     /// It broke a rule of its own, and there is no other way to it.
-    #[error("`${{{name}}}` has no value: masked by {rule}")]
+    #[error("what `${{{name}}}` stands for did not come: masked by {rule}")]
     Masked {
         /// What was asked for.
         name: String,

@@ -24,6 +24,11 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         ("nothing judged".to_owned(), "lightgrey")
     } else if whole.warned > 0 {
         (view::count(whole.warned, "warning"), "yellow")
+    } else if whole.waived > 0 {
+        (
+            format!("{} hold, {} waived", whole.hold, whole.waived),
+            "yellowgreen",
+        )
     } else if unjudged > 0 {
         (
             format!("{} hold, {unjudged} not judged", whole.hold),
@@ -46,6 +51,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
 mod tests {
     use crate::report::sample::sample;
     use crate::report::{Format, Settings};
+    use crate::verdict::Verdict;
     use serde_json::Value;
 
     #[test]
@@ -67,6 +73,14 @@ mod tests {
             .rules
             .retain(|rule| rule.id == "flow/execution/sid" || rule.id == "flow/executions/walk");
         assert_eq!(badge(&record)["message"], "1 hold, 1 not judged");
+        // What is accepted is seen from afar.
+        let waived = sample()
+            .rules
+            .into_iter()
+            .find(|r| r.verdict == Verdict::Waived);
+        record.rules.extend(waived);
+        assert_eq!(badge(&record)["message"], "1 hold, 1 waived");
+        assert_eq!(badge(&record)["color"], "yellowgreen");
         record.complete = false;
         assert_eq!(badge(&record)["color"], "lightgrey");
     }

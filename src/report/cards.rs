@@ -4,8 +4,8 @@
 use super::Settings;
 use super::view::{self, Broken, Weight};
 use crate::verdict::{
-    self, Defect, Delivery, Finding, Level, RuleResult, RunRecord, ScenarioResult, ShownExchange,
-    Verdict,
+    self, Asked, Defect, Delivery, Finding, Level, RuleResult, RunRecord, ScenarioResult,
+    ShownExchange, Verdict,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -163,6 +163,7 @@ pub(super) fn story_of<'a>(record: &'a RunRecord, finding: &Finding) -> Option<&
 pub(super) struct ServiceTally {
     pub(super) name: String,
     pub(super) target: Option<String>,
+    pub(super) asked: Option<Asked>,
     pub(super) hold: usize,
     pub(super) broken: usize,
     pub(super) warned: usize,
@@ -288,6 +289,7 @@ pub(super) fn services(record: &RunRecord, settings: Settings) -> Vec<ServiceTal
     let filled = tallies.into_iter().map(|((_, name), tally)| ServiceTally {
         name: name.to_owned(),
         target: record.targets.get(name).cloned(),
+        asked: record.summary.services.get(name).copied(),
         ..tally
     });
     filled.collect()

@@ -3,12 +3,22 @@
 use crate::source::{Document, Source};
 use crate::text;
 use crate::verdict::{
-    Basis, Blind, Changes, Defect, Delivery, EarlierRun, Finding, History, Level, OpenPointResult,
-    Proof, RuleCounts, RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION, Sample,
-    ScenarioResult, Sharpness, ShownExchange, StepResult, Summary, Tool, Verdict, WaiverResult,
-    WallClock,
+    Asked, Basis, Blind, Changes, Defect, Delivery, EarlierRun, Finding, History, Level,
+    OpenPointResult, Proof, RuleCounts, RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION,
+    Sample, ScenarioResult, Sharpness, ShownExchange, StepResult, Summary, Tool, Verdict,
+    WaiverResult, WallClock,
 };
 use std::collections::BTreeMap;
+
+/// Exchanges of the one service that was asked.
+fn services() -> BTreeMap<String, Asked> {
+    let asked = Asked {
+        exchanges: 12,
+        milliseconds: 1_212,
+        longest_milliseconds: 950,
+    };
+    [("flow".to_owned(), asked)].into()
+}
 
 /// A finished run with something of everything.
 pub(super) fn sample() -> RunRecord {
@@ -47,6 +57,7 @@ pub(super) fn sample() -> RunRecord {
             exchanges: 12,
             seconds: 1.25,
             clock_seconds: None,
+            services: services(),
         },
         rules: rules(),
         findings: findings(),
@@ -140,6 +151,7 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
     record.rulebook.digest = all();
     record.targets = [(all(), all())].into();
     record.summary.scenarios = [(all(), 1)].into();
+    record.summary.services = [(all(), Asked::once(1))].into();
     record.open_points = vec![OpenPointResult {
         id: all(),
         observed: vec![all()],

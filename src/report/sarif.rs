@@ -68,6 +68,8 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         schema: SCHEMA,
         version: "2.1.0",
         runs: [Run {
+            // No `informationUri`, which is optional and absolute: the project has no address yet
+            // (`repository` in Cargo.toml). Each rule's help says where it can be read offline.
             tool: json!({"driver": {
                 "name": record.tool.name,
                 "semanticVersion": record.tool.version,

@@ -102,6 +102,7 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
                 exchanges: _,
                 seconds: _,
                 clock_seconds: _,
+                services,
             },
         rules,
         findings,
@@ -132,6 +133,7 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
     }
     visit_map(targets, visit);
     visit_keys(scenario_counts, visit);
+    visit_keys(services, visit);
     for rule in rules {
         visit_rule(rule, visit);
     }

@@ -283,8 +283,13 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     } else if judged == 0 {
         "nothing was judged".to_owned()
     } else {
-        format!("conformant in what was judged: {}", count(judged, "rule"))
+        let of_itself = count(counts.pass + counts.fail, "rule");
+        format!("conformant in what was judged: {of_itself}")
     };
+    // What is accepted is none that holds.
+    if failing == 0 && counts.waived > 0 {
+        line = format!("{line}, {} waived", counts.waived);
+    }
     if warnings > 0 {
         line = format!("{line}, {}", count(warnings, "warning"));
     }
@@ -499,12 +504,12 @@ mod tests {
         record.findings.clear();
         assert_eq!(
             headline(&record, LENIENT),
-            "not judged in full: 1 error on our side"
+            "not judged in full: 1 error on our side, 1 waived"
         );
         record.summary.rules.error = 0;
         assert_eq!(
             headline(&record, LENIENT),
-            "conformant in what was judged: 4 rules"
+            "conformant in what was judged: 3 rules, 1 waived"
         );
         record.summary.rules = crate::verdict::RuleCounts::default();
         record.complete = false;

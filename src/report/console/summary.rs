@@ -16,6 +16,8 @@ use std::fmt::Write as _;
 const LINES_MAX: usize = 375;
 /// Rows of the last table.
 const ROWS_MAX: usize = 80;
+/// Defects that are named once more behind it.
+const FIRST_MAX: usize = 5;
 
 /// The end of a run as it is shown.
 pub fn render(record: &RunRecord, look: &Look) -> String {
@@ -32,6 +34,7 @@ pub fn render(record: &RunRecord, look: &Look) -> String {
     tail += &blind(record, look);
     tail += &flaky(record, look);
     tail += &table(&cards, look);
+    tail += &first(&cards, look);
     tail += "\n";
     tail += &conclusion(record, look);
     let room = LINES_MAX.saturating_sub(head.lines().count() + tail.lines().count());
@@ -135,6 +138,25 @@ fn table(cards: &[Card], look: &Look) -> String {
     if shown < rows.len() {
         let more = view::count(rows.len() - shown, "more broken rule");
         writeln!(out, "… {more} in the reports; `--verbose` tells all").expect(MEMORY);
+    }
+    out
+}
+
+/// What to mend first, in words: of a long table the last screen shows the end alone.
+fn first(cards: &[Card], look: &Look) -> String {
+    // One alone stands in full right above.
+    let [foremost, _, ..] = cards else {
+        return String::new();
+    };
+    let mut out = format!(
+        "\nfix first, of {}\n",
+        view::count(cards.len(), "likely defect")
+    );
+    for card in &cards[..cards.len().min(FIRST_MAX)] {
+        out += &title(card, look);
+    }
+    if let Some(rule) = foremost.rules.first() {
+        writeln!(out, "what it asks: conformant explain {}", rule.id).expect(MEMORY);
     }
     out
 }
@@ -252,6 +274,11 @@ what this run would not notice
 FAIL  flow/execution/status                 2         1  flow/create-execution/happy, step 1
 WARN  flow/execution/no-other-fields        1         1  flow/create-execution/happy, step 1
 
+fix first, of 2 likely defects
+FAIL An execution has a third state (flow · 1 rule · 2 findings in 1 scenario)
+WARN /shape is not a documented field (flow · 1 rule · 1 finding in 1 scenario)
+what it asks: conformant explain flow/execution/status
+
 not conformant: 1 rule broken, 1 warning
 "#;
 
@@ -330,6 +357,11 @@ not conformant: 1 rule broken, 1 warning
                 text.contains("FAIL  flow/thing-0/field"),
                 "the table is there"
             );
+            // What comes first is told once more where a log ends.
+            let screen: Vec<&str> = text.lines().rev().take(24).collect();
+            let first = format!("fix first, of {rules} likely defects");
+            assert!(screen.contains(&first.as_str()), "{screen:?}");
+            assert!(screen.contains(&"what it asks: conformant explain flow/thing-0/field"));
             let all = Look {
                 verbosity: Verbosity::Verbose,
                 ..Look::default()

@@ -7,7 +7,7 @@ use crate::report::cards::{self, Card, ServiceTally};
 use crate::report::points;
 use crate::report::view::{self, Weight};
 use crate::text;
-use crate::verdict::{History, OpenPointResult, Proof, RunRecord, Verdict, share};
+use crate::verdict::{Asked, History, OpenPointResult, Proof, RunRecord, Verdict, share};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
@@ -178,7 +178,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         sharpness => sharpness(record),
         proof => record.proof.as_ref().map(proof),
         trend => history.filter(|history| !history.earlier.is_empty()).map(|history| trend(history, whole.broken)),
-        services => services.iter().map(service).collect::<Vec<_>>(),
+        services => services.iter().map(|s| service(s, record.wall.is_some())).collect::<Vec<_>>(),
         documents => listing::documents(record, settings),
         waivers => waivers(record),
         unjudged_lead => unjudged_lead(unjudged),
@@ -253,6 +253,11 @@ fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> String {
     let fails = |card: &&Card| card.weight == Weight::Fails;
     let failing = cards.iter().filter(fails).count();
     let mut text = match (failing, whole.broken, whole.warned) {
+        (0, _, 0) if whole.waived > 0 => format!(
+            "{}; {} broken and accepted for now.",
+            hold(whole.hold),
+            are(whole.waived)
+        ),
         (0, _, 0) => format!("{}, none is broken.", hold(whole.hold)),
         (0, _, warned) => format!(
             "{}; {} broken that only warn.",
@@ -373,7 +378,7 @@ fn bar(tally: &ServiceTally) -> Vec<Value> {
     drawn.collect()
 }
 
-fn service(tally: &ServiceTally) -> Value {
+fn service(tally: &ServiceTally, timed: bool) -> Value {
     let mut say: Vec<(&str, &str, usize)> = tally
         .parts()
         .into_iter()
@@ -396,6 +401,20 @@ fn service(tally: &ServiceTally) -> Value {
     context! {
         name => tally.name.as_str(), target, parts => bar(tally), say,
         scenarios => format!("{} of {} scenarios pass", tally.scenarios_passed, tally.scenarios),
+        asked => tally.asked.map(|asked| exchanges_with(asked, timed)),
+    }
+}
+
+/// `48 exchanges, 12 ms each, 950 ms at most`: times where a real clock took them.
+fn exchanges_with(asked: Asked, timed: bool) -> String {
+    let many = if asked.exchanges == 1 { "" } else { "s" };
+    let count = format!("{} exchange{many}", thousands(asked.exchanges));
+    match asked.mean_milliseconds().filter(|_| timed) {
+        Some(mean) => format!(
+            "{count}, {mean} ms each, {} ms at most",
+            asked.longest_milliseconds
+        ),
+        None => count,
     }
 }
 

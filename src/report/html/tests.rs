@@ -6,7 +6,7 @@ use super::render;
 use crate::report::sample::{HOSTILE, every_text_is, sample};
 use crate::report::texts::escaped;
 use crate::report::{Format, Settings};
-use crate::verdict::{Finding, RuleCounts, RuleResult, RunRecord, Subject, Verdict};
+use crate::verdict::{Finding, RuleCounts, RuleResult, RunRecord, Subject, Verdict, WallClock};
 
 fn rendered(record: &RunRecord) -> String {
     Format::Html.render(record, Settings::default())
@@ -197,6 +197,26 @@ fn counts_agree_wherever_they_stand() {
         .map(|pre| pre.lines().filter(|line| line.contains(' ')).count())
         .sum();
     assert_eq!(lines, record.rules.len(), "a line for each rule");
+}
+
+#[test]
+fn what_is_accepted_is_not_said_to_hold() {
+    let mut record = sample();
+    record.findings.clear();
+    record
+        .rules
+        .retain(|rule| matches!(rule.verdict, Verdict::Pass | Verdict::Waived));
+    assert_eq!(record.rules.len(), 2);
+    assert!(rendered(&record).contains("<br>12 exchanges<"));
+    // A clock that is not virtual tells how long answers took.
+    record.wall = Some(WallClock {
+        started: "2026-01-02T03:04:05Z".to_owned(),
+        seconds: 1.25,
+    });
+    let html = rendered(&record);
+    assert!(html.contains("1 rule holds; one is broken and accepted for now."));
+    assert!(!html.contains("none is broken"));
+    assert!(html.contains("12 exchanges, 101 ms each, 950 ms at most"));
 }
 
 #[test]
