@@ -10,10 +10,8 @@ use crate::fixtures::{self, Entry, PlanError, Prover, SetError};
 pub(super) fn fixtures(command: &FixturesCommand) -> Done {
     match command {
         FixturesCommand::Generate(args) => generate::generate(args),
-        FixturesCommand::Verify(args) => match &args.against {
-            None => verify(args),
-            Some(version) => verify_against(args, version),
-        },
+        FixturesCommand::Verify(args) if args.against.is_empty() => verify(args),
+        FixturesCommand::Verify(args) => verify_against(args),
         FixturesCommand::Export(args) => export(args),
     }
 }
@@ -84,51 +82,59 @@ fn verify(args: &VerifyArgs) -> Done {
     })
 }
 
-/// Which flawless fixtures of other versions of an event fail against one version.
-fn verify_against(args: &VerifyArgs, version: &str) -> Done {
+/// Which flawless fixtures of other versions of an event fail against each of the versions in use.
+fn verify_against(args: &VerifyArgs) -> Done {
     let rulebook = load(&args.specs)?;
-    let kind = crate::compare::kind_named(&rulebook, version)
-        .map_err(|e| Failure::Usage(format!("--against {version}: {e}")))?;
-    let event = kind.strip_prefix("events/").and_then(|k| k.split_once('/'));
-    let Some((event, _)) = event else {
-        return Err(Failure::Usage(format!(
-            "--against {version}: only events have versions; name one as MessageSent/4"
-        )));
-    };
+    // All that is asked for can be judged, or nothing is.
+    let mut kinds = Vec::new();
+    for version in &args.against {
+        let kind = crate::compare::kind_named(&rulebook, version)
+            .map_err(|e| Failure::Usage(format!("--against {version}: {e}")))?;
+        let event = kind.strip_prefix("events/").and_then(|k| k.split_once('/'));
+        let Some((event, _)) = event else {
+            return Err(Failure::Usage(format!(
+                "--against {version}: only events have versions; name one as MessageSent/4"
+            )));
+        };
+        let family = format!("events/{event}/");
+        kinds.push((kind, family));
+    }
     let manifest = fixtures::read(&args.folder)?;
     let prover = Prover::new(&rulebook, &args.folder, &manifest);
-    let family = format!("events/{event}/");
-    let others: Vec<&Entry> = manifest
-        .fixtures
-        .iter()
-        .filter(|e| e.valid && e.kind.starts_with(&family) && e.kind != kind)
-        .collect();
-    if others.is_empty() {
-        note(&format!(
-            "{}: no fixture of another version of {event}, so nothing was judged",
-            args.folder.display()
-        ));
-        return Ok(Exit::NothingJudged);
-    }
-    let mut failed = 0;
-    for entry in &others {
-        let found = prover
-            .found_as(entry, &kind)
-            .map_err(|why| Failure::Trouble(format!("failed to judge {}: {why}", entry.name)))?;
-        failed += usize::from(!found.is_empty());
-        for (rule, pointer) in found {
-            let line = format!("{}: {rule} at `{pointer}`", entry.place());
-            say(&format!("{}\n", crate::text::escape(&line)));
+    let (mut judged, mut failed) = (0, 0);
+    for (kind, family) in &kinds {
+        let is_other = |e: &&Entry| e.valid && e.kind.starts_with(family) && e.kind != *kind;
+        let others: Vec<&Entry> = manifest.fixtures.iter().filter(is_other).collect();
+        if others.is_empty() {
+            note(&format!(
+                "{}: no fixture of another version than {kind}, so nothing was judged by it",
+                args.folder.display()
+            ));
         }
+        let mut failed_here = 0;
+        for entry in &others {
+            let found = prover.found_as(entry, kind).map_err(|why| {
+                Failure::Trouble(format!("failed to judge {}: {why}", entry.name))
+            })?;
+            failed_here += usize::from(!found.is_empty());
+            for (rule, pointer) in found {
+                let line = format!("{}: {rule} at `{pointer}`", entry.place());
+                say(&format!("{}\n", crate::text::escape(&line)));
+            }
+        }
+        if !others.is_empty() {
+            say(&format!(
+                "{} fixtures of other versions, {failed_here} fail against {kind}\n",
+                others.len()
+            ));
+        }
+        judged += others.len();
+        failed += failed_here;
     }
-    say(&format!(
-        "{} fixtures of other versions, {failed} fail against {kind}\n",
-        others.len()
-    ));
-    Ok(if failed == 0 {
-        Exit::Conformant
-    } else {
-        Exit::Failed
+    Ok(match (judged, failed) {
+        (0, _) => Exit::NothingJudged,
+        (_, 0) => Exit::Conformant,
+        (_, _) => Exit::Failed,
     })
 }
 

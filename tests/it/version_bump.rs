@@ -102,6 +102,22 @@ fn a_made_up_version_is_classified_with_the_fixtures_and_scenarios_it_touches() 
         );
     }
 
+    // Several versions are in use at once: each is asked, and says for itself.
+    let asked = ["fixtures", "verify", "fixtures", "--specs", "specs"];
+    let both = ["--against", "MessageSent/5", "--against", "MessageSent/4"];
+    let (code, out, err) = run(folder.path(), &[&asked[..], &both].concat());
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(
+        out.contains(" fail against events/MessageSent/5\n"),
+        "{out}"
+    );
+    assert!(
+        err.contains("no fixture of another version than events/MessageSent/4"),
+        "{err}"
+    );
+    let (code, out, err) = run(folder.path(), &[&asked[..], &both[2..]].concat());
+    assert_eq!((code, out.as_str()), (4, ""), "{err}");
+
     // Declared with a reason, both pass; a declaration that declares nothing does not.
     let declared = |ids: &[&str]| {
         let mut text = "changes:\n".to_owned();
@@ -116,6 +132,93 @@ fn a_made_up_version_is_classified_with_the_fixtures_and_scenarios_it_touches() 
     assert_eq!(code, 0, "{out}{err}");
     let (code, out, err) = declared(&[field, value, "events/message-sent/5/gone/property-removed"]);
     assert_eq!(code, 1, "{out}{err}");
+    let last = out.lines().last().unwrap_or_default();
+    assert!(last.ends_with(", 1 declared for nothing"), "{last}");
+}
+
+/// Makes of the folder a repository whose only revision is what stands there.
+fn commit(folder: &Path) {
+    let steps: [&[&str]; 3] = [
+        &["init", "--quiet"],
+        &["add", "--all"],
+        &["commit", "--quiet", "--message", "as it was"],
+    ];
+    for step in steps {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=t", "-c", "user.email=t@example.invalid"]);
+        let status = git.args(step).current_dir(folder).status();
+        assert!(status.expect("git is installed").success(), "{step:?}");
+    }
+}
+
+#[test]
+fn since_a_revision_what_changed_is_played_and_recorded_traffic_is_asked() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let folder = folder.path();
+    copy_of(&["specs"], folder);
+    commit(folder);
+    let since = ["run", "--specs", "specs", "--since", "HEAD"];
+    let report = ["--report", "json=run.json", "--prove", "off"];
+    let (code, out, err) = run(folder, &[&since[..], &report].concat());
+    assert_eq!(code, 4, "{out}{err}");
+    assert!(
+        err.contains("no selected scenario is touched since HEAD"),
+        "{err}"
+    );
+
+    let schema = folder.join("specs/flow/schemas/step.yaml");
+    edit(
+        &schema,
+        "  name:\n    type: string",
+        "  name:\n    type: integer",
+    );
+    let (code, out, err) = run(folder, &[&since[..], &report].concat());
+    assert_eq!(code, 1, "{out}{err}");
+    let record = std::fs::read(folder.join("run.json")).expect("the report is written");
+    let record: Value = serde_json::from_slice(&record).expect("it is JSON");
+    let played: Vec<&str> = record["scenarios"]
+        .as_array()
+        .expect("scenarios are listed")
+        .iter()
+        .filter_map(|scenario| scenario["id"].as_str())
+        .collect();
+    assert!(
+        played.len() > 2 && played.iter().all(|id| id.starts_with("flow/")),
+        "{played:?}"
+    );
+
+    // Of what was recorded the answers break that show a step, nothing else.
+    std::fs::create_dir(folder.join("sdk")).expect("there is room");
+    let committed = |kind: &str| -> Value {
+        let path = crate::program::root().join(format!("fixtures/flow/{kind}.ndjson"));
+        let lines = std::fs::read_to_string(path).expect("it is committed");
+        let line = lines.lines().next().expect("it holds a document");
+        serde_json::from_str(line).expect("a document a line")
+    };
+    let entries: Vec<Value> = ["flow", "execution", "step"]
+        .map(committed)
+        .iter()
+        .map(|shown| {
+            json!({
+                "startedDateTime": "2026-01-02T03:04:05Z", "time": 1, "cache": {}, "timings": { "send": 0, "wait": 1, "receive": 0 },
+                "request": { "method": "GET", "url": shown["url"], "httpVersion": "HTTP/1.1", "headers": [], "queryString": [], "cookies": [], "headersSize": -1, "bodySize": 0 },
+                "response": {
+                    "status": 200, "statusText": "OK", "httpVersion": "HTTP/1.1", "headers": [], "cookies": [], "redirectURL": "", "headersSize": -1, "bodySize": -1,
+                    "content": { "size": -1, "mimeType": "application/json", "text": shown.to_string() },
+                },
+            })
+        })
+        .collect();
+    let recording = json!({ "log": { "version": "1.2", "creator": { "name": "t", "version": "1" }, "entries": entries } });
+    std::fs::write(folder.join("sdk/traffic.har"), recording.to_string()).expect("there is room");
+    let (code, out, err) = run(folder, &["diff", "HEAD", "specs", "--sdk", "sdk"]);
+    assert_eq!(code, 1, "{out}{err}");
+    let broken: Vec<&str> = out.lines().filter(|l| l.contains("traffic.har")).collect();
+    assert_eq!(broken.len(), 1, "{out}");
+    assert!(
+        broken[0].contains("traffic.har, entry 3: flow/step/name at `/name`"),
+        "{broken:?}"
+    );
 }
 
 #[test]

@@ -71,9 +71,9 @@ pub struct VerifyArgs {
     #[arg(value_name = "DIR", default_value = "fixtures")]
     pub folder: PathBuf,
     /// In place of that: which flawless fixtures of an event's other versions fail against this one,
-    /// such as MessageSent/5.
+    /// such as MessageSent/5; given once for each version in use.
     #[arg(long, value_name = "EVENT/VERSION")]
-    pub against: Option<String>,
+    pub against: Vec<String>,
     /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
