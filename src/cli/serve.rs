@@ -9,6 +9,7 @@ use crate::check::{Inline, Passed, Sides, Surroundings};
 use crate::clock;
 use crate::engine::Target;
 use crate::engine::token::Application;
+use crate::files;
 use crate::judge::evidence::Span;
 use crate::redact::Redactor;
 use crate::reference::auth::application;
@@ -71,7 +72,8 @@ fn settings(args: &ServeArgs, rulebook: &Rulebook) -> Result<server::Settings, F
         Some(path) => {
             let told =
                 |why: String| Failure::Usage(format!("--seed-data {}: {why}", path.display()));
-            let bytes = super::read_file(path)?;
+            // `fixtures generate --world` writes them, at any size.
+            let bytes = files::read(path, files::STORED_BYTES_MAX)?;
             let text = std::str::from_utf8(&bytes).map_err(|e| told(e.to_string()))?;
             Some(server::Seeds::read(text).map_err(|e| told(e.to_string()))?)
         }
