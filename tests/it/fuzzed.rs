@@ -194,6 +194,7 @@ entries! {
     redact "redact" 60;
     template "template" 400;
     multipart "multipart" 2_000;
+    diff "diff" 200;
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use conformant::check::{Checker, Kind, Surroundings};
 use conformant::clock::{self, Timestamp};
-use conformant::compare::{self, DeclaredFile};
+use conformant::compare::{self, DeclaredFile, Direction};
 use conformant::engine::{self, Hook, HookWay, sessions};
 use conformant::http::{Request, received};
 use conformant::json::{self, Limits, ParseFault};
@@ -29,7 +29,7 @@ use std::time::Duration;
 pub(crate) type Entry = fn(&[u8]);
 
 /// By name; `tests/corpus/fuzz/NAME` holds what each begins with.
-pub(crate) const ENTRIES: [(&str, Entry); 15] = [
+pub(crate) const ENTRIES: [(&str, Entry); 16] = [
     ("http-answer", http_answer),
     ("json", json_scan),
     ("ndjson", ndjson),
@@ -45,6 +45,7 @@ pub(crate) const ENTRIES: [(&str, Entry); 15] = [
     ("redact", redact),
     ("template", template),
     ("multipart", multipart),
+    ("diff", diff),
 ];
 
 static RULEBOOK: LazyLock<Rulebook> =
@@ -534,4 +535,63 @@ fn multipart(data: &[u8]) {
     let parts = received(kind, data);
     let held: usize = parts.iter().map(|part| part.content.len()).sum();
     assert!(held <= data.len());
+}
+
+/// Two schemas, a line each: one differs from itself in nothing, what is different is different the
+/// other way round with the same witnesses turned, and what is told of it is harmless.
+fn diff(data: &[u8]) {
+    let mut lines = data.splitn(2, |byte| *byte == b'\n');
+    let schema = |line: Option<&[u8]>| json::parse(line?, Limits::default()).ok();
+    let (Some(old), Some(new)) = (schema(lines.next()), schema(lines.next())) else {
+        return;
+    };
+    let compared = |old: &Value, new: &Value| compare::schemas(old, new, Direction::Response);
+    let (old, new) = (&old.value, &new.value);
+    assert_eq!(compared(old, old).changes, [], "{old} and itself");
+    let (there, back) = (compared(old, new), compared(new, old));
+    assert_eq!(
+        there.changes.is_empty(),
+        back.changes.is_empty(),
+        "{old} and {new}"
+    );
+    // Where the whole is taken to be the same, whatever fits one fits the other.
+    if there.changes.is_empty()
+        && !old.to_string().contains("\"$")
+        && !new.to_string().contains("\"$")
+    {
+        let both = [old, new].map(|schema| jsonschema::validator_for(schema).ok());
+        if let [Some(before), Some(after)] = &both {
+            for value in [
+                json!(null),
+                json!(0),
+                json!(1.5),
+                json!(""),
+                json!("a"),
+                json!([]),
+                json!({}),
+                json!({"a": 1}),
+                json!({"a": "x"}),
+            ] {
+                assert_eq!(
+                    before.is_valid(&value),
+                    after.is_valid(&value),
+                    "{value} by {old} and {new}"
+                );
+            }
+        }
+    }
+    for change in there.changes.iter().chain(&back.changes) {
+        for witness in &change.witnesses {
+            assert_ne!(witness.was_right, witness.is_right, "{witness:?}");
+        }
+    }
+    for format in [
+        compare::Format::Text,
+        compare::Format::Json,
+        compare::Format::Markdown,
+        compare::Format::Changelog,
+        compare::Format::Junit,
+    ] {
+        harmless(&there.render(format));
+    }
 }
