@@ -271,3 +271,51 @@ fn every_direct_dependency_is_listed_with_why_it_is_there() {
         .collect();
     assert_eq!(listed, direct, "docs/dependencies.md and Cargo.toml differ");
 }
+
+/// The file of a module: of the integration tests, or beside the code.
+fn file_of(module: &str) -> Option<String> {
+    let path = module.replace("::", "/");
+    let beside = path.strip_suffix("/tests").unwrap_or(&path);
+    let places = [
+        format!("tests/it/{path}.rs"),
+        format!("src/{path}.rs"),
+        format!("src/{beside}/tests.rs"),
+        format!("src/{beside}/mod.rs"),
+        format!("src/{beside}.rs"),
+    ];
+    let text = |place: &String| std::fs::read_to_string(root().join(place)).ok();
+    let holds = |text: &String| {
+        text.contains("#[test]") || text.contains("proptest! {") || text.contains("entries! {")
+    };
+    places.iter().filter_map(text).find(holds)
+}
+
+#[test]
+fn the_threat_model_names_tests_that_there_are() {
+    let page = std::fs::read_to_string(root().join("docs/threat-model.md")).expect("it is there");
+    let name = Regex::new("`([^`]+)`").expect("the pattern is well-formed");
+    let mut tests = 0;
+    for row in page.lines().filter(|line| line.starts_with("| ")) {
+        let held_by = row
+            .trim_end_matches(" |")
+            .rsplit(" | ")
+            .next()
+            .unwrap_or_default();
+        for named in name.captures_iter(held_by).map(|c| c[1].to_owned()) {
+            if named.starts_with("tests/") {
+                assert!(root().join(&named).exists(), "{named} is not there");
+                continue;
+            }
+            tests += 1;
+            let (module, function) = named.rsplit_once("::").unwrap_or((&named, ""));
+            let is_test =
+                file_of(module).is_some_and(|text| text.contains(&format!("fn {function}(")));
+            // A module whose tests are meant, all of them.
+            assert!(
+                is_test || file_of(&named).is_some(),
+                "there is no test {named}"
+            );
+        }
+    }
+    assert!(tests > 40, "the page names {tests} tests");
+}

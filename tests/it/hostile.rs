@@ -13,4 +13,5 @@ mod paging;
 mod process;
 mod secrets;
 pub(crate) mod target;
+mod told;
 mod wire;

@@ -1,0 +1,203 @@
+//! What was odd about the way an answer came, and what had come of one that broke off, is told: in the
+//! reports, on the console, in kept evidence, and again when that is judged. So is a set-up that failed.
+//!
+//! What must be concluded of each such answer is `wire.rs`'s.
+
+use crate::hostile::command::{Ended, conformant, folder, reports, run};
+use crate::hostile::pages::{answer, ok, only_page, page};
+use crate::hostile::target::{Act, Target, send};
+use flate2::read::MultiGzDecoder;
+use serde_json::{Value, json};
+use std::io::Read as _;
+use std::path::Path;
+
+/// As much as is kept of an answer that broke off.
+const PARTIAL_BYTES_MAX: usize = 4096;
+
+/// What is said of a scenario whose ground could not be laid.
+const NAMED: &str = "chat/lists/members: set-up failed: create-service was refused: status 400\n";
+
+/// A run of one scenario against a target that answers so, with its evidence; and the same judged again.
+struct Told {
+    ended: Ended,
+    record: Value,
+    html: String,
+    /// The evidence, unpacked.
+    kept: String,
+    again: Ended,
+    again_record: Value,
+}
+
+fn told(acts: Vec<Act>) -> Told {
+    let target = Target::answering(move |_| acts.clone());
+    let folder = folder();
+    let address = format!("flow={}/flow", target.origin());
+    let mut command = conformant(folder.path());
+    command.args(["run", "--filter", "flow/read-flows/happy", "--target"]);
+    command.args([&address, "--keep-evidence", "kept", "--report"]);
+    command.args(["html=run.html", "--report", "json=run.json"]);
+    let ended = run(command.args(["--report", "junit=junit.xml"]));
+    let record = reports(folder.path(), &ended).1;
+    let mut command = conformant(folder.path());
+    command.args(["judge", "kept", "--report", "json=run.json"]);
+    let again = run(command.args(["--report", "junit=junit.xml"]));
+    let again_record = reports(folder.path(), &again).1;
+    Told {
+        html: std::fs::read_to_string(folder.path().join("run.html")).expect("a page"),
+        kept: unpacked(&folder.path().join("kept")),
+        ended,
+        record,
+        again,
+        again_record,
+    }
+}
+
+fn unpacked(path: &Path) -> String {
+    let file = std::fs::File::open(path).expect("evidence was kept");
+    let mut text = String::new();
+    let read = MultiGzDecoder::new(file).read_to_string(&mut text);
+    read.expect("it is text");
+    text
+}
+
+/// An answer with a page that breaks one rule, so that its exchange is shown, behind this head.
+fn broken_page(head: &str, rest: &str) -> Vec<Act> {
+    let mut page = page("http://127.0.0.1", 0, None);
+    page["flows"][0]["status"] = json!("neither");
+    send(format!("{head}{page}{rest}"))
+}
+
+#[test]
+fn what_was_odd_on_the_wire_reaches_every_report() {
+    let body = {
+        let mut page = only_page("http://127.0.0.1");
+        page["flows"][0]["status"] = json!("neither");
+        page.to_string()
+    };
+    let json = "Content-Type: application/json\r\n";
+    let length = body.len();
+    let rows = [
+        (
+            "both Content-Length and Transfer-Encoding; read as chunked",
+            format!(
+                "HTTP/1.1 200 OK\r\n{json}Content-Length: {length}\r\nTransfer-Encoding: chunked\r\n\r\n{length:x}\r\n{body}\r\n0\r\n\r\n"
+            ),
+        ),
+        (
+            "a second answer followed; it was thrown away",
+            format!(
+                "HTTP/1.1 200 OK\r\n{json}Content-Length: {length}\r\n\r\n{body}HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+            ),
+        ),
+        (
+            "status 204 with a body",
+            format!("HTTP/1.1 204 No Content\r\n{json}Content-Length: {length}\r\n\r\n{body}"),
+        ),
+        (
+            "status 101 that nobody asked for",
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n".to_owned(),
+        ),
+    ];
+    for (odd, answer) in rows {
+        let told = told(send(answer));
+        assert_eq!(told.ended.exit, Some(1), "{odd}: {:?}", told.ended);
+        let console = told
+            .ended
+            .stdout
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert!(console.contains(odd), "{odd}: {console}");
+        let shown = &told.record["exchanges"][0]["oddities"];
+        assert_eq!(*shown, json!([odd]), "{odd}");
+        let observed = told.record["open_points"].to_string();
+        assert!(
+            observed.contains(&format!("read-flows: {odd}")),
+            "{observed}"
+        );
+        assert!(told.html.contains(odd), "{odd}: not in the page");
+        assert!(told.kept.contains(odd), "{odd}: not kept");
+        assert_eq!(told.again.exit, Some(1), "{odd}: {:?}", told.again);
+        assert_eq!(
+            told.again_record["findings"][0]["rule"],
+            told.record["findings"][0]["rule"]
+        );
+        let again = told.again_record["open_points"].to_string();
+        assert!(again.contains(odd), "{odd}: not judged again");
+    }
+}
+
+#[test]
+fn what_came_of_an_answer_that_broke_off_is_told_and_kept() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99999\r\n\r\n";
+    let cause = ["timeout(body, ", "truncated"];
+    for (n, hold) in [true, false].into_iter().enumerate() {
+        let long = "y".repeat(2 * PARTIAL_BYTES_MAX);
+        let mut acts = broken_page(head, &long);
+        acts.extend(hold.then_some(Act::Hold));
+        let told = told(acts);
+        assert_eq!(told.ended.exit, Some(3), "{:?}", told.ended);
+        for (record, which) in [(&told.record, "run"), (&told.again_record, "judged again")] {
+            let rules = record["rules"].as_array().expect("rules");
+            let judged = |r: &&Value| r["verdict"] == "pass" || r["verdict"] == "fail";
+            let judged: Vec<_> = rules.iter().filter(judged).map(|r| &r["id"]).collect();
+            assert!(
+                judged.is_empty(),
+                "{which}: half an answer was judged: {judged:?}"
+            );
+            let reason = record["scenarios"][0]["reason"]
+                .as_str()
+                .unwrap_or_default();
+            for word in [
+                cause[n],
+                "status 200",
+                "began with {\"meta\":{\"page\"",
+            ] {
+                assert!(reason.contains(word), "{which}: no {word} in {reason}");
+            }
+        }
+        let answered = story(&told.kept)["evidence"]["exchanges"][0]["outcome"].clone();
+        let partial = answered.to_string();
+        assert!(partial.contains("neither"), "{partial}");
+        let ys = partial.matches('y').count();
+        assert!(
+            ys > 1_000 && ys <= PARTIAL_BYTES_MAX,
+            "{ys} bytes were kept"
+        );
+    }
+}
+
+/// The first story of kept evidence.
+fn story(kept: &str) -> Value {
+    let line = kept.lines().nth(1).expect("a story");
+    let line: Value = serde_json::from_str(line).expect("a line of JSON");
+    line["story"].clone()
+}
+
+#[test]
+fn a_set_up_that_fails_is_named_with_its_cause_and_counts() {
+    let target = Target::answering(|asked| {
+        let origin = format!("http://{}", asked.header("Host"));
+        let answer = if asked.head.starts_with("GET /flow/") {
+            ok(only_page(&origin).to_string())
+        } else {
+            answer("400 Bad Request", "Content-Type: application/json\r\n", "{}")
+        };
+        vec![Act::Send(answer), Act::Keep]
+    });
+    let judged = |demand: &[&str]| {
+        let folder = folder();
+        let mut command = conformant(folder.path());
+        command.args(["run", "--filter", "flow/read-flows/happy", "--filter", "chat/lists/members"]);
+        for service in ["chat", "flow"] {
+            command.args(["--target", &format!("{service}={}/{service}", target.origin())]);
+        }
+        run(command.args(demand))
+    };
+    let enough = judged(&[]);
+    assert_eq!(enough.exit, Some(0), "{enough:?}");
+    assert!(enough.stderr.contains(NAMED), "{enough:?}");
+    let less = judged(&["--min-judged", "100"]);
+    assert_eq!(less.exit, Some(4), "{less:?}");
+    assert!(less.stderr.contains(NAMED), "{less:?}");
+}
