@@ -72,7 +72,10 @@ mod tests {
             "schema_version tool rulebook targets seed complete summary rules findings \
              open_points scenarios defects exchanges deliveries waivers sharpness proof invocation exit"
         );
-        assert_eq!(keys(&value["summary"]), "rules scenarios exchanges seconds");
+        assert_eq!(
+            keys(&value["summary"]),
+            "rules scenarios exchanges seconds services"
+        );
         assert_eq!(
             keys(&value["summary"]["rules"]),
             "pass fail open inconclusive not_applicable waived error not_judged"

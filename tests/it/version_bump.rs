@@ -125,7 +125,11 @@ fn a_made_up_version_is_classified_with_the_fixtures_and_scenarios_it_touches() 
             text += &format!("  - {{ id: {id}, reason: agreed with all consumers }}\n");
         }
         std::fs::write(folder.path().join("declared.yaml"), text).expect("there is room");
-        let diff = [&diff[..], &["--declare", "declared.yaml"]].concat();
+        let diff = [
+            &diff[..],
+            &["--report", "text=-", "--declare", "declared.yaml"],
+        ]
+        .concat();
         run(folder.path(), &diff)
     };
     let (code, out, err) = declared(&[field, value]);

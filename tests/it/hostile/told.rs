@@ -148,11 +148,7 @@ fn what_came_of_an_answer_that_broke_off_is_told_and_kept() {
             let reason = record["scenarios"][0]["reason"]
                 .as_str()
                 .unwrap_or_default();
-            for word in [
-                cause[n],
-                "status 200",
-                "began with {\"meta\":{\"page\"",
-            ] {
+            for word in [cause[n], "status 200", "began with {\"meta\":{\"page\""] {
                 assert!(reason.contains(word), "{which}: no {word} in {reason}");
             }
         }
@@ -181,16 +177,29 @@ fn a_set_up_that_fails_is_named_with_its_cause_and_counts() {
         let answer = if asked.head.starts_with("GET /flow/") {
             ok(only_page(&origin).to_string())
         } else {
-            answer("400 Bad Request", "Content-Type: application/json\r\n", "{}")
+            answer(
+                "400 Bad Request",
+                "Content-Type: application/json\r\n",
+                "{}",
+            )
         };
         vec![Act::Send(answer), Act::Keep]
     });
     let judged = |demand: &[&str]| {
         let folder = folder();
         let mut command = conformant(folder.path());
-        command.args(["run", "--filter", "flow/read-flows/happy", "--filter", "chat/lists/members"]);
+        command.args([
+            "run",
+            "--filter",
+            "flow/read-flows/happy",
+            "--filter",
+            "chat/lists/members",
+        ]);
         for service in ["chat", "flow"] {
-            command.args(["--target", &format!("{service}={}/{service}", target.origin())]);
+            command.args([
+                "--target",
+                &format!("{service}={}/{service}", target.origin()),
+            ]);
         }
         run(command.args(demand))
     };
