@@ -380,6 +380,15 @@ mod tests {
     }
 
     #[test]
+    fn a_token_issued_in_milliseconds_is_told_of() {
+        let millis = changed(|c| c["iat"] = json!(NOW * 1000));
+        assert_eq!(
+            found(&millis),
+            ["token/issued-before-expiry /claims/iat too-late"]
+        );
+    }
+
+    #[test]
     fn an_expired_token_is_told_of() {
         let old = changed(|c| {
             c["iat"] = json!(NOW - 900);
@@ -390,11 +399,37 @@ mod tests {
 
     #[test]
     fn an_identifier_is_no_personal_data() {
-        let mail = changed(|c| c["context"]["custom_user_id"] = json!("a@b.example"));
-        assert_eq!(
-            found(&mail),
-            ["token/no-personal-data /claims/context/custom_user_id shape"]
-        );
+        let named = |id: &str| {
+            let token = changed(|c| c["context"]["custom_user_id"] = json!(id));
+            found(&token)
+        };
+        // As people write them.
+        for id in [
+            "a@b.example",
+            "mailto:a@b.example",
+            "Ann <a@b.example>",
+            "+12015550123",
+            "+1 201-555-0123",
+            "tel:+12015550123",
+            "(201) 555-0123",
+            "1-201-555-0123",
+            "201.555.0123",
+            "078-05-1120",
+            "078 05 1120",
+        ] {
+            let told = ["token/no-personal-data /claims/context/custom_user_id shape"];
+            assert_eq!(named(id), told, "{id}");
+        }
+        // Numbers and dates may stand in identifiers of an application's own.
+        for id in [
+            "2015550123",
+            "2026-11-23-0001",
+            "u-5",
+            "user@",
+            "user-1234567",
+        ] {
+            assert_eq!(named(id), SILENT, "{id}");
+        }
     }
 
     #[test]

@@ -204,6 +204,8 @@ struct PeopleEntry {
     second_cellphone: Option<String>,
     /// That of a person who has the app before being registered; default 201-555-0167.
     third_cellphone: Option<String>,
+    /// That of a person who moves with it to the other country and back; default 201-555-0189.
+    fourth_cellphone: Option<String>,
     /// Domain of their e-mail addresses; default example.com.
     email_domain: Option<String>,
 }
@@ -819,6 +821,7 @@ impl Reader {
             (entry.cellphone, &mut people.cellphone),
             (entry.second_cellphone, &mut people.second_cellphone),
             (entry.third_cellphone, &mut people.third_cellphone),
+            (entry.fourth_cellphone, &mut people.fourth_cellphone),
             (entry.email_domain, &mut people.email_domain),
         ] {
             if let Some(value) = value {

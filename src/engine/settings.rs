@@ -64,6 +64,8 @@ pub struct People {
     pub second_cellphone: String,
     /// National number of a person who has the app before being registered.
     pub third_cellphone: String,
+    /// National number of a person who moves to another country and back.
+    pub fourth_cellphone: String,
     /// Domain of their e-mail addresses.
     pub email_domain: String,
 }
@@ -77,6 +79,7 @@ impl Default for People {
             cellphone: text("201-555-0123"),
             second_cellphone: text("201-555-0145"),
             third_cellphone: text("201-555-0167"),
+            fourth_cellphone: text("201-555-0189"),
             email_domain: text("example.com"),
         }
     }
@@ -96,6 +99,7 @@ impl People {
         json!({
             "country_code": self.country_code,
             "country_number": self.country_code.parse::<u64>().unwrap_or_default(),
+            "other_country_number": self.other_country_code.parse::<u64>().unwrap_or_default(),
             "other_country_code": self.other_country_code,
             "cellphone": self.cellphone,
             "cellphone_dashes": groups.join("-"),
@@ -106,6 +110,7 @@ impl People {
             "second_cellphone": self.second_cellphone,
             "second_phone": phone(&self.second_cellphone),
             "third_cellphone": self.third_cellphone,
+            "fourth_cellphone": self.fourth_cellphone,
             "email_domain": self.email_domain,
         })
     }

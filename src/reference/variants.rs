@@ -135,6 +135,9 @@ super::faults::switches! {
         ChatRestoredIsNotEdited = "chat/restored-is-not-edited": "A message with LastUpdatedBy does not count as edited.",
         ChatUserNamedByIdentity = "chat/user-named-by-identity": "A user without FriendlyName has the identity as friendly name.",
         ChatStudioCalled = "chat/studio-called": "A webhook of type studio that was given a url is called there.",
+        ChatInviteMovesWithJoining = "chat/invite-moves-with-joining": "date_updated of an invite moves when the person who was invited joins.",
+        ChatRefusedV3Changes = "chat/refused-v3-changes": "A version 3 update that is refused moves date_updated: nothing shows a channel but the next such update, which may move it.",
+        ChatPrePostSwapped = "chat/pre-post-swapped": "The pre-event webhook is told what has happened, the post-event one what will: what they carry is not shown.",
         // media
         MediaContentSizeNotNeeded = "media/content-size-not-needed": "Content-Size is not looked at.",
         MediaWithoutTemporaryLink = "media/without-temporary-link": "Media have no temporary link.",
@@ -147,6 +150,7 @@ super::faults::switches! {
         MediaContentRedirects = "media/content-redirects": "The content link leads to a temporary address.",
         MediaAnyPartTaken = "media/any-part-taken": "A part of any name is taken for the file.",
         MediaRawBodyTaken = "media/raw-body-taken": "A body that is no multipart form is taken for the file.",
+        MediaAuthorWithMessage = "media/author-with-message": "The author of media is null until a message carries it.",
         // auth
         AuthErrorsOfOtherTypes = "auth/errors-of-other-types": "The members of errors are lists and objects.",
         AuthProcessedAtAbsent = "auth/processed-at-absent": "processed_at is absent as long as nothing was decided.",
@@ -182,6 +186,13 @@ super::faults::switches! {
         AuthExpiresSecondLate = "auth/expires-second-late": "An approval request expires a second after its time.",
         AuthProcessedAtMissing = "auth/processed-at-missing": "processed_at stays null when a request was answered.",
         AuthRegistrationExpiresLate = "auth/registration-expires-late": "A registration expires a second after its time.",
+        AuthRequestShowsLastEmail = "auth/request-shows-last-email": "An approval request shows the e-mail address that its user was registered with last.",
+        AuthTokenIatMillis = "auth/token-iat-millis": "Registration tokens issued in milliseconds are accepted: no line bounds the time of issue from above.",
+        AuthTokenExpiryOneMore = "auth/token-expiry-one-more": "Registration tokens that expire a second later than in 15 minutes are accepted: two clocks may differ by that.",
+        AuthTokenJustExpired = "auth/token-just-expired": "Registration tokens are accepted up to a second after their expiry: two clocks may differ by that.",
+        AuthTokenSecondCounts = "auth/token-second-counts": "Of two tokens in one QR string the second counts: the document shows one.",
+        AuthCompletedBecomesPending = "auth/completed-becomes-pending": "A completed registration is pending again when its QR code is shown once more: a new code may begin a new one.",
+        AuthPhoneChangeOtherId = "auth/phone-change-other-id": "The webhook of a phone change names the user by another number: what it carries is not shown.",
         // events
         EventsSchemaAddress = "events/schema-address": "Schemas are announced by their whole address.",
         EventsErrorCodeAbsent = "events/error-code-absent": "Failed and undelivered events carry no error_code.",

@@ -133,6 +133,19 @@ pub const HOOKS: &[Hook] = &[
             ],
         ),
     ),
+    bringing(
+        &["step_sid"],
+        hook(
+            "start_subflow",
+            &["flow_sid", "execution_sid"],
+            &[],
+            &[
+                by_key(Does::Changes, "flow/execution", "execution_sid"),
+                any(Does::Changes, "flow/step"),
+                by_key(Does::FindsOrMakes, "flow/step", "step_sid"),
+            ],
+        ),
+    ),
     Hook {
         open: true,
         ..hook(
@@ -224,6 +237,12 @@ pub const HOOKS: &[Hook] = &[
     hook(
         "install_app",
         &["cellphone", "country_code"],
+        &[],
+        &[any(Does::Changes, "auth/user-status")],
+    ),
+    hook(
+        "change_phone",
+        &["auth_id", "cellphone", "country_code"],
         &[],
         &[any(Does::Changes, "auth/user-status")],
     ),

@@ -90,6 +90,8 @@ fn elsewhere(cases: &mut Cases<'_>, parameter: &Parameter) {
     steps.extend(neighbour.steps.iter().cloned());
     steps.push(cases.call(either(), &only(&parameter.name, theirs.clone())));
     steps.extend(fetch(cases, parameter, &theirs));
+    // Where theirs was refused, ours is taken in its place.
+    steps.push(cases.call(either(), &only(&parameter.name, own)));
     if let Some(reader) = cases.reader() {
         let with = Cases::path_of(reader, &cases.happy.with);
         steps.push(Cases::look(reader, with));

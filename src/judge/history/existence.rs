@@ -3,7 +3,7 @@
 use super::identity::ThingId;
 use super::lists::List;
 use super::sights::{Shows, When};
-use super::writes::{Outcome, Write};
+use super::writes::{Origin, Outcome, Write};
 use super::{History, SETTLE};
 use crate::judge::case::Case;
 use crate::rulebook::{Does, hooks};
@@ -74,6 +74,17 @@ impl History<'_> {
             is_under &= *same == parent;
         }
         Some(is_under)
+    }
+
+    /// Whether people may have changed things of that kind: they were seen to, or nobody would have
+    /// seen them.
+    pub fn changed_by_people(&self, kind: &str) -> bool {
+        let mut writes = self.writes.iter();
+        self.deeds_unseen
+            || writes.any(|write| {
+                let by_people = matches!(write.origin, Origin::Hook(_));
+                by_people && write.does == Does::Changes && write.kind == kind
+            })
     }
 
     /// Lists that lack what was made, or hold what was ended, and may merely lag behind it: of each

@@ -25,7 +25,7 @@ pub(crate) struct MadeWith {
     at: String,
     /// How the two stand to each other.
     shows: Shows,
-    /// Whether people may change it, where nobody sees them.
+    /// Whether people may change it: then nothing is said of it where they did, or may have.
     #[serde(default)]
     changed_by_people: bool,
 }
@@ -71,7 +71,7 @@ impl Predicate for MadeWith {
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        if self.changed_by_people && case.evidence.deeds_unseen {
+        if self.changed_by_people && case.history.changed_by_people(&self.kind) {
             return;
         }
         for (_, thing) in case.history.things.iter() {

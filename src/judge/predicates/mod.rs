@@ -56,6 +56,7 @@ predicates! {
     counts::Counts,
     rest_stays::RestStays,
     own_parent::OwnParent,
+    refers_within::RefersWithin,
     named::Named,
     listed::Listed,
     gone::Gone,

@@ -16,6 +16,9 @@ pub(crate) struct SameResource {
     key: String,
     /// Fields that never change.
     fields: Vec<String>,
+    /// Whether people may change them: then nothing is said where they did, or may have.
+    #[serde(default)]
+    changed_by_people: bool,
 }
 
 impl Check for SameResource {
@@ -43,6 +46,9 @@ impl Predicate for SameResource {
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        if self.changed_by_people && case.history.changed_by_people(&self.kind) {
+            return;
+        }
         let mut first: BTreeMap<String, &Representation<'_>> = BTreeMap::new();
         for later in case.of_kind(&self.kind) {
             let key = later

@@ -304,6 +304,12 @@ impl Approval {
         } else {
             self.asked.seconds_to_expire
         };
+        let emails = &self.user.emails;
+        let email = if core.varies(Variant::AuthRequestShowsLastEmail) {
+            emails.last()
+        } else {
+            emails.first()
+        };
         let mut shown = json!({
             "status": self.status.name(),
             "uuid": uuid,
@@ -321,7 +327,7 @@ impl Approval {
             "_id": self.record,
             "_app_serial_id": application::ID,
             "_app_name": application::NAME,
-            "_user_email": self.user.emails.first().map_or("", String::as_str),
+            "_user_email": email.map_or("", String::as_str),
             "_auth_id": auth_id,
         });
         if core.fails(Fault::AuthHiddenDetailsLost) {

@@ -181,7 +181,7 @@ impl Auth {
         }
         let url = self.callbacks.url(Kind::PhoneChange);
         if let Some(url) = url.filter(|_| !core.fails(Fault::AuthPhoneChangeSilent)) {
-            let other = u64::from(core.fails(Fault::AuthPhoneChangeOtherId));
+            let other = u64::from(core.varies(Variant::AuthPhoneChangeOtherId));
             let body = json!({
                 "event": "user_phone_changed",
                 "auth_id": auth_id + other,

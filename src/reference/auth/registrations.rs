@@ -56,7 +56,7 @@ impl Registrations {
             .entry(custom_user_id.to_owned())
             .or_insert(Standing::Expired);
         match standing {
-            Standing::Completed { .. } if !core.fails(Fault::AuthCompletedBecomesPending) => {}
+            Standing::Completed { .. } if !core.varies(Variant::AuthCompletedBecomesPending) => {}
             Standing::Completed { .. } | Standing::Pending { .. } | Standing::Expired => {
                 let until = until.unwrap_or_else(|| latest_end(now));
                 *standing = Standing::Pending { until };

@@ -27,7 +27,7 @@ const MESSAGE_TYPES: [&str; 4] = [
 )]
 pub(super) struct Binding {
     pub(super) user_sid: String,
-    sid: String,
+    pub(super) sid: String,
     identity: String,
     device: String,
     endpoint: String,
@@ -193,7 +193,8 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
         .map(|(sequence, binding)| {
             let value = binding.represent(service, core);
             let differs = ("credential_sid", Fault::ChatListedBindingDiffers);
-            (sequence, misstate(core, value, &[differs]))
+            let updated = ("date_updated", Fault::ChatListedBindingUpdatedDiffers);
+            (sequence, misstate(core, value, &[differs, updated]))
         })
         .collect();
     let filters = pages::filters(call, &[pages::BINDINGS_TYPE, pages::BINDINGS_IDENTITY]);

@@ -355,7 +355,7 @@ pub(super) fn update_type(
         .channels
         .by_sid_mut(&sid)
         .expect("a channel that was found is there");
-    if asked.is_err() && core.fails(Fault::ChatRefusedV3Changes) {
+    if asked.is_err() && core.varies(Variant::ChatRefusedV3Changes) {
         channel.updated = call.now;
     }
     let (kind, messaging) = asked?;

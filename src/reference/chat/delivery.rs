@@ -91,7 +91,7 @@ fn of_service<'a>(
         .filter(|_| !core.fails(Fault::ChatPostWebhookSilent))
         .map(|url| (url, happening.after, fields.post_webhook_retry_count));
     let any = [&pre, &post].into_iter().any(Option::is_some);
-    let swapped = any && core.fails(Fault::ChatPrePostSwapped);
+    let swapped = any && core.varies(Variant::ChatPrePostSwapped);
     let unrepeated = any && core.fails(Fault::ChatServiceRetriesIgnored);
     [pre, post]
         .into_iter()

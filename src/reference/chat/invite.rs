@@ -24,6 +24,11 @@ pub(super) struct Invite {
 
 impl Invite {
     fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
+        let mut members = channel.members.rows();
+        let joined = members
+            .find(|member| member.identity == self.identity)
+            .filter(|_| core.varies(Variant::ChatInviteMovesWithJoining));
+        let updated = joined.map_or(self.created, |member| member.joined);
         let value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
@@ -34,7 +39,7 @@ impl Invite {
             // Nobody but this API invites here, and no parameter names another.
             "created_by": "system",
             "date_created": core.date(self.created),
-            "date_updated": misstate::updated(core, self.created, self.created),
+            "date_updated": misstate::updated(core, self.created, updated),
             "url": service.url(core, &["Channels", &channel.sid, "Invites", &self.sid]),
         });
         misstate(
@@ -157,5 +162,6 @@ pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) ->
     let value = invite.represent(service, channel, core);
     let moves = ("date_created", Fault::ChatFetchedInviteMoves);
     let changes = ("sid", Fault::ChatFetchedSidChanges);
-    Ok(core.ok(&misstate(core, value, &[moves, changes])))
+    let maker = ("created_by", Fault::ChatFetchedInviteMakerDiffers);
+    Ok(core.ok(&misstate(core, value, &[moves, changes, maker])))
 }

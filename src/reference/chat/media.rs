@@ -52,6 +52,8 @@ impl Media {
         } else {
             self.bytes.len()
         };
+        let waits = self.attached_to.is_none() && core.varies(Variant::MediaAuthorWithMessage);
+        let has_author = !waits && !core.varies(Variant::MediaAuthorUnknown);
         let value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
@@ -67,7 +69,7 @@ impl Media {
                 &self.content_type
             },
             "file_name": self.file_name.as_ref().filter(|_| !core.fails(Fault::MediaFileNameLost)),
-            "author": (!core.varies(Variant::MediaAuthorUnknown)).then_some("system"),
+            "author": has_author.then_some("system"),
             "url": url(&[]),
             "links": {
                 "content": url(&["Content"]),

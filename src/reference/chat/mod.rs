@@ -65,6 +65,7 @@ impl Chat {
                 if core.fails(Fault::ChatUniqueNameUniqueAcrossServices) {
                     self.refuse_foreign_unique_name(call, sid, rest)?;
                 }
+                scopes::take_over(&mut self.services, core, (method, sid), rest);
                 let sid = match rest {
                     ["Roles", role] if core.fails(Fault::ChatRoleInEveryService) => {
                         self.owner(sid, |service| service.roles.by_sid(role).is_some())
@@ -86,11 +87,20 @@ impl Chat {
                 answer
             }
             ("POST", ["v3", "Services", sid, "Channels", channel]) => {
+                let is_there = self.services.by_sid(sid).is_some();
+                let own = if is_there && core.fails(Fault::ChatV3ChannelShownAsAsked) {
+                    self.owner(sid, |service| service.channels.by_sid(channel).is_some())
+                } else {
+                    sid
+                };
+                let own = own.to_owned();
                 let service = self
                     .services
-                    .by_sid_mut(sid)
+                    .by_sid_mut(&own)
                     .ok_or_else(Refusal::not_found)?;
-                channel::update_type(service, core, call, channel, &self.messaging_service_sid)
+                let messaging = &self.messaging_service_sid;
+                let answer = channel::update_type(service, core, call, channel, messaging);
+                answer.map(|response| scopes::shown_as(response, &own, sid))
             }
             _ => Err(Refusal::not_found()),
         }

@@ -6,6 +6,7 @@ use super::channel::Channel;
 use super::role;
 use super::service::Service;
 use super::table::Table;
+use crate::http::Response;
 use crate::reference::{Call, Core, Fault};
 
 /// The service that a request goes to.
@@ -84,6 +85,45 @@ pub(super) fn channel(
         }
         _ => named.to_owned(),
     }
+}
+
+/// Takes over what the path names from the service that has it, so that it is shown as this one's.
+pub(super) fn take_over(
+    services: &mut Table<Service>,
+    core: &Core,
+    (method, sid): (&str, &str),
+    rest: &[&str],
+) {
+    let others = || services.rows().filter(|service| service.sid != sid);
+    let mut bindings = Vec::new();
+    match (method, rest) {
+        ("GET", ["Bindings", binding]) if core.fails(Fault::ChatBindingShownAsAsked) => {
+            bindings.extend(others().find_map(|other| other.bindings.by_sid(binding)));
+        }
+        ("GET", ["Bindings"]) if core.fails(Fault::ChatBindingsShownAsAsked) => {
+            bindings.extend(others().flat_map(|other| other.bindings.rows()));
+        }
+        _ => return,
+    }
+    let bindings: Vec<_> = bindings.into_iter().cloned().collect();
+    let Some(service) = services.by_sid_mut(sid) else {
+        return;
+    };
+    for binding in bindings {
+        if service.bindings.by_sid(&binding.sid).is_none() {
+            let sid = binding.sid.clone();
+            service.bindings.insert(&sid, None, binding);
+        }
+    }
+}
+
+/// An answer about what one service has, as if it were another one's.
+pub(super) fn shown_as(mut response: Response, own: &str, asked: &str) -> Response {
+    if own != asked {
+        let text = String::from_utf8_lossy(&response.body).replace(own, asked);
+        response.body = text.into_bytes();
+    }
+    response
 }
 
 /// Takes over what the body names from the service that has it.

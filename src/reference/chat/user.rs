@@ -145,12 +145,12 @@ impl User {
             None if !reachable && core.fails(Fault::ChatOnlineWithoutReachability) => Some(false),
             online => online,
         };
-        let notifiable = online.map(|_| {
-            service
-                .bindings
-                .rows()
-                .any(|binding| binding.user_sid == self.sid)
-        });
+        let is_bound = || {
+            let mut bindings = service.bindings.rows();
+            bindings.any(|binding| binding.user_sid == self.sid)
+        };
+        let notifiable = online.map(|_| is_bound() && !core.fails(Fault::ChatNotifiableStuck));
+        let online = online.map(|online| online && !core.fails(Fault::ChatOnlineStuck));
         let url = service.url(core, &["Users", &self.sid]);
         let first = service.users.rows().next();
         let linked = first.filter(|_| core.fails(Fault::ChatUserLinksOfFirst));

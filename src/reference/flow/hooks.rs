@@ -199,9 +199,10 @@ impl Execution {
             let answer = json!({"inbound": {"Body": "answer"}});
             self.variables.insert(widget.name.to_owned(), answer);
         }
+        let sid = core.sid("FT");
+        let nowhere = core.sid("FT");
         let before = self.steps.last();
         let step = Step {
-            sid: core.sid("FT"),
             flow_sid: self.flow_sid.clone(),
             execution_sid: self.sid.clone(),
             // D3, Step: the step of the widget that started the subflow; null otherwise.
@@ -213,7 +214,16 @@ impl Execution {
                         core.varies(Variant::FlowParentOnEveryStep)
                     }
                 })
-                .map(|step| step.sid.clone()),
+                .map(|step| {
+                    if core.fails(Fault::FlowSubflowParentItself) {
+                        sid.clone()
+                    } else if core.fails(Fault::FlowSubflowParentUnknown) {
+                        nowhere
+                    } else {
+                        step.sid.clone()
+                    }
+                }),
+            sid,
             sequence,
             name: widget.entered_by.to_owned(),
             widget: widget.name.to_owned(),

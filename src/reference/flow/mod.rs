@@ -78,6 +78,12 @@ impl Flow {
             ("GET", ["v1", "Flows", flow, "Executions", execution, "Steps", step]) => {
                 let flow = self.flow(flow)?;
                 let execution = flow.execution(execution)?;
+                if let Ok(step) = flow.any_step(step)
+                    && core.fails(Fault::FlowStepShownAsAsked)
+                {
+                    let step = step.shown_in(&execution.sid);
+                    return Ok(core.ok(&step.represent(core, View::Fetched)));
+                }
                 let step = match execution.step(step) {
                     Err(_) if core.fails(Fault::FlowStepInEveryExecution) => flow.any_step(step),
                     found => found,
@@ -196,16 +202,23 @@ impl Flow {
     fn read_steps(&self, core: &Core, call: &Call<'_>, flow: &str, execution: &str) -> Answer {
         let flow = self.flow(flow)?;
         let execution = flow.execution(execution)?;
-        let of_others = flow
-            .executions
-            .iter()
-            .filter(|other| other.sid != execution.sid && core.fails(Fault::FlowStepsOfAllListed));
+        let as_own = core.fails(Fault::FlowStepsShownAsAsked);
+        let of_others = flow.executions.iter().filter(|other| {
+            other.sid != execution.sid && (as_own || core.fails(Fault::FlowStepsOfAllListed))
+        });
         let items = std::iter::once(execution)
             .chain(of_others)
             .flat_map(|execution| &execution.steps)
             .filter(|_| !core.fails(Fault::FlowStepsMissing))
             .filter(|_| !(execution.ended && core.fails(Fault::FlowStepsGoWithTheEnd)))
-            .map(|step| (step.sequence, step.represent(core, View::Listed)))
+            .map(|step| {
+                let shown = if as_own {
+                    step.shown_in(&execution.sid)
+                } else {
+                    step.clone()
+                };
+                (step.sequence, shown.represent(core, View::Listed))
+            })
             .collect();
         let listing = Listing {
             key: "steps",

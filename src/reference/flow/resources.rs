@@ -298,6 +298,14 @@ impl Execution {
 }
 
 impl Step {
+    /// As it would be shown if it were that execution's.
+    pub(super) fn shown_in(&self, execution: &str) -> Self {
+        Self {
+            execution_sid: execution.to_owned(),
+            ..self.clone()
+        }
+    }
+
     pub(super) fn represent(&self, core: &Core, view: View) -> Value {
         let execution = [
             "flow",
@@ -313,6 +321,10 @@ impl Step {
             self.sid
         );
         let differs = view == View::Listed && core.fails(Fault::FlowListedStepDiffers);
+        let from = self
+            .transitioned_from
+            .as_ref()
+            .filter(|_| view == View::Fetched || !core.fails(Fault::FlowListedStepFromNowhere));
         let mut links = json!({});
         if !core.fails(Fault::FlowContextLinkMissing) {
             links["step_context"] = json!(format!("{url}/Context"));
@@ -330,7 +342,7 @@ impl Step {
                 "next"
             } else if differs { "unknown" } else { self.name.as_str() },
             "context": self.context,
-            "transitioned_from": transition(core, self.transitioned_from.as_ref()),
+            "transitioned_from": transition(core, from),
             "transitioned_to": transition(core, self.transitioned_to.as_ref()),
             "date_created": shown_created(core, self.created, view),
             "date_updated": nullable_updated(core, self.created, self.updated),

@@ -89,6 +89,9 @@ fn scopes(teller: &mut Teller<'_>, first: &Value) {
     teller.get(&member);
     teller.post(&member, &[("LastConsumedMessageIndex", "0")]);
     teller.get(&format!("Channels/{other}/Invites/{}", sid(&invite)));
+    tick(teller);
+    teller.post("Channels/Scope/Members", &[("Identity", "yan")]);
+    teller.get(&format!("Channels/Scope/Invites/{}", sid(&invite)));
     let webhook = format!("Channels/{other}/Webhooks/{}", sid(&webhook));
     teller.post(&webhook, &[("Configuration.Url", "http://h/x")]);
     for at in [
@@ -110,6 +113,10 @@ fn scopes(teller: &mut Teller<'_>, first: &Value) {
     teller.get("Bindings?Identity=Xen&BindingType=apn");
     teller.get(&format!("{elsewhere}/Bindings/{}", sids[0]));
     teller.get(&format!("{elsewhere}/Channels/{other}/Members"));
+    let v3 = format!("{elsewhere}/Channels/{other}").replace("/v2/", "/v3/");
+    teller.post(&v3, &[("Type", "private")]);
+    teller.hook("configure_service", json!({"reachability_enabled": true}));
+    teller.hook("set_online", json!({"identity": "Xen", "online": true}));
     let user = teller.get("Users/Xen");
     teller.get(&format!("{elsewhere}/Users/{}/Channels", sid(&user)));
     teller.get(&format!("Users/una/Bindings/{}", sids[0]));
