@@ -61,13 +61,8 @@ impl File {
     /// `path:line` of what a pointer leads to.
     pub(super) fn place(&self, pointer: &str) -> String {
         let start = self.node.place(pointer).start;
-        let line = self
-            .text
-            .get(..start)
-            .unwrap_or_default()
-            .matches('\n')
-            .count()
-            + 1;
+        let before = self.text.as_bytes().get(..start).unwrap_or_default();
+        let line = memchr::memchr_iter(b'\n', before).count() + 1;
         format!("{}:{line}", self.path)
     }
 }
