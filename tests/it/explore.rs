@@ -45,6 +45,26 @@ fn the_clean_reference_is_accused_of_nothing() {
 }
 
 #[test]
+fn what_was_accused_wrongly_once_is_not_accused() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let stories = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/explored");
+    let arguments = [
+        "run",
+        "--strict",
+        "--filter",
+        "*/explored/*",
+        "--prove",
+        "off",
+    ];
+    let (code, out, err) = run(
+        folder.path(),
+        &[&arguments[..], &["--scenarios", stories]].concat(),
+    );
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("scenarios   pass 6"), "{out}");
+}
+
+#[test]
 fn the_same_seed_finds_the_same_whatever_the_number_of_jobs() {
     let faults = || BTreeSet::from([Fault::from_id("flow/page-skips").expect("it is there")]);
     let told = |jobs| {

@@ -25,6 +25,10 @@ use std::time::Duration;
 /// when they follow.
 pub const SETTLE: Duration = Duration::from_secs(10);
 
+/// How long a thing stays as it was seen where nobody does anything to it: what time alone may bring, as
+/// the end of a request, is then due.
+pub const STEADY: Duration = Duration::from_secs(3_600);
+
 /// What a case saw of things.
 #[derive(Debug, Default)]
 pub struct History<'a> {

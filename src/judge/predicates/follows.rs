@@ -4,7 +4,7 @@
 use super::prelude::*;
 use crate::judge::evidence::Event;
 use crate::judge::history::Origin;
-use crate::judge::history::{Outcome, SETTLE, Shows, Sight, ThingId, Write};
+use crate::judge::history::{Outcome, SETTLE, STEADY, Shows, Sight, ThingId, Write};
 
 /// After this was done to a thing, its state is that one.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -89,6 +89,9 @@ impl Predicate for Follows {
         let published = draft
             .clone()
             .hook("publish_flow", json!({"flow_sid": sid}), json!({}));
+        let twice = published
+            .clone()
+            .hook("publish_flow", json!({"flow_sid": sid}), json!({}));
         let seen = |scene: Scene, status: &str| {
             scene.answered("fetch-flow", json!({"Sid": sid}), flow(status))
         };
@@ -98,6 +101,7 @@ impl Predicate for Follows {
             seen(late(published.clone()), "published").passes(),
             seen(late(published.clone()), "draft").fails("/status"),
             seen(published, "draft").not_judged(),
+            seen(late(twice), "draft").not_judged(),
             seen(draft, "draft").not_judged(),
         ]
     }
@@ -122,7 +126,19 @@ impl Follows {
         let before =
             earlier.find(|s| s.when.is_before(&write.when) && s.value(case, &self.at).is_some());
         let was = before.and_then(|sight| sight.value(case, &self.at));
+        // What was done after that sight may have moved it already.
+        let may_have_moved = before.is_some_and(|before| {
+            let since = write.when.span.began.duration_since(before.when.span.ended);
+            let is_old = since.unsigned_abs() >= STEADY;
+            is_old
+                || history.writes.iter().any(|other| {
+                    let between =
+                        before.when.is_before(&other.when) && !write.when.is_before(&other.when);
+                    between && other.origin != write.origin && other.may_touch(id, thing.kind)
+                })
+        });
         if moves_itself
+            || may_have_moved
             || !history.is_own(id)
             || was.is_none_or(|was| !json::equal(was, &self.from))
         {

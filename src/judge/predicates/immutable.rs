@@ -1,5 +1,6 @@
 //! `immutable`: a field that never changes is equal in every sight of its thing, whoever acts and
-//! whatever shows it. Says nothing of fields that are missing: their own rules do.
+//! whatever shows it. Says nothing of fields that are missing: their own rules do; nor of what a thing
+//! that had ended is like when it is there again.
 
 use super::prelude::*;
 use crate::judge::compare::leaves_open;
@@ -53,8 +54,12 @@ impl Predicate for Immutable {
             _ => &self.fields,
         };
         for (_, thing) in case.history.things.of_kind(of) {
+            let ended = thing.ended.map(|write| &case.history.writes[write].when);
+            let is_again = |sight: &Sight<'_>| ended.is_some_and(|e| !sight.when.is_before(e));
             for later in thing.sights.iter().filter(|s| s.face == self.of) {
-                judge_sight(case, rule, (&thing.sights, later), fields, verdicts);
+                let same_life = thing.sights.iter();
+                let same_life = same_life.filter(|sight| is_again(sight) == is_again(later));
+                judge_sight(case, rule, (same_life, later), fields, verdicts);
             }
         }
     }
@@ -103,10 +108,10 @@ impl Predicate for Immutable {
 }
 
 /// One sight against the first one that shows the same field.
-fn judge_sight(
+fn judge_sight<'s>(
     case: &Case<'_>,
     rule: &Rule,
-    (sights, later): (&[Sight<'_>], &Sight<'_>),
+    (sights, later): (impl Iterator<Item = &'s Sight<'s>> + Clone, &Sight<'_>),
     fields: &[String],
     verdicts: &mut Verdicts<'_>,
 ) {
@@ -114,7 +119,7 @@ fn judge_sight(
         return;
     };
     let before = |field: &str| {
-        let first = sights.iter().find_map(|sight| {
+        let first = sights.clone().find_map(|sight| {
             let representation = sight.representation(case)?;
             Some((sight, representation.value(field)?))
         });

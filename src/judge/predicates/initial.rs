@@ -4,7 +4,7 @@
 use super::prelude::*;
 use crate::judge::compare::as_text;
 use crate::judge::evidence::Event;
-use crate::judge::history::{Origin, Outcome, Shows, Sight, ThingId, Write};
+use crate::judge::history::{Origin, Outcome, STEADY, Shows, Sight, ThingId, Write};
 use std::collections::BTreeMap;
 
 /// A new thing shows this value, unless the request that made it set another.
@@ -185,7 +185,9 @@ fn is_first(case: &Case<'_>, id: ThingId, made: &Write<'_>, sight: &Sight<'_>) -
             let between = index > made.when.event && index < sight.when.event;
             between && matches!(event, Event::Hook(call) if call.name == "advance_clock")
         });
+    let since = sight.when.span.began.duration_since(made.when.span.ended);
     let is_disturbed = is_later_time
+        || since.unsigned_abs() >= STEADY
         || history.writes.iter().any(|other| {
             other.origin != made.origin
                 && other.outcome != Outcome::Refused

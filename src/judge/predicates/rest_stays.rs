@@ -3,6 +3,7 @@
 //! strangers reach.
 
 use super::prelude::*;
+use crate::judge::case::Seen;
 use crate::judge::history::{Outcome, Shows, Sight, Write};
 use crate::rulebook::{Does, Place};
 
@@ -38,14 +39,7 @@ impl Predicate for RestStays {
                 continue;
             };
             let is_change = write.does == Does::Changes && write.outcome != Outcome::Unknown;
-            // What a parameter that never comes back changes is not known.
-            let silent = seen.operation.is_some_and(|operation| {
-                operation.parameters.iter().any(|p| {
-                    let is_sent = seen.exchange.sent.contains_key(&p.name);
-                    is_sent && p.echo.is_none() && matches!(p.place, Place::Body | Place::Query)
-                })
-            });
-            if is_change && !(silent && write.outcome == Outcome::Done) {
+            if is_change && !(is_silent(seen) && write.outcome == Outcome::Done) {
                 self.judge_write(case, rule, write, verdicts);
             }
         }
@@ -129,6 +123,10 @@ impl RestStays {
             .iter()
             .find(|other| after.exchange.is_some() && other.exchange() == after.exchange);
         if let Some(other) = told_by.filter(|other| other.exchange() != write.exchange()) {
+            if other.exchange().is_some_and(|at| is_silent(&case.seen[at])) {
+                verdicts.trivial(rule, Trivial::Alone);
+                return;
+            }
             compared.retain(|c| !names(other, &c.pointer));
         }
         compared
@@ -158,6 +156,16 @@ impl RestStays {
         });
         verdicts.instance(rule, sites).conclude_at(wrong);
     }
+}
+
+/// Whether a request sends what never comes back: what that changes is not known.
+fn is_silent(seen: &Seen<'_>) -> bool {
+    seen.operation.is_some_and(|operation| {
+        operation.parameters.iter().any(|p| {
+            let is_sent = seen.exchange.sent.contains_key(&p.name);
+            is_sent && p.echo.is_none() && matches!(p.place, Place::Body | Place::Query)
+        })
+    })
 }
 
 /// Whether a write that was done names the value at that place, or something above or below it.
