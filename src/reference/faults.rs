@@ -592,6 +592,8 @@ switches! {
         ChatMessagesCountStopsAtTen = "chat/messages-count-stops-at-ten": "messages_count does not go beyond 10.",
         ChatMembersCountAfterLeaving = "chat/members-count-after-leaving": "members_count does not fall when somebody leaves.",
         ChatLeftMemberListed = "chat/left-member-listed": "One who left a channel is still listed as its member.",
+        ChatLeavingTakesElsewhere = "chat/leaving-takes-elsewhere": "Who leaves one channel is gone from every channel of the service.",
+        ChatBindingEndpointLowered = "chat/binding-endpoint-lowered": "A binding shows its endpoint in lower case.",
         ChatLeavingTakesOthers = "chat/leaving-takes-others": "When one member leaves, all do.",
         ChatMessageMediaOfFirst = "chat/message-media-of-first": "Every message with media shows the service's first upload.",
         ChatUserChannelsOfEverybody = "chat/user-channels-of-everybody": "A user's list holds the user channels of others.",

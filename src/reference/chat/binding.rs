@@ -94,7 +94,11 @@ impl Binding {
             "service_sid": service.sid,
             "date_created": core.creation(self.created, Fault::ChatBindingCreationIsNow),
             "date_updated": misstate::updated(core, self.created, self.updated),
-            "endpoint": self.endpoint,
+            "endpoint": if core.fails(Fault::ChatBindingEndpointLowered) {
+                self.endpoint.to_lowercase()
+            } else {
+                self.endpoint.clone()
+            },
             "identity": self.identity,
             "credential_sid": self.credential_sid,
             "binding_type": self.binding_type,

@@ -371,6 +371,11 @@ pub(super) fn leave_by_hand(
             channel.members.retain(|_| false);
         }
     }
+    if core.fails(Fault::ChatLeavingTakesElsewhere) {
+        for channel in service.channels.rows_mut() {
+            channel.members.retain(|other| other.user_sid != user_sid);
+        }
+    }
     let Some(user) = service.users.by_sid_mut(&user_sid) else {
         return Ok(());
     };

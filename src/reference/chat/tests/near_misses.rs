@@ -233,11 +233,13 @@ fn updates(teller: &mut Teller<'_>) {
     teller.get("Users/Ben/Channels/Scope");
     teller.get("Users/Ann/Channels");
     webhook_updates(teller);
+    teller.post("Channels/Named/Members", &[("Identity", "Ben")]);
     teller.hook(
         "leave_channel",
         json!({"channel_sid": "Scope", "identity": "Ben"}),
     );
     teller.get("Channels/Scope/Members");
+    teller.get("Channels/Named/Members");
     teller.get("Channels/Scope");
 }
 
@@ -323,7 +325,7 @@ fn again(teller: &mut Teller<'_>) {
         teller.post("Channels/again/Members", &[("Identity", "tim")]);
         teller.post("Channels/again/Invites", &[("Identity", "ugo")]);
     }
-    let args = json!({"identity": "tim", "binding_type": "apn", "endpoint": "e"});
+    let args = json!({"identity": "tim", "binding_type": "apn", "endpoint": "E"});
     let answer = teller.hook("register_binding", args);
     let at = format!(
         "Bindings/{}",
