@@ -61,7 +61,7 @@ fn what_was_accused_wrongly_once_is_not_accused() {
         &[&arguments[..], &["--scenarios", stories]].concat(),
     );
     assert_eq!(code, 0, "{out}{err}");
-    assert!(out.contains("scenarios   pass 6"), "{out}");
+    assert!(out.contains("scenarios   pass 8"), "{out}");
 }
 
 #[test]

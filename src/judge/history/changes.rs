@@ -122,6 +122,11 @@ impl History<'_> {
                 }
             }
         }
+        // A write to a member says whose it is by that member.
+        if let Some(written) = write.thing {
+            let names = self.things.names_of(written).cloned();
+            said.extend(names);
+        }
         let known = |id: ThingId, said: &BTreeSet<String>| {
             said.contains(&self.things.get(id).key)
                 || self.things.names_of(id).any(|n| said.contains(n))
@@ -135,7 +140,11 @@ impl History<'_> {
             && parts.all(|part| {
                 let mut parents = thing.parents.iter();
                 let parent = parents.find(|&&parent| self.things.get(parent).key == part);
-                said.contains(part) || parent.is_some_and(|&parent| known(parent, &said))
+                // Who was never seen may be called by any name.
+                let may_be = |parent: ThingId| {
+                    known(parent, &said) || self.things.names_of(parent).next().is_none()
+                };
+                said.contains(part) || parent.is_none_or(|&parent| may_be(parent))
             })
     }
 }
