@@ -19,7 +19,9 @@ pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
             continue;
         };
         let sent = &seen.exchange.sent;
-        for parameter in operation.parameters.iter().filter(|p| p.applies(sent)) {
+        let is_there = case.history.brings_what_is_there(case, index);
+        let says = |p: &&Parameter| p.applies(sent) && !(is_there && p.place == Place::Body);
+        for parameter in operation.parameters.iter().filter(says) {
             match sent.get(&parameter.name) {
                 None => left_out(index, seen, parameter, verdicts),
                 Some(sent) => was_sent(index, seen, parameter, sent, verdicts),

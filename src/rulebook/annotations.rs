@@ -59,6 +59,9 @@ pub struct Identity {
     /// Whether strangers may hold the same thing: it is never this case's own.
     #[serde(default)]
     pub shared: bool,
+    /// Kinds of things whose making may end it, unnamed.
+    #[serde(default, rename = "ended-by")]
+    pub ended_by: Vec<String>,
 }
 
 /// How a field changes without being named. Written as the reason alone it may do so at any time.
@@ -303,6 +306,9 @@ impl Checked<'_> {
             }
             None => problems.push(("/x-identity/of".to_owned(), unknown(&identity.of))),
         }
+        let unknown_ends = identity.ended_by.iter();
+        let unknown_ends = unknown_ends.filter(|kind| !self.kinds.contains_key(*kind));
+        problems.extend(unknown_ends.map(|k| ("/x-identity/ended-by".to_owned(), unknown(k))));
         let named = identity.key.iter().chain(&identity.names);
         problems.extend(named.filter_map(|at| self.missing("/x-identity", at)));
         for (at, parent) in &about.parents {

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Sequences of one fault or variant: those that ask about it, and about little else.
 const PER_SWITCH_MAX: usize = 1_000;
-/// Seed of all sequences here.
+/// Seed of the sample, and of whatever else the worlds draw.
 const SEED: u64 = 0;
 
 /// What exploration finds.
@@ -94,7 +94,7 @@ impl Selftest<'_> {
     /// Draws so many sequences, and plays on each fault and variant those that ask about it.
     pub fn explored(
         &self,
-        sequences: u64,
+        (sequences, seed): (u64, u64),
         not_yet: &NotYet,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Explored {
@@ -102,7 +102,7 @@ impl Selftest<'_> {
             .filter(|s| self.is_wanted(&s.name()))
             .filter(|s| !matches!(s, Switch::Variant(v) if not_yet.names_variant(v.id())))
             .collect();
-        let mut explored = self.explored_with(sequences, &switches, progress);
+        let mut explored = self.explored_with((sequences, seed), &switches, progress);
         explored.by.percent = 100 * explored.by.found.len() / Fault::ALL.len();
         explored.by.sample_percent = self.explored_sample();
         explored
@@ -116,18 +116,18 @@ impl Selftest<'_> {
             .step_by(every)
             .map(|fault| Switch::Fault(*fault));
         let switches: Vec<Switch> = faults.collect();
-        let explored = self.explored_with(sequences, &switches, &|_, _| {});
+        let explored = self.explored_with((sequences, SEED), &switches, &|_, _| {});
         100 * explored.by.found.len() / switches.len()
     }
 
     fn explored_with(
         &self,
-        sequences: u64,
+        (sequences, seed): (u64, u64),
         switches: &[Switch],
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Explored {
         let services = self.rulebook.services.values().collect();
-        let deck = Deck::shuffled(self.rulebook, services, SEED, false);
+        let deck = Deck::shuffled(self.rulebook, services, seed, false);
         let consulted = Mutex::new(BTreeMap::new());
         let mut explored = Explored::default();
         let clean = self

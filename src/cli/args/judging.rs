@@ -340,8 +340,8 @@ pub struct SelftestArgs {
     /// Try N pairs of variants and N pairs of defects instead, drawn at random.
     #[arg(long, value_name = "N")]
     pub pairs: Option<usize>,
-    /// What the pairs are drawn by.
-    #[arg(long, value_name = "SEED", default_value_t = 0, requires = "pairs")]
+    /// What pairs and sequences are drawn by; the recorded share is that of seed 0.
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub seed: u64,
     /// Write what came of every trial: json or markdown, and where (`-` is standard output).
     #[arg(long = "report", value_name = "FORMAT=PATH", conflicts_with_all = ["explore", "pairs"])]

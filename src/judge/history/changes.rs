@@ -122,17 +122,17 @@ impl History<'_> {
                 }
             }
         }
-        // A write to a member says whose it is by that member.
-        if let Some(written) = write.thing {
-            let names = self.things.names_of(written).cloned();
-            said.extend(names);
-        }
         let known = |id: ThingId, said: &BTreeSet<String>| {
             said.contains(&self.things.get(id).key)
                 || self.things.names_of(id).any(|n| said.contains(n))
         };
         if write.thing == Some(id) || known(id, &said) {
             return true;
+        }
+        // A write to a member says whose it is by that member.
+        if let Some(written) = write.thing {
+            let names = self.things.names_of(written).cloned();
+            said.extend(names);
         }
         let thing = self.things.get(id);
         let mut parts = thing.key.split('\n');

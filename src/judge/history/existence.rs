@@ -3,9 +3,10 @@
 use super::identity::ThingId;
 use super::lists::List;
 use super::sights::{Shows, When};
-use super::writes::{Origin, Outcome, Write};
+use super::writes::{Named, Origin, Outcome, Write};
 use super::{History, SETTLE};
 use crate::judge::case::Case;
+use crate::judge::compare::as_text;
 use crate::rulebook::{Does, hooks};
 
 impl History<'_> {
@@ -46,9 +47,38 @@ impl History<'_> {
         match (write.outcome, write.does, write.thing) {
             (Outcome::Refused, _, _) => false,
             (_, Does::Ends, Some(thing)) => above(thing),
-            (_, Does::Ends | Does::FindsOrMakes, None) => write.kind == kind,
+            (_, Does::Ends | Does::FindsOrMakes, None) if write.kind == kind => true,
+            (_, Does::Makes | Does::FindsOrMakes, _) if self.ends(write.kind, kind) => true,
+            (_, Does::Ends | Does::FindsOrMakes, None) => false,
             _ => write.kind.is_empty(),
         }
+    }
+
+    /// Whether the making of the one kind may end things of the other.
+    fn ends(&self, made: &str, kind: &str) -> bool {
+        let by = self.ended_by.get(kind);
+        by.is_some_and(|by| by.iter().any(|by| by == made))
+    }
+
+    /// Whether a creation under a name that was taken has answered with what bears it: then what else it
+    /// sends need not be there.
+    pub fn brings_what_is_there(&self, case: &Case<'_>, index: usize) -> bool {
+        let mut writes = self.writes.iter();
+        let Some(write) = writes.find(|write| write.exchange() == Some(index)) else {
+            return false;
+        };
+        let seen = &case.seen[index];
+        let makes = seen.operation.is_some_and(|o| o.does == Does::Makes);
+        let kind = case.rulebook.kinds.get(write.kind);
+        let identity = kind.and_then(|kind| kind.about.identity.as_ref());
+        let bears = |named: &Named<'_>| {
+            let is_name = identity.is_some_and(|identity| identity.names.contains(&named.echo.at));
+            is_name
+                && seen
+                    .value(&named.echo.at)
+                    .is_some_and(|is| as_text(is) == as_text(named.value))
+        };
+        makes && write.does == Does::FindsOrMakes && write.named.iter().any(bears)
     }
 
     /// Whether a list that began then shows all that was done before, however it lags.

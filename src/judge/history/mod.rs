@@ -19,6 +19,7 @@ pub use lists::{FIRST, ITSELF, Item, List, NEXT, PREVIOUS};
 pub use sights::{Bound, Shows, Sight, When};
 pub use writes::{Named, Origin, Outcome, Write, WriteId};
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How long lists and other faces of a thing may stay behind what was done to it; no document says
@@ -46,4 +47,6 @@ pub struct History<'a> {
     pub alone: bool,
     /// Whether people and devices may have acted unseen.
     pub deeds_unseen: bool,
+    /// By kind, the kinds whose making may end things of it.
+    pub ended_by: BTreeMap<&'a str, &'a [String]>,
 }

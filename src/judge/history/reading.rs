@@ -13,6 +13,7 @@ use crate::rulebook::annotations::Annotations;
 use crate::rulebook::hooks::{self, Effect};
 use crate::rulebook::{Does, Operation, Place, Rulebook, reach};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 impl<'a> History<'a> {
     /// The history of a case whose payloads are judged.
@@ -25,6 +26,7 @@ impl<'a> History<'a> {
                 moments: vec![When::UNKNOWN; case.seen.len()],
                 alone: case.evidence.alone,
                 deeds_unseen: case.evidence.deeds_unseen,
+                ended_by: ended_by(case.rulebook),
                 ..Self::default()
             },
         };
@@ -52,6 +54,16 @@ impl<'a> History<'a> {
         lists::read(case, &mut history);
         history
     }
+}
+
+/// By kind, the kinds whose making may end things of it.
+fn ended_by(rulebook: &Rulebook) -> BTreeMap<&str, &[String]> {
+    let kinds = rulebook.kinds.values();
+    let ended = kinds.filter_map(|kind| Some((kind, kind.about.identity.as_ref()?)));
+    let ended = ended.filter(|(_, identity)| !identity.ended_by.is_empty());
+    ended
+        .map(|(kind, identity)| (kind.name.as_str(), identity.ended_by.as_slice()))
+        .collect()
 }
 
 struct Reading<'c, 'a> {

@@ -5,6 +5,7 @@ use super::prelude::*;
 use crate::judge::acceptance::Acceptance;
 use crate::judge::compare::as_text;
 use crate::judge::history::ThingId;
+use crate::rulebook::Kind;
 
 /// What a creation by this operation brings under a name that another thing has.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -126,6 +127,9 @@ impl Binds {
         let Some((scope, of)) = scope.zip(kind.and_then(|kind| kind.about.of())) else {
             return;
         };
+        if self.held == Held::Freely && self.sends_a_name(case, index, kind) {
+            return;
+        }
         // In a scope that strangers reach, anybody may have the name.
         if !history.is_own(scope) && self.held != Held::Elsewhere {
             return;
@@ -209,6 +213,21 @@ impl Binds {
         if let Some(sites) = sites {
             verdicts.instance(rule, sites).conclude(fact);
         }
+    }
+
+    /// Whether a request also gives a name that binds.
+    fn sends_a_name(&self, case: &Case<'_>, index: usize, kind: Option<&Kind>) -> bool {
+        let names = kind.and_then(|kind| Some(&kind.about.identity.as_ref()?.names));
+        let seen = &case.seen[index];
+        let mut parameters = seen.operation.iter().flat_map(|o| &o.parameters);
+        parameters.any(|p| {
+            let is_name = p
+                .echo
+                .as_ref()
+                .zip(names)
+                .is_some_and(|(echo, n)| n.contains(&echo.at));
+            is_name && p.name != self.parameter && seen.exchange.sent.contains_key(&p.name)
+        })
     }
 
     /// Whether anything that was done before may have brought the very name into the scope.

@@ -101,6 +101,7 @@ impl Predicate for Kept {
                 && seen.exchange.operation == self.operation();
             if let Some(operation) = seen.operation.filter(|_| is_this)
                 && write.outcome == Outcome::Done
+                && !case.history.brings_what_is_there(case, index)
             {
                 self.judge_write(case, rule, (write, index, operation), verdicts);
             }
