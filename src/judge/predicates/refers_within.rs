@@ -95,8 +95,9 @@ impl Predicate for RefersWithin {
         let of_two = of_one
             .clone()
             .answered("create-role", within("2"), role("2", "2"));
+        let ann = json!({"ServiceSid": sid("IS", "1"), "Identity": "a"});
         let given =
-            |scene: Scene, role: &str| scene.answered("create-user", within("1"), user(role));
+            |scene: Scene, role: &str| scene.answered("create-user", ann.clone(), user(role));
         vec![
             given(of_two.clone(), "1").passes(),
             given(of_two.clone(), "2").fails("/role_sid"),

@@ -511,7 +511,7 @@ fn bindings(teller: &mut Teller<'_>) {
         ("Ann", "apn", "d1"),
     ] {
         let args = json!({
-            "identity": identity, "binding_type": kind, "device": device, "endpoint": "e",
+            "identity": identity, "binding_type": kind, "device": device, "endpoint": "E",
         });
         let answer = teller.hook("register_binding", args);
         sids.push(answer["binding_sid"].as_str().unwrap_or("none").to_owned());
