@@ -174,7 +174,7 @@ impl Run<'_> {
             &options,
             &calm,
             &mut emit,
-            |_| {},
+            |_, _| {},
         );
         let seconds = started.elapsed().as_secs_f64();
         f64::from(u32::try_from(exchanges).expect("counts are small")) / seconds

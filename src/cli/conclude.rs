@@ -1,6 +1,6 @@
 //! The exit code of a finished run, and why it is not 0 where nothing was found.
 
-use super::{Exit, note};
+use super::Exit;
 use crate::engine::{ONLY_IN_FILES, SET_UP_FAILED};
 use crate::verdict::{Level, RuleResult, RunRecord, Verdict};
 use std::collections::BTreeMap;
@@ -30,12 +30,23 @@ impl Default for Demands {
     }
 }
 
-/// The exit code of a finished run.
+/// The exit code of a finished run, and what led to it, line by line.
 pub(super) fn conclude(
     demands: Demands,
     record: &RunRecord,
     waiver_problems: &[String],
     trouble: bool,
+) -> (Exit, Vec<String>) {
+    let mut told = Vec::new();
+    let exit = exit(demands, record, (waiver_problems, trouble), &mut told);
+    (exit, told)
+}
+
+fn exit(
+    demands: Demands,
+    record: &RunRecord,
+    (waiver_problems, trouble): (&[String], bool),
+    told: &mut Vec<String>,
 ) -> Exit {
     let failing = |level: Level| match level {
         Level::Must => true,
@@ -46,7 +57,7 @@ pub(super) fn conclude(
         .rules
         .iter()
         .any(|r| r.verdict == Verdict::Fail && failing(r.level));
-    tell_setups(record);
+    tell_setups(record, told);
     // What was cut short says so first: nobody takes half a list of failures for the whole.
     if !record.complete {
         return Exit::Trouble;
@@ -60,11 +71,11 @@ pub(super) fn conclude(
         return Exit::Trouble;
     }
     if counts.pass + counts.fail + counts.waived == 0 {
-        note("nothing was judged");
+        told.push("nothing was judged".to_owned());
         return Exit::NothingJudged;
     }
-    let is_enough = is_enough(record, demands.min_judged);
-    let is_complete = !demands.require_complete || is_complete(record);
+    let is_enough = is_enough(record, demands.min_judged, told);
+    let is_complete = !demands.require_complete || is_complete(record, told);
     if is_enough && is_complete {
         Exit::Conformant
     } else {
@@ -73,7 +84,7 @@ pub(super) fn conclude(
 }
 
 /// Names the scenarios whose ground could not be laid, each with its cause.
-fn tell_setups(record: &RunRecord) {
+fn tell_setups(record: &RunRecord, told: &mut Vec<String>) {
     const SHOWN_MAX: usize = 10;
     let failed = || {
         let scenarios = record.scenarios.iter();
@@ -81,11 +92,11 @@ fn tell_setups(record: &RunRecord) {
             .filter(|s| s.verdict == Verdict::Inconclusive && s.reason.starts_with(SET_UP_FAILED))
     };
     for scenario in failed().take(SHOWN_MAX) {
-        note(&format!("{}: {}", scenario.id, scenario.reason));
+        told.push(format!("{}: {}", scenario.id, scenario.reason));
     }
     let more = failed().count().saturating_sub(SHOWN_MAX);
     if more > 0 {
-        note(&format!(
+        told.push(format!(
             "{SET_UP_FAILED} of {more} more scenarios, which the reports name"
         ));
     }
@@ -100,7 +111,7 @@ fn is_judged(rule: &RuleResult) -> bool {
 
 /// Whether enough of the must-rules that were tried were judged; what is missing is told with the
 /// scenarios that it was lost in.
-fn is_enough(record: &RunRecord, min_judged: u8) -> bool {
+fn is_enough(record: &RunRecord, min_judged: u8, told: &mut Vec<String>) -> bool {
     const SHOWN_MAX: usize = 10;
     let musts = || record.rules.iter().filter(|r| r.level == Level::Must);
     let judged = musts().filter(|r| is_judged(r)).count();
@@ -111,7 +122,7 @@ fn is_enough(record: &RunRecord, min_judged: u8) -> bool {
     if judged * 100 >= (judged + lost) * usize::from(min_judged) {
         return true;
     }
-    note(&format!(
+    told.push(format!(
         "{lost} of {} must-rules that were tried stayed inconclusive, and --min-judged {min_judged} asks for more",
         judged + lost
     ));
@@ -120,18 +131,18 @@ fn is_enough(record: &RunRecord, min_judged: u8) -> bool {
         scenarios.filter(|s| s.verdict == Verdict::Inconclusive)
     };
     for scenario in stuck().take(SHOWN_MAX) {
-        note(&format!("  {}: {}", scenario.id, scenario.reason));
+        told.push(format!("  {}: {}", scenario.id, scenario.reason));
     }
     let more = stuck().count().saturating_sub(SHOWN_MAX);
     if more > 0 {
-        note(&format!("  and {more} more scenarios, in the reports"));
+        told.push(format!("  and {more} more scenarios, in the reports"));
     }
     false
 }
 
 /// Whether every must-rule was judged that a run can judge; what remains is told by what would change
 /// it.
-fn is_complete(record: &RunRecord) -> bool {
+fn is_complete(record: &RunRecord, told: &mut Vec<String>) -> bool {
     let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for rule in &record.rules {
         if rule.level == Level::Must
@@ -145,9 +156,9 @@ fn is_complete(record: &RunRecord) -> bool {
     if missing.is_empty() {
         return true;
     }
-    note("not judged although --require-complete asks for it:");
+    told.push("not judged although --require-complete asks for it:".to_owned());
     for (reason, rules) in missing {
-        note(&format!("  {reason}: {}", rules.join(", ")));
+        told.push(format!("  {reason}: {}", rules.join(", ")));
     }
     false
 }

@@ -77,7 +77,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         .map_err(|e| unkept(&e))?;
     let mut keep = Keep::default();
     let mut waiver_problems = Vec::new();
-    let mut by_signal = None;
+    let (mut concluded, mut told) = (Exit::Trouble, Vec::new());
     let ended = {
         let mut out = output::stream(&reports);
         let mut console = output::console(out.as_mut(), args.telling.console, &reports, settings);
@@ -95,9 +95,9 @@ pub(super) fn run(args: &RunArgs) -> Done {
         }
         let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
         let accepted = Waivers::on(&waivers, today);
-        let finish = |record: &mut RunRecord| {
+        let finish = |record: &mut RunRecord, trouble: bool| {
             // A later signal finds the run complete: its reports are written and say so.
-            by_signal = signals.exit();
+            let by_signal = signals.exit();
             record.complete &= by_signal.is_none();
             record.partition = selection.partition.map(PartOf::from);
             if let Some(last) = last.as_ref().filter(|_| args.rerun.is_some()) {
@@ -113,6 +113,10 @@ pub(super) fn run(args: &RunArgs) -> Done {
                 started: crate::clock::iso_seconds(began),
                 seconds: (started.elapsed().as_secs_f64() * 10.0).round() / 10.0,
             });
+            let (exit, lines) = conclude(demands(args), record, &waiver_problems, trouble);
+            let exit = by_signal.unwrap_or(exit);
+            record.exit = Some(exit as u8);
+            (concluded, told) = (exit, lines);
         };
         let schemas = Schemas::default();
         let mut emit = |mut event| {
@@ -135,12 +139,12 @@ pub(super) fn run(args: &RunArgs) -> Done {
             finish,
         )
     };
-    let mut record = keep
+    let record = keep
         .record
         .ok_or_else(|| Failure::Trouble("the run left no record".to_owned()))?;
-    let exit = conclude(demands(args), &record, &waiver_problems, ended.trouble);
-    let exit = by_signal.unwrap_or(exit);
-    record.exit = Some(exit as u8);
+    for line in told {
+        note(&line);
+    }
     if let Some(folder) = &args.history {
         history::keep(folder, &record, began)?;
     }
@@ -149,7 +153,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
     say_beside((&waiver_problems, &ended), last.as_ref(), &record, &config);
     signals.notice().into_iter().for_each(note);
-    Ok(exit)
+    Ok(concluded)
 }
 
 /// Begins to keep evidence.

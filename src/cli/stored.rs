@@ -50,15 +50,17 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
     let problems = Waivers::on(&waivers, today).apply(&mut record, true);
     verdict::recognise(&mut record, &known::defects(&args.specs));
-    tell(&record, &reports, &args.telling)?;
-    for line in notes.iter().chain(&problems) {
-        note(line);
-    }
     let demands = Demands {
         strict: args.telling.strict,
         ..Demands::default()
     };
-    Ok(conclude(demands, &record, &problems, trouble))
+    let (exit, told) = conclude(demands, &record, &problems, trouble);
+    record.exit = Some(exit as u8);
+    tell(&record, &reports, &args.telling)?;
+    for line in notes.iter().chain(&problems).chain(&told) {
+        note(line);
+    }
+    Ok(exit)
 }
 
 /// The evidence that a file holds; nothing where it holds a record.
@@ -80,12 +82,17 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         .collect::<Result<Vec<_>, _>>()?;
     let mut whole = compare::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
     verdict::recognise(&mut whole, &known::defects(&Specs::default()));
-    tell(&whole, &reports, &args.telling)?;
     let demands = Demands {
         strict: args.telling.strict,
         ..Demands::default()
     };
-    Ok(conclude(demands, &whole, &[], false))
+    let (exit, told) = conclude(demands, &whole, &[], false);
+    whole.exit = Some(exit as u8);
+    tell(&whole, &reports, &args.telling)?;
+    for line in told {
+        note(&line);
+    }
+    Ok(exit)
 }
 
 fn tell(record: &RunRecord, reports: &[report::Report], how: &Telling) -> Result<(), Failure> {

@@ -49,6 +49,12 @@ impl<'a> Watch<'a> {
         let (mut record, told) = self.inline.finish();
         record.invocation = invocation::invocation();
         tell(&told, &self.secrets.redactor);
+        let demands = Demands {
+            strict: how.strict,
+            ..Demands::default()
+        };
+        let (exit, lines) = conclude(demands, &record, &[], trouble);
+        record.exit = Some(exit as u8);
         let settings = Settings { strict: how.strict };
         let mut keep = Keep::default();
         {
@@ -71,11 +77,10 @@ impl<'a> Watch<'a> {
                 "{unlisted} further findings are counted with their rules and not listed"
             ));
         }
-        let demands = Demands {
-            strict: how.strict,
-            ..Demands::default()
-        };
-        Ok(conclude(demands, &record, &[], trouble))
+        for line in lines {
+            note(&line);
+        }
+        Ok(exit)
     }
 }
 

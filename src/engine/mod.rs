@@ -122,7 +122,7 @@ pub fn filled(
 
 /// Runs a plan. Events come in the plan's order, whatever the number of jobs; `interrupted` ends
 /// the run within a moment and leaves a record that is marked incomplete. `finish` may change the
-/// record before it is emitted, which is how waivers come in.
+/// record before it is emitted, which is how waivers come in; it hears whether anything got in the way.
 #[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
 pub fn run(
     rulebook: &Rulebook,
@@ -132,7 +132,7 @@ pub fn run(
     options: &Options,
     interrupted: &AtomicBool,
     emit: &mut dyn FnMut(RunEvent),
-    finish: impl FnOnce(&mut RunRecord),
+    finish: impl FnOnce(&mut RunRecord, bool),
 ) -> Ended {
     let targets = sessions.targets();
     emit(RunEvent::Started {
@@ -229,7 +229,7 @@ pub fn run(
         record.summary.seconds = started.elapsed().as_secs_f64();
         record.summary.clock_seconds = sessions.clock_seconds();
     }
-    finish(&mut record);
+    finish(&mut record, ended.trouble);
     emit(RunEvent::Finished {
         record: Box::new(record),
     });

@@ -344,7 +344,7 @@ fn a_run_says_at_once_what_was_played_and_why_it_waits() {
             | RunEvent::Alive { .. }
             | RunEvent::Finished { .. } => {}
         },
-        |_| {},
+        |_, _| {},
     );
     assert_eq!(played.len(), planned.len());
     assert_eq!(waits, [("flow".to_owned(), "429, waiting 1 s".to_owned())]);

@@ -284,7 +284,11 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
         "nothing was judged".to_owned()
     } else {
         let of_itself = count(counts.pass + counts.fail, "rule");
-        format!("conformant in what was judged: {of_itself}")
+        match record.exit {
+            None | Some(0) => format!("conformant in what was judged: {of_itself}"),
+            // The target got in the way, too little was judged, or a waiver is out of date.
+            Some(code) => format!("not concluded (exit {code}): {of_itself} found to hold"),
+        }
     };
     // What is accepted is none that holds.
     if failing == 0 && counts.waived > 0 {
@@ -507,9 +511,15 @@ mod tests {
             "not judged in full: 1 error on our side, 1 waived"
         );
         record.summary.rules.error = 0;
+        record.exit = Some(0);
         assert_eq!(
             headline(&record, LENIENT),
             "conformant in what was judged: 3 rules, 1 waived"
+        );
+        record.exit = Some(3);
+        assert_eq!(
+            headline(&record, LENIENT),
+            "not concluded (exit 3): 3 rules found to hold, 1 waived"
         );
         record.summary.rules = crate::verdict::RuleCounts::default();
         record.complete = false;

@@ -141,7 +141,7 @@ impl Selftest<'_> {
             &options,
             &AtomicBool::new(false),
             &mut keep,
-            |_| (),
+            |_, _| (),
         );
         proof
     }

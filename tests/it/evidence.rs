@@ -70,7 +70,7 @@ fn run(filters: &[&str], faults: &[&str], secrets: &[&str]) -> (RunRecord, Vec<u
                 record = Some(*finished);
             }
         },
-        |_| {},
+        |_, _| {},
     );
     keeper.end(true, None).expect("memory takes everything");
     let kept = file.0.lock().expect("nobody panics").clone();

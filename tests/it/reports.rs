@@ -81,7 +81,7 @@ fn record() -> RunRecord {
                 record = Some(*finished);
             }
         },
-        |record| verdict::recognise(record, &known()),
+        |record, _| verdict::recognise(record, &known()),
     );
     let mut record = record.expect("a run ends with its record");
     redact_record(&mut record, &Redactor::default());

@@ -79,7 +79,7 @@ fn record(sessions: &dyn Sessions, jobs: usize, shuffle: Option<u64>) -> String 
         &options,
         &calm,
         &mut emit,
-        |_| {},
+        |_, _| {},
     );
     let record = record.expect("a run ends with its record");
     assert!(

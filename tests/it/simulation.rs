@@ -252,7 +252,7 @@ fn run(sessions: &dyn Sessions, planned: &[Planned<'_>], jobs: usize) -> RunReco
         &options,
         &calm,
         &mut emit,
-        |_| {},
+        |_, _| {},
     );
     record.expect("a run ends with its record")
 }

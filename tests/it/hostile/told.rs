@@ -209,4 +209,6 @@ fn a_set_up_that_fails_is_named_with_its_cause_and_counts() {
     let less = judged(&["--min-judged", "100"]);
     assert_eq!(less.exit, Some(4), "{less:?}");
     assert!(less.stderr.contains(NAMED), "{less:?}");
+    let said = "not concluded (exit 4): ";
+    assert!(less.stdout.contains(said), "{less:?}");
 }
