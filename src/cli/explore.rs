@@ -6,14 +6,21 @@ use super::signals::Signals;
 use super::{Done, Exit, Failure, load, note, run, say};
 use crate::engine::sessions::Offline;
 use crate::engine::{Options, Sessions, Target};
-use crate::explore::{Budget, Certainty, Coverage, Explored, Explorer, Manner, Shrunk, file_of};
+use crate::explore::{
+    Budget, Certainty, Coverage, Explored, Explorer, Manner, Shrunk, SoFar, file_of,
+};
 use crate::prove::Mode;
 use crate::redact::Redactor;
+use crate::report::ALIVE_SECONDS;
 use crate::schema::Schemas;
 use crate::text;
+use indicatif::ProgressBar;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 /// Time for exploring where none is given.
 const BUDGET_DEFAULT: &str = "10s";
@@ -60,8 +67,10 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         is_live,
     };
     let started = crate::clock::monotonic();
-    let explored =
-        Explorer::new(&rulebook, &schemas, manner).explore(sessions.as_ref(), &signals.interrupted);
+    let explorer = Explorer::new(&rulebook, &schemas, manner);
+    let explored = watched(&explorer, || {
+        explorer.explore(sessions.as_ref(), &signals.interrupted)
+    });
     let redactor = Redactor::new(&config.secrets);
     say(&redactor.redact(&text::escape(&told(&explored))));
     let seconds = started.elapsed().as_secs_f64();
@@ -73,6 +82,54 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         save(folder, &explored.found, &redactor)?;
     }
     Ok(concluded(&explored, signals.exit()))
+}
+
+/// Says how far it is while it goes on: on a terminal all the time, elsewhere as often as a run does.
+fn watched<T>(explorer: &Explorer<'_>, work: impl FnOnce() -> T) -> T {
+    const DRAWN_EVERY: Duration = Duration::from_millis(100);
+    let is_terminal = std::io::stderr().is_terminal();
+    let every = if is_terminal {
+        DRAWN_EVERY
+    } else {
+        Duration::from_secs(ALIVE_SECONDS)
+    };
+    let (ended, waits) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let bar = if is_terminal {
+                ProgressBar::new_spinner()
+            } else {
+                ProgressBar::hidden()
+            };
+            let began = crate::clock::monotonic();
+            while waits.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                let far = far(explorer.so_far());
+                if is_terminal {
+                    bar.set_message(far);
+                    bar.tick();
+                } else {
+                    note(&format!("… {} s: {far}", began.elapsed().as_secs()));
+                }
+            }
+            bar.finish_and_clear();
+        });
+        let done = work();
+        drop(ended);
+        done
+    })
+}
+
+fn far(so_far: SoFar) -> String {
+    let SoFar {
+        sequences,
+        exchanges,
+        shrinking,
+    } = so_far;
+    let played = format!("{sequences} sequences · {exchanges} requests");
+    match shrinking {
+        0 => played,
+        number => format!("{played} · shrinking finding {number}"),
+    }
 }
 
 fn concluded(explored: &Explored, by_signal: Option<Exit>) -> Exit {
@@ -249,7 +306,7 @@ fn told(explored: &Explored) -> String {
         .iter()
         .filter(|shrunk| !shrunk.is_flaky())
         .count();
-    let _ = write!(
+    let _ = writeln!(
         out,
         "{}",
         if found == 0 {
@@ -264,7 +321,6 @@ fn told(explored: &Explored) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn a_budget_is_a_time_or_a_number_and_never_nothing() {

@@ -83,6 +83,20 @@ pub struct Explorer<'a> {
     rulebook: &'a Rulebook,
     schemas: &'a Schemas,
     manner: Manner,
+    sequences: AtomicU64,
+    exchanges: AtomicU64,
+    shrinking: AtomicU64,
+}
+
+/// How far it is, for whoever waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoFar {
+    /// Sequences that were played.
+    pub sequences: u64,
+    /// Requests that were judged.
+    pub exchanges: u64,
+    /// The how manieth finding is being shrunk; 0 while sequences are played.
+    pub shrinking: u64,
 }
 
 /// What one sequence came to.
@@ -119,6 +133,18 @@ impl<'a> Explorer<'a> {
             rulebook,
             schemas,
             manner,
+            sequences: AtomicU64::new(0),
+            exchanges: AtomicU64::new(0),
+            shrinking: AtomicU64::new(0),
+        }
+    }
+
+    /// How far it is; any thread may ask.
+    pub fn so_far(&self) -> SoFar {
+        SoFar {
+            sequences: self.sequences.load(Ordering::Relaxed),
+            exchanges: self.exchanges.load(Ordering::Relaxed),
+            shrinking: self.shrinking.load(Ordering::Relaxed),
         }
     }
 
@@ -154,6 +180,7 @@ impl<'a> Explorer<'a> {
         // On a target that is gone nothing is tried any more.
         let gone = AtomicBool::new(explored.given_up.is_some());
         for (key, found) in found {
+            self.shrinking.fetch_add(1, Ordering::Relaxed);
             let shrink = Shrink {
                 explorer: self,
                 sessions,
@@ -223,6 +250,9 @@ impl<'a> Explorer<'a> {
                 unreached = 0;
             }
             mine.add(self.rulebook, number, service, &scenario, &played);
+            self.sequences.fetch_add(1, Ordering::Relaxed);
+            let exchanges = played.evidence.exchanges.len() as u64;
+            self.exchanges.fetch_add(exchanges, Ordering::Relaxed);
         }
         let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
         all.merge(mine);

@@ -30,6 +30,7 @@ mod view;
 mod sample;
 
 pub use self::claim::{Claim, ClaimError};
+pub(crate) use self::console::ALIVE_SECONDS;
 pub use self::console::Console;
 pub use self::destination::{Destination, Growing, Report, ReportError, WriteError, write_whole};
 pub use self::json::{ReadError, read};

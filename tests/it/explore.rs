@@ -186,6 +186,59 @@ fn moody(fault: &str, first: usize, then: Option<BTreeSet<Fault>>, sequences: u6
 }
 
 #[test]
+fn whoever_waits_hears_how_far_it_is() {
+    let schemas = Schemas::default();
+    let targets = Target::all_of_reference();
+    let sessions = Offline::in_process(3, BTreeSet::new(), BTreeSet::<Variant>::new(), targets);
+    let explorer = Explorer::new(&RULEBOOK, &schemas, manner(20, "flow"));
+    assert_eq!(explorer.so_far().sequences, 0);
+    let explored = explorer.explore(&sessions, &AtomicBool::new(false));
+    let far = explorer.so_far();
+    assert_eq!(far.sequences, explored.sequences);
+    assert_eq!(far.exchanges, explored.exchanges as u64);
+    assert_eq!(far.shrinking, 0, "nothing was found");
+}
+
+/// Whoever sends what may be refused, such as wrong credentials, does not wait for the person to leave the flow.
+#[test]
+fn a_refusal_that_was_to_be_expected_is_not_waited_for() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let served = Served::start(folder.path(), &["--log", "served.ndjson"]);
+    let target = format!("flow={}/flow", served.url);
+    let hooks = format!("{}/_control", served.url);
+    let (code, out, err) = run(
+        folder.path(),
+        &[
+            "explore", "--target", &target, "--hooks", &hooks, "--budget", "40", "--seed", "5",
+            "--jobs", "1",
+        ],
+    );
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.ends_with("nothing was found\n"), "{out}");
+    let log = std::fs::read_to_string(folder.path().join("served.ndjson")).expect("it is kept");
+    let lines: Vec<serde_json::Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line is JSON"))
+        .collect();
+    let is_refused = |line: &serde_json::Value| {
+        line["method"] == "POST"
+            && line["target"]
+                .as_str()
+                .is_some_and(|t| t.ends_with("/Executions"))
+            && line["status"].as_u64() >= Some(400)
+    };
+    let looks = |line: &serde_json::Value| {
+        let target = line["target"].as_str();
+        target.is_some_and(|t| t.ends_with("/Executions?PageSize=1000"))
+    };
+    assert!(lines.iter().any(is_refused), "some are refused");
+    let waited = lines
+        .windows(2)
+        .find(|two| is_refused(&two[0]) && looks(&two[1]));
+    assert!(waited.is_none(), "{waited:?}");
+}
+
+#[test]
 fn what_does_not_come_again_is_flaky_and_shown_both_times() {
     let explored = moody("flow/meta-page-size-wrong", 40, Some(BTreeSet::new()), 40);
     let found = explored.found.first().expect("it came once");

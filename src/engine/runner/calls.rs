@@ -43,6 +43,8 @@ impl<'a> Runner<'a> {
         let mut tries = 0;
         while matches!(called.acceptance, Acceptance::Rejected(_))
             && step.rejected.is_none()
+            // What may be refused was not refused for that.
+            && !step.either
             && self.person_was_busy(operation, called.exchange, tries)?
         {
             // Refused with reason: a person may be in a flow once.

@@ -18,7 +18,7 @@ use std::io;
 /// Failing scenarios told as they end; the summary tells of all.
 const LINES_MAX: usize = 20;
 /// How often a pipe is told that the run goes on.
-const ALIVE_SECONDS: u64 = 10;
+pub(crate) const ALIVE_SECONDS: u64 = 10;
 
 /// Follows a run on a terminal or in a log.
 pub struct Console<'a> {
