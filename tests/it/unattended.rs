@@ -6,6 +6,7 @@ use crate::hostile::target::{Act, Target};
 use crate::program::{Served, conformant, run};
 use conformant::verdict::{RunRecord, Verdict};
 use std::path::Path;
+use std::sync::Mutex;
 
 fn record(folder: &Path, name: &str) -> RunRecord {
     let json = std::fs::read(folder.join(name)).expect("a report");
@@ -114,6 +115,58 @@ fn a_hook_that_is_down_is_trouble_and_is_named() {
         out.contains("hook end_execution failed: POST http://127.0.0.1:9/end"),
         "{out}{err}"
     );
+}
+
+/// Whoever dies while a callback is waited for cannot call; whoever lives and is silent has the habit.
+#[test]
+fn a_target_that_dies_while_it_is_waited_for_is_not_accused() {
+    for dies in [true, false] {
+        let folder = tempfile::tempdir().expect("there is room");
+        let served = Served::start(folder.path(), &["--fault", "auth/failed-webhook-missing"]);
+        let target = format!("all={}", served.url);
+        let hooks = format!("{}/_control", served.url);
+        let living = Mutex::new(Some(served));
+        // The last thing before the wait is a deed of a person.
+        let scanned = Target::answering(move |_| {
+            if dies {
+                drop(living.lock().expect("no holder panics").take());
+            }
+            vec![Act::Send(ok(r#"{"registered": false}"#)), Act::Keep]
+        });
+        let scan = format!("{}/scan", scanned.origin());
+        write(
+            folder.path(),
+            &format!(
+                "limits: {{callback: 200ms}}\nhooks: {{scan_registration: {{http: {{url: '{scan}'}}}}}}"
+            ),
+        );
+        let filter = "auth/registrations/failed-webhook";
+        let report = "json=run.json";
+        let target = ["run", "--target", &target, "--hooks", &hooks];
+        let (code, out, err) = run(
+            folder.path(),
+            &[&target[..], &["--filter", filter, "--report", report]].concat(),
+        );
+        assert_eq!(scanned.asked().len(), 1, "{out}{err}");
+        let record = record(folder.path(), "run.json");
+        let findings = record.findings.iter().map(|f| f.rule.as_str());
+        let accused: Vec<&str> = findings.collect();
+        let story = &record.scenarios[0];
+        if dies {
+            assert_eq!(accused, [""; 0], "{out}{err}");
+            assert_eq!(
+                (code, story.verdict),
+                (3, Verdict::Inconclusive),
+                "{out}{err}"
+            );
+            assert!(
+                story.reason.contains("no callback within 200ms, and "),
+                "{story:?}"
+            );
+        } else {
+            assert_eq!(accused, ["auth/registration/failed-webhook"], "{out}{err}");
+        }
+    }
 }
 
 /// Four runs at once on one target, each with stories that move its clock and set its callback
