@@ -107,6 +107,8 @@ class Chat:
     def show_service(self, request, service, **answered):
         world, base = self.world, f"{ROOT}/{service.sid}"
         words = {"channels": "/Channels", "users": "/Users", "roles": "/Roles", "bindings": "/Bindings"}
+        if world.bug("service-links-three"):
+            del words["bindings"]
         name, role = answered.get("name") or service.name, answered.get("role") or service.defaults[0]
         return {
             "sid": service.sid,
@@ -307,6 +309,8 @@ class Chat:
     def show_channel(self, request, channel):
         world, base = self.world, f"{ROOT}/{channel.service.sid}/Channels/{channel.sid}"
         words = {"members": "/Members", "messages": "/Messages", "invites": "/Invites", "webhooks": "/Webhooks", "last_message": "/Messages/last"}
+        if world.bug("channel-links-to-members"):
+            words = dict.fromkeys(words, "/Members")
         linked = f"{ROOT}/{channel.service.sid}/Channels/{next(iter(channel.service.channels), channel.sid)}" if world.bug("channel-links-of-first") else base
         count = len(channel.members) + len(channel.invites) * world.bug("members-count-with-invites")
         shown = {

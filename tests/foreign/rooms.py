@@ -196,6 +196,8 @@ class Rooms:
         world = self.world
         if body is None:
             return None if world.free("empty-body-null") else ""
+        if not body and world.bug("sent-body-null"):
+            return None
         if world.bug("body-escaped"):
             body = html.escape(body)
         if world.bug("body-decoded-twice"):
@@ -368,6 +370,8 @@ class Rooms:
 
     def update_webhook(self, request, sid, word, name):
         hook = self.webhook(sid, word, name)
+        if not request.form and self.world.bug("empty-update-loses-filters"):
+            hook.filters = []
         self.configure(hook, request)
         if self.world.bug("webhook-update-new-sid"):
             del hook.channel.webhooks[hook.sid]

@@ -434,6 +434,10 @@ BY_SERVICES = [
         "five-webhooks-of-each-type": "a channel takes five webhooks of each type",
         "user-links-of-first": "links of a user lead to the service's first user's lists",
         "channel-links-of-first": "links of a channel lead to the service's first channel's lists",
+        "service-links-three": "a service has no link to its bindings",
+        "channel-links-to-members": "each link of a channel leads to its members",
+        "empty-update-loses-filters": "an update of a webhook without parameters takes its filters away",
+        "sent-body-null": "a body that is sent empty is null",
     }),
     (("auth",), {
         "expires-two-seconds-early": "an approval request expires two seconds early",

@@ -287,11 +287,27 @@ fn parents_named(case: &Case<'_>, index: usize, kind: &str) -> Vec<Site> {
 
 /// What the list holds that an answer is a page of, where it is not what it should hold.
 fn of_others(case: &Case<'_>, index: usize, lists: &str) -> Option<String> {
-    let operation = case.seen[index]
-        .operation
-        .filter(|o| o.does == Does::Lists)?;
-    let held = operation.thing.as_deref().filter(|held| *held != lists)?;
-    Some(format!("a list of {held}"))
+    let seen = &case.seen[index];
+    let Some(operation) = seen.operation else {
+        return of_another_key(case, index, lists);
+    };
+    let held = operation.thing.as_deref()?;
+    (operation.does == Does::Lists && held != lists).then(|| format!("a list of {held}"))
+}
+
+/// The key by which a page of no documented list goes, where the list that it should be of has a key of its own.
+fn of_another_key(case: &Case<'_>, index: usize, lists: &str) -> Option<String> {
+    let services = case.rulebook.services.values();
+    let mut operations = services.flat_map(|service| service.operations.values());
+    let key = operations.find_map(|o| {
+        let is_it = o.does == Does::Lists && o.thing.as_deref() == Some(lists);
+        o.list_key
+            .as_deref()
+            .filter(|_| is_it && !o.is_list_key_told)
+    })?;
+    let page = case.seen[index].exchange.document()?;
+    let told = page.pointer("/meta/key")?.as_str()?;
+    (told != key).then(|| format!("a list of {told}"))
 }
 
 /// Whether an answer names the key of a thing, where its body can be read at all.

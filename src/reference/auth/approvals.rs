@@ -428,7 +428,11 @@ impl Approval {
                 "hidden_details": self.asked.hidden_details,
                 "logos": self.asked.logos,
                 "status": self.status.name(),
-                "uuid": self.uuid,
+                "uuid": if core.fails(Fault::AuthCallbackNestedOtherUuid) {
+                    self.uuid.chars().rev().collect()
+                } else {
+                    self.uuid.clone()
+                },
             },
         });
         let body = if core.varies(Variant::AuthCallbackMinimal) {

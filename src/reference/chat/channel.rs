@@ -149,7 +149,11 @@ impl Channel {
                 json!({
                     "members": below("Members"),
                     "messages": below("Messages"),
-                    "invites": below("Invites"),
+                    "invites": if core.fails(Fault::ChatChannelInvitesLinkToMembers) {
+                        below("Members")
+                    } else {
+                        below("Invites")
+                    },
                     "webhooks": below("Webhooks"),
                     "last_message": last_message,
                 })

@@ -368,6 +368,9 @@ pub(super) fn content_direct(service: &Service, core: &Core, call: &Call<'_>, si
             "the url has expired or is not ours",
         ));
     }
+    if core.fails(Fault::MediaDirectGone) {
+        return Err(Refusal::new(404, 20404, "nothing is there"));
+    }
     let media = served(service, core, sid, Fault::MediaDirectOfFirst)?;
     Ok(media.serve(
         core,

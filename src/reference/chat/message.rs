@@ -218,6 +218,7 @@ fn body(core: &Core, sent: Option<&str>) -> Option<String> {
     match sent {
         None if core.varies(Variant::ChatNoBodyIsNull) => None,
         None => Some(String::new()),
+        Some("") if core.fails(Fault::ChatMessageEmptyBodyNull) => None,
         Some("") if core.fails(Fault::ChatMessageEmptyBodyFilled) => Some("(empty)".to_owned()),
         Some(text) => Some(garbled(core, text, BODY_TEXTS)),
     }

@@ -198,6 +198,9 @@ impl Service {
             };
             let links: Map<String, Value> = ["Channels", "Users", "Roles", "Bindings"]
                 .into_iter()
+                .filter(|name| {
+                    *name != "Bindings" || !core.fails(Fault::ChatServiceBindingsLinkMissing)
+                })
                 .map(|name| {
                     let key = format!("{prefix}{}", name.to_lowercase());
                     let url = self.url(core, &[name]);
@@ -314,7 +317,12 @@ pub(super) fn read(services: &Table<Service>, core: &Core, call: &Call<'_>) -> A
     let items = services
         .iter()
         .map(|(sequence, service)| {
-            let value = service.represent(core);
+            let mut value = service.represent(core);
+            if let Some(limits) = value["limits"].as_object_mut()
+                && core.fails(Fault::ChatListedServiceLimitMissing)
+            {
+                limits.remove("user_channels");
+            }
             let differs = ("default_service_role_sid", Fault::ChatListedServiceDiffers);
             (sequence, misstate(core, value, &[differs]))
         })

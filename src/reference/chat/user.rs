@@ -176,6 +176,8 @@ impl User {
                 self.joined_channels() + usize::from(core.fails(Fault::ChatJoinedCountOneMore)),
             "links": if core.varies(Variant::ChatOtherLinkKeys) {
                 json!({ "user_channels": link("Channels"), "user_bindings": link("Bindings") })
+            } else if core.fails(Fault::ChatUserBindingsLinkMissing) {
+                json!({ "channels": link("Channels") })
             } else {
                 json!({ "channels": link("Channels"), "bindings": link("Bindings") })
             },

@@ -392,7 +392,12 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
         .iter()
         .filter(|(_, webhook)| pages::is_listed(core, webhook.created))
         .map(|(sequence, webhook)| {
-            let value = webhook.represent(service, channel, core);
+            let mut value = webhook.represent(service, channel, core);
+            if let Some(configuration) = value["configuration"].as_object_mut()
+                && core.fails(Fault::ChatListedWebhookUnfiltered)
+            {
+                configuration.remove("filters");
+            }
             let differs = ("date_created", Fault::ChatListedWebhookDiffers);
             (sequence, misstate(core, value, &[differs]))
         })
@@ -424,6 +429,13 @@ pub(super) fn update(
     let mut webhook = before.clone();
     if core.fails(Fault::ChatUpdateWebhookResets) {
         webhook.configuration = Configuration::new(core);
+    }
+    let names_filters = call.form.has("Configuration.Filters");
+    if !webhook.configuration.filters.is_empty()
+        && !names_filters
+        && core.fails(Fault::ChatUpdateWebhookLosesFilters)
+    {
+        webhook.configuration.filters.clear();
     }
     let applied = webhook.configuration.apply(core, &call.form);
     if let Err(refusal) = &applied

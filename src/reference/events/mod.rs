@@ -89,6 +89,9 @@ impl Events {
                 None => first = Some(message.clone()),
                 Some(first) => take_from_first(core, &mut message, first),
             }
+            if send.channel != "sms" && core.fails(Fault::EventsFromChannelSms) {
+                message["from"]["channel"] = json!("sms");
+            }
             let is_later = *to != send.to[0];
             for kind in send.course(core) {
                 if kind == Kind::MessageQueued
@@ -96,6 +99,9 @@ impl Events {
                     && core.fails(Fault::EventsQueuedOnlyFirst)
                 {
                     continue;
+                }
+                if core.fails(Fault::EventsMessageIdEach) {
+                    message["message_id"] = json!(identifier(core, "comms_message"));
                 }
                 self.emit(core, &operation_id, kind, &message);
             }

@@ -189,6 +189,14 @@ impl Flow {
                 .iter_mut()
                 .for_each(|flow| flow.executions.clear());
         }
+        let now = core.now;
+        let others = self.flows.iter_mut().filter(|flow| flow.sid != sid);
+        let others = others.flat_map(|flow| flow.executions.iter_mut());
+        for execution in others.filter(|execution| !execution.ended) {
+            if core.fails(Fault::FlowDeleteEndsExecutionsOfOthers) {
+                execution.end(now);
+            }
+        }
         // D3, Endpoints: the body of this answer is not shown.
         Ok(if core.varies(Variant::FlowDeleteAnswersBody) {
             core.ok(&last)

@@ -1,0 +1,95 @@
+//! `links-for-each`: `links` hold an address of its own for each thing that a document says they lead to. Where
+//! the keys are given in words, any keys will do; where an address leads is for `leads`.
+
+use super::prelude::*;
+use std::collections::BTreeSet;
+
+/// The links of a representation are at least as many as the things that they lead to.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinksForEach {
+    /// Where links stand, and to how many things they lead.
+    shown: Vec<Linked>,
+}
+
+/// Links of one representation.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Linked {
+    /// The representation.
+    kind: String,
+    /// Where its links stand.
+    at: String,
+    /// The things that they lead to, in the document's words.
+    things: Vec<String>,
+}
+
+impl Check for LinksForEach {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Kind(self.shown.first().map_or("", |linked| &linked.kind))
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        for Linked { kind, at, .. } in &self.shown {
+            names.kind("kind", kind).pointer("at", at);
+        }
+    }
+}
+
+impl Predicate for LinksForEach {
+    const NAME: &'static str = "links-for-each";
+
+    fn needs() -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for linked in &self.shown {
+            for shown in case.of_kind(&linked.kind) {
+                let site = shown.site(&linked.at);
+                let links = shown.value(&linked.at).and_then(Value::as_object);
+                let Some(links) = links.filter(|_| !verdicts.accuses(&site)) else {
+                    continue;
+                };
+                // What is null now may lead somewhere later; one address leads to one thing.
+                let null = links.values().filter(|link| link.is_null()).count();
+                let led = links.values().filter_map(Value::as_str);
+                let led: BTreeSet<&str> = led.filter(|link| !link.is_empty()).collect();
+                let few = led.len() + null < linked.things.len();
+                let fact = Fact {
+                    kind: "missing-link",
+                    expected: format!("a link of its own to {}", linked.things.join(", ")),
+                    actual: format!("{} different links, {null} without an address", led.len()),
+                    ..Fact::default()
+                };
+                verdicts.instance(rule, site).conclude(few.then_some(fact));
+            }
+        }
+    }
+
+    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+        let site = judged.sites.last();
+        vec![Mutation::new(site.clone(), Change::To(json!({})))]
+    }
+
+    fn examples() -> Vec<Example> {
+        let kind = "chat/user";
+        let parameters = json!({
+            "shown": [{"kind": kind, "at": "/links", "things": ["channels", "bindings"]}],
+        });
+        let shown = |links: Value| {
+            Example::of("chat", parameters.clone()).payload(kind, json!({"links": links}))
+        };
+        vec![
+            shown(json!({"one": "/a", "other": "/b"})).passes(),
+            shown(json!({"one": "/a", "other": null})).passes(),
+            shown(json!({"one": "/a", "other": "/a"})).fails("/links"),
+            shown(json!({"channels": "/a"})).fails("/links"),
+            shown(json!("/a")).not_judged(),
+        ]
+    }
+}
