@@ -4,7 +4,7 @@
 //! It reads text and resolves nothing: a re-export under another name is not followed.
 
 use regex::Regex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -45,7 +45,7 @@ const LAYERS: &[Layer] = &[
     layer("source", &[], "a place in a file is a value"),
     layer(
         "json",
-        &["text"],
+        &[],
         "pointers and printing are the same for everyone",
     ),
     layer(
@@ -71,27 +71,27 @@ const LAYERS: &[Layer] = &[
     ),
     layer(
         "rulebook",
-        &["json", "schema", "source", "text", "verdict"],
+        &["json", "source", "verdict"],
         "the model must load without anything that runs",
     ),
     layer(
         "schema",
-        &["json", "rulebook", "text", "verdict"],
+        &["json", "rulebook", "verdict"],
         "schemas are compiled from the model and from nothing else",
     ),
     layer(
         "xml",
-        &["json", "rulebook", "text"],
+        &["json", "rulebook"],
         "XML texts get the types that a schema names",
     ),
     layer(
         "waivers",
-        &["engine", "source", "text", "verdict"],
+        &["source", "text", "verdict"],
         "a waiver changes a record and sees no evidence",
     ),
     layer(
         "trace",
-        &["rulebook", "source", "text", "verdict"],
+        &["rulebook", "source", "verdict"],
         "documents are compared with citations, offline",
     ),
     // 2: the judge and the reference, which must not know each other.
@@ -99,7 +99,6 @@ const LAYERS: &[Layer] = &[
         "judge",
         &[
             "clock", "http", "json", "redact", "rulebook", "schema", "source", "text", "verdict",
-            "xml",
         ],
         "a verdict is a pure function of evidence and rulebook: the judge sends nothing and knows no reference",
     ),
@@ -110,7 +109,7 @@ const LAYERS: &[Layer] = &[
     ),
     layer(
         "reference",
-        &["clock", "http", "ids", "json", "text"],
+        &["clock", "http", "ids"],
         "behaviour is written twice, as rules and as code: a reference that reads the rules proves nothing",
     ),
     // 3: the wire.
@@ -121,29 +120,14 @@ const LAYERS: &[Layer] = &[
     ),
     layer(
         "server",
-        &[
-            "clock",
-            "http",
-            "json",
-            "redact",
-            "reference",
-            "text",
-            "transport",
-        ],
+        &["clock", "http", "redact", "reference", "text", "transport"],
         "it serves the reference and judges nothing",
     ),
     layer(
         "clients",
         &[
             // The engine only in its tests, which read requests back.
-            "engine",
-            "http",
-            "json",
-            "judge",
-            "rulebook",
-            "schema",
-            "transport",
-            "verdict",
+            "engine", "http", "json", "judge", "rulebook", "schema", "verdict",
         ],
         "what clients send is judged as it came, whoever saw it pass",
     ),
@@ -185,7 +169,6 @@ const LAYERS: &[Layer] = &[
             "reference",
             "rulebook",
             "schema",
-            "source",
             "text",
             "verdict",
             "xml",
@@ -195,21 +178,13 @@ const LAYERS: &[Layer] = &[
     layer(
         "explore",
         &[
-            "clock",
-            "engine",
-            "judge",
-            "reference",
-            "rulebook",
-            "schema",
-            "text",
-            "verdict",
+            "clock", "engine", "judge", "rulebook", "schema", "text", "verdict",
         ],
         "sequences are drawn, played by the engine and judged by the judge",
     ),
     layer(
         "selftest",
         &[
-            "clock",
             "engine",
             "explore",
             "fixtures",
@@ -242,9 +217,7 @@ const LAYERS: &[Layer] = &[
             "redact",
             "rulebook",
             "schema",
-            "source",
             "text",
-            "transport",
             "verdict",
             "xml",
         ],
@@ -253,21 +226,13 @@ const LAYERS: &[Layer] = &[
     layer(
         "compare",
         &[
-            "engine", "json", "rulebook", "schema", "source", "text", "trace", "verdict",
+            "json", "rulebook", "schema", "source", "text", "trace", "verdict",
         ],
         "rulebooks and records are compared without running anything",
     ),
     layer(
         "report",
-        &[
-            "failpoint",
-            "http",
-            "json",
-            "redact",
-            "source",
-            "text",
-            "verdict",
-        ],
+        &["failpoint", "http", "redact", "source", "text", "verdict"],
         "a report renders a stored run of last year: it may know the record, never the engine or the rulebook",
     ),
 ];
@@ -280,6 +245,8 @@ struct Use {
     place: String,
     from: String,
     to: String,
+    /// Whether only tests see it.
+    is_test: bool,
 }
 
 #[test]
@@ -310,6 +277,78 @@ fn every_module_uses_only_what_its_layer_may_use() {
         }
     }
     assert!(problems.is_empty(), "layers (ARCHITECTURE.md):\n{problems}");
+}
+
+#[test]
+fn every_permission_is_used_and_none_leads_back() {
+    let uses = uses();
+    let mut problems = String::new();
+    for layer in LAYERS {
+        for to in layer.may_use {
+            let is_used = |used: &Use| used.from == layer.module && used.to == *to;
+            if !uses.iter().any(is_used) {
+                let _ = writeln!(
+                    problems,
+                    "`{}` may use `{to}` and does not: take it out",
+                    layer.module
+                );
+            }
+        }
+    }
+    // What nothing else leads to is taken away until nothing is left, or a circle.
+    let edges = uses
+        .iter()
+        .filter(|used| !used.is_test && used.from != used.to);
+    let mut left: BTreeSet<(&str, &str)> = edges
+        .map(|used| (used.from.as_str(), used.to.as_str()))
+        .collect();
+    loop {
+        let from: BTreeSet<&str> = left.iter().map(|(from, _)| *from).collect();
+        let before = left.len();
+        left.retain(|(_, to)| from.contains(to));
+        if left.len() == before {
+            break;
+        }
+    }
+    for (from, to) in left {
+        let _ = writeln!(problems, "`{from}` uses `{to}`, which leads back to it");
+    }
+    assert!(problems.is_empty(), "{problems}");
+}
+
+#[test]
+fn architecture_has_every_module_in_a_layer_that_uses_none_above() {
+    let page = std::fs::read_to_string(crate::program::root().join("ARCHITECTURE.md"))
+        .expect("it is readable");
+    let row = Regex::new(r"(?m)^\| (\d) \| (.*?) \|").expect("the pattern is well-formed");
+    let name = Regex::new("`([a-z]+)`").expect("the pattern is well-formed");
+    let mut stands: BTreeMap<String, u8> = BTreeMap::new();
+    for found in row.captures_iter(&page) {
+        let number = found[1].parse().expect("it is a digit");
+        let names = name.captures_iter(&found[2]);
+        stands.extend(names.map(|found| (found[1].to_owned(), number)));
+    }
+    let mut problems = String::new();
+    for layer in LAYERS.iter().filter(|l| !stands.contains_key(l.module)) {
+        let _ = writeln!(problems, "`{}` is in no row of the table", layer.module);
+    }
+    for module in stands.keys().filter(|module| *module != "cli") {
+        if !LAYERS.iter().any(|layer| layer.module == module) {
+            let _ = writeln!(problems, "`{module}` has a row there and no line here");
+        }
+    }
+    for used in uses().iter().filter(|used| !used.is_test) {
+        if let (Some(from), Some(to)) = (stands.get(&used.from), stands.get(&used.to))
+            && to > from
+        {
+            let _ = writeln!(
+                problems,
+                "{}: `{}` stands in layer {from} and uses `{}` of layer {to}",
+                used.place, used.from, used.to
+            );
+        }
+    }
+    assert!(problems.is_empty(), "ARCHITECTURE.md, Layers:\n{problems}");
 }
 
 #[test]
@@ -368,11 +407,15 @@ fn uses() -> Vec<Use> {
             .to_owned();
         let from = module_of(&shown);
         let text = std::fs::read_to_string(&path).expect("sources are readable");
+        let own = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+        let own = text[..own].lines().count();
+        let tests = shown.file_stem().is_some_and(|stem| stem == "tests");
         for (line, to) in modules_in(&text) {
             uses.push(Use {
                 place: format!("{}:{line}", shown.display()),
                 from: from.clone(),
                 to,
+                is_test: tests || line > own,
             });
         }
     }
