@@ -144,7 +144,41 @@ pub(super) fn beyond(sent: &Value, schema: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::examples::{Example, Scene};
+    use crate::judge::judge;
+    use crate::rulebook::Rulebook;
+    use crate::schema::Schemas;
     use serde_json::json;
+
+    #[test]
+    fn what_is_sent_beside_a_taken_name_need_not_come_back() {
+        let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+        let schemas = Schemas::default();
+        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
+        let joins = |scene: Scene, who: (&str, &str), sent: &str, shown: &str| {
+            let (identity, digit) = who;
+            let member = json!({
+                "sid": sid("MB", digit), "account_sid": sid("AC", "1"), "channel_sid": sid("CH", "1"),
+                "service_sid": sid("IS", "1"), "identity": identity, "role_sid": sid("RL", "1"),
+                "last_consumed_message_index": null, "last_consumption_timestamp": null,
+                "date_created": "2026-01-01T00:00:00Z", "date_updated": "2026-01-01T00:00:00Z",
+                "attributes": shown, "url": "/",
+            });
+            let sent = json!({
+                "ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Identity": identity, "Attributes": sent,
+            });
+            scene.answered("create-member", sent, member)
+        };
+        let is_accused = |scene: Scene| {
+            let judgement = judge(&rulebook, &schemas, &scene.not_judged().evidence);
+            let mut findings = judgement.findings.iter();
+            findings.any(|finding| finding.rule == "chat/create-member/attributes")
+        };
+        let (one, other) = ("{\"a\":1}", "{\"a\":2}");
+        let first = joins(Example::of("chat", json!({})), ("ann", "1"), one, one);
+        assert!(!is_accused(joins(first.clone(), ("ann", "1"), other, one)));
+        assert!(is_accused(joins(first, ("ben", "2"), other, one)));
+    }
 
     #[test]
     fn bounds_bite_just_outside_and_not_just_inside() {

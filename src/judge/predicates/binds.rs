@@ -94,6 +94,24 @@ impl Predicate for Binds {
                 channel("1", "1", "a"),
             )
         };
+        let parameters = json!({
+            "operation": "create-channel", "parameter": "FriendlyName", "at": "/friendly_name", "held": "freely",
+        });
+        // Two things may have the same free name; what a bound one beside it brings is that name's matter.
+        let freely = |second: &str, sent: Value| {
+            let called = |digit: &str, name: &str| {
+                let mut channel = channel("1", digit, name);
+                channel["friendly_name"] = json!("x");
+                channel
+            };
+            let first =
+                json!({"ServiceSid": sid("IS", "1"), "UniqueName": "a", "FriendlyName": "x"});
+            Example::of("chat", parameters.clone())
+                .answered("create-channel", first, called("1", "a"))
+                .answered("create-channel", sent, called(second, "a"))
+        };
+        let unnamed = json!({"ServiceSid": sid("IS", "1"), "FriendlyName": "x"});
+        let named = json!({"ServiceSid": sid("IS", "1"), "FriendlyName": "x", "UniqueName": "a"});
         let again = |held: &str, service: &str, digit: &str, name: &str| {
             let answer = channel(service, digit, name);
             of(held).answered("create-channel", sent(service, name), answer)
@@ -105,6 +123,9 @@ impl Predicate for Binds {
             again("elsewhere", "2", "1", "a").fails("/unique_name"),
             again("in-other-case", "1", "2", "A").passes(),
             again("in-other-case", "1", "1", "A").fails("/unique_name"),
+            freely("2", unnamed.clone()).passes(),
+            freely("1", unnamed).fails("/friendly_name"),
+            freely("1", named).not_judged(),
             again("here", "1", "2", "b").not_judged(),
             of("here").not_judged(),
         ]

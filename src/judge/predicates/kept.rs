@@ -154,7 +154,30 @@ impl Predicate for Kept {
                 .answered("create-execution", sent, execution(json!({})))
                 .answered("fetch-execution", path, execution(data))
         };
+        let member = |attributes: &str| {
+            json!({
+                "sid": sid("MB"), "account_sid": "AC1", "channel_sid": sid("CH"), "service_sid": sid("IS"),
+                "identity": "ann", "role_sid": "RL1", "last_consumed_message_index": null,
+                "last_consumption_timestamp": null, "date_created": "", "date_updated": "",
+                "attributes": attributes, "url": "",
+            })
+        };
+        let joins = |scene: Scene, attributes: &str, shown: &str| {
+            let sent = json!({
+                "ServiceSid": sid("IS"), "ChannelSid": sid("CH"), "Identity": "ann", "Attributes": attributes,
+            });
+            scene.answered("create-member", sent, member(shown))
+        };
+        let looked = |scene: Scene, shown: &str| {
+            let path = json!({"ServiceSid": sid("IS"), "ChannelSid": sid("CH"), "Sid": sid("MB")});
+            scene.answered("fetch-member", path, member(shown))
+        };
+        let joined = || Example::of("chat", json!({"of": "chat/create-member"}));
+        let (one, other) = ("{\"a\":1}", "{\"a\":2}");
         vec![
+            looked(joins(joined(), one, one), other).fails("/attributes"),
+            // A second creation may bring what is there, unchanged.
+            looked(joins(joins(joined(), one, one), other, one), one).not_judged(),
             fetched(made.clone(), " a ").passes(),
             fetched(made.clone(), "a").fails("/friendly_name"),
             fetched(

@@ -109,7 +109,39 @@ impl Predicate for OthersStay {
                 service("2", "c"),
             )
             .answered("fetch-binding", named, binding(json!(null)));
+        // Who joins may use up an invitation, under whatever name.
+        let path = json!({"ServiceSid": sid("1"), "ChannelSid": format!("CH{}", "1".repeat(32)), "Identity": "a"});
+        let invite = json!({
+            "sid": format!("IN{}", "1".repeat(32)), "account_sid": "AC1", "service_sid": sid("1"),
+            "channel_sid": path["ChannelSid"], "identity": "a", "role_sid": "RL1", "created_by": "system",
+            "date_created": "", "date_updated": "", "url": "",
+        });
+        let fetched_invite =
+            json!({"ServiceSid": sid("1"), "ChannelSid": path["ChannelSid"], "Sid": invite["sid"]});
+        let invited = |of: &str| {
+            Example::of("chat", json!({"of": of})).answered(
+                "create-invite",
+                path.clone(),
+                invite.clone(),
+            )
+        };
+        let joined = json!({
+            "sid": format!("MB{}", "1".repeat(32)), "account_sid": "AC1", "service_sid": sid("1"),
+            "channel_sid": path["ChannelSid"], "identity": "b", "role_sid": "RL1", "attributes": "{}",
+        });
+        let used_up = invited("chat/create-member")
+            .answered("create-member", path.clone(), joined)
+            .refused("fetch-invite", fetched_invite.clone());
+        let lost = invited("chat/update-service")
+            .answered(
+                "update-service",
+                json!({"Sid": sid("1"), "FriendlyName": "c"}),
+                service("1", "c"),
+            )
+            .refused("fetch-invite", fetched_invite);
         vec![
+            used_up.not_judged(),
+            lost.fails(""),
             in_two_faces.passes(),
             fetched("2", "b").passes(),
             fetched("2", "c").fails("/friendly_name"),
