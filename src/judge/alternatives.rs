@@ -6,7 +6,7 @@ use super::evidence::{Event, Evidence, Statement};
 use super::mutation::Mutation;
 use super::sites::{Site, Sites};
 use crate::json;
-use crate::rulebook::scenario::Expect;
+use crate::rulebook::expect::Comparison;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -88,7 +88,7 @@ fn sent(evidence: &Evidence) -> Vec<Value> {
 
 /// What a statement does not hold of.
 fn against(statement: usize, stated: &Statement) -> Vec<Mutation> {
-    let expect: &Expect = &stated.expect;
+    let expect = &stated.expect;
     let at = |pointer: &str, value: Value| {
         let site = Site::Result {
             statement,
@@ -96,24 +96,25 @@ fn against(statement: usize, stated: &Statement) -> Vec<Mutation> {
         };
         Mutation::new(site, Change::To(value))
     };
-    let mut mutations = Vec::new();
-    if let Some(value) = &expect.differs {
-        mutations.push(at(&expect.at, value.clone()));
+    let here = |value: Value| at(&expect.at, value);
+    match &expect.is {
+        Comparison::Differs(value) => vec![here(value.clone())],
+        Comparison::Absent(true) => vec![here(json!("conformant"))],
+        Comparison::AtMost(most) => vec![here(json!(most + 1))],
+        Comparison::AtLeast(_) => vec![here(json!(0)), here(json!([]))],
+        Comparison::Excludes(value) => among(&stated.result, &expect.at, value)
+            .map(|(list, with)| at(&list, with))
+            .into_iter()
+            .collect(),
+        Comparison::Equals(_)
+        | Comparison::OneOf(_)
+        | Comparison::Absent(false)
+        | Comparison::Includes(_)
+        | Comparison::SameJson(_)
+        | Comparison::Matches(_)
+        | Comparison::Unlike(_)
+        | Comparison::NotBefore(_) => Vec::new(),
     }
-    if expect.absent == Some(true) {
-        mutations.push(at(&expect.at, json!("conformant")));
-    }
-    if let Some(most) = expect.at_most {
-        mutations.push(at(&expect.at, json!(most + 1)));
-    }
-    if expect.at_least.is_some() {
-        mutations.extend([at(&expect.at, json!(0)), at(&expect.at, json!([]))]);
-    }
-    if let Some(value) = &expect.excludes {
-        mutations
-            .extend(among(&stated.result, &expect.at, value).map(|(list, with)| at(&list, with)));
-    }
-    mutations
 }
 
 /// The list that a pointer with `*` goes through, with one more item that has the value.

@@ -448,7 +448,7 @@ fn callbacks(evidence: &mut Evidence, site: &Site, change: &Change) -> bool {
 mod tests {
     use super::*;
     use crate::judge::evidence::{Payload, Statement};
-    use crate::rulebook::scenario::Expect;
+    use crate::rulebook::expect::Expect;
 
     fn evidence() -> Evidence {
         let requests = json!({"count": 1, "requests": [{"method": "POST"}], "waited": "1s"});

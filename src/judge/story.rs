@@ -3,7 +3,7 @@
 use super::compare::{as_text, instant};
 use super::verdicts::Fact;
 use crate::json;
-use crate::rulebook::scenario::{Among, Expect};
+use crate::rulebook::expect::{Among, Comparison, Expect};
 use serde_json::Value;
 
 /// Items of a list that a finding shows.
@@ -44,93 +44,73 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
         Some(Value::Array(items)) if !many => items.iter().collect(),
         Some(_) | None => selected.clone(),
     };
-    let mut wrong = None;
-    let mut note = |found: Option<(String, String)>| {
-        if wrong.is_none() {
-            wrong = found;
-        }
-    };
-    if let Some(value) = &expect.equals {
-        note(every(json::short(value), &|v| json::equal(v, value)));
-    }
-    if let Some(value) = &expect.differs {
-        note(every(format!("not {}", json::short(value)), &|v| {
+    let among = |value: &Value| list.iter().any(|item| json::equal(item, value));
+    let wrong = match &expect.is {
+        Comparison::Equals(value) => every(json::short(value), &|v| json::equal(v, value)),
+        Comparison::Differs(value) => every(format!("not {}", json::short(value)), &|v| {
             !json::equal(v, value)
-        }));
-    }
-    if let Some(values) = &expect.one_of {
-        let words: Vec<String> = values.iter().map(json::short).collect();
-        note(every(format!("one of {}", words.join(", ")), &|v| {
-            values.iter().any(|value| json::equal(v, value))
-        }));
-    }
-    if let Some(absent) = expect.absent {
-        note(match (absent, one) {
+        }),
+        Comparison::OneOf(values) => {
+            let words: Vec<String> = values.iter().map(json::short).collect();
+            every(format!("one of {}", words.join(", ")), &|v| {
+                values.iter().any(|value| json::equal(v, value))
+            })
+        }
+        Comparison::Absent(absent) => match (absent, one) {
             (true, Some(value)) => Some(("nothing there".into(), json::short(value))),
             (false, None) => Some(("a value".into(), "nothing there".into())),
             (true, None) | (false, Some(_)) => None,
-        });
-    }
-    note(of_many(expect, one, &list, many));
-    if let Some(value) = &expect.same_json {
-        note(every(
-            format!("JSON text of {}", json::short(value)),
-            &|v| {
-                v.as_str()
-                    .and_then(json::parse_text)
-                    .is_some_and(|parsed| json::equal(&parsed, value))
-            },
-        ));
-    }
-    // The loader has compiled both once; here they are a statement's own and rarely used.
-    if let Some(pattern) = &expect.matches {
-        let regex = regex::Regex::new(pattern).ok();
-        note(every(format!("a text matching {pattern}"), &|v| {
-            regex.as_ref().is_some_and(|r| r.is_match(&as_text(v)))
-        }));
-    }
-    if let Some(pattern) = &expect.unlike {
-        let regex = regex::Regex::new(pattern).ok();
-        note(every(format!("no text matching {pattern}"), &|v| {
-            regex.as_ref().is_some_and(|r| !r.is_match(&as_text(v)))
-        }));
-    }
-    if let Some(bound) = &expect.not_before {
-        let bound_at = instant(&Value::from(bound.as_str()));
-        note(every(format!("not before {bound}"), &|v| {
-            instant(v) >= bound_at && bound_at.is_some()
-        }));
-    }
+        },
+        Comparison::Includes(value) => {
+            (!among(value)).then(|| (format!("{} among them", json::short(value)), told(&list)))
+        }
+        Comparison::Excludes(value) => among(value).then(|| {
+            (
+                format!("{} not among them", json::short(value)),
+                told(&list),
+            )
+        }),
+        Comparison::AtLeast(least) => {
+            let size = size(one, &list, many);
+            (size < Some(*least)).then(|| (format!("at least {least}"), size_text(size)))
+        }
+        Comparison::AtMost(most) => {
+            let size = size(one, &list, many);
+            let is_beyond = size.is_none_or(|size| size > *most);
+            is_beyond.then(|| (format!("at most {most}"), size_text(size)))
+        }
+        Comparison::SameJson(value) => {
+            every(format!("JSON text of {}", json::short(value)), &|v| {
+                let parsed = v.as_str().and_then(json::parse_text);
+                parsed.is_some_and(|parsed| json::equal(&parsed, value))
+            })
+        }
+        // The loader has compiled both once; here they are a statement's own and rarely used.
+        Comparison::Matches(pattern) => {
+            let regex = regex::Regex::new(pattern).ok();
+            every(format!("a text matching {pattern}"), &|v| {
+                regex.as_ref().is_some_and(|r| r.is_match(&as_text(v)))
+            })
+        }
+        Comparison::Unlike(pattern) => {
+            let regex = regex::Regex::new(pattern).ok();
+            every(format!("no text matching {pattern}"), &|v| {
+                regex.as_ref().is_some_and(|r| !r.is_match(&as_text(v)))
+            })
+        }
+        Comparison::NotBefore(bound) => {
+            let bound_at = instant(&Value::from(bound.as_str()));
+            every(format!("not before {bound}"), &|v| {
+                instant(v) >= bound_at && bound_at.is_some()
+            })
+        }
+    };
     wrong.map(|(expected, actual)| Fact {
         kind: "story",
         message: format!("{}: expected {expected}, got {actual}", place(&expect.at)),
         expected,
         actual,
     })
-}
-
-/// What is expected of items or of their number, and what is there instead; nothing where it holds.
-fn of_many(
-    expect: &Expect,
-    one: Option<&Value>,
-    list: &[&Value],
-    many: bool,
-) -> Option<(String, String)> {
-    let holds = |value: &Value| list.iter().any(|item| json::equal(item, value));
-    if let Some(value) = expect.includes.as_ref().filter(|value| !holds(value)) {
-        return Some((format!("{} among them", json::short(value)), told(list)));
-    }
-    if let Some(value) = expect.excludes.as_ref().filter(|value| holds(value)) {
-        return Some((format!("{} not among them", json::short(value)), told(list)));
-    }
-    let size = size(one, list, many);
-    if let Some(least) = expect.at_least.filter(|least| size < Some(*least)) {
-        return Some((format!("at least {least}"), size_text(size)));
-    }
-    let most = expect
-        .at_most
-        .filter(|most| size.is_none() || size > Some(*most));
-    most.map(|most| (format!("at most {most}"), size_text(size)))
 }
 
 /// The result with those items alone that count, in the list that a pointer names or goes through.

@@ -8,6 +8,7 @@ mod bad_files;
 mod built;
 mod check;
 mod draft;
+pub mod expect;
 pub mod hooks;
 mod laws;
 mod load;

@@ -1,5 +1,6 @@
 //! `scenarios/<topic>.yaml`: stories that produce evidence. Only the shape of the data.
 
+use super::expect::Expect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -151,16 +152,6 @@ pub struct Step {
     pub quiet: Option<String>,
 }
 
-/// Which items of a list count.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Among {
-    /// JSON Pointer into an item.
-    pub at: String,
-    /// The values there.
-    pub one_of: Vec<Value>,
-}
-
 /// What tells the thing that exists already.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -222,71 +213,6 @@ impl Credentials {
             Self::Bearer => Some("with its credentials as a bearer token"),
         }
     }
-}
-
-/// One statement about a result; exactly one of the comparisons is given.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Expect {
-    /// The story rule that this judges.
-    pub rule: String,
-    /// JSON Pointer into the result, `*` for every item; empty for the whole.
-    #[serde(default)]
-    pub at: String,
-    /// The same JSON value.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub equals: Option<Value>,
-    /// Another JSON value.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub differs: Option<Value>,
-    /// One of these values.
-    pub one_of: Option<Vec<Value>>,
-    /// True: nothing is there. False: something is there.
-    pub absent: Option<bool>,
-    /// An array, or the values under `*`, holding this value.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub includes: Option<Value>,
-    /// An array, or the values under `*`, not holding this value.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub excludes: Option<Value>,
-    /// A number at least this, or an array or text at least that long.
-    pub at_least: Option<u64>,
-    /// A number at most this, or an array or text at most that long.
-    pub at_most: Option<u64>,
-    /// A text that is JSON of this value.
-    #[serde(
-        default,
-        deserialize_with = "given",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub same_json: Option<Value>,
-    /// A text that matches this regular expression.
-    pub matches: Option<String>,
-    /// A text that does not match this regular expression.
-    pub unlike: Option<String>,
-    /// An instant not before this one.
-    pub not_before: Option<String>,
-    /// Only those items of the list count whose value there is one of these.
-    pub among: Option<Among>,
-    /// Where nothing is at `at`, nothing is judged.
-    #[serde(default)]
-    pub or_absent: bool,
 }
 
 /// A given null is a value, not the lack of one.

@@ -4,7 +4,8 @@ use super::Runner;
 use crate::engine::stop::Stop;
 use crate::engine::template::{Origin, TemplateError};
 use crate::judge::evidence::{Expectation, Missed, Statement};
-use crate::rulebook::scenario::{Expect, Step};
+use crate::rulebook::expect::{Comparison, Expect};
+use crate::rulebook::scenario::Step;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -62,34 +63,30 @@ impl Runner<'_> {
 
     pub(super) fn fill_expect(&self, expect: &Expect) -> Result<Expect, TemplateError> {
         let mut filled = expect.clone();
-        for value in [
-            &mut filled.equals,
-            &mut filled.differs,
-            &mut filled.includes,
-            &mut filled.excludes,
-            &mut filled.same_json,
-        ]
-        .into_iter()
-        .flatten()
-        {
-            *value = self.scope.fill(value)?;
-        }
-        for value in filled.one_of.iter_mut().flatten() {
-            *value = self.scope.fill(value)?;
-        }
-        for pattern in [&mut filled.matches, &mut filled.unlike]
-            .into_iter()
-            .flatten()
-        {
-            // What is put into a pattern stands for itself.
-            let value = self.scope.fill_text(pattern)?;
-            let value = value.as_str().unwrap_or_default();
-            if value != pattern {
-                *pattern = regex::escape(value);
+        match &mut filled.is {
+            Comparison::Equals(value)
+            | Comparison::Differs(value)
+            | Comparison::Includes(value)
+            | Comparison::Excludes(value)
+            | Comparison::SameJson(value) => *value = self.scope.fill(value)?,
+            Comparison::OneOf(values) => {
+                for value in values {
+                    *value = self.scope.fill(value)?;
+                }
             }
-        }
-        if let Some(text) = &filled.not_before {
-            filled.not_before = self.scope.fill_text(text)?.as_str().map(str::to_owned);
+            Comparison::Matches(pattern) | Comparison::Unlike(pattern) => {
+                // What is put into a pattern stands for itself.
+                let value = self.scope.fill_text(pattern)?;
+                let value = value.as_str().unwrap_or_default();
+                if value != pattern {
+                    *pattern = regex::escape(value);
+                }
+            }
+            Comparison::NotBefore(text) => {
+                let value = self.scope.fill_text(text)?;
+                value.as_str().unwrap_or_default().clone_into(text);
+            }
+            Comparison::Absent(_) | Comparison::AtLeast(_) | Comparison::AtMost(_) => {}
         }
         Ok(filled)
     }

@@ -4,6 +4,7 @@ use super::prelude::*;
 use crate::judge::acceptance::Acceptance;
 use crate::judge::evidence::{Event, Statement};
 use crate::judge::story::differs;
+use crate::rulebook::expect::Comparison;
 use std::sync::Arc;
 
 /// Only scenario steps that name this rule (`expect`, `accepted`, `rejected`) judge it.
@@ -124,12 +125,14 @@ fn tells_nothing(case: &Case<'_>, statement: &Statement) -> Option<Trivial> {
     let selected = json::expand(result, &expect.at);
     let is_empty = match selected.first() {
         None => expect.at.contains('*'),
-        Some((_, Value::Array(items))) => expect.excludes.is_some() && items.is_empty(),
+        Some((_, Value::Array(items))) => {
+            matches!(expect.is, Comparison::Excludes(_)) && items.is_empty()
+        }
         Some(_) => false,
     };
-    let twin = |other: &Statement| {
-        let wanted = other.expect.includes.as_ref();
-        wanted.is_some() && wanted == expect.excludes.as_ref()
+    let twin = |other: &Statement| match (&other.expect.is, &expect.is) {
+        (Comparison::Includes(wanted), Comparison::Excludes(unwanted)) => wanted == unwanted,
+        _ => false,
     };
     let has_twin = case.evidence.statements.iter().any(twin);
     (is_empty && !has_twin).then_some(Trivial::Empty)

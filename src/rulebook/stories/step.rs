@@ -4,9 +4,10 @@
 use super::checker::{ALWAYS, Checker, Scope, results};
 use crate::json;
 use crate::rulebook::draft::Draft;
+use crate::rulebook::expect::{Comparison, Expect};
 use crate::rulebook::hooks::{self, HOOKS};
 use crate::rulebook::model::{Operation, Origin, Place};
-use crate::rulebook::scenario::{Expect, Step};
+use crate::rulebook::scenario::Step;
 use crate::rulebook::tree::{Node, Span};
 use crate::rulebook::words::{duration, shift};
 use std::collections::BTreeSet;
@@ -371,41 +372,24 @@ impl StepChecker<'_> {
                 draft.unknown(self.checker.file, span, "rule", &expect.rule, known);
             }
         }
-        let given = [
-            expect.equals.is_some(),
-            expect.differs.is_some(),
-            expect.one_of.is_some(),
-            expect.absent.is_some(),
-            expect.includes.is_some(),
-            expect.excludes.is_some(),
-            expect.at_least.is_some(),
-            expect.at_most.is_some(),
-            expect.same_json.is_some(),
-            expect.matches.is_some(),
-            expect.unlike.is_some(),
-            expect.not_before.is_some(),
-        ];
-        let count = given.iter().filter(|g| **g).count();
-        if count != 1 {
-            let message = format!("`expect` with {count} comparisons");
-            let help = "exactly one of equals, differs, one-of, absent, includes, excludes, \
-                        at-least, at-most, same-json, matches, unlike, not-before";
-            self.problem(draft, key, message, help);
-        }
         if !expect.at.is_empty() && !expect.at.starts_with('/') {
             let message = format!("`{}` is no JSON Pointer", expect.at);
             let help = format!("write `/{}`", expect.at);
             self.problem(draft, &format!("{key}/at"), message, &help);
         }
-        for (name, pattern) in [("matches", &expect.matches), ("unlike", &expect.unlike)] {
-            let fault = pattern
-                .as_deref()
-                .filter(|p| !p.contains("${"))
-                .and_then(|p| draft.pattern_fault(p));
-            if let Some(fault) = fault {
-                let key = format!("{key}/{name}");
-                self.problem(draft, &key, fault, "quote and escape it");
-            }
+        let (name, pattern) = if let Comparison::Matches(pattern) = &expect.is {
+            ("matches", pattern)
+        } else if let Comparison::Unlike(pattern) = &expect.is {
+            ("unlike", pattern)
+        } else {
+            return;
+        };
+        if let Some(fault) = draft
+            .pattern_fault(pattern)
+            .filter(|_| !pattern.contains("${"))
+        {
+            let key = format!("{key}/{name}");
+            self.problem(draft, &key, fault, "quote and escape it");
         }
     }
 }

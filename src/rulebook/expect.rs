@@ -1,0 +1,145 @@
+//! What a step states of its result: one comparison, and the place that it is about. Judges nothing.
+
+use schemars::JsonSchema;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+
+/// One statement about a result; exactly one of the comparisons is given.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(deny_unknown_fields)]
+pub struct Expect {
+    /// The story rule that this judges.
+    pub rule: String,
+    /// JSON Pointer into the result, `*` for every item; empty for the whole.
+    #[serde(default)]
+    pub at: String,
+    /// What is said of it.
+    #[serde(flatten)]
+    pub is: Comparison,
+    /// Only those items of the list count whose value there is one of these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub among: Option<Among>,
+    /// Where nothing is at `at`, nothing is judged.
+    #[serde(default)]
+    pub or_absent: bool,
+}
+
+/// What a value is compared with.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Comparison {
+    /// The same JSON value.
+    Equals(Value),
+    /// Another JSON value.
+    Differs(Value),
+    /// One of these values.
+    OneOf(Vec<Value>),
+    /// True: nothing is there. False: something is there.
+    Absent(bool),
+    /// An array, or the values under `*`, holding this value.
+    Includes(Value),
+    /// An array, or the values under `*`, not holding this value.
+    Excludes(Value),
+    /// A number at least this, or an array or text at least that long.
+    AtLeast(u64),
+    /// A number at most this, or an array or text at most that long.
+    AtMost(u64),
+    /// A text that is JSON of this value.
+    SameJson(Value),
+    /// A text that matches this regular expression.
+    Matches(String),
+    /// A text that does not match this regular expression.
+    Unlike(String),
+    /// An instant not before this one.
+    NotBefore(String),
+}
+
+/// Which items of a list count.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Among {
+    /// JSON Pointer into an item.
+    pub at: String,
+    /// The values there.
+    pub one_of: Vec<Value>,
+}
+
+/// The keys of a statement.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "kebab-case")]
+enum Key {
+    Rule,
+    At,
+    Among,
+    OrAbsent,
+    Equals,
+    Differs,
+    OneOf,
+    Absent,
+    Includes,
+    Excludes,
+    AtLeast,
+    AtMost,
+    SameJson,
+    Matches,
+    Unlike,
+    NotBefore,
+}
+
+impl<'de> Deserialize<'de> for Expect {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(Statement)
+    }
+}
+
+struct Statement;
+
+impl<'de> Visitor<'de> for Statement {
+    type Value = Expect;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a statement: a rule, a place and a comparison")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Expect, A::Error> {
+        let (mut rule, mut at, mut among, mut or_absent) = (None, String::new(), None, false);
+        let mut comparisons = Vec::new();
+        while let Some(key) = map.next_key()? {
+            match key {
+                Key::Rule => rule = Some(map.next_value()?),
+                Key::At => at = map.next_value()?,
+                Key::Among => among = Some(map.next_value()?),
+                Key::OrAbsent => or_absent = map.next_value()?,
+                Key::Equals => comparisons.push(Comparison::Equals(map.next_value()?)),
+                Key::Differs => comparisons.push(Comparison::Differs(map.next_value()?)),
+                Key::OneOf => comparisons.push(Comparison::OneOf(map.next_value()?)),
+                Key::Absent => comparisons.push(Comparison::Absent(map.next_value()?)),
+                Key::Includes => comparisons.push(Comparison::Includes(map.next_value()?)),
+                Key::Excludes => comparisons.push(Comparison::Excludes(map.next_value()?)),
+                Key::AtLeast => comparisons.push(Comparison::AtLeast(map.next_value()?)),
+                Key::AtMost => comparisons.push(Comparison::AtMost(map.next_value()?)),
+                Key::SameJson => comparisons.push(Comparison::SameJson(map.next_value()?)),
+                Key::Matches => comparisons.push(Comparison::Matches(map.next_value()?)),
+                Key::Unlike => comparisons.push(Comparison::Unlike(map.next_value()?)),
+                Key::NotBefore => comparisons.push(Comparison::NotBefore(map.next_value()?)),
+            }
+        }
+        let count = comparisons.len();
+        let (Some(is), true) = (comparisons.pop(), count == 1) else {
+            return Err(de::Error::custom(format!(
+                "`expect` with {count} comparisons: exactly one of equals, differs, one-of, absent, includes, \
+                 excludes, at-least, at-most, same-json, matches, unlike, not-before"
+            )));
+        };
+        Ok(Expect {
+            rule: rule.ok_or_else(|| de::Error::missing_field("rule"))?,
+            at,
+            is,
+            among,
+            or_absent,
+        })
+    }
+}
