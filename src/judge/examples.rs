@@ -80,6 +80,12 @@ impl Scene {
         self.exchange(operation, sent, response, body)
     }
 
+    /// What follows is of another service.
+    pub fn of_service(mut self, service: &'static str) -> Self {
+        self.service = service;
+        self
+    }
+
     /// The same without anything sent that matters.
     pub fn shown(self, operation: &str, answer: Value) -> Self {
         self.answered(operation, Value::Object(Map::new()), answer)

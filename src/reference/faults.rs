@@ -482,6 +482,7 @@ switches! {
         ChatUserChannelChannelSidWrong = "chat/user-channel-channel-sid-wrong": "A user channel names another channel than its own.",
         ChatUserChannelUserSidWrong = "chat/user-channel-user-sid-wrong": "A user channel names another user than its own.",
         ChatUserChannelServiceSidWrong = "chat/user-channel-service-sid-wrong": "A user channel names another service than its own.",
+        ChatUserChannelIndexLost = "chat/user-channel-index-lost": "A user channel never shows what its user has read.",
         ChatListedUserChannelDiffers = "chat/listed-user-channel-differs": "A listed user channel names another user than a fetched one.",
         // chat: bindings
         ChatBindingDuplicates = "chat/binding-duplicates": "A device that registers again gets a second binding.",

@@ -54,6 +54,8 @@ predicates! {
     leads::Leads,
     binds::Binds,
     follows::Follows,
+    takes_part::TakesPart,
+    agrees::Agrees,
     filtered::Filtered,
     counts::Counts,
     rest_stays::RestStays,

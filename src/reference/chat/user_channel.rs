@@ -27,7 +27,9 @@ fn represent(place: &Place, user: &User, service: &Service, core: &Core) -> Valu
         "user_sid": user.sid,
         "member_sid": place.member_sid,
         "status": status(place.status, core),
-        "last_consumed_message_index": place.consumed_index,
+        "last_consumed_message_index": place
+            .consumed_index
+            .filter(|_| !core.fails(Fault::ChatUserChannelIndexLost)),
         "unread_messages_count": unread(place, service, core),
         "notification_level": place.notification_level,
         "url": service.url(core, &["Users", &user.sid, "Channels", channel_sid]),
