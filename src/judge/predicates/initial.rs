@@ -33,6 +33,9 @@ pub(crate) struct Initial {
     /// Parameters that must have been sent with these values.
     #[serde(default)]
     given: BTreeMap<String, Value>,
+    /// Parameters that must have been sent, and not empty.
+    #[serde(default)]
+    beside: Vec<String>,
     /// Who has another one: a parameter whose value stands in a field of what the thing belongs to.
     #[serde(default)]
     apart: Option<Apart>,
@@ -74,7 +77,12 @@ impl Check for Initial {
                 .pointer("at", &self.at)
                 .pointers("also", &self.also);
         }
-        for parameter in self.unless.iter().chain(self.given.keys()) {
+        for parameter in self
+            .unless
+            .iter()
+            .chain(self.given.keys())
+            .chain(&self.beside)
+        {
             names.any_parameter("unless", parameter);
         }
         let apart = self.apart.as_ref().map(|apart| &apart.is);
@@ -153,7 +161,16 @@ impl Predicate for Initial {
         };
         let ann = json!({"ServiceSid": sid("IS"), "Identity": "ann"});
         let with_role = json!({"ServiceSid": sid("IS"), "Identity": "ann", "RoleSid": "RL9"});
+        let named_only = json!({
+            "kinds": ["chat/service"], "at": "/read_status_enabled", "is": [true], "beside": ["FriendlyName"],
+        });
+        let beside = |sent: Value| {
+            let scene = Example::of("chat", named_only.clone());
+            scene.answered("create-service", sent, service(false))
+        };
         vec![
+            beside(json!({"FriendlyName": "a"})).fails("/read_status_enabled"),
+            beside(json!({"FriendlyName": ""})).not_judged(),
             made(true).passes(),
             made(false).fails("/read_status_enabled"),
             made(true)
@@ -224,7 +241,8 @@ impl Initial {
             let field = apart.is.value(case, id, made);
             said(&apart.parameter).is_some_and(|said| field.is_none_or(|(value, _)| value == *said))
         });
-        differs || is_them
+        let is_said = |name: &String| said(name).is_some_and(|sent| !sent.is_null() && *sent != "");
+        differs || is_them || !self.beside.iter().all(is_said)
     }
 
     fn judge_sight(
