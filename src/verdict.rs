@@ -31,11 +31,23 @@ pub const SCHEMA_VERSION_MIN: u32 = 1;
 
 /// How binding a rule is.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// Breaking it fails the run.
+    #[default]
     Must,
     /// Breaking it is a warning; with `--strict` it fails the run.
     Should,
@@ -128,6 +140,27 @@ impl Basis {
     }
 }
 
+impl Level {
+    /// The word in the rulebook and in reports.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Must => "must",
+            Self::Should => "should",
+            Self::May => "may",
+            Self::Open => "open",
+        }
+    }
+
+    /// That of a finding: what is no duty warns at most.
+    #[must_use]
+    pub const fn of_finding(self) -> Self {
+        match self {
+            Self::Must => Self::Must,
+            Self::Should | Self::May | Self::Open => Self::Should,
+        }
+    }
+}
+
 impl Verdict {
     /// The word in reports.
     pub const fn word(self) -> &'static str {
@@ -150,7 +183,7 @@ pub struct Finding {
     /// Id of the rule.
     pub rule: String,
     /// `must` or `should`.
-    pub level: String,
+    pub level: Level,
     /// `auth`, `chat`, `media`, `flow` or `events`.
     pub service: String,
     /// Operation id without the service; empty for a payload judged alone.

@@ -5,7 +5,7 @@
 
 use crate::text::glob;
 use crate::verdict::{
-    Finding, RuleCounts, RuleResult, RunRecord, ScenarioResult, Verdict, WaiverResult,
+    Finding, Level, RuleCounts, RuleResult, RunRecord, ScenarioResult, Verdict, WaiverResult,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -148,7 +148,7 @@ impl<'a> Waivers<'a> {
     }
 
     fn settle<'f>(result: &mut ScenarioResult, findings: impl Iterator<Item = &'f Finding>) {
-        let musts: Vec<&Finding> = findings.filter(|f| f.level == "must").collect();
+        let musts: Vec<&Finding> = findings.filter(|f| f.level == Level::Must).collect();
         if result.verdict == Verdict::Fail
             && let Some(first) = musts.first()
             && musts.iter().all(|finding| !finding.waived.is_empty())
@@ -246,7 +246,7 @@ mod tests {
             ],
             findings: vec![Finding {
                 rule: "flow/execution/status".to_owned(),
-                level: "must".to_owned(),
+                level: Level::Must,
                 ..Finding::default()
             }],
             open_points: Vec::new(),

@@ -332,7 +332,7 @@ mod tests {
     use super::*;
     use crate::check::{Checker, Kind, Surroundings};
     use crate::rulebook::shared::of_specs as rulebook;
-    use crate::verdict::RunRecord;
+    use crate::verdict::{Level, RunRecord};
 
     fn check(name: &str, source: &mut (dyn Read + Send), jobs: usize) -> (RunRecord, usize) {
         check_as("com.svc.comms-api.message.sent", name, source, jobs)
@@ -412,7 +412,7 @@ mod tests {
                 ],
                 "{name}"
             );
-            assert!(record.findings.iter().all(|f| f.level == "should"));
+            assert!(record.findings.iter().all(|f| f.level == Level::Should));
         }
     }
 

@@ -28,7 +28,7 @@ use crate::judge::evidence::{Evidence, Payload};
 use crate::judge::{Judgement, Tally, judge};
 use crate::rulebook::{Rule, Rulebook};
 use crate::schema::{Schemas, rule_of_whole};
-use crate::verdict::{Finding, Level, RunRecord};
+use crate::verdict::{Finding, RunRecord};
 use crate::xml;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -494,11 +494,7 @@ impl One<'_> {
     fn found(&self, rule: &Rule, line: usize) -> Finding {
         Finding {
             rule: rule.id.clone(),
-            level: match rule.level {
-                Level::Must => "must",
-                Level::Should | Level::May | Level::Open => "should",
-            }
-            .to_owned(),
+            level: rule.level.of_finding(),
             service: rule.service.clone(),
             scenario: self.name.to_owned(),
             step: line,

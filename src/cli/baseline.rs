@@ -6,7 +6,7 @@
 use super::args::BaselineArgs;
 use super::run::read_waivers;
 use super::{Done, Exit, Failure, note, stored};
-use crate::verdict::{Finding, RunRecord, Verdict};
+use crate::verdict::{Finding, Level, RunRecord, Verdict};
 use crate::waivers::{Waiver, place_of};
 use jiff::civil::Date;
 use std::path::Path;
@@ -81,7 +81,9 @@ fn accepting(
     strict: bool,
     waiver_of: &dyn Fn(&Finding) -> Waiver,
 ) -> Vec<Waiver> {
-    let fails = |finding: &&Finding| finding.level == "must" || strict && finding.level == "should";
+    let fails = |finding: &&Finding| {
+        finding.level == Level::Must || strict && finding.level == Level::Should
+    };
     for finding in record.findings.iter().filter(fails) {
         if !waivers.iter().any(|waiver| waiver.accepts(finding)) {
             waivers.push(waiver_of(finding));

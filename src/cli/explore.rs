@@ -14,6 +14,7 @@ use crate::redact::Redactor;
 use crate::report::ALIVE_SECONDS;
 use crate::schema::Schemas;
 use crate::text;
+use crate::verdict::Level;
 use indicatif::ProgressBar;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -146,7 +147,7 @@ fn concluded(explored: &Explored, by_signal: Option<Exit>) -> Exit {
         note("nothing was explored: no operation of the targeted services could be called");
         return Exit::NothingJudged;
     }
-    let is_sure = |shrunk: &Shrunk| !shrunk.is_flaky() && shrunk.finding.level == "must";
+    let is_sure = |shrunk: &Shrunk| !shrunk.is_flaky() && shrunk.finding.level == Level::Must;
     if explored.found.iter().any(is_sure) || explored.more > 0 {
         Exit::Failed
     } else {
@@ -242,9 +243,9 @@ fn told(explored: &Explored) -> String {
     let mut out = String::new();
     for shrunk in &explored.found {
         let finding = &shrunk.finding;
-        let word = match (shrunk.is_flaky(), finding.level.as_str()) {
+        let word = match (shrunk.is_flaky(), finding.level) {
             (true, _) => "FLAKY",
-            (false, "must") => "FAIL",
+            (false, Level::Must) => "FAIL",
             (false, _) => "WARN",
         };
         let _ = writeln!(

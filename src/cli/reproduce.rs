@@ -11,7 +11,7 @@ use crate::judge::{Loaded, Need, Shell};
 use crate::redact::Redactor;
 use crate::rulebook::{Origin, Rulebook};
 use crate::text;
-use crate::verdict::{Finding, REFERENCE, RunRecord};
+use crate::verdict::{Finding, Level, REFERENCE, RunRecord};
 use clap::{Args, ValueEnum};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -117,7 +117,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     let about = About {
         targets: &targets,
         comment: &comment,
-        judged_as: kind(&rulebook, finding).map(|kind| (kind, finding.level != "must")),
+        judged_as: kind(&rulebook, finding).map(|kind| (kind, finding.level != Level::Must)),
     };
     let script = chain(scope, &planned, about, format)
         .map_err(|e| Failure::Usage(format!("failed to {e}; --format scenario can say it")))?;

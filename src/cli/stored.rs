@@ -9,7 +9,7 @@ use crate::compare;
 use crate::engine::kept::{self, Reader};
 use crate::files;
 use crate::report::{self, Consumer, Settings};
-use crate::verdict::{self, RunEvent, RunRecord};
+use crate::verdict::{self, Level, RunEvent, RunRecord};
 use crate::waivers::Waivers;
 use std::fs::File;
 use std::io::BufReader;
@@ -21,7 +21,11 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
     let names = (args.a.display().to_string(), args.b.display().to_string());
     let difference = compare::runs((&names.0, &a), (&names.1, &b));
     write(&reports, |format| difference.render(format))?;
-    let is_new = args.fail_on_new && difference.new.iter().any(|finding| finding.level == "must");
+    let is_new = args.fail_on_new
+        && difference
+            .new
+            .iter()
+            .any(|finding| finding.level == Level::Must);
     let regressed = is_new || difference.regressions().next().is_some();
     Ok(if regressed {
         Exit::Failed

@@ -9,7 +9,7 @@ use crate::http::Headers;
 use crate::redact::{Redactor, is_secret_header};
 use crate::report::{Consumer, Keep, Report, Settings, Stream};
 use crate::text;
-use crate::verdict::{Finding, RunEvent, Subject};
+use crate::verdict::{Finding, Level, RunEvent, Subject};
 use std::collections::BTreeSet;
 
 /// Credentials of others that are remembered to be taken out of findings.
@@ -101,7 +101,7 @@ fn tell(findings: &[Finding], redactor: &Redactor) {
             Subject::Service => ("exchange", "WARN"),
             Subject::Request => ("request", "NOTE"),
         };
-        let word = if finding.level == "must" {
+        let word = if finding.level == Level::Must {
             "FAIL"
         } else {
             lenient

@@ -45,11 +45,7 @@ pub fn judge_request(
         };
         let finding = wrong.map(|fact| Finding {
             rule: rule.id.clone(),
-            level: match rule.level {
-                Level::Must => "must",
-                Level::Should | Level::May | Level::Open => "should",
-            }
-            .to_owned(),
+            level: rule.level.of_finding(),
             service: exchange.service.clone(),
             operation: exchange.operation.clone(),
             scenario: name.to_owned(),
@@ -96,7 +92,7 @@ pub fn misdeeds(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> 
         );
         // How a target lets clients in is for its configuration to say.
         let own = operation.client_credentials();
-        let is_misdeed = |f: &Finding| f.rule != own && f.level == "must";
+        let is_misdeed = |f: &Finding| f.rule != own && f.level == Level::Must;
         found.extend(judged.findings.into_iter().filter(is_misdeed));
     }
     found

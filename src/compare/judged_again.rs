@@ -65,16 +65,13 @@ pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
     }
     rules.sort_by(|a, b| a.id.cmp(&b.id));
     let levels: BTreeMap<&str, Level> = rules.iter().map(|r| (r.id.as_str(), r.level)).collect();
-    for finding in &mut record.findings {
-        finding.waived.clear();
-        match levels.get(finding.rule.as_str()) {
-            Some(Level::Must) => "must".clone_into(&mut finding.level),
-            Some(Level::Should) => "should".clone_into(&mut finding.level),
-            Some(Level::May | Level::Open) | None => finding.level.clear(),
-        }
-    }
     // A rule that is no duty any more is not broken by anybody.
-    record.findings.retain(|finding| !finding.level.is_empty());
+    record.findings.retain_mut(|finding| {
+        finding.waived.clear();
+        let level = levels.get(finding.rule.as_str()).copied();
+        finding.level = level.unwrap_or(Level::Open);
+        matches!(finding.level, Level::Must | Level::Should)
+    });
     record.summary.rules = RuleCounts::of(&rules);
     record.rules = rules;
     JudgedAgain { record, notes }
@@ -192,7 +189,7 @@ mod tests {
         let stored = run("flow/a", &[(RULE, Verdict::Fail)]);
         let again = judge_again(&stored, &book(Level::Should));
         assert_eq!(verdict(&again, RULE), (Verdict::Fail, Level::Should));
-        assert_eq!(again.record.findings[0].level, "should");
+        assert_eq!(again.record.findings[0].level, Level::Should);
         let again = judge_again(&stored, &book(Level::Open));
         assert_eq!(verdict(&again, RULE), (Verdict::Open, Level::Open));
         assert_eq!(again.record.findings, []);

@@ -366,7 +366,7 @@ fn either(rule: &mut RuleResult, point: &OpenPointResult, findings: &mut Vec<Fin
     let words = point.observed.join(", ");
     findings.push(Finding {
         rule: rule.id.clone(),
-        level: "must".to_owned(),
+        level: Level::Must,
         service: rule.id.split('/').next().unwrap_or_default().to_owned(),
         kind: "either".to_owned(),
         expected: "one answer throughout the run".to_owned(),

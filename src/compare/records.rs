@@ -13,7 +13,7 @@ pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
         .filter(|(_, verdict)| *verdict == Verdict::Fail)
         .map(|(rule, _)| Finding {
             rule: (*rule).to_owned(),
-            level: "must".into(),
+            level: Level::Must,
             scenario: scenario.into(),
             exchange: 1,
             message: "broken".into(),

@@ -100,13 +100,7 @@ fn rule(ledger: &mut Ledger, old: &Rule, new: &Rule) {
 }
 
 fn word(level: Level) -> String {
-    let word = match level {
-        Level::Must => "must",
-        Level::Should => "should",
-        Level::May => "may",
-        Level::Open => "open",
-    };
-    word.to_owned()
+    level.word().to_owned()
 }
 
 /// The predicate with its parameters, as JSON.

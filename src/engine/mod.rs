@@ -43,7 +43,7 @@ use crate::prove::{Mode, Prover};
 use crate::rulebook::Rulebook;
 use crate::rulebook::scenario::Scenario;
 use crate::schema::Schemas;
-use crate::verdict::{Asked, RunEvent, RunRecord, ScenarioResult, Verdict};
+use crate::verdict::{Asked, Level, RunEvent, RunRecord, ScenarioResult, Verdict};
 pub use record::{Concluded, ONLY_IN_FILES, Recorder};
 use runner::Story;
 pub(crate) use runner::play;
@@ -517,7 +517,7 @@ fn ended(
     exchanges: usize,
     seconds: f64,
 ) -> Concluded {
-    let failed = judgement.findings.iter().any(|f| f.level == "must");
+    let failed = judgement.findings.iter().any(|f| f.level == Level::Must);
     let (verdict, reason) = match &stop {
         _ if failed => (Verdict::Fail, String::new()),
         None => (Verdict::Pass, String::new()),

@@ -119,7 +119,7 @@ impl<'a> Recorder<'a> {
 
     /// Takes what was concluded outside any scenario, under a name of its own.
     pub fn add_judgement(&mut self, name: &str, judgement: Judgement) {
-        let failed = judgement.findings.iter().any(|f| f.level == "must");
+        let failed = judgement.findings.iter().any(|f| f.level == Level::Must);
         let verdict = if failed { Verdict::Fail } else { Verdict::Pass };
         let result = ScenarioResult {
             id: name.to_owned(),
@@ -392,7 +392,7 @@ fn either(rule: &Rule, whole: &mut Judgement) {
     let words: Vec<String> = observed.iter().cloned().collect();
     let finding = (words.len() > 1).then(|| Finding {
         rule: rule.id.clone(),
-        level: "must".into(),
+        level: Level::Must,
         service: rule.service.clone(),
         kind: "either".into(),
         expected: "one answer throughout the run".into(),

@@ -296,10 +296,6 @@ impl<'a> Case<'a> {
     /// A finding of `rule` at a place, with everything the case knows filled in.
     pub(super) fn finding(&self, rule: &str, site: &Site, fact: Fact) -> Finding {
         let known = self.rulebook.rules.get(rule);
-        let level = match known.map_or(Level::Must, |r| r.level) {
-            Level::Must => "must",
-            Level::Should | Level::May | Level::Open => "should",
-        };
         let message = if fact.message.is_empty() {
             format!("expected {}, got {}", fact.expected, fact.actual)
         } else {
@@ -307,7 +303,7 @@ impl<'a> Case<'a> {
         };
         let mut finding = Finding {
             rule: rule.to_owned(),
-            level: level.to_owned(),
+            level: known.map_or(Level::Must, |r| r.level.of_finding()),
             service: known.map_or_else(String::new, |r| r.service.clone()),
             scenario: self.evidence.scenario.clone(),
             pointer: site.pointer().to_owned(),

@@ -111,7 +111,7 @@ fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
             message,
             trace: first.map_or(String::new(), |finding| view::describe(finding)),
             extra: json!({
-                "level": view::level(rule.level),
+                "level": rule.level.word(),
                 "source": rule.source.to_string(),
                 "judged": rule.judged,
                 "findings": rule.findings,

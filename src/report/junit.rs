@@ -64,12 +64,7 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, TestSuite> {
             (outcome, _) => outcome,
         };
         let mut case = case(&rule.id, "rules", &outcome, summary, &details(findings));
-        let mut about = format!(
-            "{}\n{}, {}",
-            rule.says,
-            view::level(rule.level),
-            rule.source
-        );
+        let mut about = format!("{}\n{}, {}", rule.says, rule.level.word(), rule.source);
         if rule.judged > 0 {
             about += &format!(", judged {}×", rule.judged);
         }

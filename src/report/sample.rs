@@ -210,7 +210,7 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
     }
     record.findings = vec![Finding {
         rule: all(),
-        level: all(),
+        level: Level::Must,
         service: all(),
         operation: all(),
         scenario: all(),
@@ -491,7 +491,7 @@ fn steps() -> Vec<StepResult> {
 fn findings() -> Vec<Finding> {
     let status = Finding {
         rule: "flow/execution/status".into(),
-        level: "must".into(),
+        level: Level::Must,
         service: "flow".into(),
         operation: "create-execution".into(),
         scenario: "flow/create-execution/happy".into(),
@@ -521,7 +521,7 @@ fn findings() -> Vec<Finding> {
     };
     let extra = Finding {
         rule: "flow/execution/no-other-fields".into(),
-        level: "should".into(),
+        level: Level::Should,
         pointer: "/shape".into(),
         kind: "extra-field".into(),
         expected: "no field of that name".into(),

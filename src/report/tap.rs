@@ -51,7 +51,7 @@ fn diagnose(findings: &[&Finding], source: &str, out: &mut String) {
     let place = view::place(first);
     let fields = [
         ("message", first.message.as_str()),
-        ("severity", &first.level),
+        ("severity", first.level.word()),
         ("source", source),
         ("where", &place),
         ("expected", &first.expected),

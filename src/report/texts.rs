@@ -369,7 +369,7 @@ fn visit_rule(rule: &mut RuleResult, visit: Visit) {
 fn visit_finding(finding: &mut Finding, visit: Visit) {
     let Finding {
         rule,
-        level,
+        level: _,
         service,
         operation,
         scenario,
@@ -386,7 +386,7 @@ fn visit_finding(finding: &mut Finding, visit: Visit) {
         diff,
     } = finding;
     for text in [
-        rule, level, service, operation, scenario, pointer, kind, message, waived,
+        rule, service, operation, scenario, pointer, kind, message, waived,
     ] {
         visit(text, Shape::Line);
     }

@@ -49,7 +49,7 @@ pub(super) fn of_scenario(
 
 /// True where the finding fails the run; level is text there, and unknown text fails.
 pub(super) fn fails(finding: &Finding, settings: Settings) -> bool {
-    settings.strict || finding.level != "should"
+    settings.strict || finding.level != Level::Should
 }
 
 fn outcome(verdict: Verdict, reason: &str, fails: bool) -> Outcome {
@@ -85,16 +85,6 @@ pub(super) fn name(verdict: Verdict) -> &'static str {
         Verdict::Waived => "waived",
         Verdict::Error => "error",
         Verdict::NotJudged => "not-judged",
-    }
-}
-
-/// The level as the rulebook spells it.
-pub(super) fn level(level: Level) -> &'static str {
-    match level {
-        Level::Must => "must",
-        Level::Should => "should",
-        Level::May => "may",
-        Level::Open => "open",
     }
 }
 
@@ -175,11 +165,11 @@ impl Broken<'_> {
     /// `must, D3 "Execution (FN)", line 37`, or the level alone.
     pub(super) fn origin(&self) -> String {
         match self.rule {
-            Some(rule) => format!("{}, {}", level(rule.level), rule.source),
+            Some(rule) => format!("{}, {}", rule.level.word(), rule.source),
             None => self
                 .findings
                 .first()
-                .map(|f| f.level.clone())
+                .map(|f| f.level.word().to_owned())
                 .unwrap_or_default(),
         }
     }
@@ -473,7 +463,10 @@ mod tests {
     #[test]
     fn what_a_client_should_do_otherwise_is_advice_unless_all_of_it_fails() {
         let mut record = sample();
-        let advised = record.findings.iter_mut().find(|f| f.level == "should");
+        let advised = record
+            .findings
+            .iter_mut()
+            .find(|f| f.level == Level::Should);
         advised.expect("a warning").subject = Subject::Request;
         let weight = |settings| broken(&record, settings)[1].weight;
         assert_eq!(

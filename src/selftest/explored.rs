@@ -8,6 +8,7 @@ use crate::engine::sessions::{Consulted, Offline};
 use crate::engine::{Planned, conclude};
 use crate::explore::numbered;
 use crate::reference::{Fault, Variant};
+use crate::verdict::Level;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -222,9 +223,9 @@ impl Selftest<'_> {
         };
         let calm = AtomicBool::new(false);
         let concluded = conclude(self.rulebook, self.schemas, &planned, sessions, SEED, &calm);
-        let counts = |level: &str| matches!(switch, Switch::Fault(_)) || level == "must";
+        let counts = |level: Level| matches!(switch, Switch::Fault(_)) || level == Level::Must;
         let mut findings = concluded.judgement.findings.into_iter();
-        let finding = findings.find(|finding| counts(&finding.level))?;
+        let finding = findings.find(|finding| counts(finding.level))?;
         Some(format!(
             "{} ({}): {}",
             finding.rule, finding.operation, finding.message

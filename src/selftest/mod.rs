@@ -303,7 +303,7 @@ impl Selftest<'_> {
             row.scenarios += 1;
             for finding in &concluded.judgement.findings {
                 row.killed_by.insert(finding.rule.clone());
-                if finding.level == "must" {
+                if finding.level == Level::Must {
                     row.failed_by.insert(finding.rule.clone());
                 }
             }

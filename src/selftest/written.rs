@@ -5,6 +5,7 @@ use crate::fixtures::{Plan, subjects};
 use crate::judge::{Loaded, Memo, judge, judge_instances};
 use crate::rulebook::Rulebook;
 use crate::schema::Schemas;
+use crate::verdict::Level;
 use serde_json::Value;
 
 /// A valid instance: the schema's own example, else a fixture.
@@ -43,7 +44,7 @@ pub(super) fn try_out(rulebook: &Rulebook, schemas: &Schemas, rule: &str) -> Row
         }
         row.scenarios += 1;
         for finding in judge(rulebook, schemas, &changed).findings {
-            if finding.level == "must" {
+            if finding.level == Level::Must {
                 row.failed_by.insert(finding.rule.clone());
             }
             row.killed_by.insert(finding.rule);

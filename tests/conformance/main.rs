@@ -129,7 +129,7 @@ fn tell(text: &mut String, finding: &Finding) {
     let _ = writeln!(
         text,
         "  {} {} ({source})\n    step {}, {} {}\n    {}\n    expected {}\n    actual   {}",
-        finding.level,
+        finding.level.word(),
         finding.rule,
         finding.step,
         finding.operation,

@@ -165,7 +165,7 @@ mod tests {
         let found = judgement.findings.iter();
         found
             .inspect(|f| assert_eq!(f.step, 7))
-            .map(|f| format!("{} {} {} {}", f.rule, f.level, f.pointer, f.kind))
+            .map(|f| format!("{} {} {} {}", f.rule, f.level.word(), f.pointer, f.kind))
             .collect()
     }
 

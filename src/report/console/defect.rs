@@ -366,6 +366,7 @@ mod tests {
     use super::*;
     use crate::report::Settings;
     use crate::report::sample::sample;
+    use crate::verdict::Level;
     use crate::verdict::Subject;
 
     fn told(record: &RunRecord) -> String {
@@ -377,7 +378,11 @@ mod tests {
     fn advice_to_clients_has_a_heading_of_its_own() {
         let mut record = sample();
         assert!(!told(&record).contains("advice to clients"));
-        for finding in record.findings.iter_mut().filter(|f| f.level == "should") {
+        for finding in record
+            .findings
+            .iter_mut()
+            .filter(|f| f.level == Level::Should)
+        {
             finding.subject = Subject::Request;
         }
         let text = told(&record);

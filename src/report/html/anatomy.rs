@@ -80,7 +80,7 @@ fn rule(record: &RunRecord, broken: &Broken, open: bool, in_full: bool, depth: D
         id => broken.id, open, counts, new => is_new,
         state => state(broken.weight),
         says => if says.is_empty() { broken.id } else { says },
-        level => broken.findings.first().map_or("", |f| f.level.as_str()),
+        level => broken.findings.first().map_or("", |f| f.level.word()),
         body => depth == Depth::Full && first.is_some(),
     };
     match first {

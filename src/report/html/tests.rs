@@ -6,7 +6,9 @@ use super::render;
 use crate::report::sample::{HOSTILE, every_text_is, sample};
 use crate::report::texts::escaped;
 use crate::report::{Format, Settings};
-use crate::verdict::{Finding, RuleCounts, RuleResult, RunRecord, Subject, Verdict, WallClock};
+use crate::verdict::{
+    Finding, Level, RuleCounts, RuleResult, RunRecord, Subject, Verdict, WallClock,
+};
 
 fn rendered(record: &RunRecord) -> String {
     Format::Html.render(record, Settings::default())
@@ -60,11 +62,17 @@ fn what_fails_what_warns_and_what_is_advice_stand_under_headings_of_their_own() 
             .into()
     };
     assert_eq!(heads(&record), [true, true, false]);
-    for finding in record.findings.iter_mut().filter(|f| f.level == "should") {
+    for finding in record
+        .findings
+        .iter_mut()
+        .filter(|f| f.level == Level::Should)
+    {
         finding.subject = Subject::Request;
     }
     assert_eq!(heads(&record), [true, false, true]);
-    record.findings.retain(|finding| finding.level == "should");
+    record
+        .findings
+        .retain(|finding| finding.level == Level::Should);
     record.defects.clear();
     assert_eq!(heads(&record), [false, false, true]);
 }
