@@ -3,7 +3,7 @@
 //! What it prints is the token alone, or JSON as token services answer: `access_token` (or `token`) with `expires_in`
 //! seconds.
 
-use super::sessions::{CommandError, printed};
+use super::command::{CommandError, printed};
 use crate::clock;
 use crate::judge::shell_word;
 use serde_json::Value;

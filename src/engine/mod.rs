@@ -6,6 +6,7 @@
 pub mod bearer;
 pub(crate) mod body;
 mod callbacks;
+mod command;
 pub(crate) mod derive;
 pub mod kept;
 pub(crate) mod link;
@@ -27,6 +28,7 @@ mod template;
 mod tests;
 pub mod token;
 
+pub use command::CommandError;
 pub use kept::Keeper;
 use kept::Played;
 pub(crate) use link::split_url;

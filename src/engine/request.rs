@@ -3,6 +3,7 @@
 use super::bearer::BearerError;
 use super::near::{Near, but_last, in_other_case};
 use super::settings::Target;
+use super::stop::Stop;
 use crate::http::{Received, Request, received};
 use crate::judge::{UNKNOWN, WRONG};
 use crate::rulebook::scenario::Credentials;
@@ -51,6 +52,20 @@ pub enum BuildError {
     /// The command that prints a token brought none.
     #[error(transparent)]
     Bearer(#[from] BearerError),
+}
+
+impl From<BuildError> for Stop {
+    fn from(error: BuildError) -> Self {
+        match error {
+            BuildError::Unconfigured { .. } | BuildError::NoCredentials(_) => {
+                Self::NotApplicable(error.to_string())
+            }
+            BuildError::PathParameter(_)
+            | BuildError::UnknownParameter(_)
+            | BuildError::Unsendable { .. }
+            | BuildError::Bearer(_) => Self::Error(error.to_string()),
+        }
+    }
 }
 
 /// Builds the request of an operation.

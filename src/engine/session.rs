@@ -2,6 +2,7 @@
 //! live target: the runner cannot tell them apart.
 
 use super::settings::Settings;
+use super::stop::Stop;
 use crate::clock::Timestamp;
 use crate::http::{Request, Response};
 use crate::transport::Sink;
@@ -18,6 +19,16 @@ pub enum HookFault {
     /// It did not do what it is there for.
     #[error("{0}")]
     Failed(String),
+}
+
+impl Stop {
+    /// What a hook that brought no result means for the story.
+    pub(super) fn of_hook(name: &str, fault: &HookFault) -> Self {
+        match fault {
+            HookFault::Unsupported => Self::NotApplicable(format!("hook {name}: {fault}")),
+            HookFault::Failed(why) => Self::HookFailed(format!("hook {name} failed: {why}")),
+        }
+    }
 }
 
 /// What a scenario can do to the world.

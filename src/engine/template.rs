@@ -2,6 +2,7 @@
 //! `$repeat`, `$near`, `$file`). Expanded once: captured text is data and never expanded again.
 
 use super::near::Near;
+use super::stop::Stop;
 use crate::clock::{self, Timestamp};
 use crate::judge::payload;
 use crate::rulebook::{Rulebook, kebab};
@@ -69,6 +70,29 @@ pub enum TemplateError {
     /// A made value is not well-formed.
     #[error("{0}")]
     Malformed(String),
+}
+
+impl From<TemplateError> for Stop {
+    fn from(error: TemplateError) -> Self {
+        match error {
+            TemplateError::Missing(ref name) if name.starts_with("target.") => {
+                Self::NotApplicable(format!("not configured: {}", configuration_key(name)))
+            }
+            TemplateError::Missing(name) => Self::Inconclusive(format!(
+                "nothing that came so far shows `{name}`, with which the story goes on"
+            )),
+            TemplateError::Masked { rule, .. } => Self::Masked(rule),
+            TemplateError::Malformed(why) => Self::Error(why),
+        }
+    }
+}
+
+/// Where the configuration has what scenarios read as `target.SERVICE.KEY`.
+fn configuration_key(name: &str) -> String {
+    name.strip_prefix("target.people.").map_or_else(
+        || format!("targets.{}", name.trim_start_matches("target.")),
+        |key| format!("people.{key}"),
+    )
 }
 
 impl<'a> Scope<'a> {

@@ -295,25 +295,57 @@ fn every_permission_is_used_and_none_leads_back() {
             }
         }
     }
-    // What nothing else leads to is taken away until nothing is left, or a circle.
     let edges = uses
         .iter()
         .filter(|used| !used.is_test && used.from != used.to);
-    let mut left: BTreeSet<(&str, &str)> = edges
-        .map(|used| (used.from.as_str(), used.to.as_str()))
-        .collect();
-    loop {
-        let from: BTreeSet<&str> = left.iter().map(|(from, _)| *from).collect();
-        let before = left.len();
-        left.retain(|(_, to)| from.contains(to));
-        if left.len() == before {
-            break;
-        }
-    }
-    for (from, to) in left {
+    let edges = edges.map(|used| (used.from.clone(), used.to.clone()));
+    for (from, to) in circle(edges.collect()) {
         let _ = writeln!(problems, "`{from}` uses `{to}`, which leads back to it");
     }
     assert!(problems.is_empty(), "{problems}");
+}
+
+#[test]
+fn no_file_of_the_engine_leads_back_to_itself() {
+    let root = crate::program::root().join("src/engine");
+    let path = Regex::new(r"(?:crate::engine|use super)::([a-z_]+)").expect("well-formed");
+    let mut uses: BTreeSet<(String, String)> = BTreeSet::new();
+    for file in crate::program::files(&root, &["rs"]) {
+        let below = file.strip_prefix(&root).expect("it is below");
+        let Some(first) = below.iter().next().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        let from = first.trim_end_matches(".rs");
+        let is_nested = below.iter().count() > 1;
+        let text = std::fs::read_to_string(&file).expect("sources are readable");
+        let text = text
+            .split("#[cfg(test)]\nmod tests {")
+            .next()
+            .unwrap_or_default();
+        for found in path.captures_iter(text) {
+            let own = is_nested && found[0].starts_with("use super");
+            if !own && from != "mod" && from != "tests" && found[1] != *from {
+                uses.insert((from.to_owned(), found[1].to_owned()));
+            }
+        }
+    }
+    let left = circle(uses);
+    assert!(
+        left.is_empty(),
+        "these lead back to where they are used: {left:?}"
+    );
+}
+
+/// What is left of uses once all is taken away that leads to nothing more: a circle, or nothing.
+fn circle(mut uses: BTreeSet<(String, String)>) -> BTreeSet<(String, String)> {
+    loop {
+        let from: BTreeSet<String> = uses.iter().map(|(from, _)| from.clone()).collect();
+        let before = uses.len();
+        uses.retain(|(_, to)| from.contains(to));
+        if uses.len() == before {
+            return uses;
+        }
+    }
 }
 
 #[test]

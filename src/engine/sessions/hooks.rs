@@ -1,6 +1,6 @@
 //! Hooks of a live target: commands and HTTP requests that the adopter supplies.
 
-use super::command::printed;
+use crate::engine::command::printed;
 use crate::engine::session::HookFault;
 use crate::engine::settings::{Hook, HookWay};
 use crate::http::{Request, Response};

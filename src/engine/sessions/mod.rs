@@ -2,7 +2,6 @@
 //! targets.
 
 mod admission;
-mod command;
 mod hooks;
 mod limited;
 mod live;
@@ -10,8 +9,6 @@ mod offline;
 mod persons;
 mod slots;
 
-pub use command::CommandError;
-pub(super) use command::printed;
 pub use hooks::{ask, hooks_of_reference};
 pub use live::{Live, Manner};
 pub use offline::{Consulted, Mangle, Network, ORIGIN, Offline};
