@@ -131,6 +131,15 @@ impl Predicate for Leads {
                 )
                 .via(0, "/links/bindings")
         };
+        // A list that no document shows tells by its key what it holds.
+        let unshown = || {
+            let at = "/links/bindings";
+            let lists = json!({"kind": "chat/service", "at": at, "lists": "chat/member"});
+            Example::of("chat", json!({"shown": [lists], "to": "no-other"}))
+                .answered("create-service", json!({}), service("1"))
+                .written("", json!({}), r#"{"meta": {"key": "messages"}}"#)
+                .via(0, at)
+        };
         vec![
             followed(of("/url", "itself"), "1").passes(),
             followed(of("/url", "itself"), "2").fails(""),
@@ -146,6 +155,7 @@ impl Predicate for Leads {
                 .fails(""),
             of("/url", "itself").not_judged(),
             links("read-bindings").fails(""),
+            unshown().fails(""),
         ]
     }
 }
@@ -305,8 +315,12 @@ fn of_another_key(case: &Case<'_>, index: usize, lists: &str) -> Option<String> 
             .as_deref()
             .filter(|_| is_it && !o.is_list_key_told)
     })?;
-    let page = case.seen[index].exchange.document()?;
-    let told = page.pointer("/meta/key")?.as_str()?;
+    let Outcome::Answered { response, .. } = &case.seen[index].exchange.outcome else {
+        return None;
+    };
+    // What belongs to no operation was read as a file.
+    let page = json::parse(&response.body, json::Limits::default()).ok()?;
+    let told = page.value.pointer("/meta/key")?.as_str()?;
     (told != key).then(|| format!("a list of {told}"))
 }
 
