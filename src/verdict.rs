@@ -7,6 +7,7 @@
 mod defects;
 mod proof;
 mod shown;
+mod timings;
 
 pub use defects::{KnownDefect, defects, recognise, without_names};
 pub use proof::{Blind, Changes, Proof, Sample, share};
@@ -14,6 +15,7 @@ pub use shown::{
     Defect, Delivery, EarlierRun, History, Sharpness, ShownExchange, StepResult, WaiverResult,
     WallClock,
 };
+pub use timings::{Spent, StoryTime, Timings};
 
 use crate::source::Source;
 use schemars::JsonSchema;

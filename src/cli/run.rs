@@ -16,7 +16,7 @@ use crate::engine::{
 };
 use crate::prove::Mode;
 use crate::redact::Redactor;
-use crate::report::{Claim, Consumer, Growing, Keep, Settings as ReportSettings, Stream};
+use crate::report::{self, Claim, Consumer, Growing, Keep, Settings as ReportSettings, Stream};
 use crate::rulebook::{self, Rulebook};
 use crate::schema::Schemas;
 use crate::transport::Limits;
@@ -39,6 +39,10 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let config = config::read(args)?;
     if !config.settings.targets.is_empty() {
         memory::share_between_threads();
+    }
+    if args.timings && config.settings.targets.is_empty() {
+        let why = "--timings: without a target time is virtual and nothing is waited for; name one with --target";
+        return Err(Failure::Usage(why.to_owned()));
     }
     let waivers = args.waivers.as_deref().map(read_waivers).transpose()?;
     let waivers = waivers.map(|file| file.waivers).unwrap_or_default();
@@ -95,7 +99,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         }
         let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
         let accepted = Waivers::on(&waivers, today);
-        let finish = |record: &mut RunRecord, trouble: bool| {
+        let finish = |record: &mut RunRecord, ended: &Ended| {
             // A later signal finds the run complete: its reports are written and say so.
             let by_signal = signals.exit();
             record.complete &= by_signal.is_none();
@@ -112,8 +116,9 @@ pub(super) fn run(args: &RunArgs) -> Done {
             record.wall = (!config.settings.targets.is_empty()).then(|| WallClock {
                 started: crate::clock::iso_seconds(began),
                 seconds: (started.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+                timings: args.timings.then(|| ended.timings.clone()),
             });
-            let (exit, lines) = conclude(demands(args), record, &waiver_problems, trouble);
+            let (exit, lines) = conclude(demands(args), record, &waiver_problems, ended.trouble);
             let exit = by_signal.unwrap_or(exit);
             record.exit = Some(exit as u8);
             (concluded, told) = (exit, lines);
@@ -151,6 +156,9 @@ pub(super) fn run(args: &RunArgs) -> Done {
     output::write_reports(&reports, &record, settings)?;
     keep_evidence(options.keeper.as_deref(), evidence, &record, &ended)?;
     note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
+    if let Some(wall) = &record.wall {
+        say(&crate::text::escape(&report::timings_told(wall)));
+    }
     say_beside((&waiver_problems, &ended), last.as_ref(), &record, &config);
     signals.notice().into_iter().for_each(note);
     Ok(concluded)

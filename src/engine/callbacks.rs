@@ -68,12 +68,12 @@ impl Wait<'_> {
             if is_settled && waited >= last + session.silence(within) && self.holds_now(&name) {
                 break;
             }
-            session.wait(LOOK_EVERY);
+            session.listen(LOOK_EVERY);
             waited += LOOK_EVERY;
         }
         if !quiet.is_zero() {
             let answered = delay_of(self.callbacks.sink.callbacks(&name).last());
-            session.wait((session.silence(quiet) + answered).min(quiet));
+            session.listen((session.silence(quiet) + answered).min(quiet));
         }
         if came == 0 && wanted > 0 && session.address_may_be_taken() && !self.holds_now(&name) {
             return Err(Stop::Inconclusive(format!(

@@ -26,6 +26,7 @@ mod stop;
 mod template;
 #[cfg(test)]
 mod tests;
+mod timings;
 pub mod token;
 
 pub use command::CommandError;
@@ -36,6 +37,7 @@ pub use plan::{Partition, Planned, Selection};
 pub use settings::{Hook, HookWay, Options, Settings, Target};
 pub use stop::{SET_UP_FAILED, Stop};
 pub use template::TemplateError;
+pub use timings::Waited;
 
 use crate::clients;
 use crate::clock;
@@ -45,7 +47,7 @@ use crate::prove::{Mode, Prover};
 use crate::rulebook::Rulebook;
 use crate::rulebook::scenario::Scenario;
 use crate::schema::Schemas;
-use crate::verdict::{Asked, Level, RunEvent, RunRecord, ScenarioResult, Verdict};
+use crate::verdict::{Asked, Level, RunEvent, RunRecord, ScenarioResult, Timings, Verdict};
 pub use record::{Concluded, ONLY_IN_FILES, Recorder};
 use runner::Story;
 pub(crate) use runner::play;
@@ -57,6 +59,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
+use timings::Timekeeper;
 
 /// Opens a session for each scenario.
 pub trait Sessions: Sync {
@@ -98,12 +101,14 @@ pub trait Sessions: Sync {
 }
 
 /// How a run ended, beside its record.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ended {
     /// A target or a hook got in the way: unreachable, silent, not HTTP, redirecting, failing.
     pub trouble: bool,
     /// Why the run was given up: a service that answers nothing but 401 and 403, by its name.
     pub denied_by: Option<String>,
+    /// When each story was told, and what it waited for; in real time.
+    pub timings: Timings,
 }
 
 /// Fills in a value as steps are filled in, with these captures and nothing else: for those who try to
@@ -124,7 +129,7 @@ pub fn filled(
 
 /// Runs a plan. Events come in the plan's order, whatever the number of jobs; `interrupted` ends
 /// the run within a moment and leaves a record that is marked incomplete. `finish` may change the
-/// record before it is emitted, which is how waivers come in; it hears whether anything got in the way.
+/// record before it is emitted, which is how waivers come in; it hears how the run ended.
 #[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
 pub fn run(
     rulebook: &Rulebook,
@@ -134,7 +139,7 @@ pub fn run(
     options: &Options,
     interrupted: &AtomicBool,
     emit: &mut dyn FnMut(RunEvent),
-    finish: impl FnOnce(&mut RunRecord, bool),
+    finish: impl FnOnce(&mut RunRecord, &Ended),
 ) -> Ended {
     let targets = sessions.targets();
     emit(RunEvent::Started {
@@ -149,7 +154,9 @@ pub fn run(
     let (sender, receiver) = mpsc::channel();
     let mut complete = true;
     let mut ended = Ended::default();
-    let tell = |index: usize, sender: &Sender<Progress>| {
+    let timekeeper = Timekeeper::new();
+    let tell = |index: usize, lane: usize, sender: &Sender<Progress>| {
+        let entered = clock::monotonic();
         let (planned, seed) = (&planned[index], options.seed);
         if sender.send(Progress::Began(index)).is_err() {
             return false;
@@ -164,6 +171,7 @@ pub fn run(
             interrupted,
             beside,
         );
+        timekeeper.told((index, planned), lane, entered, &concluded.waited);
         sender
             .send(Progress::Ended(index, Box::new(concluded)))
             .is_ok()
@@ -173,11 +181,11 @@ pub fn run(
     let stage = Stage::new(rooms, &persons);
     std::thread::scope(|scope| {
         let (tell, stage) = (&tell, &stage);
-        for _ in 0..sessions.threads(options.jobs.max(1)).min(planned.len()) {
+        for lane in 0..sessions.threads(options.jobs.max(1)).min(planned.len()) {
             let sender = sender.clone();
             scope.spawn(move || {
                 while let Some(entered) = stage.enter() {
-                    if !tell(entered.index, &sender) {
+                    if !tell(entered.index, lane, &sender) {
                         return;
                     }
                 }
@@ -223,15 +231,13 @@ pub fn run(
         }
     });
     ended.denied_by = sessions.denied_by();
+    ended.timings = timekeeper.finish(stage.rooms(), options.jobs.max(1), persons());
     // A story may have ended by itself although its last wait was cut short.
     complete &= !interrupted.load(Ordering::Relaxed);
     let mut record = recorded(recorder, planned, ended.denied_by.as_deref(), complete);
     prover.finish(&mut record);
-    if record.is_live() {
-        record.summary.seconds = started.elapsed().as_secs_f64();
-        record.summary.clock_seconds = sessions.clock_seconds();
-    }
-    finish(&mut record, ended.trouble);
+    tell_the_time(&mut record, sessions, started);
+    finish(&mut record, &ended);
     emit(RunEvent::Finished {
         record: Box::new(record),
     });
@@ -250,6 +256,14 @@ fn recorded(
     }
     let services: Vec<&str> = planned.iter().map(|p| p.service.name.as_str()).collect();
     recorder.finish(|rule| services.contains(&rule.service.as_str()), complete)
+}
+
+/// How long a run took, where time is real.
+fn tell_the_time(record: &mut RunRecord, sessions: &dyn Sessions, started: Instant) {
+    if record.is_live() {
+        record.summary.seconds = started.elapsed().as_secs_f64();
+        record.summary.clock_seconds = sessions.clock_seconds();
+    }
 }
 
 /// What the jobs tell while they work.
@@ -379,7 +393,9 @@ fn conclude_unguarded(
     const ATTEMPTS_MAX: usize = 5;
     let id = &planned.scenario.id;
     let mut attempt = 0;
+    let mut waited = Waited::default();
     loop {
+        let asked = clock::monotonic();
         let session = match sessions.open(planned) {
             Ok(session) => session,
             Err(why) => {
@@ -387,6 +403,7 @@ fn conclude_unguarded(
                 return ended(id, Judgement::default(), Some(Stop::Error(why)), 0, 0.0);
             }
         };
+        waited.turn += asked.elapsed();
         let began = session.now();
         let Story { mut evidence, stop } = runner::play(
             rulebook,
@@ -416,6 +433,7 @@ fn conclude_unguarded(
             .then(|| session.disturbed())
             .flatten();
         attempt += 1;
+        waited.add(&session.waited());
         if disturbed.is_some() && attempt < ATTEMPTS_MAX && !interrupted.load(Ordering::Relaxed) {
             continue;
         }
@@ -449,6 +467,7 @@ fn conclude_unguarded(
         }
         return Concluded {
             turned_away,
+            waited,
             ..concluded
         };
     }
@@ -555,5 +574,6 @@ fn ended(
         operations,
         kinds,
         shown: shown::Shown::default(),
+        waited: Waited::default(),
     }
 }

@@ -3,6 +3,7 @@
 use super::needs::{Needs, needs_of};
 use super::shown::Shown;
 use super::stop::Stop;
+use super::timings::Waited;
 use crate::judge::Judgement;
 use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::verdict::{
@@ -37,6 +38,8 @@ pub struct Concluded {
     pub kinds: BTreeSet<String>,
     /// What a person is shown of it.
     pub shown: Shown,
+    /// What it waited for, in real time.
+    pub waited: Waited,
 }
 
 /// Collects conclusions into a record.
@@ -135,6 +138,7 @@ impl<'a> Recorder<'a> {
             judgement,
             stopped: None,
             exchanges: 0,
+            waited: Waited::default(),
             services: BTreeMap::new(),
             trouble: false,
             turned_away: None,

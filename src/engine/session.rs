@@ -3,6 +3,7 @@
 
 use super::settings::Settings;
 use super::stop::Stop;
+use super::timings::Waited;
 use crate::clock::Timestamp;
 use crate::http::{Request, Response};
 use crate::transport::Sink;
@@ -134,6 +135,16 @@ pub trait Session {
     /// A service that refused a request of the story with 401 or 403, and has let in nobody yet.
     fn turned_away(&self) -> Option<String> {
         None
+    }
+
+    /// What the story waited for so far, in real time; nothing where time is virtual.
+    fn waited(&self) -> Waited {
+        Waited::default()
+    }
+
+    /// Lets time pass while callbacks are listened for.
+    fn listen(&self, duration: Duration) {
+        self.wait(duration);
     }
 
     /// What somebody else did to the target while the story was told that makes it void.

@@ -89,6 +89,11 @@ impl<'a> Stage<'a> {
         }
     }
 
+    /// What each story takes of the target.
+    pub(super) fn rooms(&self) -> &[Room] {
+        &self.rooms
+    }
+
     fn fits(&self, index: usize, playing: &BTreeSet<usize>) -> bool {
         let room = &self.rooms[index];
         let others = || playing.iter().map(|&other| &self.rooms[other]);

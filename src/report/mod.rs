@@ -24,6 +24,7 @@ mod statement;
 mod stream;
 mod tap;
 mod texts;
+mod timings;
 mod view;
 
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub use self::destination::{Destination, Growing, Report, ReportError, WriteErro
 pub use self::json::{ReadError, read};
 pub use self::stream::{Consumer, Keep, Stream};
 pub use self::texts::{escaped, redact_event, redact_record};
+pub use self::timings::told as timings_told;
 
 use crate::verdict::RunRecord;
 

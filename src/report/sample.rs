@@ -5,8 +5,8 @@ use crate::text;
 use crate::verdict::{
     Asked, Basis, Blind, Changes, Defect, Delivery, EarlierRun, Finding, History, Level,
     OpenPointResult, Proof, RuleCounts, RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION,
-    Sample, ScenarioResult, Sharpness, ShownExchange, StepResult, Summary, Tool, Verdict,
-    WaiverResult, WallClock,
+    Sample, ScenarioResult, Sharpness, ShownExchange, StepResult, StoryTime, Summary, Timings,
+    Tool, Verdict, WaiverResult, WallClock,
 };
 use std::collections::BTreeMap;
 
@@ -175,6 +175,17 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
     record.wall = Some(WallClock {
         started: all(),
         seconds: 1.0,
+        timings: Some(Timings {
+            jobs: 2,
+            lower_bound: 0.5,
+            because: all(),
+            stories: vec![StoryTime {
+                scenario: all(),
+                lane: 1,
+                ..StoryTime::default()
+            }],
+            ..Timings::default()
+        }),
     });
     record.sharpness = Some(Sharpness {
         known: 2,

@@ -8,7 +8,7 @@ use crate::text;
 use crate::verdict::{
     Blind, Defect, Delivery, EarlierRun, Finding, History, OpenPointResult, PartOf, Proof,
     RuleResult, RulebookStamp, RunEvent, RunRecord, ScenarioResult, Sharpness, ShownExchange,
-    StepResult, Summary, Tool, WaiverResult, WallClock,
+    StepResult, StoryTime, Summary, Timings, Tool, WaiverResult, WallClock,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -186,9 +186,34 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
     if let Some(WallClock {
         started,
         seconds: _,
+        timings,
     }) = wall
     {
         visit(started, Shape::Line);
+        if let Some(timings) = timings {
+            visit_timings(timings, visit);
+        }
+    }
+}
+
+fn visit_timings(timings: &mut Timings, visit: Visit) {
+    let Timings {
+        jobs: _,
+        spent: _,
+        lower_bound: _,
+        because,
+        stories,
+    } = timings;
+    visit(because, Shape::Line);
+    for story in stories {
+        let StoryTime {
+            scenario,
+            lane: _,
+            began: _,
+            seconds: _,
+            spent: _,
+        } = story;
+        visit(scenario, Shape::Line);
     }
 }
 

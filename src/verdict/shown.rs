@@ -165,6 +165,9 @@ pub struct WallClock {
     pub started: String,
     /// How long it took in seconds.
     pub seconds: f64,
+    /// Where that went, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timings: Option<super::Timings>,
 }
 
 /// What earlier runs of the same targets say about this one, oldest first.

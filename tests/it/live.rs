@@ -82,6 +82,37 @@ fn a_broken_target_fails_with_everything_that_mends_it() {
     }
 }
 
+#[test]
+fn where_the_time_went_is_told_with_what_no_order_could_beat() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let served = Served::start(folder.path(), &[]);
+    let (code, out, record) = judge(
+        &served,
+        folder.path(),
+        &["--filter", "auth/*callback*", "--timings"],
+    );
+    assert_eq!(code, 0, "{out}");
+    let wall = record.wall.expect("time is real");
+    let timings = wall.timings.expect("it was asked for");
+    assert_eq!(timings.stories.len(), record.scenarios.len());
+    assert!(
+        timings.lower_bound <= wall.seconds + 0.1,
+        "{}",
+        timings.lower_bound
+    );
+    let waited = timings.spent.callbacks + timings.spent.time + timings.spent.hooks;
+    assert!(waited > 0.0, "{:?}", timings.spent);
+    assert!(out.contains(&timings.because), "{out}");
+    for story in &timings.stories {
+        let parts = story.spent.by_itself() + story.spent.turn;
+        assert!((parts - story.seconds).abs() < 0.05, "{story:?}");
+    }
+
+    let (code, _, err) = run(folder.path(), &["run", "--timings"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("--target"), "{err}");
+}
+
 /// Stories that move the target's clock or its callbacks play beside others that mind both.
 #[test]
 fn a_clean_target_conforms_and_everything_was_judged() {

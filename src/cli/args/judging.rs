@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// `conformant run`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Args, Debug, Default)]
 pub struct RunArgs {
     /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
@@ -74,6 +75,9 @@ pub struct RunArgs {
     /// Show the requests of each scenario and send nothing.
     #[arg(long)]
     pub dry_run: bool,
+    /// Tell where the time of a run against live targets went, and how quick its stories could have been told at best.
+    #[arg(long)]
+    pub timings: bool,
     /// The longest the whole run may take, such as 10m.
     #[arg(long, value_name = "DURATION")]
     pub global_timeout: Option<String>,

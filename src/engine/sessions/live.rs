@@ -13,7 +13,7 @@ use crate::engine::provision::is_ended;
 use crate::engine::session::{Callbacks, HookFault, SendFault, Session};
 use crate::engine::settings::Settings;
 use crate::engine::template::wait_of;
-use crate::engine::{Planned, Room, Sessions};
+use crate::engine::{Planned, Room, Sessions, Waited};
 use crate::http::{Request, Response};
 use crate::transport::{Answer, BaseUrl, Client, Limits, Listener, Listening, Share};
 use serde_json::{Value, json};
@@ -303,6 +303,7 @@ impl Sessions for Live {
             person,
             executions: RefCell::default(),
             lease,
+            waited: Cell::default(),
         }))
     }
 
@@ -415,6 +416,17 @@ impl LiveSession<'_> {
     }
 }
 
+/// What a story waits for.
+#[derive(Clone, Copy)]
+enum On {
+    Answers,
+    HeldBack,
+    Hooks,
+    Time,
+    Callbacks,
+    Turn,
+}
+
 struct LiveSession<'a> {
     live: &'a Live,
     callbacks: Callbacks,
@@ -437,6 +449,7 @@ struct LiveSession<'a> {
     /// Executions that it made and did not end, each with its flow.
     executions: RefCell<Vec<(String, String)>>,
     lease: Option<Lease<'a>>,
+    waited: Cell<Waited>,
 }
 
 impl Drop for LiveSession<'_> {
@@ -469,13 +482,44 @@ impl LiveSession<'_> {
     }
 
     /// Does nothing until then, and lets others act meanwhile.
-    fn idle(&self, until: Instant) {
+    fn idle(&self, until: Instant, on: On) {
         if until <= clock::monotonic() {
             return;
         }
         drop(self.slot.take());
-        self.live.pass(until);
-        self.slot.replace(Some(self.live.slots.take()));
+        self.spending(on, || self.live.pass(until));
+        let slot = self.spending(On::Turn, || self.live.slots.take());
+        self.slot.replace(Some(slot));
+    }
+
+    /// Does something and notes how long it took.
+    fn spending<T>(&self, on: On, work: impl FnOnce() -> T) -> T {
+        let began = clock::monotonic();
+        let done = work();
+        let took = began.elapsed();
+        let mut waited = self.waited.get();
+        *match on {
+            On::Answers => &mut waited.answers,
+            On::HeldBack => &mut waited.held_back,
+            On::Hooks => &mut waited.hooks,
+            On::Time => &mut waited.time,
+            On::Callbacks => &mut waited.callbacks,
+            On::Turn => &mut waited.turn,
+        } += took;
+        self.waited.set(waited);
+        done
+    }
+
+    /// Moves the target's time where that can be done, or lets it pass.
+    fn let_pass(&self, duration: Duration, on: On) {
+        let arguments = json!({"seconds": duration.as_secs_f64()});
+        if self.moves_the_clock
+            && duration >= ADVANCE_FROM
+            && self.hook(ADVANCE_CLOCK, &arguments).is_ok()
+        {
+            return;
+        }
+        self.idle(clock::monotonic() + duration, on);
     }
 
     /// Sends, and where whoever is asked limits how often that may be, sends again as it says.
@@ -487,8 +531,8 @@ impl LiveSession<'_> {
         let live = self.live;
         let mut tries = 0;
         loop {
-            self.idle(live.schedule.place());
-            let response = send()?;
+            self.idle(live.schedule.place(), On::HeldBack);
+            let response = self.spending(On::Answers, send)?;
             match live.schedule.learn(&response, tries, live.deadline) {
                 Next::Take | Next::GiveUp => return Ok(response),
                 Next::Again(wait) => {
@@ -556,7 +600,9 @@ impl Session for LiveSession<'_> {
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault> {
         let hook = self.live.settings.hooks.get(name);
         let hook = hook.ok_or(HookFault::Unsupported)?;
-        let answer = hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted)?;
+        let answer = self.spending(On::Hooks, || {
+            hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted)
+        })?;
         match name {
             ADVANCE_CLOCK => {
                 self.live.clock_was_moved(&answer, arguments);
@@ -580,14 +626,15 @@ impl Session for LiveSession<'_> {
 
     /// With `advance_clock` the target's time is moved by long waits; others are waited for.
     fn wait(&self, duration: Duration) {
-        let arguments = json!({"seconds": duration.as_secs_f64()});
-        if self.moves_the_clock
-            && duration >= ADVANCE_FROM
-            && self.hook(ADVANCE_CLOCK, &arguments).is_ok()
-        {
-            return;
-        }
-        self.idle(clock::monotonic() + duration);
+        self.let_pass(duration, On::Time);
+    }
+
+    fn listen(&self, duration: Duration) {
+        self.let_pass(duration, On::Callbacks);
+    }
+
+    fn waited(&self) -> Waited {
+        self.waited.get()
     }
 
     fn now(&self) -> Timestamp {

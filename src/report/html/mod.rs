@@ -6,6 +6,7 @@
 mod anatomy;
 mod listing;
 mod page;
+mod schedule;
 
 #[cfg(test)]
 mod tests;

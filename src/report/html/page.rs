@@ -190,6 +190,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         facts => facts(record),
         time_said => time_said(record),
         slowest => slowest(record),
+        schedule => super::schedule::schedule(record),
     }
 }
 

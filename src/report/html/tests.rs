@@ -7,7 +7,8 @@ use crate::report::sample::{HOSTILE, every_text_is, sample};
 use crate::report::texts::escaped;
 use crate::report::{Format, Settings};
 use crate::verdict::{
-    Finding, Level, RuleCounts, RuleResult, RunRecord, Subject, Verdict, WallClock,
+    Finding, Level, RuleCounts, RuleResult, RunRecord, Spent, StoryTime, Subject, Timings, Verdict,
+    WallClock,
 };
 
 fn rendered(record: &RunRecord) -> String {
@@ -220,11 +221,48 @@ fn what_is_accepted_is_not_said_to_hold() {
     record.wall = Some(WallClock {
         started: "2026-01-02T03:04:05Z".to_owned(),
         seconds: 1.25,
+        timings: None,
     });
     let html = rendered(&record);
     assert!(html.contains("1 rule holds; one is broken and accepted for now."));
     assert!(!html.contains("none is broken"));
     assert!(html.contains("12 exchanges, 101 ms each, 950 ms at most"));
+    assert!(!html.contains("The schedule"), "it was not asked for");
+}
+
+#[test]
+fn the_schedule_is_drawn_where_it_was_asked_for() {
+    let mut record = sample();
+    let story = |scenario: &str, lane: usize, began: f64, callbacks: f64| StoryTime {
+        scenario: scenario.to_owned(),
+        lane,
+        began,
+        seconds: 1.0,
+        spent: Spent {
+            callbacks,
+            answers: 0.4,
+            ..Spent::default()
+        },
+    };
+    record.wall = Some(WallClock {
+        timings: Some(Timings {
+            jobs: 2,
+            lower_bound: 1.0,
+            because: "flow/a alone takes that long".to_owned(),
+            stories: vec![story("flow/a", 1, 0.0, 0.6), story("flow/b", 2, 1.0, 0.0)],
+            ..Timings::default()
+        }),
+        ..WallClock::default()
+    });
+    let html = rendered(&record);
+    let lead = "2 jobs, 2.0 s. No order of these stories takes less than 1.0 s: flow&#x2f;a alone takes that long.";
+    assert!(html.contains(lead), "{html}");
+    let bar = r#"<rect class="p4" x="0.0" y="0" width="500.0" height="6"><title>flow&#x2f;a, 1.0 s: callbacks 0.6 s, answers 0.4 s</title>"#;
+    assert!(html.contains(bar), "{html}");
+    assert!(
+        html.contains(r#"<rect class="p0" x="500.0" y="7""#),
+        "{html}"
+    );
 }
 
 #[test]

@@ -1,0 +1,20 @@
+job='run'
+unit='requests/s'
+what='the happy path of every operation against `serve`, theirs from our exported files; set-ups are requests of theirs and calls of hooks of ours, which are not counted'
+
+install() {
+  if ! command -v hurl >/dev/null && [ ! -x "$tools/hurl/bin/hurl" ]; then
+    timeout 1200 cargo install hurl --locked --quiet --root "$tools/hurl" >"$work/cargo.log" 2>&1 || return 1
+  fi
+  PATH=$PATH:$tools/hurl/bin
+  peer="hurl $(hurl --version | awk 'NR == 1 { print $2 }')"
+  "$conformant" fixtures export --format hurl "$work/hurl" >/dev/null 2>&1
+  find "$work/hurl" -name '*.hurl' ! -name happy.hurl -delete
+  requests=$(find "$work/hurl" -name '*.hurl' -exec grep -hcE '^(GET|POST|PUT|DELETE) ' {} + | awk '{ n += $1 } END { print n }')
+  serve
+}
+ours() { happy_paths; }
+theirs() {
+  per_second "$requests" hurl --test --jobs 8 --variables-file "$work/hurl/reference.env" \
+    --variable "base_url=$url/_world/theirs$RANDOM$RANDOM" "$work/hurl"
+}

@@ -1,0 +1,70 @@
+//! The schedule of a run, drawn: a row for each line of stories, a bar for each story.
+
+use crate::report::timings::{longest, parts};
+use crate::verdict::{RunRecord, Spent, StoryTime};
+use minijinja::{Value, context};
+
+/// Stories that are named.
+const NAMED_MAX: usize = 8;
+/// How wide the drawing is, in its own units.
+const WIDTH: f64 = 1000.0;
+/// How high a row is, and the bar in it.
+const ROW: usize = 7;
+const BAR: usize = 6;
+
+/// What the page shows of it; nothing where it was not asked for.
+pub(super) fn schedule(record: &RunRecord) -> Option<Value> {
+    let timings = record.wall.as_ref()?.timings.as_ref()?;
+    let end = timings
+        .stories
+        .iter()
+        .map(|story| story.began + story.seconds)
+        .fold(0.001, f64::max);
+    let rows = timings.stories.iter().map(|story| story.lane).max()?;
+    let bars: Vec<Value> = timings
+        .stories
+        .iter()
+        .map(|story| bar(story, end))
+        .collect();
+    let named: Vec<Value> = longest(&timings.stories)
+        .into_iter()
+        .take(NAMED_MAX)
+        .map(|story| {
+            let seconds = format!("{:.1} s", story.seconds);
+            context! { seconds, id => story.scenario.as_str(), parts => parts(&story.spent) }
+        })
+        .collect();
+    let keys: Vec<&str> = Spent::PARTS.iter().map(|(name, _)| *name).collect();
+    Some(context! {
+        lead => format!(
+            "{} jobs, {:.1} s. No order of these stories takes less than {:.1} s: {}.",
+            timings.jobs, end, timings.lower_bound, timings.because
+        ),
+        label => format!("{} stories in {rows} rows, {end:.1} s from left to right", timings.stories.len()),
+        bound => place(timings.lower_bound, end),
+        height => rows * ROW,
+        spent => parts(&timings.spent),
+        bars,
+        named,
+        keys,
+    })
+}
+
+fn place(seconds: f64, end: f64) -> String {
+    format!("{:.1}", seconds / end * WIDTH)
+}
+
+fn bar(story: &StoryTime, end: f64) -> Value {
+    let most = Spent::PARTS
+        .iter()
+        .enumerate()
+        .max_by(|(_, (_, a)), (_, (_, b))| a(&story.spent).total_cmp(&b(&story.spent)));
+    context! {
+        x => place(story.began, end),
+        y => story.lane.saturating_sub(1) * ROW,
+        width => place(story.seconds.max(end / WIDTH), end),
+        height => BAR,
+        part => most.map_or(0, |(at, _)| at),
+        said => format!("{}, {:.1} s: {}", story.scenario, story.seconds, parts(&story.spent)),
+    }
+}

@@ -1,0 +1,101 @@
+//! Where the time of a run went, as lines for a person.
+
+use crate::verdict::{Spent, StoryTime, WallClock};
+use std::fmt::Write as _;
+
+/// Stories that are named, the longest first.
+const LONGEST_MAX: usize = 10;
+
+/// The schedule of a run; nothing where it was not asked for.
+pub fn told(wall: &WallClock) -> String {
+    let Some(timings) = &wall.timings else {
+        return String::new();
+    };
+    let mut out = format!(
+        "time        {:.1} s with {} jobs; no order of these stories takes less than {:.1} s: {}\n",
+        wall.seconds, timings.jobs, timings.lower_bound, timings.because
+    );
+    let _ = writeln!(
+        out,
+        "spent       {} (all stories added up)",
+        parts(&timings.spent)
+    );
+    for (at, story) in longest(&timings.stories)
+        .into_iter()
+        .take(LONGEST_MAX)
+        .enumerate()
+    {
+        let label = if at == 0 { "longest" } else { "" };
+        let _ = writeln!(
+            out,
+            "{label:<11} {:5.1} s  {}: {}",
+            story.seconds,
+            story.scenario,
+            parts(&story.spent)
+        );
+    }
+    out
+}
+
+/// The stories that took longest first.
+pub(super) fn longest(stories: &[StoryTime]) -> Vec<&StoryTime> {
+    let mut all: Vec<&StoryTime> = stories.iter().collect();
+    all.sort_by(|a, b| {
+        let longer = b.seconds.total_cmp(&a.seconds);
+        longer.then_with(|| a.scenario.cmp(&b.scenario))
+    });
+    all
+}
+
+/// `callbacks 3.1 s, answers 0.2 s`.
+pub(super) fn parts(spent: &Spent) -> String {
+    let told = spent.told();
+    if told.is_empty() {
+        return "nothing worth telling".to_owned();
+    }
+    let told: Vec<String> = told
+        .into_iter()
+        .map(|(name, seconds)| format!("{name} {seconds:.1} s"))
+        .collect();
+    told.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::Timings;
+
+    #[test]
+    fn the_longest_come_first_with_what_they_waited_for() {
+        let story = |scenario: &str, seconds: f64, callbacks: f64| StoryTime {
+            scenario: scenario.to_owned(),
+            seconds,
+            spent: Spent {
+                callbacks,
+                answers: 0.06,
+                turn: 0.01,
+                ..Spent::default()
+            },
+            ..StoryTime::default()
+        };
+        let mut wall = WallClock {
+            seconds: 3.5,
+            ..WallClock::default()
+        };
+        assert_eq!(told(&wall), "", "it was not asked for");
+        wall.timings = Some(Timings {
+            jobs: 8,
+            lower_bound: 2.25,
+            because: "flow/b alone takes that long".to_owned(),
+            stories: vec![story("flow/a", 1.0, 0.0), story("flow/b", 2.25, 2.0)],
+            ..Timings::default()
+        });
+        assert_eq!(
+            told(&wall),
+            "time        3.5 s with 8 jobs; no order of these stories takes less than 2.2 s: flow/b alone takes that long\n\
+             spent       nothing worth telling (all stories added up)\n\
+             longest       2.2 s  flow/b: callbacks 2.0 s, answers 0.1 s\n            \
+             \u{20}\u{20}1.0 s  flow/a: answers 0.1 s\n"
+        );
+    }
+}
