@@ -15,7 +15,7 @@ pub use shown::{
     Defect, Delivery, EarlierRun, History, Sharpness, ShownExchange, StepResult, WaiverResult,
     WallClock,
 };
-pub use timings::{Spent, StoryTime, Timings};
+pub use timings::{Part, Spent, StoryTime, Timings};
 
 use crate::source::Source;
 use schemars::JsonSchema;

@@ -12,7 +12,7 @@ use crate::engine::request::recognise;
 use crate::engine::split_url;
 use crate::http::{Request, Response};
 use crate::judge::Judgement;
-use crate::judge::evidence::{Evidence, Exchange, Expectation, Outcome, Span, Via};
+use crate::judge::evidence::{Evidence, Exchange, Expectation, Outcome, Poll, Span, Via};
 use crate::judge::judge;
 use crate::rulebook::scenario::Credentials;
 use crate::rulebook::{Operation, Rulebook};
@@ -181,7 +181,7 @@ impl One<'_> {
             expectation: Expectation::Either,
             span,
             via: None,
-            is_attempt: false,
+            poll: Poll::Once,
             shell: Arc::default(),
             setup: false,
         }

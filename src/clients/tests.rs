@@ -3,7 +3,7 @@
 use super::{Kept, judge_request};
 use crate::engine::request::recognise;
 use crate::http::Request;
-use crate::judge::evidence::{Evidence, Exchange, Expectation, Outcome, Span};
+use crate::judge::evidence::{Evidence, Exchange, Expectation, Outcome, Poll, Span};
 use crate::rulebook::scenario::Credentials;
 use crate::rulebook::shared::of_specs;
 use crate::schema::Schemas;
@@ -87,7 +87,7 @@ fn exchange(text: &str) -> Exchange {
         expectation: Expectation::Either,
         span: Span::UNKNOWN,
         via: None,
-        is_attempt: false,
+        poll: Poll::Once,
         shell: Arc::default(),
         setup: false,
     }

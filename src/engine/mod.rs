@@ -37,7 +37,6 @@ pub use plan::{Partition, Planned, Selection};
 pub use settings::{Hook, HookWay, Options, Settings, Target};
 pub use stop::{SET_UP_FAILED, Stop};
 pub use template::TemplateError;
-pub use timings::Waited;
 
 use crate::clients;
 use crate::clock;
@@ -47,7 +46,7 @@ use crate::prove::{Mode, Prover};
 use crate::rulebook::Rulebook;
 use crate::rulebook::scenario::Scenario;
 use crate::schema::Schemas;
-use crate::verdict::{Asked, Level, RunEvent, RunRecord, ScenarioResult, Timings, Verdict};
+use crate::verdict::{Asked, Level, RunEvent, RunRecord, ScenarioResult, Spent, Timings, Verdict};
 pub use record::{Concluded, ONLY_IN_FILES, Recorder};
 use runner::Story;
 pub(crate) use runner::play;
@@ -393,7 +392,7 @@ fn conclude_unguarded(
     const ATTEMPTS_MAX: usize = 5;
     let id = &planned.scenario.id;
     let mut attempt = 0;
-    let mut waited = Waited::default();
+    let mut waited = Spent::default();
     loop {
         let asked = clock::monotonic();
         let session = match sessions.open(planned) {
@@ -403,7 +402,7 @@ fn conclude_unguarded(
                 return ended(id, Judgement::default(), Some(Stop::Error(why)), 0, 0.0);
             }
         };
-        waited.turn += asked.elapsed();
+        waited.turn += asked.elapsed().as_secs_f64();
         let began = session.now();
         let Story { mut evidence, stop } = runner::play(
             rulebook,
@@ -574,6 +573,6 @@ fn ended(
         operations,
         kinds,
         shown: shown::Shown::default(),
-        waited: Waited::default(),
+        waited: Spent::default(),
     }
 }

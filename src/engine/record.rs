@@ -3,12 +3,11 @@
 use super::needs::{Needs, needs_of};
 use super::shown::Shown;
 use super::stop::Stop;
-use super::timings::Waited;
 use crate::judge::Judgement;
 use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::verdict::{
     Asked, Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
-    SCHEMA_VERSION, ScenarioResult, Subject, Summary, Tool, Verdict,
+    SCHEMA_VERSION, ScenarioResult, Spent, Subject, Summary, Tool, Verdict,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +38,7 @@ pub struct Concluded {
     /// What a person is shown of it.
     pub shown: Shown,
     /// What it waited for, in real time.
-    pub waited: Waited,
+    pub waited: Spent,
 }
 
 /// Collects conclusions into a record.
@@ -138,7 +137,7 @@ impl<'a> Recorder<'a> {
             judgement,
             stopped: None,
             exchanges: 0,
-            waited: Waited::default(),
+            waited: Spent::default(),
             services: BTreeMap::new(),
             trouble: false,
             turned_away: None,

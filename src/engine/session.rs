@@ -3,10 +3,10 @@
 
 use super::settings::Settings;
 use super::stop::Stop;
-use super::timings::Waited;
 use crate::clock::Timestamp;
 use crate::http::{Request, Response};
 use crate::transport::Sink;
+use crate::verdict::Spent;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,8 +138,8 @@ pub trait Session {
     }
 
     /// What the story waited for so far, in real time; nothing where time is virtual.
-    fn waited(&self) -> Waited {
-        Waited::default()
+    fn waited(&self) -> Spent {
+        Spent::default()
     }
 
     /// Lets time pass while callbacks are listened for.

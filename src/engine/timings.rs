@@ -6,54 +6,11 @@ use crate::clock;
 use crate::verdict::{Spent, StoryTime, Timings};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
-/// What a session waited for, as it measures itself.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Waited {
-    /// For answers of the target.
-    pub answers: Duration,
-    /// Because the target limits how often it is asked.
-    pub held_back: Duration,
-    /// For hooks.
-    pub hooks: Duration,
-    /// For time to pass.
-    pub time: Duration,
-    /// For callbacks.
-    pub callbacks: Duration,
-    /// For other stories.
-    pub turn: Duration,
-}
-
-impl Waited {
-    /// Adds what another attempt waited for.
-    pub fn add(&mut self, other: &Self) {
-        self.answers += other.answers;
-        self.held_back += other.held_back;
-        self.hooks += other.hooks;
-        self.time += other.time;
-        self.callbacks += other.callbacks;
-        self.turn += other.turn;
-    }
-
-    fn spent(&self, all: Duration) -> Spent {
-        let waited =
-            self.answers + self.held_back + self.hooks + self.time + self.callbacks + self.turn;
-        Spent {
-            answers: seconds(self.answers),
-            held_back: seconds(self.held_back),
-            hooks: seconds(self.hooks),
-            time: seconds(self.time),
-            callbacks: seconds(self.callbacks),
-            turn: seconds(self.turn),
-            own: seconds(all.saturating_sub(waited)),
-        }
-    }
-}
+use std::time::Instant;
 
 /// To the millisecond: what is finer says nothing.
-fn seconds(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1000.0).round() / 1000.0
+fn rounded(seconds: f64) -> f64 {
+    (seconds * 1000.0).round() / 1000.0
 }
 
 /// Notes when stories began and ended.
@@ -76,15 +33,22 @@ impl Timekeeper {
         (index, planned): (usize, &Planned<'_>),
         lane: usize,
         began: Instant,
-        waited: &Waited,
+        waited: &Spent,
     ) {
-        let took = began.elapsed();
+        let took = began.elapsed().as_secs_f64();
+        let mut spent = Spent {
+            own: (took - waited.all()).max(0.0),
+            ..*waited
+        };
+        for (_, part) in Spent::PARTS {
+            *part(&mut spent) = rounded(*part(&mut spent));
+        }
         let story = StoryTime {
             scenario: planned.scenario.id.clone(),
             lane: lane + 1,
-            began: seconds(began.saturating_duration_since(self.began)),
-            seconds: seconds(took),
-            spent: waited.spent(took),
+            began: rounded(began.saturating_duration_since(self.began).as_secs_f64()),
+            seconds: rounded(took),
+            spent,
         };
         let mut stories = self.stories.lock().unwrap_or_else(PoisonError::into_inner);
         stories.push((index, story));
@@ -171,7 +135,7 @@ fn bound(
     }
     let most = bounds.into_iter().max_by(|(a, _), (b, _)| a.total_cmp(b));
     let (bound, why) = most.unwrap_or_default();
-    ((bound * 1000.0).round() / 1000.0, why)
+    (rounded(bound), why)
 }
 
 #[cfg(test)]

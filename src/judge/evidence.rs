@@ -150,12 +150,25 @@ pub struct Exchange {
     pub span: Span,
     /// The link it followed; nothing where the request was built from parameters.
     pub via: Option<Via>,
-    /// Whether it is a try of a poll that did not show yet what was waited for.
-    pub is_attempt: bool,
+    /// Its place among the tries of a poll.
+    pub poll: Poll,
     /// How a person's shell spells what was configured.
     pub shell: Arc<Shell>,
     /// Whether a person or step broke the ground for it: its failure accuses nobody.
     pub setup: bool,
+}
+
+/// The place of a request among the tries of one that is sent until its answer shows something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Poll {
+    /// It is sent once, whatever it shows.
+    #[default]
+    Once,
+    /// A try that did not show yet what was waited for.
+    Attempt,
+    /// The try that showed it, or the last one: else it would have been sent again.
+    Last,
 }
 
 /// What came of a request.

@@ -4,8 +4,8 @@
 //! what its predicate looks at.
 
 use super::evidence::{
-    Body, Event, Evidence, Exchange, Expectation, HookCall, Outcome, Payload, Span, Statement, Via,
-    Walk, WalkEnd,
+    Body, Event, Evidence, Exchange, Expectation, HookCall, Outcome, Payload, Poll, Span,
+    Statement, Via, Walk, WalkEnd,
 };
 use crate::clock::{self, Timestamp};
 use crate::http::{Request, Response};
@@ -273,7 +273,7 @@ impl Scene {
                 ended: at,
             },
             via: None,
-            is_attempt: false,
+            poll: Poll::Once,
             shell: std::sync::Arc::default(),
             setup: false,
         });

@@ -63,6 +63,17 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// The parameter `key` leads to something in a payload of some event.
+    pub fn any_event(&mut self, key: &str, pointer: &str) {
+        let mut kinds = self.kinds.values();
+        let leads = |kind: &Kind| {
+            kind.name.starts_with("events/") && reach::reaches(&kind.schema, pointer).is_ok()
+        };
+        if !pointer.starts_with('/') || !kinds.any(leads) {
+            self.problem(key, format!("`{pointer}` leads to nothing in any event"));
+        }
+    }
+
     /// The parameter `key` is wrong as such.
     pub fn problem(&mut self, key: &str, message: impl Into<String>) {
         let problem = self.file.problem(&format!("{}/{key}", self.at), message);

@@ -22,48 +22,53 @@ pub struct Spent {
     pub own: f64,
 }
 
-/// The name of each part of [`Spent`], and how it is read.
-type Part = (&'static str, fn(&Spent) -> f64);
+/// One part of [`Spent`].
+pub type Part = fn(&mut Spent) -> &mut f64;
 
 impl Spent {
     /// Each part with its name, in the order in which they are shown.
-    pub const PARTS: [Part; 7] = [
-        ("answers", |s| s.answers),
-        ("held back", |s| s.held_back),
-        ("hooks", |s| s.hooks),
-        ("time passing", |s| s.time),
-        ("callbacks", |s| s.callbacks),
-        ("other stories", |s| s.turn),
-        ("judging", |s| s.own),
+    pub const PARTS: [(&'static str, Part); 7] = [
+        ("answers", |s| &mut s.answers),
+        ("held back", |s| &mut s.held_back),
+        ("hooks", |s| &mut s.hooks),
+        ("time passing", |s| &mut s.time),
+        ("callbacks", |s| &mut s.callbacks),
+        ("other stories", |s| &mut s.turn),
+        ("judging", |s| &mut s.own),
     ];
+
+    /// Each part's name and seconds.
+    pub fn parts(mut self) -> [(&'static str, f64); 7] {
+        Self::PARTS.map(|(name, part)| (name, *part(&mut self)))
+    }
 
     /// The parts that took anything worth telling, the longest first.
     pub fn told(&self) -> Vec<(&'static str, f64)> {
         const WORTH_TELLING: f64 = 0.05;
-        let mut told: Vec<(&str, f64)> = Self::PARTS
-            .iter()
-            .map(|(name, part)| (*name, part(self)))
+        let mut told: Vec<(&str, f64)> = self
+            .parts()
+            .into_iter()
             .filter(|(_, seconds)| *seconds >= WORTH_TELLING)
             .collect();
         told.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         told
     }
 
-    /// All of it, but for what others took.
-    pub fn by_itself(&self) -> f64 {
-        let all: f64 = Self::PARTS.iter().map(|(_, part)| part(self)).sum();
-        all - self.turn
+    /// All of it.
+    pub fn all(&self) -> f64 {
+        self.parts().into_iter().map(|(_, seconds)| seconds).sum()
     }
 
-    /// Adds what another story spent.
+    /// All of it, but for what others took.
+    pub fn by_itself(&self) -> f64 {
+        self.all() - self.turn
+    }
+
+    /// Adds what another story, or another attempt at it, spent.
     pub fn add(&mut self, other: &Self) {
-        self.answers += other.answers;
-        self.held_back += other.held_back;
-        self.hooks += other.hooks;
-        self.time += other.time;
-        self.callbacks += other.callbacks;
-        self.turn += other.turn;
-        self.own += other.own;
+        for ((_, part), (_, seconds)) in Self::PARTS.into_iter().zip(other.parts()) {
+            *part(self) += seconds;
+        }
     }
 }
 

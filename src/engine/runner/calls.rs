@@ -10,7 +10,7 @@ use crate::http::Response;
 use crate::json;
 use crate::judge;
 use crate::judge::evidence::{
-    BODY_EXCERPT_BYTES, Event, Exchange, Expectation, Missed, Outcome, Payload, Span,
+    BODY_EXCERPT_BYTES, Event, Exchange, Expectation, Missed, Outcome, Payload, Poll, Span,
 };
 use crate::judge::{Acceptance, acceptance};
 use crate::rulebook::scenario::{Credentials, Step, Until};
@@ -158,7 +158,7 @@ impl<'a> Runner<'a> {
             expectation,
             span: Span::at(self.session.now()),
             via: None,
-            is_attempt: false,
+            poll: Poll::Once,
             setup: self.setup,
             request: built.request,
         };
@@ -314,10 +314,13 @@ impl<'a> Runner<'a> {
                 true => !v.is_null(),
                 false => wanted.iter().any(|w| json::equal(v, w)),
             });
-            if arrived || waited >= within || self.is_interrupted() {
+            let is_last = arrived || waited >= within || self.is_interrupted();
+            let poll = &mut self.evidence.exchanges[called.exchange].poll;
+            if is_last {
+                *poll = Poll::Last;
                 return Ok(called);
             }
-            self.evidence.exchanges[called.exchange].is_attempt = true;
+            *poll = Poll::Attempt;
             self.pass(every);
             waited += every;
         }
@@ -391,7 +394,7 @@ pub(super) fn unanswered(exchange: &Exchange) -> Exchange {
         credentials: exchange.credentials,
         span: exchange.span,
         via: None,
-        is_attempt: false,
+        poll: Poll::Once,
         setup: exchange.setup,
     }
 }

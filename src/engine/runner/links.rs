@@ -8,7 +8,9 @@ use crate::engine::settings::Target;
 use crate::engine::stop::Stop;
 use crate::engine::{body, request};
 use crate::http::{Request, Response};
-use crate::judge::evidence::{Body, Exchange, Expectation, FILE_BYTES_MAX, Missed, Outcome, Span};
+use crate::judge::evidence::{
+    Body, Exchange, Expectation, FILE_BYTES_MAX, Missed, Outcome, Poll, Span,
+};
 use crate::rulebook::Operation;
 use crate::rulebook::scenario::{Credentials, Step};
 use serde_json::Value;
@@ -80,7 +82,7 @@ impl<'a> Runner<'a> {
             },
             span: Span::at(self.session.now()),
             via,
-            is_attempt: false,
+            poll: Poll::Once,
             setup: self.setup,
             request,
         };

@@ -13,9 +13,10 @@ use crate::engine::provision::is_ended;
 use crate::engine::session::{Callbacks, HookFault, SendFault, Session};
 use crate::engine::settings::Settings;
 use crate::engine::template::wait_of;
-use crate::engine::{Planned, Room, Sessions, Waited};
+use crate::engine::{Planned, Room, Sessions};
 use crate::http::{Request, Response};
 use crate::transport::{Answer, BaseUrl, Client, Limits, Listener, Listening, Share};
+use crate::verdict::{Part, Spent};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -416,17 +417,6 @@ impl LiveSession<'_> {
     }
 }
 
-/// What a story waits for.
-#[derive(Clone, Copy)]
-enum On {
-    Answers,
-    HeldBack,
-    Hooks,
-    Time,
-    Callbacks,
-    Turn,
-}
-
 struct LiveSession<'a> {
     live: &'a Live,
     callbacks: Callbacks,
@@ -449,7 +439,7 @@ struct LiveSession<'a> {
     /// Executions that it made and did not end, each with its flow.
     executions: RefCell<Vec<(String, String)>>,
     lease: Option<Lease<'a>>,
-    waited: Cell<Waited>,
+    waited: Cell<Spent>,
 }
 
 impl Drop for LiveSession<'_> {
@@ -482,36 +472,28 @@ impl LiveSession<'_> {
     }
 
     /// Does nothing until then, and lets others act meanwhile.
-    fn idle(&self, until: Instant, on: On) {
+    fn idle(&self, until: Instant, on: Part) {
         if until <= clock::monotonic() {
             return;
         }
         drop(self.slot.take());
         self.spending(on, || self.live.pass(until));
-        let slot = self.spending(On::Turn, || self.live.slots.take());
+        let slot = self.spending(|s| &mut s.turn, || self.live.slots.take());
         self.slot.replace(Some(slot));
     }
 
     /// Does something and notes how long it took.
-    fn spending<T>(&self, on: On, work: impl FnOnce() -> T) -> T {
+    fn spending<T>(&self, on: Part, work: impl FnOnce() -> T) -> T {
         let began = clock::monotonic();
         let done = work();
-        let took = began.elapsed();
         let mut waited = self.waited.get();
-        *match on {
-            On::Answers => &mut waited.answers,
-            On::HeldBack => &mut waited.held_back,
-            On::Hooks => &mut waited.hooks,
-            On::Time => &mut waited.time,
-            On::Callbacks => &mut waited.callbacks,
-            On::Turn => &mut waited.turn,
-        } += took;
+        *on(&mut waited) += began.elapsed().as_secs_f64();
         self.waited.set(waited);
         done
     }
 
     /// Moves the target's time where that can be done, or lets it pass.
-    fn let_pass(&self, duration: Duration, on: On) {
+    fn let_pass(&self, duration: Duration, on: Part) {
         let arguments = json!({"seconds": duration.as_secs_f64()});
         if self.moves_the_clock
             && duration >= ADVANCE_FROM
@@ -531,8 +513,8 @@ impl LiveSession<'_> {
         let live = self.live;
         let mut tries = 0;
         loop {
-            self.idle(live.schedule.place(), On::HeldBack);
-            let response = self.spending(On::Answers, send)?;
+            self.idle(live.schedule.place(), |s| &mut s.held_back);
+            let response = self.spending(|s| &mut s.answers, send)?;
             match live.schedule.learn(&response, tries, live.deadline) {
                 Next::Take | Next::GiveUp => return Ok(response),
                 Next::Again(wait) => {
@@ -600,9 +582,10 @@ impl Session for LiveSession<'_> {
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault> {
         let hook = self.live.settings.hooks.get(name);
         let hook = hook.ok_or(HookFault::Unsupported)?;
-        let answer = self.spending(On::Hooks, || {
-            hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted)
-        })?;
+        let answer = self.spending(
+            |s| &mut s.hooks,
+            || hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted),
+        )?;
         match name {
             ADVANCE_CLOCK => {
                 self.live.clock_was_moved(&answer, arguments);
@@ -626,14 +609,14 @@ impl Session for LiveSession<'_> {
 
     /// With `advance_clock` the target's time is moved by long waits; others are waited for.
     fn wait(&self, duration: Duration) {
-        self.let_pass(duration, On::Time);
+        self.let_pass(duration, |s| &mut s.time);
     }
 
     fn listen(&self, duration: Duration) {
-        self.let_pass(duration, On::Callbacks);
+        self.let_pass(duration, |s| &mut s.callbacks);
     }
 
-    fn waited(&self) -> Waited {
+    fn waited(&self) -> Spent {
         self.waited.get()
     }
 

@@ -224,12 +224,10 @@ impl Between<'_, '_> {
     fn counts(&self, counts: &Counts) -> bool {
         let (first, later) = (&self.first.when, &self.later.when);
         self.history.writes.iter().any(|write| {
-            let since = first.span.began.duration_since(write.when.span.ended);
-            let is_over = write.when.is_before(first) && since.unsigned_abs() >= SETTLE;
             let may_count = write.kind == counts.of
                 || write.kind.is_empty()
                 || self.history.names(self.case, write, self.id);
-            !is_over
+            !write.when.is_settled(first)
                 && !later.is_before(&write.when)
                 && write.outcome != Outcome::Refused
                 && may_count

@@ -1,10 +1,10 @@
 //! Whether a thing was there at a moment, and which lists still lag behind what was done.
 
+use super::History;
 use super::identity::ThingId;
 use super::lists::List;
 use super::sights::{Shows, When};
 use super::writes::{Named, Origin, Outcome, Write};
-use super::{History, SETTLE};
 use crate::judge::case::Case;
 use crate::judge::compare::as_text;
 use crate::rulebook::{Does, hooks};
@@ -81,12 +81,6 @@ impl History<'_> {
         makes && write.does == Does::FindsOrMakes && write.named.iter().any(bears)
     }
 
-    /// Whether a list that began then shows all that was done before, however it lags.
-    pub fn is_settled(done: &When, list: &List<'_>) -> bool {
-        let since = list.first.span.began.duration_since(done.span.ended);
-        done.is_before(&list.first) && since.unsigned_abs() >= SETTLE
-    }
-
     /// Whether a thing belongs into a list by all that the list's path names; nothing where that is
     /// not known.
     pub fn belongs(&self, id: ThingId, list: &List<'_>) -> Option<bool> {
@@ -147,7 +141,7 @@ impl History<'_> {
                 true => is_gone,
                 false => {
                     let since = self.there_since(id, &list.first);
-                    let may_follow = since.is_some_and(|since| !Self::is_settled(&since, list));
+                    let may_follow = since.is_some_and(|since| !since.is_settled(&list.first));
                     may_follow && self.is_own(id) && self.belongs(id, list) == Some(true)
                 }
             }

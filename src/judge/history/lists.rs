@@ -5,6 +5,7 @@ use super::identity::ThingId;
 use super::sights::{Shows, When};
 use crate::judge::acceptance::Acceptance;
 use crate::judge::case::Case;
+use crate::judge::evidence::Poll;
 use crate::rulebook::{Does, Operation, Place};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -163,7 +164,7 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
                 list.items.extend(page);
                 list.last = history.moments[index];
                 list.is_complete = is_sound && is_last;
-                list.is_attempt |= exchange.is_attempt;
+                list.is_attempt |= exchange.poll == Poll::Attempt;
                 at
             }
             None => {
@@ -196,7 +197,7 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
                     is_complete: from_start && is_sound && is_last,
                     first: history.moments[index],
                     last: history.moments[index],
-                    is_attempt: exchange.is_attempt,
+                    is_attempt: exchange.poll == Poll::Attempt,
                 });
                 history.lists.len() - 1
             }

@@ -8,7 +8,7 @@ use super::writes::{Named, Origin, Outcome, Write};
 use crate::judge::acceptance::Acceptance;
 use crate::judge::case::{Case, Representation, Seen};
 use crate::judge::compare::as_text;
-use crate::judge::evidence::{Event, HookCall};
+use crate::judge::evidence::{Event, HookCall, Poll};
 use crate::rulebook::annotations::Annotations;
 use crate::rulebook::hooks::{self, Effect};
 use crate::rulebook::{Does, Operation, Place, Rulebook, reach};
@@ -304,7 +304,7 @@ impl<'a> Reading<'_, 'a> {
             shows,
             exchange,
             when,
-            is_attempt: seen.is_some_and(|exchange| exchange.is_attempt),
+            poll: seen.map_or(Poll::Once, |exchange| exchange.poll),
         });
     }
 

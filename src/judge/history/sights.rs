@@ -1,8 +1,9 @@
 //! Sights: each time that a representation of a thing was seen, and where its exchange led.
 
+use super::SETTLE;
 use super::identity::ThingId;
 use crate::judge::case::{Case, Representation};
-use crate::judge::evidence::Span;
+use crate::judge::evidence::{Poll, Span};
 use serde_json::Value;
 
 /// One sight of one thing.
@@ -16,8 +17,8 @@ pub struct Sight<'a> {
     pub exchange: Option<usize>,
     /// When.
     pub when: When,
-    /// Whether it was one try of several; what is missing there says nothing.
-    pub is_attempt: bool,
+    /// Its exchange's place among the tries of a poll.
+    pub poll: Poll,
 }
 
 /// How a thing was shown; representations are indexes into the case's.
@@ -54,6 +55,11 @@ pub struct Bound<'a> {
 }
 
 impl Sight<'_> {
+    /// Whether it was one try of several; what is missing there says nothing.
+    pub fn is_attempt(&self) -> bool {
+        self.poll == Poll::Attempt
+    }
+
     /// What was shown.
     pub fn representation<'c, 'a>(&self, case: &'c Case<'a>) -> Option<&'c Representation<'a>> {
         match self.shows {
@@ -78,6 +84,12 @@ impl When {
     /// Whether this had ended when the other began. Of two that overlap, neither is before the other.
     pub fn is_before(&self, other: &Self) -> bool {
         self.event < other.event && self.span.is_before(&other.span)
+    }
+
+    /// Whether what was done then had time to show by the other moment, however what shows it lags.
+    pub fn is_settled(&self, until: &Self) -> bool {
+        let since = until.span.began.duration_since(self.span.ended);
+        self.is_before(until) && since.unsigned_abs() >= SETTLE
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::prelude::*;
 use crate::judge::compare::leaves_open;
-use crate::judge::history::{SETTLE, Sight, ThingId, When, same};
+use crate::judge::history::{Sight, ThingId, same};
 use std::collections::BTreeMap;
 
 /// A field names a thing; beside it stands what the thing shows as well.
@@ -54,7 +54,7 @@ impl Predicate for Agrees {
         let history = &case.history;
         let mut naming: BTreeMap<ThingId, Vec<(ThingId, &Sight<'_>)>> = BTreeMap::new();
         for (id, thing) in history.things.iter() {
-            let shown = |sight: &&Sight<'_>| sight.face == self.kind && !sight.is_attempt;
+            let shown = |sight: &&Sight<'_>| sight.face == self.kind && !sight.is_attempt();
             for sight in thing.sights.iter().filter(shown) {
                 let key = sight.value(case, &self.at).and_then(Value::as_str);
                 let mut things = history.things.of_kind(&self.with);
@@ -143,13 +143,13 @@ impl Agrees {
         let sights = &case.history.things.get(named).sights;
         let counts = |sight: &&Sight<'_>| {
             let is_later = naming.when.is_before(&sight.when);
-            sight.face == self.with && !sight.is_attempt && (is_later || !self.follows)
+            sight.face == self.with && !sight.is_attempt() && (is_later || !self.follows)
         };
         for sight in sights.iter().filter(counts) {
             let Some(there) = sight.representation(case) else {
                 continue;
             };
-            let has_followed = has_followed(&naming.when, &sight.when);
+            let has_followed = naming.when.is_settled(&sight.when);
             for (mine, its) in &self.same {
                 // What is accused, or is to follow, is that of the thing; else what is told of it.
                 let (site, beside) = match self.follows {
@@ -181,14 +181,4 @@ impl Agrees {
             }
         }
     }
-}
-
-/// Whether what was done by the first moment had time to show by the second.
-fn has_followed(first: &When, second: &When) -> bool {
-    second
-        .span
-        .began
-        .duration_since(first.span.ended)
-        .unsigned_abs()
-        >= SETTLE
 }

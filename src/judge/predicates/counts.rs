@@ -2,7 +2,7 @@
 //! that this case made; a count may follow later, and says nothing of what others did.
 
 use super::prelude::*;
-use crate::judge::history::{Outcome, SETTLE, Sight, Thing, ThingId, When, Write};
+use crate::judge::history::{Outcome, Sight, Thing, ThingId, When, Write};
 use crate::rulebook::Does;
 use crate::rulebook::annotations::Counts as Counted;
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ impl Predicate for Counts {
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &case.history;
         for (id, thing) in history.things.iter() {
-            for sight in thing.sights.iter().filter(|sight| !sight.is_attempt) {
+            for sight in thing.sights.iter().filter(|sight| !sight.is_attempt()) {
                 let about = case.rulebook.kinds.get(sight.face).map(|kind| &kind.about);
                 let counted = about.and_then(|about| about.counts.get(&self.at));
                 let is_shown = self.kinds.iter().any(|kind| kind == sight.face);
@@ -166,10 +166,7 @@ impl Counts {
             }
         };
         let Some(expected) = expected else { return };
-        let is_settled = last.is_none_or(|last| {
-            let since = sight.when.span.began.duration_since(last.span.ended);
-            since.unsigned_abs() >= SETTLE
-        });
+        let is_settled = last.is_none_or(|last| last.is_settled(&sight.when));
         if got != expected && !is_settled {
             return;
         }

@@ -4,7 +4,7 @@
 
 use super::filtered_by::Keeps;
 use super::prelude::*;
-use crate::judge::history::{History, List, Shows, ThingId};
+use crate::judge::history::{List, Shows, ThingId};
 use std::collections::BTreeMap;
 
 /// A list that was asked for with these filters, and with no others, holds what fits them.
@@ -125,7 +125,7 @@ impl Filtered {
             let is_shown = list.holds(id) || was_listed(case, id, list);
             history.is_own(id)
                 && history.belongs(id, list) == Some(true)
-                && since.is_some_and(|since| is_shown || History::is_settled(&since, list))
+                && since.is_some_and(|since| is_shown || since.is_settled(&list.first))
                 && self.fits(case, id, list)
         });
         let wanted: Vec<ThingId> = wanted.map(|(id, _)| id).collect();

@@ -1,10 +1,10 @@
 //! `follows`: what was done to a thing shows in its state from then on. A sight counts once the thing has had
-//! time to follow, or shows it already.
+//! time to follow, or where it would have been looked at again.
 
 use super::prelude::*;
-use crate::judge::evidence::Event;
+use crate::judge::evidence::{Event, Poll};
 use crate::judge::history::Origin;
-use crate::judge::history::{Outcome, SETTLE, STEADY, Shows, Sight, ThingId, Write};
+use crate::judge::history::{Outcome, STEADY, Shows, Sight, ThingId, Write};
 
 /// After this was done to a thing, its state is that one.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -100,6 +100,7 @@ impl Predicate for Follows {
         vec![
             seen(late(published.clone()), "published").passes(),
             seen(late(published.clone()), "draft").fails("/status"),
+            seen(published.clone(), "published").not_judged(),
             seen(published, "draft").not_judged(),
             seen(late(twice), "draft").not_judged(),
             seen(draft, "draft").not_judged(),
@@ -144,8 +145,9 @@ impl Follows {
         {
             return;
         }
-        let later =
-            |s: &&Sight<'_>| write.when.is_before(&s.when) && !s.is_attempt && s.face == self.kind;
+        let later = |s: &&Sight<'_>| {
+            write.when.is_before(&s.when) && !s.is_attempt() && s.face == self.kind
+        };
         for sight in thing.sights.iter().filter(later) {
             let touched = history.writes.iter().any(|other| {
                 let between =
@@ -162,19 +164,18 @@ impl Follows {
             let Some(got) = shown.value(&self.at).filter(|_| !verdicts.accuses(&site)) else {
                 continue;
             };
-            let since = sight.when.span.began.duration_since(write.when.span.ended);
             let follows = json::equal(got, &self.is);
-            if follows || since.unsigned_abs() >= SETTLE {
-                let fact = Fact {
-                    kind: "state",
-                    expected: format!("{} after {}", json::short(&self.is), self.after),
-                    actual: json::short(got),
-                    ..Fact::default()
-                };
-                verdicts
-                    .instance(rule, site)
-                    .conclude((!follows).then_some(fact));
+            let would_be_told = follows && sight.poll == Poll::Last;
+            if !would_be_told && !write.when.is_settled(&sight.when) {
+                continue;
             }
+            let fact = (!follows).then(|| Fact {
+                kind: "state",
+                expected: format!("{} after {}", json::short(&self.is), self.after),
+                actual: json::short(got),
+                ..Fact::default()
+            });
+            verdicts.instance(rule, site).conclude(fact);
         }
     }
 }

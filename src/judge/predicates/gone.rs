@@ -2,7 +2,7 @@
 //! time to follow.
 
 use super::prelude::*;
-use crate::judge::history::{History, Outcome, Shows, ThingId, When, Write};
+use crate::judge::history::{Outcome, Shows, ThingId, When, Write};
 use crate::rulebook::Does;
 
 /// What this operation ended is found nowhere any more.
@@ -132,7 +132,7 @@ fn judge_end(
             continue;
         }
         let held = list.items.iter().find(|item| item.thing == Some(id));
-        if held.is_some() && !History::is_settled(&write.when, list) {
+        if held.is_some() && !write.when.is_settled(&list.first) {
             continue;
         }
         let site = match held {

@@ -106,7 +106,7 @@ impl Predicate for Initial {
                 continue;
             };
             let is_shown = |sight: &&Sight<'_>| {
-                !sight.is_attempt && self.kinds.iter().any(|kind| kind == sight.face)
+                !sight.is_attempt() && self.kinds.iter().any(|kind| kind == sight.face)
             };
             let mut shown = thing.sights.iter().filter(is_shown).peekable();
             if shown.peek().is_none() || self.sets(case, made) || self.is_apart(case, id, made) {

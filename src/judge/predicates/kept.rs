@@ -228,7 +228,7 @@ impl Kept {
         }
         let thing = history.things.get(id);
         for sight in &thing.sights {
-            let is_later = write.when.is_before(&sight.when) && !sight.is_attempt;
+            let is_later = write.when.is_before(&sight.when) && !sight.is_attempt();
             // Another face, or a list, may follow a change later: no document says when.
             let is_own_face = operation.response.as_deref() == Some(sight.face);
             let is_whole = matches!(sight.shows, Shows::Whole(_));

@@ -3,7 +3,7 @@
 
 use super::prelude::*;
 use crate::judge::evidence::WalkEnd;
-use crate::judge::history::{History, List, ThingId};
+use crate::judge::history::{List, ThingId, When};
 use crate::rulebook::Does;
 
 /// This list holds what exists in its scope, each thing once.
@@ -92,7 +92,7 @@ fn judge_list(case: &Case<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verd
     // Of what is there for certain: those that the list shows, and those that it had time to show.
     let wanted = history.things.of_kind(of).filter(|&(id, _)| {
         let since = history.there_since(id, &list.first);
-        let counts = |since| list.holds(id) || History::is_settled(&since, list);
+        let counts = |since: When| list.holds(id) || since.is_settled(&list.first);
         history.is_own(id) && history.belongs(id, list) == Some(true) && since.is_some_and(counts)
     });
     let wanted: Vec<ThingId> = wanted.map(|(id, _)| id).collect();

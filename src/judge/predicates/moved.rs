@@ -100,7 +100,7 @@ impl Moved {
             return;
         };
         let sights = &history.things.get(id).sights;
-        let is_whole = |s: &&Sight<'_>| matches!(s.shows, Shows::Whole(_)) && !s.is_attempt;
+        let is_whole = |s: &&Sight<'_>| matches!(s.shows, Shows::Whole(_)) && !s.is_attempt();
         let mut earlier = sights.iter().rev().filter(is_whole);
         let before = earlier.find(|s| s.when.is_before(&write.when));
         let is_after =

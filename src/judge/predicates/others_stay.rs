@@ -51,7 +51,7 @@ impl Predicate for OthersStay {
         for (id, thing) in own.filter(|(_, thing)| !is_shared(thing.kind)) {
             let sights = thing.sights.iter();
             let alone: Vec<&Sight<'_>> = sights
-                .filter(|s| !matches!(s.shows, Shows::Item(_)) && !s.is_attempt)
+                .filter(|s| !matches!(s.shows, Shows::Item(_)) && !s.is_attempt())
                 .collect();
             for pair in alone.windows(2) {
                 let (before, after) = (pair[0], pair[1]);

@@ -7,6 +7,7 @@
 use super::prelude::*;
 use crate::judge::acceptance::Acceptance;
 use crate::judge::case::Seen;
+use crate::judge::evidence::Poll;
 use crate::judge::history::{FIRST, ITSELF, NEXT, Outcome, PREVIOUS, ThingId};
 use crate::rulebook::Does;
 use crate::rulebook::scenario::Credentials;
@@ -74,7 +75,7 @@ impl Predicate for Pages {
                 seen.exchange.credentials,
                 Credentials::Default | Credentials::Account
             );
-            if !is_ours || !has_right || seen.exchange.is_attempt {
+            if !is_ours || !has_right || seen.exchange.poll == Poll::Attempt {
                 continue;
             }
             let held = held.get_or_insert_with(|| held_by_page(case));

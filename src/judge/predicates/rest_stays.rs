@@ -96,7 +96,7 @@ impl RestStays {
         let earlier = sights.clone().rev();
         let mut earlier = earlier.filter(|s| is_whole(s) && s.when.is_before(&write.when));
         let after = sights.find(|s| {
-            is_whole(s) && (is_answer(s) || write.when.is_before(&s.when)) && !s.is_attempt
+            is_whole(s) && (is_answer(s) || write.when.is_before(&s.when)) && !s.is_attempt()
         });
         let (Some(before), Some(after)) = (earlier.next(), after) else {
             verdicts.trivial(rule, Trivial::Alone);

@@ -3,7 +3,7 @@
 //! changes at all is `immutable`'s.
 
 use super::prelude::*;
-use crate::judge::history::{SETTLE, Shows, Sight, ThingId, Write};
+use crate::judge::history::{Shows, Sight, ThingId, Write};
 use crate::rulebook::Does;
 
 /// Two sights of a thing of this kind agree, as long as nothing touches it in between.
@@ -57,7 +57,7 @@ impl Predicate for SameEverywhere {
             let shown: Vec<&Sight<'_>> = thing
                 .sights
                 .iter()
-                .filter(|s| s.shows != Shows::NotFound && !s.is_attempt)
+                .filter(|s| s.shows != Shows::NotFound && !s.is_attempt())
                 .collect();
             for pair in shown.windows(2) {
                 if pair[1].face == self.of {
@@ -140,10 +140,11 @@ fn judge_pair(
     if changed.is_some() && (is_item(before) || is_item(later)) {
         let mut sights = [before, later].into_iter().filter(|s| is_item(s));
         let lags = sights.any(|sight| {
-            history.writes.iter().filter(touches).any(|write| {
-                let since = sight.when.span.began.duration_since(write.when.span.ended);
-                !write.when.is_before(&sight.when) || since.unsigned_abs() < SETTLE
-            })
+            history
+                .writes
+                .iter()
+                .filter(touches)
+                .any(|write| !write.when.is_settled(&sight.when))
         });
         if lags {
             return;

@@ -5,7 +5,7 @@ use super::prelude::*;
 use crate::judge::compare::as_text;
 use crate::judge::evidence::Event;
 use crate::judge::history::{
-    History, List, Origin, Outcome, SETTLE, Shows, Sight, ThingId, When, Write, same,
+    History, List, Origin, Outcome, Shows, Sight, ThingId, When, Write, same,
 };
 use crate::rulebook::Does;
 
@@ -96,7 +96,7 @@ impl Predicate for TakesPart {
             let &[.., user, channel] = &thing.parents[..] else {
                 continue;
             };
-            for sight in thing.sights.iter().filter(|sight| !sight.is_attempt) {
+            for sight in thing.sights.iter().filter(|sight| !sight.is_attempt()) {
                 self.judge_sight(case, rule, ((user, channel), sight), verdicts);
             }
         }
@@ -302,14 +302,6 @@ impl TakesPart {
     }
 }
 
-impl When {
-    /// Whether what was done then had time to show by the other moment.
-    fn is_settled(&self, until: &Self) -> bool {
-        let since = until.span.began.duration_since(self.span.ended);
-        self.is_before(until) && since.unsigned_abs() >= SETTLE
-    }
-}
-
 /// Compares what was read with the last sight of the member before and the first one after.
 fn judge_read(
     case: &Case<'_>,
@@ -320,7 +312,7 @@ fn judge_read(
     let history = &case.history;
     let site = shown.site(READ);
     let sights = &history.things.get(member).sights;
-    let others = |other: &&Sight<'_>| !other.is_attempt && other.value(case, READ).is_some();
+    let others = |other: &&Sight<'_>| !other.is_attempt() && other.value(case, READ).is_some();
     let before = sights
         .iter()
         .rev()

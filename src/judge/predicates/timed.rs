@@ -72,7 +72,7 @@ impl Predicate for Timed {
                 .of_kind(kind.about.of().unwrap_or(&self.of))
             {
                 let sights = thing.sights.iter();
-                for sight in sights.filter(|s| s.face == self.of && !s.is_attempt) {
+                for sight in sights.filter(|s| s.face == self.of && !s.is_attempt()) {
                     self.judge_sight(case, rule, step, (thing, sight), verdicts);
                 }
             }

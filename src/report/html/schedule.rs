@@ -55,10 +55,12 @@ fn place(seconds: f64, end: f64) -> String {
 }
 
 fn bar(story: &StoryTime, end: f64) -> Value {
-    let most = Spent::PARTS
-        .iter()
+    let most = story
+        .spent
+        .parts()
+        .into_iter()
         .enumerate()
-        .max_by(|(_, (_, a)), (_, (_, b))| a(&story.spent).total_cmp(&b(&story.spent)));
+        .max_by(|(_, (_, a)), (_, (_, b))| a.total_cmp(b));
     context! {
         x => place(story.began, end),
         y => story.lane.saturating_sub(1) * ROW,
