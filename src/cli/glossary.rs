@@ -104,7 +104,7 @@ fn hook(rulebook: &Rulebook, name: &str, text: &mut String) {
     let all = plan::all(rulebook);
     let uses: Vec<&str> = all
         .iter()
-        .filter(|planned| planned.any_step(&|step| step.hook.as_deref() == Some(name)))
+        .filter(|planned| planned.any_step(&|step| step.hook() == Some(name)))
         .map(|planned| planned.scenario.id.as_str())
         .collect();
     listed("scenarios", &uses, text);

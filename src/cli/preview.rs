@@ -3,7 +3,8 @@
 //! Sends nothing and runs nothing: what a step takes from an earlier answer stands as `${name.field}`.
 
 use crate::engine::{Planned, Settings};
-use crate::rulebook::scenario::{Credentials, Step};
+use crate::rulebook::scenario::Credentials;
+use crate::rulebook::step::{Call, Step, Verb};
 use crate::rulebook::{Operation, Place, Rulebook, Service};
 use serde_json::{Map, Value};
 
@@ -37,41 +38,32 @@ impl Preview<'_> {
     ) {
         for step in steps {
             let inner = format!("{indent}  ");
-            if let Some(name) = &step.r#use {
-                text.push_str(&format!("{indent}use {name}{}\n", pairs(&step.with)));
-                let (owner, name) = self.owner(service, name);
-                let group = owner.and_then(|owner| Some((owner, owner.groups.get(name)?)));
+            if let Verb::Use(used) = &step.verb {
+                let name = &used.r#use;
+                text.push_str(&format!("{indent}use {name}{}\n", pairs(&used.with)));
+                let group = self.rulebook.group(service, name);
                 if let Some((owner, group)) = group.filter(|_| depth < DEPTH_MAX) {
                     self.steps(owner, &group.steps, &inner, text, depth + 1);
                 }
                 continue;
             }
             text.push_str(&format!("{indent}{}\n", self.step(service, step)));
-            self.steps(service, &step.between, &inner, text, depth);
+            self.steps(service, step.between(), &inner, text, depth);
         }
     }
 
     fn step(&self, service: &Service, step: &Step) -> String {
-        if let Some(hook) = &step.hook {
-            return format!("hook {hook}{}", pairs(&step.with));
+        if let Verb::Hook(asked) = &step.verb {
+            return format!("hook {}{}", asked.hook, pairs(&asked.with));
         }
-        let Some(call) = &step.call else {
-            return step.summary();
-        };
-        let (owner, name) = self.owner(service, call);
-        let operation = owner.and_then(|owner| owner.operations.get(name));
-        operation.map_or_else(|| step.summary(), |operation| self.request(operation, step))
+        let call = step.call().and_then(|call| {
+            let operation = self.rulebook.called(&service.name, &call.call)?;
+            Some(self.request(operation, call))
+        });
+        call.unwrap_or_else(|| step.summary())
     }
 
-    /// The service that a name speaks of, and the name within it.
-    fn owner<'s>(&'s self, service: &'s Service, name: &'s str) -> (Option<&'s Service>, &'s str) {
-        match name.split_once('/') {
-            Some((other, name)) => (self.rulebook.services.get(other), name),
-            None => (Some(service), name),
-        }
-    }
-
-    fn request(&self, operation: &Operation, step: &Step) -> String {
+    fn request(&self, operation: &Operation, call: &Call) -> String {
         let target = self.settings.targets.get(&operation.service);
         let base = target.map_or_else(
             || format!("{{{}_url}}", operation.service),
@@ -83,7 +75,7 @@ impl Preview<'_> {
         });
         let mut path = configured.unwrap_or_else(|| operation.path.clone());
         let mut rest = Map::new();
-        for (name, value) in &step.with {
+        for (name, value) in &call.with {
             let place = operation.parameters.iter().find(|p| p.name == *name);
             if place.is_some_and(|p| p.place == Place::Path) {
                 path = path.replace(&format!("{{{name}}}"), &shown(value));
@@ -91,12 +83,12 @@ impl Preview<'_> {
                 rest.insert(name.clone(), value.clone());
             }
         }
-        let credentials = if step.credentials == Credentials::Default {
+        let credentials = if call.credentials == Credentials::Default {
             String::new()
         } else {
-            format!("  (credentials: {:?})", step.credentials)
+            format!("  (credentials: {:?})", call.credentials)
         };
-        let walked = if step.walk {
+        let walked = if call.walk {
             "  (and each next page)"
         } else {
             ""

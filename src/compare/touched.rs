@@ -5,7 +5,8 @@
 use super::coordinates::What;
 use super::ledger::{Change, Subject};
 use crate::json;
-use crate::rulebook::scenario::{Group, Scenario, Step};
+use crate::rulebook::scenario::Scenario;
+use crate::rulebook::step::Step;
 use crate::rulebook::{Origin, Rulebook, Service};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,21 +58,22 @@ impl Uses<'_> {
             return;
         }
         for step in steps {
-            if let Some(call) = &step.call {
+            if let Some(call) = step.operation() {
                 let (service, operation) = call
                     .split_once('/')
                     .unwrap_or((service.name.as_str(), call));
                 self.operations
                     .insert((service.to_owned(), operation.to_owned()));
             }
-            self.events |= step.hook.as_deref() == Some(COLLECTS_EVENTS);
-            self.kinds.extend(step.judge.clone());
+            self.events |= step.hook() == Some(COLLECTS_EVENTS);
+            self.kinds.extend(step.judge().cloned());
             self.rules
-                .extend(step.accepted.iter().chain(&step.rejected).cloned());
+                .extend(step.accepted().into_iter().chain(step.rejected()).cloned());
             self.rules
-                .extend(step.expect.iter().map(|expect| expect.rule.clone()));
-            self.steps(rulebook, service, &step.between, depth + 1);
-            if let Some((owner, group)) = group_of(rulebook, service, step) {
+                .extend(step.expect().iter().map(|expect| expect.rule.clone()));
+            self.steps(rulebook, service, step.between(), depth + 1);
+            let group = step.group().and_then(|g| rulebook.group(service, &g.r#use));
+            if let Some((owner, group)) = group {
                 self.steps(rulebook, owner, &group.steps, depth + 1);
             }
         }
@@ -218,26 +220,13 @@ fn spell(text: &mut String, rulebook: &Rulebook, service: &Service, steps: &[Ste
     }
     for step in steps {
         write!(text, "{step:?}").expect("writing to a String succeeds");
-        spell(text, rulebook, service, &step.between, depth + 1);
-        if let Some((owner, group)) = group_of(rulebook, service, step) {
+        spell(text, rulebook, service, step.between(), depth + 1);
+        let group = step.group().and_then(|g| rulebook.group(service, &g.r#use));
+        if let Some((owner, group)) = group {
             write!(text, "{:?}", group.with).expect("writing to a String succeeds");
             spell(text, rulebook, owner, &group.steps, depth + 1);
         }
     }
-}
-
-/// The group that a step uses, with the service it belongs to.
-fn group_of<'a>(
-    rulebook: &'a Rulebook,
-    service: &'a Service,
-    step: &Step,
-) -> Option<(&'a Service, &'a Group)> {
-    let name = step.r#use.as_ref()?;
-    let (owner, name) = match name.split_once('/') {
-        Some((owner, name)) => (rulebook.services.get(owner)?, name),
-        None => (service, name.as_str()),
-    };
-    Some((owner, owner.groups.get(name)?))
 }
 
 /// Whether a payload of the older representation shows the place of a change: the value that came

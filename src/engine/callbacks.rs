@@ -6,7 +6,7 @@ use super::template::wait_of;
 use crate::clock::Timestamp;
 use crate::http::Request;
 use crate::json::{self, Parsed};
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::{Await, Listen};
 use crate::transport::{Callback, Reply};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const WITHIN_DEFAULT: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Opens an address; the result is `{url}`.
-pub(super) fn listen(callbacks: &Callbacks, name: &str, step: &Step) -> Result<Value, Stop> {
+pub(super) fn listen(callbacks: &Callbacks, step: &Listen) -> Result<Value, Stop> {
     let mut plan = Vec::new();
     for answer in &step.answers {
         let after = time(answer.after.as_deref(), Duration::ZERO)?;
@@ -27,7 +27,7 @@ pub(super) fn listen(callbacks: &Callbacks, name: &str, step: &Step) -> Result<V
             after,
         });
     }
-    let url = callbacks.sink.open(&callbacks.name_of(name), plan);
+    let url = callbacks.sink.open(&callbacks.name_of(&step.listen), plan);
     Ok(json!({"url": url}))
 }
 
@@ -44,9 +44,9 @@ pub(super) struct Wait<'a> {
 impl Wait<'_> {
     /// Waits for callbacks; returns what came as `{count, requests, waited}`, and the payloads to be
     /// judged.
-    pub(super) fn come(&self, name: &str, step: &Step) -> Result<(Value, Vec<Parsed>), Stop> {
+    pub(super) fn come(&self, step: &Await) -> Result<(Value, Vec<Parsed>), Stop> {
         let session = self.session;
-        let name = self.callbacks.name_of(name);
+        let name = self.callbacks.name_of(&step.r#await);
         let within = session.callback_max(time(step.within.as_deref(), WITHIN_DEFAULT)?);
         let quiet = time(step.quiet.as_deref(), Duration::ZERO)?;
         let wanted = step.count.unwrap_or(1);

@@ -45,6 +45,7 @@ use crate::judge::{self, Judgement, Memo};
 use crate::prove::{Mode, Prover};
 use crate::rulebook::Rulebook;
 use crate::rulebook::scenario::Scenario;
+use crate::rulebook::step::Step;
 use crate::schema::Schemas;
 use crate::verdict::{Asked, Level, RunEvent, RunRecord, ScenarioResult, Spent, Timings, Verdict};
 pub use record::{Concluded, ONLY_IN_FILES, Recorder};
@@ -427,7 +428,7 @@ fn conclude_unguarded(
         let went_wrong = !judgement.findings.is_empty()
             || matches!(stop, Some(Stop::Unexpected | Stop::Inconclusive(_)));
         // A token may be refused for the time that somebody else moved on, which looks right.
-        let hangs_on_time = planned.scenario.steps.iter().any(|s| s.token.is_some());
+        let hangs_on_time = planned.scenario.steps.iter().any(Step::is_token);
         let disturbed = (went_wrong || hangs_on_time)
             .then(|| session.disturbed())
             .flatten();

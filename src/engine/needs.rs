@@ -3,7 +3,7 @@
 //! Reads reasons and scenarios alone. What no reason names is left out: it never guesses a hook.
 
 use super::plan;
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::Step;
 use crate::rulebook::{Origin, Rule, Rulebook, Service};
 use crate::verdict::{ScenarioResult, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,31 +104,20 @@ fn things_of(
     depth: usize,
     things: &mut BTreeSet<String>,
 ) {
-    if let Some(call) = &step.call {
+    if let Some(call) = step.operation() {
         let (of, id) = call.split_once('/').unwrap_or((&service.name, call));
         if let Some(operation) = rulebook.operation(of, id) {
             things.insert(format!("{of}/{id}"));
             things.extend(operation.response.clone());
         }
     }
-    if step.hook.as_deref() == Some("collect_events") {
+    if step.hook() == Some("collect_events") {
         things.extend(rulebook.event_types.values().flatten().cloned());
     }
-    things.extend(step.judge.clone());
-    let group = step
-        .r#use
-        .as_ref()
-        .and_then(|name| match name.split_once('/') {
-            Some((of, group)) => Some((rulebook.services.get(of)?, group)),
-            None => Some((service, name.as_str())),
-        });
-    if let Some((service, name)) = group.filter(|_| depth < GROUP_DEPTH_MAX) {
-        for inner in service
-            .groups
-            .get(name)
-            .iter()
-            .flat_map(|group| &group.steps)
-        {
+    things.extend(step.judge().cloned());
+    let group = step.group().and_then(|g| rulebook.group(service, &g.r#use));
+    if let Some((service, group)) = group.filter(|_| depth < GROUP_DEPTH_MAX) {
+        for inner in &group.steps {
             things_of(rulebook, service, inner, depth + 1, things);
         }
     }

@@ -2,7 +2,8 @@
 
 use super::derive;
 use super::template::wait_of;
-use crate::rulebook::scenario::{Scenario, Step};
+use crate::rulebook::scenario::Scenario;
+use crate::rulebook::step::{Step, Verb};
 use crate::rulebook::{Place, Rulebook, Service};
 use crate::text::glob;
 use crate::verdict::PartOf;
@@ -65,14 +66,11 @@ impl Planned<'_> {
     pub fn touches(&self) -> BTreeSet<String> {
         let touched = RefCell::new(BTreeSet::from([self.service.name.clone()]));
         self.any_step(&|step| {
-            let names = [step.call.as_deref(), step.r#use.as_deref()];
-            let named = names
-                .into_iter()
-                .flatten()
-                .filter_map(|n| n.split_once('/'));
-            touched
-                .borrow_mut()
-                .extend(named.map(|(service, _)| service.to_owned()));
+            if matches!(step.verb, Verb::Call(_) | Verb::Use(_))
+                && let Some((service, _)) = step.about().split_once('/')
+            {
+                touched.borrow_mut().insert(service.to_owned());
+            }
             false
         });
         touched.into_inner()
@@ -90,14 +88,16 @@ impl Planned<'_> {
     /// With `has_own_flow` each story is given a flow that no other uses.
     pub fn walks_a_shared_list(&self, has_own_flow: bool) -> bool {
         self.any_step(&|step| {
-            let walked = step.call.as_ref().filter(|_| step.walk);
-            let operation = walked.and_then(|call| self.service.operations.get(call));
-            operation.is_some_and(|operation| {
-                let path = operation.parameters.iter();
-                let mut path = path.filter(|p| p.place == Place::Path);
-                path.all(|p| {
-                    let value = step.with.get(&p.name);
-                    value.is_some_and(|value| is_configured(value, has_own_flow))
+            let walked = step.call().filter(|call| call.walk);
+            walked.is_some_and(|walk| {
+                let operation = self.service.operations.get(&walk.call);
+                operation.is_some_and(|operation| {
+                    let path = operation.parameters.iter();
+                    let mut path = path.filter(|p| p.place == Place::Path);
+                    path.all(|p| {
+                        let value = walk.with.get(&p.name);
+                        value.is_some_and(|value| is_configured(value, has_own_flow))
+                    })
                 })
             })
         })
@@ -119,14 +119,25 @@ const DEPTH_MAX: usize = 16;
 fn length_of(service: &Service, steps: &[Step], depth: usize) -> Duration {
     const STEP: Duration = Duration::from_millis(20);
     let length = |step: &Step| {
-        let answers = step.answers.iter().filter_map(|a| a.after.as_deref());
-        let stated = [step.wait.as_deref(), step.quiet.as_deref()].into_iter();
-        let own: Duration = stated.flatten().chain(answers).filter_map(wait_of).sum();
-        let group = step.r#use.as_ref().and_then(|n| service.groups.get(n));
-        let group = group.filter(|_| depth < DEPTH_MAX);
-        let group = group.map_or(STEP, |g| length_of(service, &g.steps, depth + 1));
+        let stated = |text: Option<&str>| text.and_then(wait_of).unwrap_or_default();
+        let once = match &step.verb {
+            Verb::Wait(wait) => STEP + stated(Some(&wait.wait)),
+            Verb::Await(come) => STEP + stated(come.quiet.as_deref()),
+            Verb::Listen(listen) => {
+                let answers = listen.answers.iter();
+                STEP + answers
+                    .map(|a| stated(a.after.as_deref()))
+                    .sum::<Duration>()
+            }
+            Verb::Use(group) => {
+                let group = service.groups.get(&group.r#use);
+                let group = group.filter(|_| depth < DEPTH_MAX);
+                group.map_or(STEP, |g| length_of(service, &g.steps, depth + 1))
+            }
+            Verb::Call(_) | Verb::Get(_) | Verb::Hook(_) | Verb::Token(_) => STEP,
+        };
         let times = u32::try_from(step.repeat.unwrap_or(1)).unwrap_or(u32::MAX);
-        own.saturating_add(group).saturating_mul(times)
+        once.saturating_mul(times)
     };
     steps
         .iter()
@@ -136,12 +147,9 @@ fn length_of(service: &Service, steps: &[Step], depth: usize) -> Duration {
 
 fn any_step(service: &Service, steps: &[Step], is: &dyn Fn(&Step) -> bool, depth: usize) -> bool {
     steps.iter().any(|step| {
-        let group = step
-            .r#use
-            .as_ref()
-            .and_then(|name| service.groups.get(name));
+        let group = step.group().and_then(|g| service.groups.get(&g.r#use));
         is(step)
-            || any_step(service, &step.between, is, depth)
+            || any_step(service, step.between(), is, depth)
             || group
                 .is_some_and(|g| depth < DEPTH_MAX && any_step(service, &g.steps, is, depth + 1))
     })

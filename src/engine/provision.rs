@@ -8,7 +8,6 @@ use super::settings::Settings;
 use super::stop::{SET_UP_FAILED, Stop};
 use super::template::{Scope, TemplateError};
 use crate::judge::evidence::{HookCall, Span};
-use crate::rulebook::scenario::Step;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -26,17 +25,17 @@ pub(super) fn values(settings: &Settings) -> Value {
     Value::Object(values)
 }
 
-/// Makes what the step reads and nobody has configured.
+/// Makes what the parameters of a step read and nobody has configured.
 pub(super) fn provide(
     scope: &mut Scope<'_>,
     session: &dyn Session,
     number: usize,
-    step: &Step,
+    with: &Map<String, Value>,
     calls: &mut Vec<HookCall>,
 ) -> Result<(), Stop> {
     for key in ["flow_sid", "disposable_flow_sid"] {
         let name = format!("${{target.flow.{key}}}");
-        let reads = step.with.values().any(|v| v.to_string().contains(&name));
+        let reads = with.values().any(|v| v.to_string().contains(&name));
         if !reads || !matches!(scope.fill_text(&name), Err(TemplateError::Missing(_))) {
             continue;
         }

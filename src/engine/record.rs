@@ -293,7 +293,12 @@ fn carried_kinds(rulebook: &Rulebook) -> BTreeSet<String> {
             kinds.extend(operation.response.iter().chain(&operation.error).cloned());
         }
         for (scenario, _) in service.scenarios.values() {
-            kinds.extend(scenario.steps.iter().filter_map(|step| step.judge.clone()));
+            kinds.extend(
+                scenario
+                    .steps
+                    .iter()
+                    .filter_map(|step| step.judge().cloned()),
+            );
         }
     }
     let items: Vec<String> = kinds

@@ -5,7 +5,8 @@ use crate::clock::Timestamp;
 use crate::json;
 use crate::judge::Judgement;
 use crate::judge::evidence::{Body, Event, Evidence, Exchange, Outcome};
-use crate::rulebook::scenario::{Scenario, Step};
+use crate::rulebook::scenario::Scenario;
+use crate::rulebook::step::{Step, Verb};
 use crate::text;
 use crate::verdict::{Delivery, Finding, ShownExchange, StepResult, Verdict};
 use serde_json::{Value, json};
@@ -312,7 +313,7 @@ pub(super) fn steps(
             .filter(|e| step_of(evidence, e) == Some(number));
         steps.extend(own.filter_map(|event| told(evidence, event, number, judgement)));
         // What came says more than that somebody waited for it, and both are told.
-        if steps.len() == before || step.r#await.is_some() {
+        if steps.len() == before || matches!(step.verb, Verb::Await(_)) {
             steps.push(other(step, number, evidence, judgement));
         }
         if steps.len() >= STEPS_MAX {
@@ -397,18 +398,6 @@ fn call(evidence: &Evidence, exchange: &Exchange, at: usize, judgement: &Judgeme
 
 /// A step that made no request.
 fn other(step: &Step, number: usize, evidence: &Evidence, judgement: &Judgement) -> StepResult {
-    let verbs = [
-        ("call", &step.call),
-        ("hook", &step.hook),
-        ("listen", &step.listen),
-        ("await", &step.r#await),
-        ("wait", &step.wait),
-        ("use", &step.r#use),
-    ];
-    let found = verbs
-        .iter()
-        .find_map(|(verb, what)| Some((*verb, what.as_ref()?.clone())));
-    let (verb, what) = found.unwrap_or(("token", String::new()));
     let result = evidence
         .statements
         .iter()
@@ -417,16 +406,16 @@ fn other(step: &Step, number: usize, evidence: &Evidence, judgement: &Judgement)
     let count = result
         .and_then(|result| result.get("count"))
         .and_then(Value::as_u64);
-    let outcome = match (verb, count) {
-        ("await", Some(0)) => "no call came".to_owned(),
-        ("await", Some(1)) => "1 call came".to_owned(),
-        ("await", Some(n)) => format!("{n} calls came"),
+    let outcome = match (&step.verb, count) {
+        (Verb::Await(_), Some(0)) => "no call came".to_owned(),
+        (Verb::Await(_), Some(1)) => "1 call came".to_owned(),
+        (Verb::Await(_), Some(n)) => format!("{n} calls came"),
         _ => String::new(),
     };
     StepResult {
         step: number,
-        verb: verb.to_owned(),
-        what,
+        verb: step.verb.word().to_owned(),
+        what: step.about().to_owned(),
         outcome,
         setup: step.setup,
         broken: broken(judgement, |f| f.step == number && f.exchange == 0),

@@ -18,7 +18,8 @@ use crate::engine::derive::neighbour::DOOMED_FLOW;
 use crate::engine::{Planned, Sessions, Stop, play};
 use crate::judge::evidence::{Evidence, Exchange, Outcome};
 use crate::judge::{Judgement, judge};
-use crate::rulebook::scenario::{Scenario, Step};
+use crate::rulebook::scenario::Scenario;
+use crate::rulebook::step::Step;
 use crate::rulebook::{Rulebook, Service};
 use crate::schema::Schemas;
 use crate::verdict::Finding;
@@ -303,11 +304,11 @@ impl<'a> Explorer<'a> {
 /// deletion of what is there once is demanded.
 fn with_what_is_there_once(mut steps: Vec<Step>) -> Vec<Step> {
     for step in &mut steps {
-        let mut values = step.with.values();
-        let is_once = values.any(|value| value.to_string().contains(DOOMED_FLOW));
-        if is_once && step.call.is_some() && step.rejected.is_none() {
-            step.either = true;
-            step.accepted = None;
+        let is_once = step
+            .values()
+            .any(|value| value.to_string().contains(DOOMED_FLOW));
+        if is_once && step.call().is_some_and(|call| call.rejected.is_none()) {
+            step.demand_nothing();
         }
     }
     steps
@@ -395,22 +396,23 @@ impl Whole {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rulebook::step::Call;
     use serde_json::json;
 
     #[test]
     fn what_is_there_once_is_not_demanded_of_a_target_that_lives_on() {
         let calling = |sid: &str| {
             let with = json!({ "Sid": format!("${{target.flow.{sid}}}") });
-            Step {
-                call: Some("delete-flow".to_owned()),
+            Step::from(Call {
+                call: "delete-flow".to_owned(),
                 with: with.as_object().cloned().unwrap_or_default(),
-                ..Step::default()
-            }
+                ..Call::default()
+            })
         };
         let steps = vec![calling("disposable_flow_sid"), calling("flow_sid")];
         let either: Vec<bool> = with_what_is_there_once(steps)
             .iter()
-            .map(|step| step.either)
+            .map(Step::is_either)
             .collect();
         assert_eq!(either, [true, false]);
     }

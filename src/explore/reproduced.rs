@@ -8,7 +8,8 @@ use crate::engine::derive::moves::without_idle_captures;
 use crate::engine::plan::{self, Planned};
 use crate::engine::{Sessions, play};
 use crate::judge::{Loaded, Memo, Need, judge_instances};
-use crate::rulebook::scenario::{Scenario, Step};
+use crate::rulebook::scenario::Scenario;
+use crate::rulebook::step::{Step, Verb};
 use crate::rulebook::{Rulebook, Service, interpolations};
 use crate::schema::Schemas;
 use crate::text;
@@ -172,13 +173,13 @@ pub fn finding_of<'r>(record: &'r RunRecord, wanted: &str) -> Result<&'r Finding
 
 /// The step without what it states of other rules: it is free to be accepted or refused where that is not what was found.
 fn stating_only(rule: &str, mut step: Step) -> Step {
-    step.expect.retain(|expect| expect.rule == rule);
-    if step.accepted.as_ref().is_some_and(|named| named != rule) {
-        step.accepted = None;
+    if let Some(stated) = step.expect_mut() {
+        stated.retain(|expect| expect.rule == rule);
     }
-    if step.rejected.as_ref().is_some_and(|named| named != rule) {
-        (step.rejected, step.unless) = (None, None);
-        step.either = true;
+    if step.rejected().is_some_and(|named| named != rule) {
+        step.demand_nothing();
+    } else if let Verb::Call(call) = &mut step.verb {
+        call.accepted.take_if(|named| named != rule);
     }
     step
 }
@@ -262,15 +263,13 @@ fn without_looks(
     let mut read: BTreeSet<String> = BTreeSet::new();
     for (index, step) in steps.iter().enumerate().rev() {
         let is_last = index + 1 == steps.len();
-        let named = step.capture.iter().chain(&step.listen).chain(&step.r#as);
-        let is_read = named.into_iter().any(|name| read.contains(name));
+        let is_read = step.names().is_some_and(|name| read.contains(name));
         let operation = step
-            .call
-            .as_ref()
+            .operation()
             .and_then(|call| rulebook.called(&service.name, call));
-        let only_looks = step.get.is_some()
+        let only_looks = step.address().is_some()
             || operation.is_some_and(|operation| !operation.does.writes())
-            || (step.rejected.is_some() && !is_of_history);
+            || (step.rejected().is_some() && !is_of_history);
         if !(is_last || is_read || deciding.contains(&(index + 1)) || !only_looks) {
             continue;
         }

@@ -5,7 +5,8 @@ use super::{Explorer, Found, Key, key_of};
 use crate::engine::derive::moves::without_idle_captures;
 use crate::engine::derive::neighbour::expand;
 use crate::engine::{Sessions, Stop};
-use crate::rulebook::scenario::{Credentials, Step};
+use crate::rulebook::scenario::Credentials;
+use crate::rulebook::step::Step;
 use crate::verdict::Finding;
 use serde_json::Map;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,7 +77,7 @@ impl Shrink<'_> {
     /// Groups in full where that leaves fewer steps, for not everything in a group need be there.
     fn unfold(&self, found: &Found, name: &str, best: &mut (Vec<Step>, Finding), left: &mut usize) {
         let rulebook = self.explorer.rulebook;
-        let has_group = best.0.iter().any(|step| step.r#use.is_some());
+        let has_group = best.0.iter().any(|step| step.group().is_some());
         let Some(service) = rulebook.services.get(&found.service).filter(|_| has_group) else {
             return;
         };
@@ -129,17 +130,20 @@ impl Shrink<'_> {
         left: &mut usize,
     ) {
         for index in 0..best.0.len() {
-            let names: Vec<String> = best.0[index].with.keys().cloned().collect();
+            let with = best.0[index].with();
+            let names: Vec<String> = with.into_iter().flat_map(Map::keys).cloned().collect();
             for parameter in names {
                 let mut simpler = best.0.clone();
-                simpler[index].with.shift_remove(&parameter);
+                if let Some(with) = simpler[index].with_mut() {
+                    with.shift_remove(&parameter);
+                }
                 if let Some(finding) = self.fails(found, name, &simpler, left) {
                     *best = (simpler, finding);
                 }
             }
-            if best.0[index].credentials != Credentials::Default {
+            if best.0[index].credentials() != Credentials::Default {
                 let mut simpler = best.0.clone();
-                simpler[index].credentials = Credentials::Default;
+                simpler[index].carry_default_credentials();
                 if let Some(finding) = self.fails(found, name, &simpler, left) {
                     *best = (simpler, finding);
                 }

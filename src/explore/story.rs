@@ -1,6 +1,7 @@
 //! What exploration found as a scenario: its name, its file, and whether a loader would take it.
 
-use crate::rulebook::scenario::{Scenario, Step};
+use crate::rulebook::scenario::Scenario;
+use crate::rulebook::step::{Call, Step};
 use crate::rulebook::{Place, Rulebook, Service, interpolations, kebab};
 use crate::verdict::Finding;
 use serde_json::{Map, Value, json};
@@ -90,19 +91,18 @@ pub(super) fn scenario(service: &str, name: &str, steps: Vec<Step>) -> Scenario 
 pub(super) fn is_sound(rulebook: &Rulebook, service: &Service, scenario: &Scenario) -> bool {
     let mut known: BTreeSet<String> = ALWAYS.map(str::to_owned).into();
     scenario.steps.iter().all(|step| {
-        let reads =
-            Value::Object(step.with.clone()).to_string() + step.get.as_deref().unwrap_or_default();
+        let with = step.with().cloned().unwrap_or_default();
+        let reads = Value::Object(with).to_string() + step.address().unwrap_or_default();
         let found = interpolations(&reads).unwrap_or_default();
         let is_known = found.iter().all(|one| known.contains(&one.path[0]));
         let operation = step
-            .call
-            .as_ref()
+            .operation()
             .and_then(|call| rulebook.called(&service.name, call));
         let mut path = operation
             .iter()
             .flat_map(|o| &o.parameters)
             .filter(|p| p.place == Place::Path);
-        let is_whole = path.all(|p| step.with.contains_key(&p.name));
+        let is_whole = path.all(|p| step.with().is_some_and(|with| with.contains_key(&p.name)));
         known.extend(brought(rulebook, service, step));
         is_known && is_whole
     })
@@ -110,17 +110,9 @@ pub(super) fn is_sound(rulebook: &Rulebook, service: &Service, scenario: &Scenar
 
 /// The names that later steps read by what a step captures, those of its group included.
 fn brought(rulebook: &Rulebook, service: &Service, step: &Step) -> Vec<String> {
-    let own = step.capture.iter().chain(&step.listen).chain(&step.r#as);
-    let mut names: Vec<String> = own.cloned().collect();
-    let group = step
-        .r#use
-        .as_ref()
-        .and_then(|name| match name.split_once('/') {
-            Some((of, name)) => Some((rulebook.services.get(of)?, name)),
-            None => Some((service, name.as_str())),
-        });
-    let group = group.and_then(|(service, name)| Some((service, service.groups.get(name)?)));
-    if let (None, Some((service, group))) = (&step.r#as, group) {
+    let mut names: Vec<String> = step.names().cloned().into_iter().collect();
+    let group = step.group().filter(|group| group.r#as.is_none());
+    if let Some((service, group)) = group.and_then(|g| rulebook.group(service, &g.r#use)) {
         let inner = group.steps.iter();
         names.extend(inner.flat_map(|inner| brought(rulebook, service, inner)));
     }
@@ -169,19 +161,19 @@ pub(super) fn with_twins(rulebook: &Rulebook, service: &Service, steps: Vec<Step
         true => call.to_owned(),
         false => format!("{}/{call}", service.name),
     };
-    let is_demanded = |step: &Step| step.rejected.is_none() && !step.either;
+    let is_demanded = |step: &Step| step.rejected().is_none() && !step.is_either();
     let mut accepted: BTreeSet<String> = steps
         .iter()
         .filter(|step| is_demanded(step))
-        .filter_map(|step| step.call.as_deref().map(whole))
+        .filter_map(|step| step.operation().map(whole))
         .collect();
     let mut known: BTreeSet<String> = ALWAYS.map(str::to_owned).into();
     let mut all = Vec::with_capacity(steps.len());
     for mut step in steps {
         known.extend(brought(rulebook, service, &step));
-        let call = step.call.as_deref().map(whole);
-        let refused = call.filter(|call| step.rejected.is_some() && !accepted.contains(call));
-        let Some(call) = refused else {
+        let refused = step.call().filter(|call| call.rejected.is_some());
+        let refused = refused.map(|refused| (refused.call.clone(), whole(&refused.call)));
+        let Some((written, call)) = refused.filter(|(_, call)| !accepted.contains(call)) else {
             all.push(step);
             continue;
         };
@@ -195,18 +187,17 @@ pub(super) fn with_twins(rulebook: &Rulebook, service: &Service, steps: Vec<Step
                 .then_some(happy)
         });
         let Some(happy) = happy else {
-            (step.rejected, step.unless, step.either) = (None, None, true);
+            step.demand_nothing();
             all.push(step);
             continue;
         };
-        let twin = Step {
-            call: step.call.clone(),
+        let twin = Step::from(Call {
+            call: written,
             with: happy.with.clone(),
-            setup: true,
-            ..Step::default()
-        };
+            ..Call::default()
+        });
         accepted.insert(call);
-        all.extend([step, twin]);
+        all.extend([step, twin.of_setup()]);
     }
     all
 }

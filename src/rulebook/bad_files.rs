@@ -494,7 +494,7 @@ fn steps() {
     refuses(
         path,
         "- wait: 2s",
-        "- ^wait: 2s\n        use: a-flow",
+        "- wait: 2s\n        ^use: a-flow",
         &["2 verbs", "wait, use"],
     );
     refuses(path, "- wait: 2s", "- ^setup: true", &["without a verb"]);
@@ -502,8 +502,20 @@ fn steps() {
     refuses(
         path,
         "wait: 2s",
-        "wait: 2s\n        walk: ^true",
+        "wait: 2s\n        ^walk: true",
+        &["`walk` does not go with `wait`", "it goes with call"],
+    );
+    refuses(
+        path,
+        "- wait: 2s",
+        "- walk: true\n        ^wait: 2s",
         &["`walk` does not go with `wait`"],
+    );
+    refuses(
+        path,
+        "wait: 2s",
+        "wait: 2s\n        ^setupp: true",
+        &["unknown key", "did you mean `setup`?"],
     );
     refuses(
         path,

@@ -127,22 +127,22 @@ impl Draft {
         match read(node) {
             Ok(value) => return Some(value),
             Err(fault) => {
-                if fault.unknown.is_none() {
+                if !fault.is_of_key {
                     self.report(file, node, fault);
                     return None;
                 }
             }
         }
-        // An unknown key hides what comes behind it: take it out and read on.
+        // A key that must not be there hides what comes behind it: take it out and read on.
         let mut rest = node.clone();
         loop {
             let Err(fault) = read(&rest) else {
                 return None;
             };
-            let unknown = fault.unknown.is_some();
+            let is_of_key = fault.is_of_key;
             let span = fault.span.unwrap_or(node.span);
             self.report(file, node, fault);
-            if !unknown || !rest.remove_key_at(span) {
+            if !is_of_key || !rest.remove_key_at(span) {
                 return None;
             }
         }

@@ -26,11 +26,13 @@ mod schemas;
 #[cfg(test)]
 pub(crate) mod shared;
 mod sources;
+pub mod step;
 mod stories;
 mod tree;
 pub mod unlocked;
 mod words;
 mod written;
+mod written_step;
 mod yaml;
 
 pub use alike::{like, written_out_json};

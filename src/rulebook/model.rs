@@ -351,6 +351,20 @@ impl Rulebook {
         self.operation(service, id)
     }
 
+    /// The group that a step of a service's story runs, with the service it belongs to: one of its own, or
+    /// another's as `SERVICE/NAME`.
+    pub fn group<'a>(
+        &'a self,
+        service: &'a Service,
+        name: &str,
+    ) -> Option<(&'a Service, &'a Group)> {
+        let (service, name) = match name.split_once('/') {
+            Some((other, name)) => (self.services.get(other)?, name),
+            None => (service, name),
+        };
+        Some((service, service.groups.get(name)?))
+    }
+
     /// The operation with the full id `SERVICE/ID`.
     pub fn operation_by_id(&self, id: &str) -> Option<&Operation> {
         let (service, id) = id.split_once('/')?;

@@ -262,7 +262,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
         self.current
             .map(|member| {
                 seed.deserialize(de::value::BorrowedStrDeserializer::new(&member.key))
-                    .map_err(|fault: Fault| fault.at(member.key_span))
+                    .map_err(|fault: Fault| fault.of_key(member.key_span))
             })
             .transpose()
     }

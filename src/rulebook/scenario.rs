@@ -1,6 +1,6 @@
 //! `scenarios/<topic>.yaml`: stories that produce evidence. Only the shape of the data.
 
-use super::expect::Expect;
+use super::step::Step;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -69,87 +69,6 @@ pub struct Scenario {
     pub matrix: BTreeMap<String, Vec<Value>>,
     /// The steps.
     pub steps: Vec<Step>,
-}
-
-/// One step: exactly one verb (`call`, `get`, `hook`, `listen`, `await`, `token`, `wait`, `use`)
-/// and what is special about it.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Step {
-    /// Verb: send a request of this operation; one of another service is written `media/upload-media`.
-    pub call: Option<String>,
-    /// Verb: GET this absolute URL of the same origin with the service's credentials. The result
-    /// is `{status, content_type, size, sha256, text, json}`.
-    pub get: Option<String>,
-    /// Verb: have a person or device do something.
-    pub hook: Option<String>,
-    /// Verb: open a callback address of this name; `${NAME.url}` is its URL.
-    pub listen: Option<String>,
-    /// Verb: wait for callbacks at a listening address. The result is `{count, requests: [{method,
-    /// query, form, json, text, headers}]}`.
-    pub r#await: Option<String>,
-    /// Verb: build a registration token; the result is `{token, qr}`.
-    pub token: Option<TokenSpec>,
-    /// Verb: let time pass, such as `3s`.
-    pub wait: Option<String>,
-    /// Verb: run a group of steps; one of another service is written `chat/a-channel`.
-    pub r#use: Option<String>,
-
-    /// Parameters of the call, hook or group, by the document's names. A list repeats the
-    /// parameter; null leaves it out.
-    #[serde(default)]
-    pub with: Map<String, Value>,
-    /// Credentials to send; `default` unless said otherwise.
-    #[serde(default)]
-    pub credentials: Credentials,
-    /// Name under which the result is kept for `${NAME.field}`.
-    pub capture: Option<String>,
-    /// Prefix under which a group's captures are kept; without it they keep their own names.
-    pub r#as: Option<String>,
-    /// Statements about the result, each judging one story rule.
-    #[serde(default)]
-    pub expect: Vec<Expect>,
-    /// Rules that this step is there for and says nothing about: their own predicates judge them.
-    #[serde(default)]
-    pub shows: Vec<String>,
-    /// The rule that is broken when the call is refused; defaults to the operation's own rule.
-    pub accepted: Option<String>,
-    /// The rule that is broken when the call is accepted.
-    pub rejected: Option<String>,
-    /// For `rejected`: an accepted answer is as good as a refusal where it shows the thing that exists
-    /// already.
-    pub unless: Option<Existing>,
-    /// Neither acceptance nor refusal is expected; the answer is only observed. When it is refused,
-    /// its own `expect` and later steps that need its capture are skipped and judge nothing. For
-    /// `get`: there may be no address, and then nothing is asked.
-    #[serde(default)]
-    pub either: bool,
-    /// Repeat the call until the value is there, or the time is up.
-    pub until: Option<Until>,
-    /// Follow `meta.next_page_url` to the end; the result is `{pages, items}`.
-    #[serde(default)]
-    pub walk: bool,
-    /// For `walk`: steps to take after the first page. Such a walk is judged by its `expect` alone,
-    /// for no document says what a list that changes meanwhile looks like.
-    #[serde(default)]
-    pub between: Vec<Step>,
-    /// Do it that many times; `${index}` counts from 0, and the capture is an array.
-    pub repeat: Option<usize>,
-    /// Its failure accuses nobody: the scenario becomes inconclusive.
-    #[serde(default)]
-    pub setup: bool,
-    /// For `listen`: how successive attempts are answered; the last one repeats. Default: 200.
-    #[serde(default)]
-    pub answers: Vec<CallbackAnswer>,
-    /// For `listen`: the kind that each payload is judged as, such as `auth/registration-webhook`.
-    /// For a `call` that is refused: the kind that its answer is judged as.
-    pub judge: Option<String>,
-    /// For `await`: how many callbacks to wait for.
-    pub count: Option<usize>,
-    /// For `await`: how long to wait, default 5 s.
-    pub within: Option<String>,
-    /// For `await`: how long to listen on for further, unwelcome ones, default none.
-    pub quiet: Option<String>,
 }
 
 /// What tells the thing that exists already.
@@ -274,47 +193,4 @@ pub struct TokenSpec {
     pub without: Option<String>,
     /// Change the issuer a little: `other-case`, `short`, `long`, `space-behind`.
     pub issuer_near: Option<String>,
-}
-
-impl Step {
-    /// Rules that this step names itself, those between its pages not included.
-    pub fn rules(&self) -> impl Iterator<Item = &String> {
-        let stated = self.expect.iter().map(|e| &e.rule);
-        stated
-            .chain(&self.shows)
-            .chain(&self.accepted)
-            .chain(&self.rejected)
-    }
-
-    /// Whether this step, those between its pages included, names that rule.
-    pub fn names_rule(&self, rule: &str) -> bool {
-        self.rules().any(|r| r == rule) || self.between.iter().any(|step| step.names_rule(rule))
-    }
-
-    /// The step in one line: its verb and what it is about.
-    pub fn summary(&self) -> String {
-        let verbs = [
-            ("call", &self.call),
-            ("get", &self.get),
-            ("hook", &self.hook),
-            ("listen", &self.listen),
-            ("await", &self.r#await),
-            ("wait", &self.wait),
-            ("use", &self.r#use),
-        ];
-        let verb = verbs
-            .iter()
-            .find_map(|(verb, what)| Some(format!("{verb} {}", what.as_ref()?)));
-        let mut line = verb.unwrap_or_else(|| "token".to_owned());
-        for (name, value) in &self.with {
-            line.push_str(&format!(" {name}={}", crate::json::excerpt(value, 60)));
-        }
-        if let Some(rule) = &self.rejected {
-            line.push_str(&format!(" (refused: {rule})"));
-        }
-        for expect in &self.expect {
-            line.push_str(&format!(" (shows {})", expect.rule));
-        }
-        line
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Reads stories alone; rules that every answer is judged by need no hook.
 
-use super::scenario::Step;
+use super::step::Step;
 use super::{Rulebook, Service};
 use crate::verdict::Level;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,15 +57,10 @@ fn collect<'a>(
     /// Groups do not use themselves; this is for those that a check has not seen yet.
     const DEPTH_MAX: usize = 16;
     for step in steps {
-        hooks.extend(step.hook.as_deref());
+        hooks.extend(step.hook());
         rules.extend(step.rules().map(String::as_str));
-        collect(rulebook, service, &step.between, hooks, rules, depth);
-        let Some(name) = &step.r#use else { continue };
-        let (owner, name) = match name.split_once('/') {
-            Some((other, name)) => (rulebook.services.get(other), name),
-            None => (Some(service), name.as_str()),
-        };
-        let group = owner.and_then(|owner| Some((owner, owner.groups.get(name)?)));
+        collect(rulebook, service, step.between(), hooks, rules, depth);
+        let group = step.group().and_then(|g| rulebook.group(service, &g.r#use));
         if let Some((owner, group)) = group.filter(|_| depth < DEPTH_MAX) {
             collect(rulebook, owner, &group.steps, hooks, rules, depth + 1);
         }

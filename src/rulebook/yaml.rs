@@ -21,6 +21,8 @@ pub(super) struct Fault {
     pub(super) span: Option<Span>,
     /// An unknown word and what is known instead.
     pub(super) unknown: Option<(String, &'static [&'static str])>,
+    /// Whether it is a key that must not stand there, whatever its value.
+    pub(super) is_of_key: bool,
 }
 
 impl fmt::Display for Fault {
@@ -37,6 +39,7 @@ impl de::Error for Fault {
             message: message.to_string(),
             span: None,
             unknown: None,
+            is_of_key: false,
         }
     }
 
@@ -45,6 +48,7 @@ impl de::Error for Fault {
             message: format!("unknown key `{field}`"),
             span: None,
             unknown: Some((field.to_owned(), expected)),
+            is_of_key: false,
         }
     }
 
@@ -53,6 +57,7 @@ impl de::Error for Fault {
             message: format!("unknown word `{variant}`"),
             span: None,
             unknown: Some((variant.to_owned(), expected)),
+            is_of_key: false,
         }
     }
 
@@ -61,6 +66,7 @@ impl de::Error for Fault {
             message: format!("the key `{field}` is missing"),
             span: None,
             unknown: None,
+            is_of_key: false,
         }
     }
 }
@@ -70,6 +76,14 @@ impl Fault {
     pub(super) fn at(mut self, span: Span) -> Self {
         self.span.get_or_insert(span);
         self
+    }
+
+    /// The fault of a key.
+    pub(super) fn of_key(self, span: Span) -> Self {
+        Self {
+            is_of_key: true,
+            ..self.at(span)
+        }
     }
 }
 
@@ -123,6 +137,7 @@ fn read_here(text: &str) -> Result<Node, Fault> {
                 .to_owned(),
             span: error.location().map(|location| place_in(text, &location)),
             unknown: None,
+            is_of_key: false,
         }
     })
 }

@@ -3,7 +3,8 @@
 use super::{
     credentials, later, lists, near, parameters, refusals, rest, rich, scope, second, several,
 };
-use crate::rulebook::scenario::{HappyPath, Scenario, Step};
+use crate::rulebook::scenario::{HappyPath, Scenario};
+use crate::rulebook::step::{Call, Step};
 use crate::rulebook::{Operation, Parameter, Place, Rulebook, Service, interpolations, kebab};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -83,8 +84,8 @@ impl<'a> Cases<'a> {
     }
 
     /// Adds a case of one call behind the set-up: the happy one but for `with`.
-    pub(super) fn add(&mut self, case: &str, what: &str, step: Step, with: &Map<String, Value>) {
-        let call = self.call(step, with);
+    pub(super) fn add(&mut self, case: &str, what: &str, call: Call, with: &Map<String, Value>) {
+        let call = self.call(call, with);
         self.after_setup(case, what, [call]);
     }
 
@@ -118,16 +119,11 @@ impl<'a> Cases<'a> {
     /// The set-up, whose failure accuses nobody.
     pub(super) fn setup(&self) -> Vec<Step> {
         let steps = self.happy.setup.iter().cloned();
-        steps
-            .map(|step| Step {
-                setup: true,
-                ..step
-            })
-            .collect()
+        steps.map(Step::of_setup).collect()
     }
 
     /// A call of the operation with its happy parameters but for `with`.
-    pub(super) fn call(&self, step: Step, with: &Map<String, Value>) -> Step {
+    pub(super) fn call(&self, call: Call, with: &Map<String, Value>) -> Step {
         let mut all = self.happy.with.clone();
         all.extend(with.clone());
         let own = self
@@ -142,20 +138,20 @@ impl<'a> Cases<'a> {
                 all.extend(values.first().map(|value| (other.clone(), value.clone())));
             }
         }
-        Step {
-            call: Some(self.operation.id.clone()),
+        Step::from(Call {
+            call: self.operation.id.clone(),
             with: all,
-            ..step
-        }
+            ..call
+        })
     }
 
     /// A call of any operation of the service whose answer is only looked at.
     pub(super) fn look(operation: &Operation, with: Map<String, Value>) -> Step {
-        Step {
-            call: Some(operation.id.clone()),
+        Step::from(Call {
+            call: operation.id.clone(),
             with,
             ..either()
-        }
+        })
     }
 
     /// Whether the operation takes a parameter of that name.
@@ -302,27 +298,27 @@ pub(super) fn roots(value: &Value) -> Vec<String> {
     found.into_iter().map(|one| one.path[0].clone()).collect()
 }
 
-/// A step that is expected to be accepted, else that rule is broken.
-pub(super) fn accepted(rule: &str) -> Step {
-    Step {
+/// A call that is expected to be accepted, else that rule is broken.
+pub(super) fn accepted(rule: &str) -> Call {
+    Call {
         accepted: Some(rule.to_owned()),
-        ..Step::default()
+        ..Call::default()
     }
 }
 
-/// A step that is expected to be refused, else that rule is broken.
-pub(super) fn refused(rule: &str) -> Step {
-    Step {
+/// A call that is expected to be refused, else that rule is broken.
+pub(super) fn refused(rule: &str) -> Call {
+    Call {
         rejected: Some(rule.to_owned()),
-        ..Step::default()
+        ..Call::default()
     }
 }
 
-/// A step that may go either way.
-pub(super) fn either() -> Step {
-    Step {
+/// A call that may go either way.
+pub(super) fn either() -> Call {
+    Call {
         either: true,
-        ..Step::default()
+        ..Call::default()
     }
 }
 

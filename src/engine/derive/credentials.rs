@@ -2,7 +2,8 @@
 //! list and on the addresses that its answer shows.
 
 use super::cases::{Cases, accepted, refused};
-use crate::rulebook::scenario::{Credentials, Step};
+use crate::rulebook::scenario::Credentials;
+use crate::rulebook::step::{Call, Get, Step};
 use serde_json::{Map, Value, json};
 
 /// The pairs that nobody may get in with, each but one thing away from the right one.
@@ -56,7 +57,7 @@ fn near(cases: &mut Cases<'_>, rule: &str) {
 
 /// The second page as nobody may see it.
 fn page(cases: &mut Cases<'_>, rule: &str) {
-    let first = Step {
+    let first = Call {
         capture: Some("page".to_owned()),
         ..accepted(&cases.own_rule())
     };
@@ -65,7 +66,7 @@ fn page(cases: &mut Cases<'_>, rule: &str) {
     let blunt = [Credentials::None, Credentials::Wrong, Credentials::Unknown];
     for credentials in blunt.into_iter().chain(NEAR) {
         let next = "${page.meta.next_page_url}";
-        steps.push(with(credentials, follow(next, refused(rule))));
+        steps.push(unfollowed(next, credentials, rule));
     }
     let what = "the next page without credentials, with wrong ones and with nearly right ones";
     cases.after_setup("page-credentials-none", what, steps);
@@ -83,12 +84,12 @@ fn addresses(cases: &mut Cases<'_>, rule: &str) {
     let links: Vec<String> = links
         .map(|(key, _)| format!("${{shown.links.{key}}}"))
         .collect();
-    let shown = Step {
+    let shown = Call {
         capture: Some("shown".to_owned()),
         ..accepted(&cases.own_rule())
     };
     let shown = cases.call(shown, &Map::new());
-    let none = |url: &str| with(Credentials::None, follow(url, refused(rule)));
+    let none = |url: &str| unfollowed(url, Credentials::None, rule);
     if has_url {
         let what = "the url of what it answers with, without credentials";
         let steps = [shown.clone(), none("${shown.url}")];
@@ -103,17 +104,26 @@ fn addresses(cases: &mut Cases<'_>, rule: &str) {
 }
 
 /// A step that follows an address, where there is one.
-pub(super) fn follow(url: &str, step: Step) -> Step {
-    Step {
-        get: Some(url.to_owned()),
+pub(super) fn follow(url: &str) -> Get {
+    Get {
+        get: url.to_owned(),
         either: true,
-        ..step
+        ..Get::default()
     }
 }
 
-fn with(credentials: Credentials, step: Step) -> Step {
-    Step {
+/// One that follows an address with credentials that must not be let in.
+fn unfollowed(url: &str, credentials: Credentials, rule: &str) -> Step {
+    Step::from(Get {
         credentials,
-        ..step
+        rejected: Some(rule.to_owned()),
+        ..follow(url)
+    })
+}
+
+fn with(credentials: Credentials, call: Call) -> Call {
+    Call {
+        credentials,
+        ..call
     }
 }

@@ -6,7 +6,7 @@
 use super::cases::derive;
 use super::heard;
 use super::moves::{Draw, sequence};
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::Step;
 use crate::rulebook::{Rulebook, Service};
 
 /// The cases of some services.

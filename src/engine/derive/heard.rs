@@ -3,7 +3,9 @@
 //! These begin sequences of exploration; written stories state more of the same.
 
 use super::cases::either;
-use crate::rulebook::scenario::{Step, TokenSpec};
+use super::later::wait;
+use crate::rulebook::scenario::TokenSpec;
+use crate::rulebook::step::{Await, Call, Hook, Listen, Step, Token};
 use crate::rulebook::{Rulebook, Service};
 use serde_json::{Map, Value, json};
 
@@ -41,18 +43,15 @@ fn sends() -> Vec<Vec<Step>> {
             with["to"] = json!(["${target.people.phone}", "${target.people.second_phone}"]);
             with["tags"] = json!({"campaign": "${unique.campaign}", "wave": "2"});
             vec![
-                Step {
+                Step::from(Hook {
                     capture: Some("sent".to_owned()),
                     ..hook("send_bulk_message", with)
-                },
-                Step {
-                    wait: Some("3s".to_owned()),
-                    ..Step::default()
-                },
-                hook(
+                }),
+                wait("3s"),
+                Step::from(hook(
                     "collect_events",
                     json!({"operation_id": "${sent.operation_id}"}),
-                ),
+                )),
             ]
         })
         .collect()
@@ -79,41 +78,40 @@ fn registrations() -> Vec<Vec<Step>> {
         .into_iter()
         .map(|token| {
             vec![
-                Step {
-                    listen: Some("posted".to_owned()),
+                Step::from(Listen {
+                    listen: "posted".to_owned(),
                     judge: Some(REGISTRATION.to_owned()),
-                    ..Step::default()
-                },
-                hook(
+                    ..Listen::default()
+                }),
+                Step::from(hook(
                     "set_callback",
                     json!({"kind": "registration", "url": "${posted.url}"}),
-                ),
-                Step {
-                    token: Some(token),
+                )),
+                Step::from(Token {
+                    token,
                     capture: Some("code".to_owned()),
-                    ..Step::default()
-                },
-                hook(
+                }),
+                Step::from(hook(
                     "announce_registration",
                     json!({"custom_user_id": "${unique.custom}", "qr": "${code.qr}", "token": "${code.token}"}),
-                ),
-                hook(
+                )),
+                Step::from(hook(
                     "scan_registration",
                     json!({
                         "qr": "${code.qr}",
                         "cellphone": "${target.people.cellphone}",
                         "country_code": "${target.people.country_code}",
                     }),
-                ),
-                call(
+                )),
+                Step::from(call(
                     "poll-registration-status",
                     json!({"FORMAT": "${target.auth.format}", "custom_user_id": "${unique.custom}"}),
-                ),
-                Step {
-                    r#await: Some("posted".to_owned()),
+                )),
+                Step::from(Await {
+                    r#await: "posted".to_owned(),
                     count: Some(1),
-                    ..Step::default()
-                },
+                    ..Await::default()
+                }),
             ]
         })
         .collect()
@@ -124,25 +122,25 @@ fn error(service: &Service) -> Option<Vec<Step>> {
     let happy = service.happy.get("create-user")?;
     let mut with = happy.with.clone();
     with.insert("user[email]".to_owned(), json!("${unique.no-address}"));
-    let refused = Step {
+    let refused = Step::from(Call {
         with,
         judge: Some(ERROR.to_owned()),
         ..call("create-user", json!({}))
-    };
+    });
     Some(happy.setup.iter().cloned().chain([refused]).collect())
 }
 
-fn hook(name: &str, with: Value) -> Step {
-    Step {
-        hook: Some(name.to_owned()),
+fn hook(name: &str, with: Value) -> Hook {
+    Hook {
+        hook: name.to_owned(),
         with: members(with),
-        ..Step::default()
+        ..Hook::default()
     }
 }
 
-fn call(name: &str, with: Value) -> Step {
-    Step {
-        call: Some(name.to_owned()),
+fn call(name: &str, with: Value) -> Call {
+    Call {
+        call: name.to_owned(),
         with: members(with),
         ..either()
     }

@@ -3,7 +3,7 @@
 
 use super::cases::{Cases, either};
 use crate::rulebook::Does;
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::{Call, Step, Wait};
 use serde_json::Map;
 
 /// Long enough for a time in whole seconds to be another.
@@ -29,10 +29,12 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         .values()
         .filter(|o| o.does == Does::Lists);
     if let Some(list) = lists.find(|list| Some(list.path.as_str()) == collection) {
-        steps.push(Step {
+        steps.push(Step::from(Call {
+            call: list.id.clone(),
+            with: Cases::path_of(list, &cases.happy.with),
             walk: true,
-            ..Cases::look(list, Cases::path_of(list, &cases.happy.with))
-        });
+            ..either()
+        }));
     }
     cases.after_setup("later", "the same again after a while, and its list", steps);
 }
@@ -47,9 +49,9 @@ pub(super) fn settled() -> Step {
     wait(SETTLED)
 }
 
-fn wait(time: &str) -> Step {
-    Step {
-        wait: Some(time.to_owned()),
-        ..Step::default()
-    }
+/// Lets that time pass.
+pub(super) fn wait(time: &str) -> Step {
+    Step::from(Wait {
+        wait: time.to_owned(),
+    })
 }

@@ -3,9 +3,10 @@
 
 use super::cases::{Cases, accepted, either, only, rename_all};
 use super::credentials::follow;
+use super::later::a_while;
 use crate::judge::Loaded;
 use crate::judge::predicates::ordered_by::OrderedBy;
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::{Call, Get, Step};
 use crate::rulebook::{Check, Place, Subject};
 use serde_json::{Map, Value, json};
 
@@ -19,7 +20,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     if cases.operation.list_key.is_none() || !cases.takes("PageSize") {
         return;
     }
-    let walk = Step {
+    let walk = Call {
         walk: true,
         ..accepted(&cases.own_rule())
     };
@@ -32,25 +33,21 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
 
 /// From the second of three pages to every page whose address it shows, and on from there.
 fn page_urls(cases: &mut Cases<'_>) {
-    let first = Step {
+    let first = Call {
         capture: Some("first".to_owned()),
         ..accepted(&cases.own_rule())
     };
     let mut steps = cases.more(3);
     steps.push(cases.call(first, &only("PageSize", 1)));
-    let keep = |url: &str, name: &str| Step {
-        capture: Some(name.to_owned()),
-        ..follow(url, either())
-    };
     steps.extend([
-        keep("${first.meta.url}", "itself"),
-        keep("${first.meta.next_page_url}", "second"),
-        keep("${second.json.meta.url}", "second-itself"),
-        keep("${second.json.meta.first_page_url}", "back-at-first"),
-        keep("${second.json.meta.previous_page_url}", "before"),
-        keep("${second.json.meta.next_page_url}", "third"),
-        keep("${third.json.meta.previous_page_url}", "second-again"),
-        keep("${third.json.meta.first_page_url}", "first-again"),
+        kept("${first.meta.url}", "itself"),
+        kept("${first.meta.next_page_url}", "second"),
+        kept("${second.json.meta.url}", "second-itself"),
+        kept("${second.json.meta.first_page_url}", "back-at-first"),
+        kept("${second.json.meta.previous_page_url}", "before"),
+        kept("${second.json.meta.next_page_url}", "third"),
+        kept("${third.json.meta.previous_page_url}", "second-again"),
+        kept("${third.json.meta.first_page_url}", "first-again"),
     ]);
     // What addresses lead to is compared where the list begins as it did.
     steps.push(cases.call(either(), &only("PageSize", 1)));
@@ -68,21 +65,17 @@ fn filtered_page_urls(cases: &mut Cases<'_>) {
     for (name, value) in filters {
         let mut with = only(&name, value);
         with.insert("PageSize".to_owned(), json!(1));
-        let first = Step {
+        let first = Call {
             capture: Some("first".to_owned()),
             ..either()
-        };
-        let keep = |url: &str, capture: &str| Step {
-            capture: Some(capture.to_owned()),
-            ..follow(url, either())
         };
         let mut steps = cases.more(2);
         steps.extend([
             cases.call(first, &with),
-            keep("${first.meta.next_page_url}", "second"),
-            keep("${second.json.meta.previous_page_url}", "before"),
-            keep("${second.json.meta.first_page_url}", "back-at-first"),
-            keep("${before.json.meta.next_page_url}", "second-again"),
+            kept("${first.meta.next_page_url}", "second"),
+            kept("${second.json.meta.previous_page_url}", "before"),
+            kept("${second.json.meta.first_page_url}", "back-at-first"),
+            kept("${before.json.meta.next_page_url}", "second-again"),
             // What addresses lead to is compared where the list begins as it did.
             cases.call(either(), &with),
         ]);
@@ -92,8 +85,16 @@ fn filtered_page_urls(cases: &mut Cases<'_>) {
     }
 }
 
+/// A page that an address leads to, kept under a name.
+fn kept(url: &str, name: &str) -> Step {
+    Step::from(Get {
+        capture: Some(name.to_owned()),
+        ..follow(url)
+    })
+}
+
 /// One item more than a page holds; each filter finds its few on pages of one.
-fn beyond_a_page(cases: &mut Cases<'_>, walk: &Step) {
+fn beyond_a_page(cases: &mut Cases<'_>, walk: &Call) {
     let more = cases.more(BEYOND_A_PAGE);
     if more.is_empty() {
         return;
@@ -101,10 +102,7 @@ fn beyond_a_page(cases: &mut Cases<'_>, walk: &Step) {
     let mut steps = Vec::new();
     if is_ordered(cases) {
         // Those beyond the page are older than the rest.
-        steps.push(Step {
-            wait: Some("2s".to_owned()),
-            ..Step::default()
-        });
+        steps.push(a_while());
     }
     steps.extend(more);
     steps.push(cases.call(walk.clone(), &Map::new()));
@@ -162,11 +160,11 @@ impl Cases<'_> {
                 _ => number(value),
             }
         }
-        vec![repeat(Step {
-            call: Some(maker.id.clone()),
+        vec![repeat(Step::from(Call {
+            call: maker.id.clone(),
             with,
-            ..Step::default()
-        })]
+            ..Call::default()
+        }))]
     }
 }
 

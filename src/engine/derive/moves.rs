@@ -6,11 +6,13 @@
 
 use super::cases::{Cases, either, only, refused, rename, rename_all};
 use super::credentials::follow;
+use super::later::wait;
 use super::near::is_sid;
 use super::neighbour::{Neighbour, expand};
 use crate::engine::near::Near;
 use crate::rulebook::hooks::{self, HOOKS};
-use crate::rulebook::scenario::{Credentials, HappyPath, Step};
+use crate::rulebook::scenario::{Credentials, HappyPath};
+use crate::rulebook::step::{Call, Get, Hook, Step, Verb};
 use crate::rulebook::{Does, Operation, Place, Rulebook, Service, interpolations};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -162,27 +164,21 @@ pub(crate) fn without_idle_captures(mut steps: Vec<Step>) -> Vec<Step> {
         reads_of(step, &mut read);
     }
     for step in &mut steps {
-        let is_call = step.call.is_some() || step.hook.is_some();
-        if is_call
-            && step
-                .capture
-                .as_ref()
-                .is_some_and(|name| !read.contains(name))
+        let is_call = matches!(step.verb, Verb::Call(_) | Verb::Hook(_));
+        let capture = step.capture_mut().filter(|_| is_call);
+        if let Some(capture) = capture
+            && capture.as_ref().is_some_and(|name| !read.contains(name))
         {
-            step.capture = None;
+            *capture = None;
         }
     }
     steps
 }
 
 /// The step, free to be accepted or refused.
-fn either_of(step: Step) -> Step {
-    Step {
-        either: true,
-        accepted: None,
-        rejected: None,
-        ..step
-    }
+fn either_of(mut step: Step) -> Step {
+    step.demand_nothing();
+    step
 }
 
 /// The names that a step reads by.
@@ -191,19 +187,14 @@ fn reads_of(step: &Step, read: &mut BTreeSet<String>) {
         let found = interpolations(text).unwrap_or_default();
         read.extend(found.into_iter().map(|one| one.path[0].clone()));
     };
-    for value in step.with.values() {
+    for value in step.values() {
         texts_in(value, &mut text);
     }
-    [&step.get, &step.wait, &step.r#await]
-        .into_iter()
-        .flatten()
-        .for_each(|word| text(word));
-    let is_plain = step.token.is_none()
-        && step.until.is_none()
-        && step.unless.is_none()
-        && step.expect.is_empty()
-        && step.between.is_empty();
-    if !is_plain {
+    text(step.about());
+    let is_plain_call =
+        |call: &Call| call.until.is_none() && call.unless.is_none() && call.between.is_empty();
+    let is_plain = step.expect().is_empty() && step.call().is_none_or(is_plain_call);
+    if !is_plain || step.is_token() {
         texts_in(&serde_json::to_value(step).unwrap_or_default(), &mut text);
     }
 }
@@ -218,35 +209,24 @@ fn texts_in(value: &Value, visit: &mut dyn FnMut(&str)) {
 }
 
 /// The step under names that no case uses.
-fn behind(step: Step) -> Step {
+fn behind(mut step: Step) -> Step {
     let other = |name: &str| {
         let word = name.strip_prefix("unique.")?;
         Some(format!("unique.behind-{word}"))
     };
-    Step {
-        with: rename_all(&step.with, &other),
-        ..step
+    if let Some(with) = step.with_mut() {
+        *with = rename_all(with, &other);
     }
+    step
 }
 
 /// Whether two steps of a ground do the same under the same name.
 fn do_the_same(a: &Step, b: &Step) -> bool {
-    let verbs = |step: &Step| {
-        [
-            step.call.clone(),
-            step.get.clone(),
-            step.hook.clone(),
-            step.listen.clone(),
-            step.wait.clone(),
-            step.r#use.clone(),
-            step.r#as.clone(),
-            step.capture.clone(),
-        ]
-    };
-    verbs(a) == verbs(b)
-        && a.with == b.with
+    a.verb.word() == b.verb.word()
+        && a.about() == b.about()
+        && a.names() == b.names()
+        && a.with() == b.with()
         && a.repeat == b.repeat
-        && a.token.is_some() == b.token.is_some()
 }
 
 /// Two or three values of an array.
@@ -285,13 +265,13 @@ impl Sequence<'_> {
             return;
         }
         for step in expand(self.rulebook, self.service, case, &Map::new(), 0) {
-            let call = step.call.iter().filter_map(|call| call.rsplit('/').next());
+            let call = step.operation().and_then(|call| call.rsplit('/').next());
             self.called.extend(call.map(str::to_owned));
-            self.named.extend(step.capture.or(step.listen));
+            self.named.extend(step.own_name().cloned());
         }
         // What the case makes under further names has small numbers.
         self.made = MADE_BY_CASES_MAX;
-        let prefixes = case.iter().filter_map(|step| step.r#as.clone());
+        let prefixes = case.iter().filter_map(|step| step.group()?.r#as.clone());
         self.named.extend(prefixes);
         self.moves.extend(case.iter().cloned());
         self.is_changed = true;
@@ -302,7 +282,7 @@ impl Sequence<'_> {
         let mut is_same = true;
         for step in steps {
             let is_known = self.prepared.iter().any(|known| do_the_same(known, &step));
-            let named = step.capture.as_ref().or(step.listen.as_ref());
+            let named = step.own_name();
             let is_there = named.is_some_and(|name| !self.named.insert(name.clone()));
             is_same &= is_known || !is_there;
             if !is_known && !is_there {
@@ -312,8 +292,10 @@ impl Sequence<'_> {
                 } else {
                     // What was demanded before may meet more than it was drawn for.
                     for earlier in &mut self.moves {
-                        earlier.either |=
-                            earlier.call.is_some() && earlier.rejected.is_none() && !earlier.setup;
+                        let is_setup = earlier.setup;
+                        if let Verb::Call(call) = &mut earlier.verb {
+                            call.either |= call.rejected.is_none() && !is_setup;
+                        }
                     }
                     self.ground.push(step);
                 }
@@ -324,7 +306,10 @@ impl Sequence<'_> {
 
     /// The set-up of a happy path, groups by their steps, so that several share what they have in common.
     fn ground_of(cases: &Cases<'_>) -> Vec<Step> {
-        let is_prefixed = cases.happy.setup.iter().any(|step| step.r#as.is_some());
+        let is_prefixed = cases.happy.setup.iter().any(|step| {
+            let group = step.group();
+            group.is_some_and(|group| group.r#as.is_some())
+        });
         if is_prefixed {
             return cases.setup();
         }
@@ -335,11 +320,7 @@ impl Sequence<'_> {
             &Map::new(),
             0,
         );
-        let of_setup = |step| Step {
-            setup: true,
-            ..step
-        };
-        steps.into_iter().map(of_setup).collect()
+        steps.into_iter().map(Step::of_setup).collect()
     }
 
     fn one(
@@ -364,7 +345,7 @@ impl Sequence<'_> {
                 self.moves.extend(more.map(either_of));
                 self.is_changed = true;
             }
-            let walk = Step {
+            let walk = Call {
                 walk: true,
                 ..either()
             };
@@ -373,7 +354,7 @@ impl Sequence<'_> {
             return;
         }
         let is_made_already = self.ground.iter().chain(&self.moves).any(|step| {
-            let call = step.call.as_deref().unwrap_or_default();
+            let call = step.operation().unwrap_or_default();
             call.rsplit('/').next() == Some(operation.id.as_str())
         });
         let is_made_already = is_made_already || self.called.contains(&operation.id);
@@ -398,33 +379,36 @@ impl Sequence<'_> {
             }
         }
         let demanded = is_own_ground && is_plain && !self.is_changed;
-        let mut step = if demanded { Step::default() } else { either() };
+        let mut call = match demanded {
+            true => Call::default(),
+            false => either(),
+        };
         let turn = draw.below(12);
         if !is_same_again {
-            (step, with) = self.varied((&cases, neighbour.as_ref()), turn, (step, with), draw);
+            (call, with) = self.varied((&cases, neighbour.as_ref()), turn, (call, with), draw);
         }
         let kept = cases.makes().then(|| {
             self.made += 1;
             format!("made-{}", self.made)
         });
-        step.capture.clone_from(&kept);
-        let call = Step {
+        call.capture.clone_from(&kept);
+        let call = Call {
+            call: operation.id.clone(),
             with: with.clone(),
-            ..cases.call(step, &Map::new())
+            ..call
         };
-        self.moves.push(call.clone());
+        self.moves.push(Step::from(call.clone()));
         if !operation.does.writes() {
             return;
         }
         self.is_changed = true;
         if draw.once_in(8) {
-            let again = Step {
+            self.moves.push(Step::from(Call {
                 either: true,
                 rejected: None,
                 capture: None,
                 ..call
-            };
-            self.moves.push(again);
+            }));
         }
         if let Some(kept) = kept {
             self.moves.extend(cases.seen_again(&kept, &with));
@@ -435,11 +419,10 @@ impl Sequence<'_> {
             let has_url = kind.is_some_and(|k| k.schema.pointer("/properties/url").is_some());
             if has_url && operation.secured {
                 let credentials = draw.of(&NEARLY).copied().unwrap_or_default();
-                let stranger = Step {
+                self.moves.push(Step::from(Get {
                     credentials,
-                    ..follow(&format!("${{{kept}.url}}"), either())
-                };
-                self.moves.push(stranger);
+                    ..follow(&format!("${{{kept}.url}}"))
+                }));
             }
         }
         // What was written, and what was not.
@@ -456,14 +439,14 @@ impl Sequence<'_> {
         &mut self,
         (cases, neighbour): (&Cases<'_>, Option<&Neighbour>),
         turn: usize,
-        (mut step, mut with): (Step, Map<String, Value>),
+        (mut call, mut with): (Call, Map<String, Value>),
         draw: &mut Draw,
-    ) -> (Step, Map<String, Value>) {
+    ) -> (Call, Map<String, Value>) {
         match turn {
             0 | 1 if !cases.makes() => {
                 if let Some(neighbour) = neighbour {
                     with = neighbour.values(&with);
-                    step = either();
+                    call = either();
                 }
             }
             2 => {
@@ -473,26 +456,24 @@ impl Sequence<'_> {
                 {
                     let theirs = neighbour.value(ours);
                     with.insert(name.clone(), theirs);
-                    step = either();
+                    call = either();
                 }
             }
             3 => {
                 if let Some(near) = Self::nearly_named(cases, &with, draw) {
                     // Beside one that is right, so that the refusal says something.
-                    let right = Step {
-                        setup: true,
-                        ..Step::default()
-                    };
-                    self.moves.push(Step {
+                    let right = Step::from(Call {
+                        call: cases.operation.id.clone(),
                         with: with.clone(),
-                        ..cases.call(right, &Map::new())
+                        ..Call::default()
                     });
-                    (step, with) = near;
+                    self.moves.push(right.of_setup());
+                    (call, with) = near;
                 }
             }
             4 | 5 => {
                 Self::bound(cases, &mut with, draw);
-                step = either();
+                call = either();
             }
             6 => {
                 let required = cases.operation.parameters.iter();
@@ -502,19 +483,19 @@ impl Sequence<'_> {
                     .collect();
                 if let Some(name) = draw.of(&required) {
                     with.insert((*name).to_owned(), Value::Null);
-                    step = either();
+                    call = either();
                 }
             }
             7 if cases.operation.secured => {
                 let credentials = draw.of(&NEARLY).copied().unwrap_or_default();
-                step = Step {
+                call = Call {
                     credentials,
                     ..either()
                 };
             }
             _ => {}
         }
-        (step, with)
+        (call, with)
     }
 
     /// A path that is one character off: it names nothing.
@@ -522,7 +503,7 @@ impl Sequence<'_> {
         cases: &Cases<'_>,
         with: &Map<String, Value>,
         draw: &mut Draw,
-    ) -> Option<(Step, Map<String, Value>)> {
+    ) -> Option<(Call, Map<String, Value>)> {
         let path = cases.path();
         let reads_a_sid = |value: &Value| {
             value
@@ -600,11 +581,7 @@ impl Sequence<'_> {
 
     /// Time passes.
     fn wait(&mut self, draw: &mut Draw) {
-        let time = draw.of(&TIMES).copied();
-        self.moves.push(Step {
-            wait: time.map(str::to_owned),
-            ..Step::default()
-        });
+        self.moves.extend(draw.of(&TIMES).map(|time| wait(time)));
     }
 
     /// What a person or device does to a thing of this sequence; false where there is nothing to be done.
@@ -613,9 +590,9 @@ impl Sequence<'_> {
             .ground
             .iter()
             .filter_map(|step| {
-                let call = step.call.as_ref()?;
-                let operation = self.rulebook.called(&self.service.name, call)?;
-                Some((step.capture.clone()?, operation.response.clone()?))
+                let call = step.call()?;
+                let operation = self.rulebook.called(&self.service.name, &call.call)?;
+                Some((call.capture.clone()?, operation.response.clone()?))
             })
             .collect();
         let possible: Vec<Step> = HOOKS
@@ -664,11 +641,11 @@ impl Sequence<'_> {
             })?;
             with.insert((*argument).to_owned(), Value::String(value));
         }
-        Some(Step {
-            hook: Some(hook.name.to_owned()),
+        let hook = Hook {
+            hook: hook.name.to_owned(),
             with,
-            setup: true,
-            ..Step::default()
-        })
+            ..Hook::default()
+        };
+        Some(Step::from(hook).of_setup())
     }
 }

@@ -5,7 +5,7 @@
 
 use super::cases::{Cases, either, only, refused, slug};
 use crate::engine::near::Near;
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::{Call, Step};
 use crate::rulebook::{Parameter, Place};
 use serde_json::{Map, Value, json};
 
@@ -47,7 +47,7 @@ fn names_in_other_case(cases: &mut Cases<'_>) {
         let mut other = cases.again(1);
         other.insert(parameter.name.clone(), near(&value, "other-case"));
         let steps = vec![
-            cases.call(Step::default(), &twin),
+            cases.call(Call::default(), &twin),
             cases.call(refused(&parameter.rule), &other),
         ];
         named.push((slug(parameter).to_owned(), steps));

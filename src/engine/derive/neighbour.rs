@@ -2,7 +2,7 @@
 //! two share. What belongs to it exists, and is another's.
 
 use super::cases::{Cases, rename, rename_text, roots};
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::{Hook, Step, Verb};
 use crate::rulebook::{Rulebook, Service, interpolations};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -50,18 +50,13 @@ impl Neighbour {
         );
         let theirs: Vec<Step> = ours
             .into_iter()
-            .filter(|step| {
-                !step
-                    .capture
-                    .as_ref()
-                    .is_some_and(|c| neighbour.shared.contains(c))
-            })
+            .filter(|step| !step.capture().is_some_and(|c| neighbour.shared.contains(c)))
             .map(|step| neighbour.step(step))
             .collect();
         let with = Value::Object(cases.happy.with.clone());
         let needs_a_flow = |name: &str| {
             let named = |value: &Value| whole_names(value).iter().any(|n| n == name);
-            let reads = |step: &Step| step.with.values().any(named);
+            let reads = |step: &Step| step.values().any(named);
             !neighbour.shared.contains(name) && (named(&with) || expanded_reads(cases, &reads))
         };
         if needs_a_flow(FLOW) || needs_a_flow(DOOMED_FLOW) {
@@ -85,25 +80,25 @@ impl Neighbour {
     }
 
     fn step(&self, step: Step) -> Step {
-        let name = |name: &str| self.name(name);
-        let text = |text: Option<String>| text.map(|text| rename_text(&text, &name));
-        let until = step.until.map(|mut until| {
-            until.equals = until.equals.map(|v| self.value(&v));
-            until
-        });
-        let token = step.token.map(|mut token| {
-            token.custom_user_id = text(token.custom_user_id);
-            token
-        });
-        Step {
-            with: self.values(&step.with),
-            capture: step.capture.map(|capture| format!("{THEIRS}-{capture}")),
-            get: text(step.get),
-            setup: true,
-            until,
-            token,
-            ..step
+        let mut step = step.of_setup();
+        let text = |text: &mut String| *text = rename_text(text, &|name| self.name(name));
+        if let Some(with) = step.with_mut() {
+            *with = self.values(with);
         }
+        if let Some(capture) = step.capture_mut().and_then(Option::as_mut) {
+            *capture = format!("{THEIRS}-{capture}");
+        }
+        if let Verb::Get(get) = &mut step.verb {
+            text(&mut get.get);
+        } else if let Verb::Token(token) = &mut step.verb {
+            token.token.custom_user_id.as_mut().map(text);
+        } else if let Verb::Call(call) = &mut step.verb {
+            let until = call.until.as_mut().and_then(|until| until.equals.as_mut());
+            if let Some(awaited) = until {
+                *awaited = self.value(awaited);
+            }
+        }
+        step
     }
 
     fn name(&self, name: &str) -> Option<String> {
@@ -138,12 +133,14 @@ fn expanded_reads(cases: &Cases<'_>, reads: &dyn Fn(&Step) -> bool) -> bool {
 
 /// A published flow of the neighbour's.
 fn a_flow() -> Vec<Step> {
-    let hook = |name: &str, with: Value, capture: Option<String>| Step {
-        hook: Some(name.to_owned()),
-        with: with.as_object().cloned().unwrap_or_default(),
-        setup: true,
-        capture,
-        ..Step::default()
+    let hook = |name: &str, with: Value, capture: Option<String>| {
+        let hook = Hook {
+            hook: name.to_owned(),
+            with: with.as_object().cloned().unwrap_or_default(),
+            capture,
+            ..Hook::default()
+        };
+        Step::from(hook).of_setup()
     };
     let flow = format!("{THEIRS}-flow");
     let sid = format!("${{{flow}.flow_sid}}");
@@ -175,30 +172,25 @@ pub(crate) fn expand(
             let values = values.iter();
             values.map(|(k, v)| (k.clone(), fill(v, with))).collect()
         };
-        let group = step.r#use.as_deref().and_then(|name| {
-            let (service, name) = match name.split_once('/') {
-                Some((other, name)) => (rulebook.services.get(other)?, name),
-                None => (service, name),
-            };
-            Some((service, service.groups.get(name)?))
-        });
+        let group = step.group().and_then(|g| rulebook.group(service, &g.r#use));
         match group {
             Some((service, group)) if depth < DEPTH_MAX => {
                 let mut inner = group.with.clone();
-                inner.extend(filled(&step.with));
+                inner.extend(step.with().map(filled).unwrap_or_default());
                 let steps = expand(rulebook, service, &group.steps, &inner, depth + 1);
                 expanded.extend(steps);
             }
             Some(_) | None => {
-                let call = step.call.as_ref().map(|call| match call.contains('/') {
-                    true => call.clone(),
-                    false => format!("{}/{call}", service.name),
-                });
-                expanded.push(Step {
-                    call,
-                    with: filled(&step.with),
-                    ..step.clone()
-                });
+                let mut step = step.clone();
+                if let Some(with) = step.with_mut() {
+                    *with = filled(with);
+                }
+                if let Verb::Call(call) = &mut step.verb
+                    && !call.call.contains('/')
+                {
+                    call.call = format!("{}/{}", service.name, call.call);
+                }
+                expanded.push(step);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! bound on both sides, each optional one; and all together.
 
 use super::cases::{Cases, accepted, either, only, refused, slug};
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::Call;
 use crate::rulebook::{Parameter, Place};
 use serde_json::{Map, Value, json};
 
@@ -57,7 +57,7 @@ fn of_parameter(cases: &mut Cases<'_>, parameter: &Parameter) {
 /// A path that names nothing, behind its accepted twin.
 fn unknown(cases: &mut Cases<'_>, parameter: &Parameter) {
     let nothing = only(&parameter.name, names_nothing(&parameter.schema));
-    let twin = cases.call(Step::default(), &Map::new());
+    let twin = cases.call(Call::default(), &Map::new());
     let step = cases.call(refused(&parameter.rule), &nothing);
     let (case, what) = (
         format!("unknown-{}", slug(parameter)),

@@ -3,7 +3,8 @@
 use super::cases::{Cases, either, only, refused};
 use super::rest::wrong_value;
 use crate::rulebook::Place;
-use crate::rulebook::scenario::{Credentials, Step};
+use crate::rulebook::scenario::Credentials;
+use crate::rulebook::step::Call;
 use serde_json::{Map, Value};
 
 /// One case of all refusals, where the operation makes what can be listed.
@@ -29,7 +30,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     }
     if cases.operation.secured {
         steps.push(cases.call(
-            Step {
+            Call {
                 credentials: Credentials::Wrong,
                 ..refused(&cases.credentials_rule())
             },

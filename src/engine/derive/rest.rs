@@ -6,7 +6,7 @@ use super::later::a_while;
 use super::near::is_sid;
 use super::parameters::FOREIGN;
 use crate::rulebook::rules::Comparison;
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::{Call, Step};
 use crate::rulebook::{Operation, Parameter, Place};
 use serde_json::{Map, Value, json};
 
@@ -111,12 +111,12 @@ fn made_with_everything(cases: &Cases<'_>, name: &str) -> Option<(Step, Map<Stri
     for (parameter, value) in Cases::path_of(maker, &cases.happy.with) {
         with.insert(parameter, value);
     }
-    let step = Step {
-        call: Some(maker.id.clone()),
+    let step = Step::from(Call {
+        call: maker.id.clone(),
         capture: Some(name.to_owned()),
         with,
         ..either()
-    };
+    });
     let mut own = cases.happy.with.clone();
     own.insert(last, json!(format!("${{{name}.sid}}")));
     Some((step, own))

@@ -7,7 +7,7 @@
 use super::cases::{Cases, either, slug};
 use crate::judge::Loaded;
 use crate::judge::predicates::kept::Kept;
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::Call;
 use crate::rulebook::{Parameter, Place};
 use serde_json::{Map, Value, json};
 
@@ -56,20 +56,21 @@ fn case(cases: &mut Cases<'_>, parameter: &Parameter, values: &[Value]) {
         let made = format!("made-{n}");
         let mut with = cases.again(n);
         with.insert(parameter.name.clone(), value.clone());
-        let step = Step {
+        let step = Call {
             capture: Some(made.clone()),
             ..either()
         };
         let call = cases.call(step, &with);
+        let sent = call.with().cloned().unwrap_or_default();
         let again = if cases.makes() {
-            let again = cases.seen_again(&made, &call.with).into_iter();
+            let again = cases.seen_again(&made, &sent).into_iter();
             // Listed once, when all are there.
             again
                 .take(if n + 1 == values.len() { 2 } else { 1 })
                 .collect()
         } else {
             let reader = cases.reader().into_iter();
-            let look = |o| Cases::look(o, Cases::path_of(o, &call.with));
+            let look = |o| Cases::look(o, Cases::path_of(o, &sent));
             reader.map(look).collect::<Vec<_>>()
         };
         steps.push(call);

@@ -9,7 +9,7 @@ use super::near::is_sid;
 use super::neighbour::Neighbour;
 use crate::judge::Loaded;
 use crate::judge::predicates::own_parent::OwnParent;
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::{Call, Step};
 use crate::rulebook::{Operation, Parameter, Place};
 use serde_json::{Map, Value};
 
@@ -54,7 +54,7 @@ fn other_parent(cases: &mut Cases<'_>, parameter: &Parameter, path: &[String], l
     let mut steps = cases.setup();
     steps.extend(neighbour.steps.iter().cloned());
     if cases.operation.method == "GET" {
-        steps.push(cases.call(Step::default(), &Map::new()));
+        steps.push(cases.call(Call::default(), &Map::new()));
     }
     let reader = cases.reader().filter(|_| cases.operation.method != "GET");
     let looks = reader.map(|reader| {

@@ -2,7 +2,7 @@
 
 use super::cases::{Cases, either, only, refused, slug};
 use super::parameters::FOREIGN;
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::{Call, Step};
 use crate::rulebook::{Parameter, Place};
 use serde_json::{Map, Value, json};
 
@@ -28,7 +28,7 @@ fn of_list(cases: &Cases<'_>, parameter: &Parameter) -> Vec<Step> {
     let Some(right) = right else {
         return Vec::new();
     };
-    let call = |step: Step, values: Value| cases.call(step, &only(&parameter.name, values));
+    let call = |step: Call, values: Value| cases.call(step, &only(&parameter.name, values));
     if let Some(members) = items.get("properties").and_then(Value::as_object) {
         // What must be in a list of objects is stated, and nothing of it comes back.
         let wrong = wrong_objects(members, right);
@@ -92,11 +92,12 @@ fn of_hash(cases: &Cases<'_>, parameter: &Parameter) -> Vec<Step> {
     let length = usize::try_from(max).unwrap_or_default() + 1;
     let long: String = "abcdefghij".chars().cycle().take(length).collect();
     let wrong = json!({"first": "one", long: "two"});
-    let step = Step {
+    let step = Call {
         capture: Some("made".to_owned()),
         ..either()
     };
     let call = cases.call(step, &only(&parameter.name, wrong));
-    let again = cases.seen_again("made", &call.with);
+    let sent = call.with().cloned().unwrap_or_default();
+    let again = cases.seen_again("made", &sent);
     std::iter::once(call).chain(again).collect()
 }

@@ -3,7 +3,7 @@
 use super::cases::{Cases, accepted, either};
 use super::later::settled;
 use super::neighbour::Neighbour;
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::Call;
 use serde_json::{Map, Value};
 
 /// The operation on ours and on the neighbour's, in turn.
@@ -20,7 +20,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     }
     let own_rule = cases.own_rule();
     let call = |with: &Map<String, Value>, capture: Option<&str>| {
-        let step = Step {
+        let step = Call {
             capture: capture.map(str::to_owned),
             ..accepted(&own_rule)
         };

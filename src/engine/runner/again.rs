@@ -9,7 +9,7 @@ use crate::judge::evidence::{Expectation, Span};
 use crate::judge::{self, Acceptance};
 use crate::rulebook::Operation;
 use crate::rulebook::expect::Expect;
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::Call;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ impl Runner<'_> {
     /// Reads a list until it is as the step states, or until it may lag no longer.
     pub(super) fn look_until_stated(
         &mut self,
-        step: &Step,
+        step: &Call,
         operation: &Operation,
         (mut value, mut called): (Arc<Value>, Called),
     ) -> Result<(Arc<Value>, Called), Stop> {
@@ -44,7 +44,7 @@ impl Runner<'_> {
     }
 
     /// Whether all statements of a step hold; one of what was broken is judged by nobody.
-    fn is_as_stated(&mut self, step: &Step, value: &Value) -> bool {
+    fn is_as_stated(&mut self, step: &Call, value: &Value) -> bool {
         let stated = step.expect.iter().map(|expect| self.fill_expect(expect));
         let stated: Vec<Expect> = stated.flatten().collect();
         let is_tainted = self.scope.take_taint().is_some();
@@ -75,6 +75,6 @@ impl Runner<'_> {
         again.span = Span::at(self.session.now());
         again.expectation = Expectation::Either;
         let called = self.exchange(again, operation)?;
-        self.walk(&Step::default(), operation, &called)
+        self.walk(&Call::default(), operation, &called)
     }
 }

@@ -13,17 +13,18 @@ use crate::judge::evidence::{
     BODY_EXCERPT_BYTES, Event, Exchange, Expectation, Missed, Outcome, Payload, Poll, Span,
 };
 use crate::judge::{Acceptance, acceptance};
-use crate::rulebook::scenario::{Credentials, Step, Until};
+use crate::rulebook::scenario::{Credentials, Until};
+use crate::rulebook::step::Call;
 use crate::rulebook::{Operation, Rulebook};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes of all answers of one scenario.
 const EVIDENCE_BYTES_MAX: usize = 10 * 1024 * 1024;
 impl<'a> Runner<'a> {
-    pub(super) fn call_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
-        let operation = self.operation(name)?;
+    pub(super) fn call_step(&mut self, step: &Call) -> Result<(), Stop> {
+        let operation = self.operation(&step.call)?;
         if !self
             .session
             .settings()
@@ -35,7 +36,7 @@ impl<'a> Runner<'a> {
                 operation.service
             )));
         }
-        self.provide(step)?;
+        self.provide(&step.with)?;
         let mut called = match &step.until {
             Some(until) => self.poll(step, operation, until)?,
             None => self.call(step, operation)?,
@@ -96,14 +97,15 @@ impl<'a> Runner<'a> {
             let missed = named.map(|named| Missed::behind(named, &rule));
             self.evidence.missed.extend(missed);
         }
-        self.finish(step, value, origin, Some(called.exchange))?;
+        let kept = (step.capture.as_ref(), step.expect.as_slice());
+        self.finish(kept, value, origin, Some(called.exchange))?;
         expected
     }
 
     /// What a call brings: its answer, or the whole list that begins with it.
     pub(super) fn result(
         &mut self,
-        step: &Step,
+        step: &Call,
         operation: &Operation,
         called: Called,
     ) -> Result<(Arc<Value>, Called), Stop> {
@@ -114,10 +116,10 @@ impl<'a> Runner<'a> {
         Ok((value, called))
     }
 
-    /// Makes what the step reads and nobody has configured.
-    pub(super) fn provide(&mut self, step: &Step) -> Result<(), Stop> {
+    /// Makes what the parameters read and nobody has configured.
+    pub(super) fn provide(&mut self, with: &Map<String, Value>) -> Result<(), Stop> {
         let mut hooks = Vec::new();
-        let done = provision::provide(&mut self.scope, self.session, self.step, step, &mut hooks);
+        let done = provision::provide(&mut self.scope, self.session, self.step, with, &mut hooks);
         self.evidence
             .events
             .extend(hooks.into_iter().map(Event::Hook));
@@ -129,7 +131,7 @@ impl<'a> Runner<'a> {
         found.ok_or_else(|| Stop::Error(format!("no operation is named {name}")))
     }
 
-    pub(super) fn call(&mut self, step: &Step, operation: &Operation) -> Result<Called, Stop> {
+    pub(super) fn call(&mut self, step: &Call, operation: &Operation) -> Result<Called, Stop> {
         let with = self.scope.fill_map(&step.with)?;
         let taint = self.scope.take_taint();
         let settings = self.session.settings();
@@ -200,7 +202,7 @@ impl<'a> Runner<'a> {
     }
 
     /// An answer that shows what exists already stands for a refusal.
-    pub(super) fn accept_existing(&mut self, step: &Step, called: &Called) -> Result<(), Stop> {
+    pub(super) fn accept_existing(&mut self, step: &Call, called: &Called) -> Result<(), Stop> {
         let (Some(rule), Some(existing)) = (&step.rejected, &step.unless) else {
             return Ok(());
         };
@@ -285,7 +287,7 @@ impl<'a> Runner<'a> {
 
     pub(super) fn poll(
         &mut self,
-        step: &Step,
+        step: &Call,
         operation: &Operation,
         until: &Until,
     ) -> Result<Called, Stop> {
@@ -327,8 +329,8 @@ impl<'a> Runner<'a> {
     }
 
     /// Whether the story can go on after this answer.
-    pub(super) fn as_expected(&self, step: &Step, called: &Called) -> Result<(), Stop> {
-        let name = step.call.as_deref().unwrap_or("the call");
+    pub(super) fn as_expected(&self, step: &Call, called: &Called) -> Result<(), Stop> {
+        let name = &step.call;
         match &called.acceptance {
             Acceptance::Inconclusive(why) => Err(Stop::Inconclusive(format!("{name}: {why}"))),
             Acceptance::Rejected(why) if step.rejected.is_none() && !step.either => {

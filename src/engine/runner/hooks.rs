@@ -7,17 +7,18 @@ use crate::json::Parsed;
 use crate::judge;
 use crate::judge::evidence::{Delivery, Event, Evidence, Payload, Span};
 use crate::rulebook::expect::Expect;
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::{Await, Hook, Listen};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
 impl Runner<'_> {
-    pub(super) fn hook_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
+    pub(super) fn hook_step(&mut self, step: &Hook) -> Result<(), Stop> {
+        let name = step.hook.as_str();
         if !self.session.has_hook(name) {
             return Err(Stop::NotApplicable(format!("hook missing: {name}")));
         }
-        self.provide(step)?;
+        self.provide(&step.with)?;
         let arguments = Value::Object(self.scope.fill_map(&step.with)?);
         let taint = self.scope.take_taint();
         let mut hooks = Vec::new();
@@ -33,7 +34,7 @@ impl Runner<'_> {
         if name == "collect_events" {
             self.collect_events(&result);
         }
-        self.finish(step, result, None, None)
+        self.finish((step.capture.as_ref(), &step.expect), result, None, None)
     }
 
     /// Each collected event is judged by the schema of its type.
@@ -58,12 +59,13 @@ impl Runner<'_> {
         }
     }
 
-    pub(super) fn listen_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
+    pub(super) fn listen_step(&mut self, step: &Listen) -> Result<(), Stop> {
+        let name = step.listen.as_str();
         let callbacks = self
             .session
             .callbacks()
             .ok_or_else(|| Stop::NotApplicable("no callback listener is configured".to_owned()))?;
-        let result = callbacks::listen(callbacks, name, step)?;
+        let result = callbacks::listen(callbacks, step)?;
         let url = result["url"].as_str().unwrap_or_default().to_owned();
         match self.listeners.iter_mut().find(|known| known.name == name) {
             Some(known) => known.url = url,
@@ -80,13 +82,13 @@ impl Runner<'_> {
         Ok(())
     }
 
-    pub(super) fn await_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
+    pub(super) fn await_step(&mut self, come: &Await) -> Result<(), Stop> {
         let callbacks = self
             .session
             .callbacks()
             .ok_or_else(|| Stop::NotApplicable("no callback listener is configured".to_owned()))?;
         let waiting = self.session.now();
-        let stated: Vec<Expect> = step
+        let stated: Vec<Expect> = come
             .expect
             .iter()
             .filter_map(|expect| self.fill_expect(expect).ok())
@@ -97,12 +99,12 @@ impl Runner<'_> {
             service: &self.service.name,
             holds: &|result| stated.iter().all(|expect| judge::holds(expect, result)),
         };
-        let (result, payloads) = wait.come(name, step)?;
+        let (result, payloads) = wait.come(come)?;
         let waited = self.session.now().duration_since(waiting);
         let waited = Duration::try_from(waited).unwrap_or_default();
         self.evidence.events.push(Event::Passed(waited));
         self.note_deliveries();
-        if let Some(kind) = self.judged_as.get(name) {
+        if let Some(kind) = self.judged_as.get(&come.r#await) {
             let step = self.step;
             for Parsed { mut value, notes } in payloads {
                 self.session.mangle_payload(kind, &mut value);
@@ -114,7 +116,7 @@ impl Runner<'_> {
                 });
             }
         }
-        self.finish(step, result, None, None)
+        self.finish((come.capture.as_ref(), &come.expect), result, None, None)
     }
 
     /// Makes events of the callbacks that came since it was last looked.

@@ -12,13 +12,15 @@ use crate::judge::evidence::{
     Body, Exchange, Expectation, FILE_BYTES_MAX, Missed, Outcome, Poll, Span,
 };
 use crate::rulebook::Operation;
-use crate::rulebook::scenario::{Credentials, Step};
+use crate::rulebook::scenario::Credentials;
+use crate::rulebook::step::Get;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl<'a> Runner<'a> {
-    pub(super) fn get_step(&mut self, step: &Step, read: &str) -> Result<(), Stop> {
+    pub(super) fn get_step(&mut self, step: &Get) -> Result<(), Stop> {
+        let read = step.get.as_str();
         let url = self.scope.fill_text(read)?;
         let url = url.as_str().unwrap_or_default().to_owned();
         let masked = self.scope.take_taint();
@@ -107,7 +109,12 @@ impl<'a> Runner<'a> {
                     self.pass_over(step, &format!("answered {status}"));
                     return Ok(());
                 }
-                self.finish(step, view, None, Some(index))
+                self.finish(
+                    (step.capture.as_ref(), &step.expect),
+                    view,
+                    None,
+                    Some(index),
+                )
             }
             Err(fault) => {
                 let why = format!("{}: {}", fault.cause, fault.detail);
@@ -123,7 +130,7 @@ impl<'a> Runner<'a> {
     }
 
     /// What a step states of an answer that it does without.
-    fn pass_over(&mut self, step: &Step, why: &str) {
+    fn pass_over(&mut self, step: &Get, why: &str) {
         self.refused.extend(step.capture.clone());
         let missed = step.expect.iter();
         let missed = missed.map(|e| Missed::because(&e.rule, why));

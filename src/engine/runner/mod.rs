@@ -16,7 +16,8 @@ use crate::engine::template::{Origin, Scope, wait_of};
 use crate::engine::{provision, token};
 use crate::judge::Acceptance;
 use crate::judge::evidence::{Event, Evidence};
-use crate::rulebook::scenario::{Group, Scenario, Step};
+use crate::rulebook::scenario::{Group, Scenario};
+use crate::rulebook::step::{Step, Use, Verb};
 use crate::rulebook::{Rulebook, Service};
 use crate::schema::Schemas;
 use serde_json::{Map, Value, json};
@@ -195,60 +196,57 @@ impl<'a> Runner<'a> {
             let names = crate::rulebook::interpolations(&text).unwrap_or_default();
             names.iter().any(|one| self.refused.contains(&one.path[0]))
         };
-        let link = step.get.as_deref().map(Value::from);
-        !self.refused.is_empty() && step.with.values().chain(link.as_ref()).any(reads)
+        let link = step.address().map(Value::from);
+        !self.refused.is_empty() && step.values().chain(link.as_ref()).any(reads)
     }
 
     fn repeatedly(&mut self, step: &Step, times: usize) -> Result<(), Stop> {
         let mut results = Vec::new();
         for index in 0..times {
             let before = self.scope.set_local("index", Some(json!(index)));
-            let name = step.capture.as_deref().unwrap_or("result");
+            let name = step.capture().map_or("result", String::as_str);
             let known = self.scope.captures();
-            let single = Step {
-                capture: Some(name.to_owned()),
-                ..step.clone()
-            };
+            let mut single = step.clone();
+            if let Some(capture) = single.capture_mut() {
+                *capture = Some(name.to_owned());
+            }
             let done = self.once(&single);
             self.scope.set_local("index", before);
             done?;
             results.extend(self.scope.take_since(&known, name));
         }
-        if let Some(name) = &step.capture {
+        if let Some(name) = step.capture() {
             self.scope.capture(name, Value::Array(results), None);
         }
         Ok(())
     }
 
     fn once(&mut self, step: &Step) -> Result<(), Stop> {
-        if let Some(operation) = &step.call {
-            self.call_step(step, operation)
-        } else if let Some(url) = &step.get {
-            self.get_step(step, url)
-        } else if let Some(hook) = &step.hook {
-            self.hook_step(step, hook)
-        } else if let Some(name) = &step.listen {
-            self.listen_step(step, name)
-        } else if let Some(name) = &step.r#await {
-            self.await_step(step, name)
-        } else if let Some(spec) = &step.token {
-            let application = self.session.settings().targets.get("auth");
-            let built = token::build(spec, &self.scope, application, self.session.now())?;
-            self.finish(step, built, None, None)
-        } else if let Some(text) = &step.wait {
-            let text = self.scope.fill_text(text)?;
-            let wait = text.as_str().and_then(wait_of);
-            let wait = wait.ok_or_else(|| Stop::Error(format!("not a duration: {text}")))?;
-            self.pass(wait);
-            Ok(())
-        } else if let Some(group) = &step.r#use {
-            self.use_step(step, group)
-        } else {
-            Err(Stop::Error("a step without a verb".to_owned()))
+        match &step.verb {
+            Verb::Call(call) => self.call_step(call),
+            Verb::Get(get) => self.get_step(get),
+            Verb::Hook(hook) => self.hook_step(hook),
+            Verb::Listen(listen) => self.listen_step(listen),
+            Verb::Await(come) => self.await_step(come),
+            Verb::Token(token) => {
+                let application = self.session.settings().targets.get("auth");
+                let now = self.session.now();
+                let built = token::build(&token.token, &self.scope, application, now)?;
+                self.finish((token.capture.as_ref(), &[]), built, None, None)
+            }
+            Verb::Wait(wait) => {
+                let text = self.scope.fill_text(&wait.wait)?;
+                let time = text.as_str().and_then(wait_of);
+                let time = time.ok_or_else(|| Stop::Error(format!("not a duration: {text}")))?;
+                self.pass(time);
+                Ok(())
+            }
+            Verb::Use(group) => self.use_step(group),
         }
     }
 
-    fn use_step(&mut self, step: &Step, name: &str) -> Result<(), Stop> {
+    fn use_step(&mut self, used: &Use) -> Result<(), Stop> {
+        let name = &used.r#use;
         let (service, group) = self.group(name)?;
         if self.depth >= GROUP_DEPTH_MAX {
             return Err(Stop::Error(format!(
@@ -256,7 +254,7 @@ impl<'a> Runner<'a> {
             )));
         }
         let mut with = group.with.clone();
-        with.extend(step.with.clone());
+        with.extend(used.with.clone());
         let with = self.scope.fill_map(&with)?;
         let known = self.scope.captures();
         let outer_with = self.scope.set_local("with", Some(Value::Object(with)));
@@ -269,7 +267,7 @@ impl<'a> Runner<'a> {
         (self.setup, self.service) = outer;
         self.scope.set_local("with", outer_with);
         done?;
-        if let Some(prefix) = &step.r#as {
+        if let Some(prefix) = &used.r#as {
             self.scope.prefix_since(&known, prefix);
         }
         Ok(())
@@ -277,14 +275,8 @@ impl<'a> Runner<'a> {
 
     /// A group and the service that it belongs to.
     fn group(&self, name: &str) -> Result<(&'a Service, &'a Group), Stop> {
-        let (service, group_name) = match name.split_once('/') {
-            Some((service, group)) => (self.rulebook.services.get(service), group),
-            None => (Some(self.service), name),
-        };
-        let service = service.ok_or_else(|| Stop::Error(format!("no service for group {name}")))?;
-        let group = service.groups.get(group_name);
-        let group = group.ok_or_else(|| Stop::Error(format!("no group is named {name}")))?;
-        Ok((service, group))
+        let found = self.rulebook.group(self.service, name);
+        found.ok_or_else(|| Stop::Error(format!("no group is named {name}")))
     }
 
     /// Lets time pass.

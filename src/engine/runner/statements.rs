@@ -5,14 +5,15 @@ use crate::engine::stop::Stop;
 use crate::engine::template::{Origin, TemplateError};
 use crate::judge::evidence::{Expectation, Missed, Statement};
 use crate::rulebook::expect::{Comparison, Expect};
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::Step;
 use serde_json::Value;
 use std::sync::Arc;
 
 impl Runner<'_> {
+    /// Keeps the result under its name, and what is stated of it.
     pub(super) fn finish(
         &mut self,
-        step: &Step,
+        (capture, expect): (Option<&String>, &[Expect]),
         value: impl Into<Arc<Value>>,
         origin: Option<Origin>,
         exchange: Option<usize>,
@@ -22,14 +23,14 @@ impl Runner<'_> {
             return Err(Stop::Interrupted);
         }
         let result: Arc<Value> = value.into();
-        if let Some(name) = &step.capture {
+        if let Some(name) = capture {
             self.scope.capture(name, Arc::clone(&result), origin);
             match exchange {
                 Some(exchange) => self.captured_at.insert(name.clone(), exchange),
                 None => self.captured_at.remove(name),
             };
         }
-        for expect in &step.expect {
+        for expect in expect {
             let filled = self.fill_expect(expect);
             // What a broken value would be compared with was not promised.
             let filled = match (self.scope.take_taint(), filled) {
@@ -130,21 +131,14 @@ impl Runner<'_> {
         for named in step.rules() {
             self.evidence.missed.push(Missed::behind(named, rule));
         }
-        let group = step.r#use.as_deref().and_then(|name| self.group(name).ok());
-        match (&step.r#as, group) {
-            (Some(prefix), _) => self.scope.mask(prefix, rule),
-            (None, Some((_, group))) => {
-                for name in group
-                    .steps
-                    .iter()
-                    .filter_map(|inner| inner.capture.as_ref())
-                {
-                    self.scope.mask(name, rule);
-                }
-            }
-            (None, None) => {}
-        }
-        for name in step.capture.iter().chain(&step.listen) {
+        let group = step.group().filter(|group| group.r#as.is_none());
+        let inner = group.and_then(|group| self.group(&group.r#use).ok());
+        let inner = inner.into_iter().flat_map(|(_, group)| &group.steps);
+        for name in step
+            .names()
+            .into_iter()
+            .chain(inner.filter_map(Step::capture))
+        {
             self.scope.mask(name, rule);
         }
     }

@@ -9,7 +9,7 @@ use crate::http::Request;
 use crate::judge::Acceptance;
 use crate::judge::evidence::{Exchange, Expectation, Span, Via, Walk, WalkEnd};
 use crate::rulebook::Operation;
-use crate::rulebook::scenario::Step;
+use crate::rulebook::step::Call;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Runner<'_> {
     /// Follows `next_page_url` from the first page; the result is `{pages, items}`.
     pub(super) fn walk(
         &mut self,
-        step: &Step,
+        step: &Call,
         operation: &Operation,
         first: &Called,
     ) -> Result<Value, Stop> {
@@ -156,7 +156,7 @@ impl Runner<'_> {
     }
 
     /// The same walk in fewer pages: a target that lives on has long lists.
-    pub(super) fn with_larger_pages(&self, step: &Step, operation: &Operation) -> Option<Step> {
+    pub(super) fn with_larger_pages(&self, step: &Call, operation: &Operation) -> Option<Call> {
         let size = operation.parameters.iter().find(|p| p.name == "PageSize")?;
         let most = size.schema.get("maximum").and_then(Value::as_u64);
         let larger = most.unwrap_or(PAGE_SIZE_LARGE).min(PAGE_SIZE_LARGE);

@@ -166,7 +166,7 @@ impl Live {
     fn moves_the_clock(&self, planned: &Planned<'_>) -> bool {
         let long = |text: &str| wait_of(text).is_none_or(|wait| wait >= ADVANCE_FROM);
         self.settings.hooks.contains_key(ADVANCE_CLOCK)
-            && planned.any_step(&|step| step.wait.as_deref().is_some_and(long))
+            && planned.any_step(&|step| step.wait().is_some_and(long))
     }
 
     /// Whether this story changes what the target has only one of: its time, or the address to which
@@ -174,7 +174,7 @@ impl Live {
     fn takes_what_is_there_once(&self, planned: &Planned<'_>) -> bool {
         self.moves_the_clock(planned)
             || planned.any_step(&|step| {
-                let hook = step.hook.as_deref();
+                let hook = step.hook();
                 let hook = hook.filter(|hook| matches!(*hook, ADVANCE_CLOCK | "set_callback"));
                 hook.is_some_and(|hook| self.settings.hooks.contains_key(hook))
             })
@@ -190,7 +190,7 @@ impl Live {
     /// Whether it brings somebody into a flow that other stories use too.
     fn enters_a_shared_flow(&self, planned: &Planned<'_>) -> bool {
         let reads = |value: &Value| value.as_str() == Some("${target.flow.to}");
-        !self.has_own_flow() && planned.any_step(&|step| step.with.values().any(reads))
+        !self.has_own_flow() && planned.any_step(&|step| step.values().any(reads))
     }
 
     /// Asks how far the target's clock is ahead; nothing where it does not say.

@@ -8,7 +8,8 @@ use super::step::{StepChecker, is_case};
 use crate::json;
 use crate::rulebook::draft::{Draft, File};
 use crate::rulebook::model::{Kind, Operation, Service};
-use crate::rulebook::scenario::{Group, HappyPath, Scenario, Step};
+use crate::rulebook::scenario::{Group, HappyPath, Scenario};
+use crate::rulebook::step::Step;
 use crate::rulebook::tree::{Content, Node, Span};
 use crate::rulebook::words::interpolations;
 use std::collections::{BTreeMap, BTreeSet};
@@ -127,11 +128,8 @@ impl<'a> Checker<'a> {
     /// True when the group leads back to itself.
     fn uses(&self, name: &str, seen: &mut BTreeSet<String>) -> bool {
         let steps = self.service.groups.get(name).map(|g| g.steps.as_slice());
-        for used in steps
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|s| s.r#use.as_ref())
-        {
+        let groups = steps.unwrap_or_default().iter().filter_map(Step::group);
+        for used in groups.map(|group| &group.r#use) {
             if seen.contains(used) {
                 return true;
             }
@@ -283,7 +281,7 @@ impl<'a> Checker<'a> {
         let mut accepted = BTreeSet::new();
         self.accepted_calls(&scenario.steps, &mut accepted, 0);
         for (n, step) in scenario.steps.iter().enumerate() {
-            if let (Some(operation), Some(_)) = (&step.call, &step.rejected)
+            if let (Some(operation), Some(_)) = (step.operation(), step.rejected())
                 && !accepted.contains(&self.whole(operation))
             {
                 let message = format!("the refusal of `{operation}` has no accepted twin");
@@ -298,15 +296,15 @@ impl<'a> Checker<'a> {
 
     fn accepted_calls(&self, steps: &[Step], accepted: &mut BTreeSet<String>, depth: usize) {
         for step in steps {
-            if step.rejected.is_none() && !step.either {
-                accepted.extend(step.call.as_ref().map(|call| self.whole(call)));
+            if step.rejected().is_none() && !step.is_either() {
+                accepted.extend(step.operation().map(|call| self.whole(call)));
             }
-            if let Some((inside, steps)) = step.r#use.as_ref().and_then(|u| self.inside(u))
+            if let Some((inside, steps)) = step.group().and_then(|g| self.inside(&g.r#use))
                 && depth < 16
             {
                 inside.accepted_calls(steps, accepted, depth + 1);
             }
-            self.accepted_calls(&step.between, accepted, depth);
+            self.accepted_calls(step.between(), accepted, depth);
         }
     }
 
@@ -437,14 +435,9 @@ pub(super) fn results(
         return;
     };
     for step in steps {
-        names.extend(step.capture.clone());
-        names.extend(step.listen.clone());
-        match (&step.r#use, &step.r#as) {
-            (Some(_), Some(prefix)) => {
-                names.insert(prefix.clone());
-            }
-            (Some(used), None) => results(&inside, used, names, depth + 1),
-            (None, _) => {}
+        names.extend(step.names().cloned());
+        if let Some(used) = step.group().filter(|group| group.r#as.is_none()) {
+            results(&inside, &used.r#use, names, depth + 1);
         }
     }
 }

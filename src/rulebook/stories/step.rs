@@ -7,7 +7,8 @@ use crate::rulebook::draft::Draft;
 use crate::rulebook::expect::{Comparison, Expect};
 use crate::rulebook::hooks::{self, HOOKS};
 use crate::rulebook::model::{Operation, Origin, Place};
-use crate::rulebook::scenario::Step;
+use crate::rulebook::scenario::{TokenSpec, Until};
+use crate::rulebook::step::{Await, Call, Hook, Listen, Step, Use, Verb};
 use crate::rulebook::tree::{Node, Span};
 use crate::rulebook::words::{duration, shift};
 use std::collections::BTreeSet;
@@ -22,27 +23,31 @@ pub(super) struct StepChecker<'a> {
 
 impl StepChecker<'_> {
     pub(super) fn check(&self, draft: &mut Draft, scope: &mut Scope) {
-        self.verb(draft);
-        self.belongs(draft);
-        self.durations(draft);
         // What a listening address is told first is its own URL.
-        if let Some(name) = &self.step.listen {
-            scope.names.insert(name.clone());
-            scope.listening.insert(name.clone());
+        if let Verb::Listen(listen) = &self.step.verb {
+            scope.names.insert(listen.listen.clone());
+            scope.listening.insert(listen.listen.clone());
         }
         let mut own = scope.clone();
-        own.names.extend(self.step.capture.clone());
+        own.names.extend(self.step.capture().cloned());
         self.checker.texts(draft, self.node, &mut own);
         scope.used = own.used;
-        self.call(draft);
-        self.hook(draft);
-        self.group(draft, scope);
-        self.callback(draft, scope);
+        match &self.step.verb {
+            Verb::Call(call) => self.call(draft, call),
+            Verb::Get(_) => {}
+            Verb::Hook(hook) => self.hook(draft, hook),
+            Verb::Listen(listen) => self.listen(draft, listen),
+            Verb::Await(come) => self.come(draft, come, scope),
+            Verb::Token(token) => self.token(draft, &token.token),
+            Verb::Wait(wait) => self.duration(draft, "wait", Some(&wait.wait)),
+            Verb::Use(group) => self.group(draft, group, scope),
+        }
+        self.kind(draft);
         self.statements(draft);
         let between = format!("{}/between", self.at);
         self.checker
-            .steps(draft, &between, &self.step.between, scope);
-        if let Some(name) = &self.step.capture {
+            .steps(draft, &between, self.step.between(), scope);
+        if let Some(name) = self.step.capture() {
             if ALWAYS.contains(&name.as_str()) || matches!(name.as_str(), "with" | "matrix") {
                 let message = format!("`{name}` has a meaning of its own");
                 self.problem(draft, "capture", message, "name the capture otherwise");
@@ -68,77 +73,13 @@ impl StepChecker<'_> {
             .push(self.checker.file.problem(&at, message).help(help));
     }
 
-    fn verbs(&self) -> Vec<&'static str> {
-        let step = self.step;
-        [
-            ("call", step.call.is_some()),
-            ("get", step.get.is_some()),
-            ("hook", step.hook.is_some()),
-            ("listen", step.listen.is_some()),
-            ("await", step.r#await.is_some()),
-            ("token", step.token.is_some()),
-            ("wait", step.wait.is_some()),
-            ("use", step.r#use.is_some()),
-        ]
-        .into_iter()
-        .filter_map(|(verb, given)| given.then_some(verb))
-        .collect()
-    }
-
-    fn verb(&self, draft: &mut Draft) {
-        let verbs = self.verbs();
-        if verbs.len() != 1 {
-            let message = if verbs.is_empty() {
-                "a step without a verb".to_owned()
-            } else {
-                format!("a step with {} verbs: {}", verbs.len(), verbs.join(", "))
-            };
-            let help = "exactly one of call, get, hook, listen, await, token, wait, use";
-            self.problem(draft, "", message, help);
-        }
-    }
-
-    /// Keys that go with certain verbs only.
-    fn belongs(&self, draft: &mut Draft) {
-        let verbs = self.verbs();
-        let [verb] = verbs[..] else { return };
-        let allowed: &[(&str, &[&str])] = &[
-            ("with", &["call", "hook", "use"]),
-            ("credentials", &["call", "get"]),
-            ("as", &["use"]),
-            ("accepted", &["call", "get"]),
-            ("rejected", &["call", "get"]),
-            ("unless", &["call"]),
-            ("either", &["call", "get"]),
-            ("until", &["call", "get", "hook"]),
-            ("walk", &["call"]),
-            ("answers", &["listen"]),
-            ("judge", &["listen", "call"]),
-            ("between", &["call"]),
-            ("count", &["await"]),
-            ("within", &["await"]),
-            ("quiet", &["await"]),
-            ("capture", &["call", "get", "hook", "await", "token"]),
-            ("expect", &["call", "get", "hook", "await"]),
-            ("shows", &["call", "get", "hook", "await"]),
-        ];
-        for (key, with) in allowed {
-            if self.node.get(key).is_some() && !with.contains(&verb) {
-                let message = format!("`{key}` does not go with `{verb}`");
-                self.problem(
-                    draft,
-                    key,
-                    message,
-                    &format!("it goes with {}", with.join(", ")),
-                );
-            }
-        }
+    fn demands(&self, draft: &mut Draft, call: &Call) {
         let exclusive = [
-            ("accepted", self.step.accepted.is_some()),
-            ("rejected", self.step.rejected.is_some()),
-            ("either", self.step.either),
+            call.accepted.is_some(),
+            call.rejected.is_some(),
+            call.either,
         ];
-        if exclusive.iter().filter(|(_, given)| *given).count() > 1 {
+        if exclusive.iter().filter(|given| **given).count() > 1 {
             let message = "only one of `accepted`, `rejected` and `either`";
             self.problem(
                 draft,
@@ -149,63 +90,39 @@ impl StepChecker<'_> {
         }
     }
 
-    fn durations(&self, draft: &mut Draft) {
-        let step = self.step;
-        let until = step.until.as_ref();
-        let plain = [
-            ("wait", step.wait.as_ref()),
-            ("within", step.within.as_ref()),
-            ("quiet", step.quiet.as_ref()),
-            ("until/within", until.and_then(|u| u.within.as_ref())),
-            ("until/every", until.and_then(|u| u.every.as_ref())),
-        ];
-        for (key, text) in plain {
-            if let Some(text) = text.filter(|t| !t.contains("${") && duration(t).is_none()) {
-                self.problem(
-                    draft,
-                    key,
-                    format!("`{text}` is no duration"),
-                    "such as `250ms`, `3s`, `5m`",
-                );
-            }
+    fn duration(&self, draft: &mut Draft, key: &str, text: Option<&String>) {
+        if let Some(text) = text.filter(|t| !t.contains("${") && duration(t).is_none()) {
+            let message = format!("`{text}` is no duration");
+            self.problem(draft, key, message, "such as `250ms`, `3s`, `5m`");
         }
-        for (n, answer) in step.answers.iter().enumerate() {
-            if let Some(text) = answer.after.as_ref().filter(|t| duration(t).is_none()) {
-                let key = format!("answers/{n}/after");
-                self.problem(
-                    draft,
-                    &key,
-                    format!("`{text}` is no duration"),
-                    "such as `6s`",
-                );
-            }
-        }
-        let token = step.token.as_ref();
-        let shifts = [
-            ("token/issued", token.and_then(|t| t.issued.as_ref())),
-            ("token/expires", token.and_then(|t| t.expires.as_ref())),
-        ];
-        for (key, text) in shifts {
-            if let Some(text) = text.filter(|t| !t.contains("${") && shift(t).is_none()) {
-                self.problem(
-                    draft,
-                    key,
-                    format!("`{text}` is no duration"),
-                    "such as `-5m`, `10m`",
-                );
+    }
+
+    fn token(&self, draft: &mut Draft, token: &TokenSpec) {
+        for (key, text) in [
+            ("token/issued", &token.issued),
+            ("token/expires", &token.expires),
+        ] {
+            if let Some(text) = text
+                .as_ref()
+                .filter(|t| !t.contains("${") && shift(t).is_none())
+            {
+                let message = format!("`{text}` is no duration");
+                self.problem(draft, key, message, "such as `-5m`, `10m`");
             }
         }
     }
 
-    fn call(&self, draft: &mut Draft) {
-        let Some(id) = &self.step.call else { return };
+    fn call(&self, draft: &mut Draft, call: &Call) {
+        self.demands(draft, call);
+        self.until(draft, call.until.as_ref());
+        let id = &call.call;
         let Some(operation) = self.checker.operation(id) else {
             let known = self.checker.known(|s| s.operations.keys().collect());
             let known = known.iter().map(String::as_str);
             draft.unknown(self.checker.file, self.span("call"), "operation", id, known);
             return;
         };
-        for name in self.step.with.keys() {
+        for name in call.with.keys() {
             let at = json::join(&format!("{}/with", self.at), name);
             self.checker.parameter(draft, &at, name, operation);
         }
@@ -214,12 +131,12 @@ impl StepChecker<'_> {
             .iter()
             .filter(|p| p.place == Place::Path)
         {
-            if !self.step.with.contains_key(&parameter.name) {
+            if !call.with.contains_key(&parameter.name) {
                 let message = format!("the path parameter `{}` is missing", parameter.name);
                 self.problem(draft, "call", message, "give it under `with`");
             }
         }
-        if self.step.walk && operation.list_key.is_none() {
+        if call.walk && operation.list_key.is_none() {
             let message = format!("`{id}` is no list to walk");
             self.problem(
                 draft,
@@ -230,8 +147,18 @@ impl StepChecker<'_> {
         }
     }
 
-    fn hook(&self, draft: &mut Draft) {
-        let Some(name) = &self.step.hook else { return };
+    fn until(&self, draft: &mut Draft, until: Option<&Until>) {
+        let Some(until) = until else { return };
+        self.duration(draft, "until/within", until.within.as_ref());
+        self.duration(draft, "until/every", until.every.as_ref());
+        if until.equals.is_some() && until.one_of.is_some() {
+            let message = "`until` compares with one thing";
+            self.problem(draft, "until", message, "either `equals` or `one-of`");
+        }
+    }
+
+    fn hook(&self, draft: &mut Draft, asked: &Hook) {
+        let name = &asked.hook;
         let Some(hook) = hooks::find(name) else {
             let known = HOOKS.iter().map(|h| h.name);
             draft.unknown(self.checker.file, self.span("hook"), "hook", name, known);
@@ -240,7 +167,7 @@ impl StepChecker<'_> {
         for missing in hook
             .required
             .iter()
-            .filter(|r| !self.step.with.contains_key(**r))
+            .filter(|r| !asked.with.contains_key(**r))
         {
             let message = format!("the hook `{name}` needs `{missing}`");
             self.problem(
@@ -250,7 +177,7 @@ impl StepChecker<'_> {
                 "specs/README.md lists the arguments",
             );
         }
-        for given in self.step.with.keys() {
+        for given in asked.with.keys() {
             let known = || hook.required.iter().chain(hook.optional).copied();
             if !hook.open && !known().any(|k| k == given) {
                 let at = json::join(&format!("{}/with", self.at), given);
@@ -261,27 +188,22 @@ impl StepChecker<'_> {
         }
     }
 
-    fn group(&self, draft: &mut Draft, scope: &mut Scope) {
-        let Some(name) = &self.step.r#use else { return };
+    fn group(&self, draft: &mut Draft, used: &Use, scope: &mut Scope) {
+        let name = &used.r#use;
         let Some(group) = self.checker.group(name) else {
             let known = self.checker.known(|s| s.groups.keys().collect());
             let known = known.iter().map(String::as_str);
             draft.unknown(self.checker.file, self.span("use"), "group", name, known);
             return;
         };
-        for given in self
-            .step
-            .with
-            .keys()
-            .filter(|k| !group.with.contains_key(*k))
-        {
+        for given in used.with.keys().filter(|k| !group.with.contains_key(*k)) {
             let at = json::join(&format!("{}/with", self.at), given);
             let span = self.checker.key_span(&at).unwrap_or_default();
             let known = group.with.keys().map(String::as_str);
             let what = format!("parameter of the group {name}");
             draft.unknown(self.checker.file, span, &what, given, known);
         }
-        if let Some(prefix) = &self.step.r#as {
+        if let Some(prefix) = &used.r#as {
             scope.names.insert(prefix.clone());
         } else {
             let mut names = BTreeSet::new();
@@ -290,20 +212,30 @@ impl StepChecker<'_> {
         }
     }
 
-    fn callback(&self, draft: &mut Draft, scope: &Scope) {
-        if let Some(name) = &self.step.r#await
-            && !scope.names.contains(name)
-        {
-            let known = scope.listening.iter().map(String::as_str);
-            draft.unknown(
-                self.checker.file,
-                self.span("await"),
-                "listening address",
-                name,
-                known,
-            );
+    fn listen(&self, draft: &mut Draft, listen: &Listen) {
+        for (n, answer) in listen.answers.iter().enumerate() {
+            if let Some(text) = answer.after.as_ref().filter(|t| duration(t).is_none()) {
+                let (key, message) = (
+                    format!("answers/{n}/after"),
+                    format!("`{text}` is no duration"),
+                );
+                self.problem(draft, &key, message, "such as `6s`");
+            }
         }
-        if let Some(kind) = &self.step.judge
+    }
+
+    fn come(&self, draft: &mut Draft, come: &Await, scope: &Scope) {
+        self.duration(draft, "within", come.within.as_ref());
+        self.duration(draft, "quiet", come.quiet.as_ref());
+        if !scope.names.contains(&come.r#await) {
+            let known = scope.listening.iter().map(String::as_str);
+            let (file, span) = (self.checker.file, self.span("await"));
+            draft.unknown(file, span, "listening address", &come.r#await, known);
+        }
+    }
+
+    fn kind(&self, draft: &mut Draft) {
+        if let Some(kind) = self.step.judge()
             && !self.checker.kinds.contains_key(kind)
         {
             let known = self.checker.kinds.keys().map(String::as_str);
@@ -312,10 +244,10 @@ impl StepChecker<'_> {
     }
 
     fn statements(&self, draft: &mut Draft) {
-        for (n, expect) in self.step.expect.iter().enumerate() {
+        for (n, expect) in self.step.expect().iter().enumerate() {
             self.expect(draft, &format!("expect/{n}"), expect);
         }
-        for (n, rule) in self.step.shows.iter().enumerate() {
+        for (n, rule) in self.step.shows().iter().enumerate() {
             let is_story = match draft.rules.get(rule).map(|r| &r.origin) {
                 Some(Origin::Written(written)) => Some(written.is_story()),
                 Some(_) => Some(false),
@@ -337,8 +269,8 @@ impl StepChecker<'_> {
             }
         }
         for (key, rule) in [
-            ("accepted", &self.step.accepted),
-            ("rejected", &self.step.rejected),
+            ("accepted", self.step.accepted()),
+            ("rejected", self.step.rejected()),
         ] {
             if let Some(rule) = rule
                 && !draft.rules.contains_key(rule)
@@ -347,13 +279,6 @@ impl StepChecker<'_> {
                 let known = known.iter().map(String::as_str);
                 draft.unknown(self.checker.file, self.span(key), "rule", rule, known);
             }
-        }
-        if let Some(until) = &self.step.until
-            && until.equals.is_some()
-            && until.one_of.is_some()
-        {
-            let message = "`until` compares with one thing";
-            self.problem(draft, "until", message, "either `equals` or `one-of`");
         }
     }
 

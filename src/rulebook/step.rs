@@ -1,0 +1,490 @@
+//! One step of a story: a verb with what goes with it, and what every step may say beside it.
+//!
+//! A struct for each verb holds what may be said of it and nothing else; how a step is read stands in
+//! `written_step.rs`. Names are not looked up here (`stories/step.rs`), nothing is run.
+
+use super::expect::Expect;
+use super::scenario::{CallbackAnswer, Credentials, Existing, TokenSpec, Until};
+use super::written_step::verbs;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// One step of a story.
+#[derive(Clone, Debug, Serialize)]
+pub struct Step {
+    /// What it does.
+    #[serde(flatten)]
+    pub verb: Verb,
+    /// Do it that many times; `${index}` counts from 0, and the capture is an array.
+    pub repeat: Option<usize>,
+    /// Its failure accuses nobody: the scenario becomes inconclusive.
+    pub setup: bool,
+}
+
+verbs! {
+    Call "call",
+    Get "get",
+    Hook "hook",
+    Listen "listen",
+    Await "await",
+    Token "token",
+    Wait "wait",
+    Use "use",
+}
+
+/// Sends a request of an operation.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Call {
+    /// Verb: send a request of this operation; one of another service is written `media/upload-media`.
+    pub call: String,
+    /// Parameters by the document's names. A list repeats the parameter; null leaves it out.
+    #[serde(default)]
+    pub with: Map<String, Value>,
+    /// Credentials to send; `default` unless said otherwise.
+    #[serde(default)]
+    pub credentials: Credentials,
+    /// Name under which the result is kept for `${NAME.field}`.
+    pub capture: Option<String>,
+    /// Statements about the result, each judging one story rule.
+    #[serde(default)]
+    pub expect: Vec<Expect>,
+    /// Rules that this step is there for and says nothing about: their own predicates judge them.
+    #[serde(default)]
+    pub shows: Vec<String>,
+    /// The rule that is broken when the call is refused; defaults to the operation's own rule.
+    pub accepted: Option<String>,
+    /// The rule that is broken when the call is accepted.
+    pub rejected: Option<String>,
+    /// For `rejected`: an accepted answer is as good as a refusal where it shows the thing that exists
+    /// already.
+    pub unless: Option<Existing>,
+    /// Neither acceptance nor refusal is expected; the answer is only observed. When it is refused,
+    /// its own `expect` and later steps that need its capture are skipped and judge nothing.
+    #[serde(default)]
+    pub either: bool,
+    /// Repeat the call until the value is there, or the time is up.
+    pub until: Option<Until>,
+    /// Follow `meta.next_page_url` to the end; the result is `{pages, items}`.
+    #[serde(default)]
+    pub walk: bool,
+    /// For `walk`: steps to take after the first page. Such a walk is judged by its `expect` alone,
+    /// for no document says what a list that changes meanwhile looks like.
+    #[serde(default)]
+    pub between: Vec<Step>,
+    /// Where it is refused: the kind that its answer is judged as.
+    pub judge: Option<String>,
+}
+
+/// Follows an address.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Get {
+    /// Verb: GET this absolute URL of the same origin with the service's credentials. The result
+    /// is `{status, content_type, size, sha256, text, json}`.
+    pub get: String,
+    /// Credentials to send; `default` unless said otherwise.
+    #[serde(default)]
+    pub credentials: Credentials,
+    /// Name under which the result is kept for `${NAME.field}`.
+    pub capture: Option<String>,
+    /// Statements about the result, each judging one story rule.
+    #[serde(default)]
+    pub expect: Vec<Expect>,
+    /// Rules that this step is there for and says nothing about: their own predicates judge them.
+    #[serde(default)]
+    pub shows: Vec<String>,
+    /// The rule that is broken when it is accepted.
+    pub rejected: Option<String>,
+    /// There may be no address, and then nothing is asked; neither acceptance nor refusal is expected.
+    #[serde(default)]
+    pub either: bool,
+}
+
+/// Has a person or device do something.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Hook {
+    /// Verb: have a person or device do something.
+    pub hook: String,
+    /// Arguments of the hook.
+    #[serde(default)]
+    pub with: Map<String, Value>,
+    /// Name under which the result is kept for `${NAME.field}`.
+    pub capture: Option<String>,
+    /// Statements about the result, each judging one story rule.
+    #[serde(default)]
+    pub expect: Vec<Expect>,
+    /// Rules that this step is there for and says nothing about: their own predicates judge them.
+    #[serde(default)]
+    pub shows: Vec<String>,
+}
+
+/// Opens a callback address.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Listen {
+    /// Verb: open a callback address of this name; `${NAME.url}` is its URL.
+    pub listen: String,
+    /// How successive attempts are answered; the last one repeats. Default: 200.
+    #[serde(default)]
+    pub answers: Vec<CallbackAnswer>,
+    /// The kind that each payload is judged as, such as `auth/registration-webhook`.
+    pub judge: Option<String>,
+}
+
+/// Waits for callbacks.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Await {
+    /// Verb: wait for callbacks at a listening address. The result is `{count, requests: [{method,
+    /// query, form, json, text, headers}]}`.
+    pub r#await: String,
+    /// How many callbacks to wait for.
+    pub count: Option<usize>,
+    /// How long to wait, default 5 s.
+    pub within: Option<String>,
+    /// How long to listen on for further, unwelcome ones, default none.
+    pub quiet: Option<String>,
+    /// Name under which the result is kept for `${NAME.field}`.
+    pub capture: Option<String>,
+    /// Statements about the result, each judging one story rule.
+    #[serde(default)]
+    pub expect: Vec<Expect>,
+    /// Rules that this step is there for and says nothing about: their own predicates judge them.
+    #[serde(default)]
+    pub shows: Vec<String>,
+}
+
+/// Builds a registration token.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Token {
+    /// Verb: build a registration token; the result is `{token, qr}`.
+    pub token: TokenSpec,
+    /// Name under which the result is kept for `${NAME.field}`.
+    pub capture: Option<String>,
+}
+
+/// Lets time pass.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Wait {
+    /// Verb: let time pass, such as `3s`.
+    pub wait: String,
+}
+
+/// Runs a group of steps.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Use {
+    /// Verb: run a group of steps; one of another service is written `chat/a-channel`.
+    pub r#use: String,
+    /// Parameters of the group; null leaves one out.
+    #[serde(default)]
+    pub with: Map<String, Value>,
+    /// Prefix under which the group's captures are kept; without it they keep their own names.
+    pub r#as: Option<String>,
+}
+
+impl Step {
+    /// The step as a part of the set-up: its failure accuses nobody.
+    #[must_use]
+    pub fn of_setup(self) -> Self {
+        Self {
+            setup: true,
+            ..self
+        }
+    }
+
+    /// The call that it is.
+    pub fn call(&self) -> Option<&Call> {
+        if let Verb::Call(call) = &self.verb {
+            Some(call)
+        } else {
+            None
+        }
+    }
+
+    /// The operation that it calls, as it is written.
+    pub fn operation(&self) -> Option<&str> {
+        self.call().map(|call| call.call.as_str())
+    }
+
+    /// The address that it follows.
+    pub fn address(&self) -> Option<&str> {
+        if let Verb::Get(get) = &self.verb {
+            Some(&get.get)
+        } else {
+            None
+        }
+    }
+
+    /// The hook that it asks for.
+    pub fn hook(&self) -> Option<&str> {
+        if let Verb::Hook(hook) = &self.verb {
+            Some(&hook.hook)
+        } else {
+            None
+        }
+    }
+
+    /// How long it waits, as it is written.
+    pub fn wait(&self) -> Option<&str> {
+        if let Verb::Wait(wait) = &self.verb {
+            Some(&wait.wait)
+        } else {
+            None
+        }
+    }
+
+    /// The group that it runs.
+    pub fn group(&self) -> Option<&Use> {
+        if let Verb::Use(group) = &self.verb {
+            Some(group)
+        } else {
+            None
+        }
+    }
+
+    /// Whether it builds a token.
+    pub fn is_token(&self) -> bool {
+        matches!(self.verb, Verb::Token(_))
+    }
+
+    /// Parameters of the call, hook or group.
+    pub fn with(&self) -> Option<&Map<String, Value>> {
+        match &self.verb {
+            Verb::Call(call) => Some(&call.with),
+            Verb::Hook(hook) => Some(&hook.with),
+            Verb::Use(group) => Some(&group.with),
+            Verb::Get(_) | Verb::Listen(_) | Verb::Await(_) | Verb::Token(_) | Verb::Wait(_) => {
+                None
+            }
+        }
+    }
+
+    /// The values of its parameters.
+    pub fn values(&self) -> impl Iterator<Item = &Value> {
+        self.with().into_iter().flat_map(Map::values)
+    }
+
+    /// The same, to be changed.
+    pub fn with_mut(&mut self) -> Option<&mut Map<String, Value>> {
+        match &mut self.verb {
+            Verb::Call(call) => Some(&mut call.with),
+            Verb::Hook(hook) => Some(&mut hook.with),
+            Verb::Use(group) => Some(&mut group.with),
+            Verb::Get(_) | Verb::Listen(_) | Verb::Await(_) | Verb::Token(_) | Verb::Wait(_) => {
+                None
+            }
+        }
+    }
+
+    /// The name under which its result is kept.
+    pub fn capture(&self) -> Option<&String> {
+        match &self.verb {
+            Verb::Call(call) => call.capture.as_ref(),
+            Verb::Get(get) => get.capture.as_ref(),
+            Verb::Hook(hook) => hook.capture.as_ref(),
+            Verb::Await(come) => come.capture.as_ref(),
+            Verb::Token(token) => token.capture.as_ref(),
+            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) => None,
+        }
+    }
+
+    /// The same, to be changed, where it has a result.
+    pub fn capture_mut(&mut self) -> Option<&mut Option<String>> {
+        match &mut self.verb {
+            Verb::Call(call) => Some(&mut call.capture),
+            Verb::Get(get) => Some(&mut get.capture),
+            Verb::Hook(hook) => Some(&mut hook.capture),
+            Verb::Await(come) => Some(&mut come.capture),
+            Verb::Token(token) => Some(&mut token.capture),
+            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) => None,
+        }
+    }
+
+    /// The names that later steps read by: what it keeps, listens at, or puts before a group's.
+    pub fn names(&self) -> Option<&String> {
+        match &self.verb {
+            Verb::Listen(listen) => Some(&listen.listen),
+            Verb::Use(group) => group.r#as.as_ref(),
+            Verb::Call(_)
+            | Verb::Get(_)
+            | Verb::Hook(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_) => self.capture(),
+        }
+    }
+
+    /// The names under which the things of a single step are known, groups left out.
+    pub fn own_name(&self) -> Option<&String> {
+        self.names().filter(|_| self.group().is_none())
+    }
+
+    /// What it states of its result.
+    pub fn expect(&self) -> &[Expect] {
+        match &self.verb {
+            Verb::Call(call) => &call.expect,
+            Verb::Get(get) => &get.expect,
+            Verb::Hook(hook) => &hook.expect,
+            Verb::Await(come) => &come.expect,
+            Verb::Listen(_) | Verb::Token(_) | Verb::Wait(_) | Verb::Use(_) => &[],
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn expect_mut(&mut self) -> Option<&mut Vec<Expect>> {
+        match &mut self.verb {
+            Verb::Call(call) => Some(&mut call.expect),
+            Verb::Get(get) => Some(&mut get.expect),
+            Verb::Hook(hook) => Some(&mut hook.expect),
+            Verb::Await(come) => Some(&mut come.expect),
+            Verb::Listen(_) | Verb::Token(_) | Verb::Wait(_) | Verb::Use(_) => None,
+        }
+    }
+
+    /// Rules that it is there for and says nothing about.
+    pub fn shows(&self) -> &[String] {
+        match &self.verb {
+            Verb::Call(call) => &call.shows,
+            Verb::Get(get) => &get.shows,
+            Verb::Hook(hook) => &hook.shows,
+            Verb::Await(come) => &come.shows,
+            Verb::Listen(_) | Verb::Token(_) | Verb::Wait(_) | Verb::Use(_) => &[],
+        }
+    }
+
+    /// The rule that is broken when it is refused, where it says so.
+    pub fn accepted(&self) -> Option<&String> {
+        self.call().and_then(|call| call.accepted.as_ref())
+    }
+
+    /// The rule that is broken when it is accepted.
+    pub fn rejected(&self) -> Option<&String> {
+        match &self.verb {
+            Verb::Call(call) => call.rejected.as_ref(),
+            Verb::Get(get) => get.rejected.as_ref(),
+            Verb::Hook(_)
+            | Verb::Listen(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_) => None,
+        }
+    }
+
+    /// Whether neither acceptance nor refusal is expected.
+    pub fn is_either(&self) -> bool {
+        match &self.verb {
+            Verb::Call(call) => call.either,
+            Verb::Get(get) => get.either,
+            Verb::Hook(_)
+            | Verb::Listen(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_) => false,
+        }
+    }
+
+    /// Makes it free to be accepted or refused.
+    pub fn demand_nothing(&mut self) {
+        if let Verb::Call(call) = &mut self.verb {
+            (call.accepted, call.rejected, call.unless) = (None, None, None);
+            call.either = true;
+        } else if let Verb::Get(get) = &mut self.verb {
+            get.rejected = None;
+            get.either = true;
+        }
+    }
+
+    /// Which credentials it carries.
+    pub fn credentials(&self) -> Credentials {
+        match &self.verb {
+            Verb::Call(call) => call.credentials,
+            Verb::Get(get) => get.credentials,
+            Verb::Hook(_)
+            | Verb::Listen(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_) => Credentials::Default,
+        }
+    }
+
+    /// Has it carry those of the configuration.
+    pub fn carry_default_credentials(&mut self) {
+        if let Verb::Call(call) = &mut self.verb {
+            call.credentials = Credentials::Default;
+        } else if let Verb::Get(get) = &mut self.verb {
+            get.credentials = Credentials::Default;
+        }
+    }
+
+    /// Steps between its pages.
+    pub fn between(&self) -> &[Self] {
+        self.call().map_or(&[], |call| &call.between)
+    }
+
+    /// The kind that what it brings is judged as.
+    pub fn judge(&self) -> Option<&String> {
+        match &self.verb {
+            Verb::Call(call) => call.judge.as_ref(),
+            Verb::Listen(listen) => listen.judge.as_ref(),
+            Verb::Get(_)
+            | Verb::Hook(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_) => None,
+        }
+    }
+
+    /// Rules that this step names itself, those between its pages not included.
+    pub fn rules(&self) -> impl Iterator<Item = &String> {
+        let stated = self.expect().iter().map(|e| &e.rule);
+        stated
+            .chain(self.shows())
+            .chain(self.accepted())
+            .chain(self.rejected())
+    }
+
+    /// Whether this step, those between its pages included, names that rule.
+    pub fn names_rule(&self, rule: &str) -> bool {
+        self.rules().any(|r| r == rule) || self.between().iter().any(|step| step.names_rule(rule))
+    }
+
+    /// What its verb is about; empty for a token.
+    pub fn about(&self) -> &str {
+        match &self.verb {
+            Verb::Call(call) => &call.call,
+            Verb::Get(get) => &get.get,
+            Verb::Hook(hook) => &hook.hook,
+            Verb::Listen(listen) => &listen.listen,
+            Verb::Await(come) => &come.r#await,
+            Verb::Token(_) => "",
+            Verb::Wait(wait) => &wait.wait,
+            Verb::Use(group) => &group.r#use,
+        }
+    }
+
+    /// The step in one line: its verb and what it is about.
+    pub fn summary(&self) -> String {
+        let mut line = format!("{} {}", self.verb.word(), self.about());
+        line.truncate(line.trim_end().len());
+        for (name, value) in self.with().into_iter().flatten() {
+            line.push_str(&format!(" {name}={}", crate::json::excerpt(value, 60)));
+        }
+        if let Some(rule) = self.rejected() {
+            line.push_str(&format!(" (refused: {rule})"));
+        }
+        for expect in self.expect() {
+            line.push_str(&format!(" (shows {})", expect.rule));
+        }
+        line
+    }
+}
