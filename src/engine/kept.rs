@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What such a file calls itself.
 const FORMAT: &str = "conformant-evidence";
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 /// How every file packed by gzip begins.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// The longest line that is read: all answers of a story (10 MiB), with what was made of them.
