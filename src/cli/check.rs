@@ -36,7 +36,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         now: Some(moment(args.at.as_deref())?),
         alone: args.alone,
         sides: args.judge.unwrap_or_default().into(),
-        jobs: args.jobs.unwrap_or_else(processors),
+        jobs: args.jobs.unwrap_or_else(super::processors),
     };
     let mut checker = Checker::new(&rulebook, kind.clone(), surroundings);
     let mut piped = None;
@@ -245,8 +245,4 @@ fn rulebook_for(args: &CheckArgs) -> Result<Rulebook, Failure> {
     }
     // A kind that nobody knows is told with all that are known.
     load(&args.specs)
-}
-
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
 }

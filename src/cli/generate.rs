@@ -162,8 +162,7 @@ struct Generation<'a> {
 
 impl<'a> Generation<'a> {
     fn threads(&self) -> usize {
-        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.args.jobs.unwrap_or_else(processors).max(1)
+        self.args.jobs.unwrap_or_else(super::processors).max(1)
     }
 
     fn texts(&self) -> Vec<Text> {

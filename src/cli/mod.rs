@@ -106,6 +106,11 @@ impl Failure {
 /// What every command gives.
 pub(crate) type Done = Result<Exit, Failure>;
 
+/// How many the machine has; one where it does not tell.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Reads the arguments and does what they say.
 pub fn main() -> ExitCode {
     // A shell that completes a word asks the program itself, and nothing else is done then.

@@ -34,7 +34,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         rulebook: &rulebook,
         schemas: &schemas,
         targets: Target::all_of_reference(),
-        jobs: args.jobs.unwrap_or_else(cores),
+        jobs: args.jobs.unwrap_or_else(super::processors),
         filters: args.filters.clone(),
     };
     if let Some(sequences) = args.explore {
@@ -152,11 +152,6 @@ fn read<T: DeserializeOwned>(
     let path = folder.join(name);
     let bytes = super::read_file(&path)?;
     rulebook::parse_file(&path.display().to_string(), &bytes).map_err(Failure::Problems)
-}
-
-/// As many as the machine has.
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 fn bar() -> ProgressBar {

@@ -32,10 +32,9 @@ pub(super) fn generate(args: &GenerateArgs) -> Done {
     };
     let signals = Signals::listen()
         .map_err(|e| Failure::Trouble(format!("failed to listen for signals: {e}")))?;
-    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
     let making = Making {
         world,
-        jobs: args.jobs.unwrap_or_else(processors).max(1) as u64,
+        jobs: args.jobs.unwrap_or_else(super::processors).max(1) as u64,
         signals: &signals,
     };
     let to_stdout = args.out == Path::new("-");

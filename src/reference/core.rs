@@ -41,6 +41,8 @@ pub struct Core {
     callbacks_made: u64,
     requests: u64,
     due: Vec<Callback>,
+    /// What is due once something else was asked.
+    put_off: Vec<Callback>,
     waiting: BTreeMap<u64, Callback>,
     /// Which switches were asked about.
     asked: Asked,
@@ -64,6 +66,8 @@ pub struct Callback {
     pub request: Request,
     /// How long the receiver may take.
     pub timeout: Duration,
+    /// Whether the request that causes it is answered only once this was delivered, or has failed.
+    pub is_before: bool,
     /// How many further attempts are allowed.
     pub retries_left: u32,
     /// How many further attempts there were.
@@ -95,6 +99,7 @@ impl Core {
                 variants: vec![Cell::new(false); Variant::ALL.len()],
             },
             due: Vec::new(),
+            put_off: Vec::new(),
             waiting: BTreeMap::new(),
         }
     }
@@ -315,16 +320,34 @@ impl Core {
             url: url.to_owned(),
             request,
             timeout,
+            is_before: false,
             retries_left: retries,
             retried: 0,
         });
+    }
+
+    /// Has what was queued last delivered before the request that causes it is answered, or only after the
+    /// next one.
+    pub fn send_before(&mut self) {
+        let is_late = self.fails(Fault::ChatPreWebhookLate);
+        let Some(mut callback) = self.due.pop() else {
+            return;
+        };
+        callback.is_before = !is_late;
+        if is_late {
+            &mut self.put_off
+        } else {
+            &mut self.due
+        }
+        .push(callback);
     }
 
     pub(super) fn take_callbacks(&mut self) -> Vec<Callback> {
         for callback in &self.due {
             self.waiting.insert(callback.id, callback.clone());
         }
-        std::mem::take(&mut self.due)
+        let later = std::mem::take(&mut self.put_off);
+        std::mem::replace(&mut self.due, later)
     }
 
     /// D2, Events: retried on a time-out, 429, 503 and 504, up to the configured count.

@@ -657,6 +657,7 @@ switches! {
         ChatRetryOn502 = "chat/retry-on-502": "A webhook request answered 502 is repeated.",
         ChatRetryLosesBody = "chat/retry-loses-body": "A repeated webhook request has no body.",
         ChatPreWebhookSilent = "chat/pre-webhook-silent": "The pre-event webhook of a service is never called.",
+        ChatPreWebhookLate = "chat/pre-webhook-late": "The pre-event webhook of a service is called after the event.",
         ChatPreWebhookFiltersIgnored = "chat/pre-webhook-filters-ignored": "The pre-event webhook is called for events that are not enabled.",
         ChatServiceSecondFilterIgnored = "chat/service-second-filter-ignored": "Only the first of a service's webhook filters is enabled.",
         ChatServiceRetriesIgnored = "chat/service-retries-ignored": "The webhooks of a service are never repeated.",

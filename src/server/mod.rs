@@ -471,8 +471,11 @@ impl Worlds {
         if self.settings.virtual_clock {
             answered = world.settle(answered);
         } else {
-            let errands = std::mem::take(&mut answered.errands);
-            self.courier.take(&world, errands);
+            let errands = std::mem::take(&mut answered.errands).into_iter();
+            let (before, after) = errands.partition(|errand| errand.callback.is_before);
+            answered.errands = before;
+            answered = world.settle(answered);
+            self.courier.take(&world, after);
         }
         if let Some(witness) = self.settings.witness.as_ref()
             && !is_control(&request.target)

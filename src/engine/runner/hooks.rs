@@ -8,7 +8,7 @@ use crate::judge;
 use crate::judge::evidence::{Delivery, Event, Evidence, Payload, Span};
 use crate::rulebook::expect::Expect;
 use crate::rulebook::step::{Await, Hook, Listen};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl Runner<'_> {
         self.evidence
             .events
             .extend(hooks.into_iter().map(Event::Hook));
-        self.note_deliveries();
+        self.note_deliveries(None);
         let result = done.map_err(|fault| match taint {
             Some(rule) => Stop::Masked(rule),
             None => Stop::of_hook(name, &fault),
@@ -70,7 +70,7 @@ impl Runner<'_> {
         match self.listeners.iter_mut().find(|known| known.name == name) {
             Some(known) => known.url = url,
             None => self.listeners.push(Listener {
-                noted: callbacks.sink.callbacks(&callbacks.name_of(name)).len(),
+                noted: vec![None; callbacks.sink.callbacks(&callbacks.name_of(name)).len()],
                 name: name.to_owned(),
                 url,
             }),
@@ -99,11 +99,23 @@ impl Runner<'_> {
             service: &self.service.name,
             holds: &|result| stated.iter().all(|expect| judge::holds(expect, result)),
         };
-        let (result, payloads) = wait.come(come)?;
+        let (mut result, payloads) = wait.come(come)?;
         let waited = self.session.now().duration_since(waiting);
         let waited = Duration::try_from(waited).unwrap_or_default();
         self.evidence.events.push(Event::Passed(waited));
-        self.note_deliveries();
+        self.note_deliveries(None);
+        let listener = self
+            .listeners
+            .iter()
+            .find(|listener| listener.name == come.r#await);
+        let requests = result["requests"].as_array_mut();
+        for (request, during) in requests
+            .into_iter()
+            .flatten()
+            .zip(listener.into_iter().flat_map(|l| &l.noted))
+        {
+            request["during"] = json!(during);
+        }
         if let Some(kind) = self.judged_as.get(&come.r#await) {
             let step = self.step;
             for Parsed { mut value, notes } in payloads {
@@ -119,8 +131,9 @@ impl Runner<'_> {
         self.finish((come.capture.as_ref(), &come.expect), result, None, None)
     }
 
-    /// Makes events of the callbacks that came since it was last looked.
-    pub(super) fn note_deliveries(&mut self) {
+    /// Makes events of the callbacks that came since it was last looked; they came before the answer of that
+    /// exchange, if any was just received.
+    pub(super) fn note_deliveries(&mut self, answered: Option<usize>) {
         let now = self.session.now();
         let span = Span {
             began: self.looked,
@@ -132,7 +145,7 @@ impl Runner<'_> {
         };
         for listener in &mut self.listeners {
             let came = callbacks.sink.callbacks(&callbacks.name_of(&listener.name));
-            for callback in came.iter().skip(listener.noted) {
+            for callback in came.iter().skip(listener.noted.len()) {
                 let delivery = Delivery {
                     step: self.step,
                     listener: listener.name.clone(),
@@ -144,7 +157,8 @@ impl Runner<'_> {
                 };
                 self.evidence.events.push(Event::Delivery(delivery));
             }
-            listener.noted = came.len();
+            let during = answered.map(|index| self.evidence.exchanges[index].operation.clone());
+            listener.noted.resize(came.len(), during);
         }
     }
 }

@@ -94,14 +94,7 @@ impl<'a> Runner<'a> {
                 let (view, status) = (body::view(&response), response.status);
                 exchange.outcome = match found {
                     Some((operation, _)) => outcome(Ok(response), operation, self.rulebook),
-                    // A file: it is compared with what was uploaded, as far as it is kept.
-                    None => Outcome::Answered {
-                        response: match response.body.len() {
-                            0..=FILE_BYTES_MAX => response,
-                            _ => kept(response),
-                        },
-                        body: Body::Empty,
-                    },
+                    None => of_file(response),
                 };
                 let index = self.keep(exchange);
                 // Whom it lets in is for the target to say; what is not there is not where the link leads.
@@ -192,5 +185,16 @@ impl<'a> Runner<'a> {
             unreachable: false,
             partial: None,
         })
+    }
+}
+
+/// What a file came as: it is compared with what was uploaded, as far as it is kept.
+fn of_file(response: Response) -> Outcome {
+    Outcome::Answered {
+        response: match response.body.len() {
+            0..=FILE_BYTES_MAX => response,
+            _ => kept(response),
+        },
+        body: Body::Empty,
     }
 }

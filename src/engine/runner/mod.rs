@@ -138,8 +138,8 @@ struct Runner<'a> {
 struct Listener {
     name: String,
     url: String,
-    /// Callbacks that are events already.
-    noted: usize,
+    /// For each callback that is an event already: the operation whose answer it came before.
+    noted: Vec<Option<String>>,
 }
 
 /// What a call brought.
@@ -283,6 +283,6 @@ impl<'a> Runner<'a> {
     fn pass(&mut self, time: Duration) {
         self.session.wait(time);
         self.evidence.events.push(Event::Passed(time));
-        self.note_deliveries();
+        self.note_deliveries(None);
     }
 }

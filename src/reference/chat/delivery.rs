@@ -35,6 +35,8 @@ struct Outgoing<'a> {
     url: &'a str,
     method: &'a str,
     event: &'a str,
+    /// Whether the event waits for it.
+    is_before: bool,
     retries: u32,
 }
 
@@ -108,13 +110,13 @@ fn of_service<'a>(
             } else {
                 happening.before
             };
-            (url, told, if unrepeated { 0 } else { retries })
-        })
-        .map(|(url, event, retries)| Outgoing {
-            url,
-            method,
-            event,
-            retries,
+            Outgoing {
+                url,
+                method,
+                event: told,
+                is_before: event == happening.before,
+                retries: if unrepeated { 0 } else { retries },
+            }
         })
         .collect()
 }
@@ -162,6 +164,7 @@ fn of_channel<'a>(
                 url,
                 method,
                 event: happening.after,
+                is_before: false,
                 retries: retries(core, webhook.retry_count()),
             })
         })
@@ -285,4 +288,7 @@ fn send(core: &mut Core, service: &Service, call: &Outgoing<'_>, happening: &Hap
         TIMEOUT
     };
     core.send(url.as_str(), request, timeout, call.retries);
+    if call.is_before {
+        core.send_before();
+    }
 }

@@ -142,10 +142,13 @@ fn service_webhooks_are_called_before_and_after() {
     );
     world.accepted("POST", &format!("{path}/Members"), &[("Identity", "ann")]);
     world.accepted("POST", &format!("{path}/Messages"), &[("Body", "b")]);
-    let sent: Vec<(String, u32)> = world
+    let sent: Vec<(String, bool, u32)> = world
         .callbacks()
         .iter()
-        .map(|c| (c.request.path().to_owned(), c.retries_left))
+        .map(|c| (c.request.path().to_owned(), c.is_before, c.retries_left))
         .collect();
-    assert_eq!(sent, [("/pre".to_owned(), 1), ("/post".to_owned(), 2)]);
+    assert_eq!(
+        sent,
+        [("/pre".to_owned(), true, 1), ("/post".to_owned(), false, 2)]
+    );
 }
