@@ -41,7 +41,7 @@ pub struct Core {
     callbacks_made: u64,
     requests: u64,
     due: Vec<Callback>,
-    /// What is due once something else was asked.
+    /// What is due with the next request.
     put_off: Vec<Callback>,
     waiting: BTreeMap<u64, Callback>,
     /// Which switches were asked about.
@@ -305,6 +305,7 @@ impl Core {
     /// Counts a request; true for one that comes too soon.
     pub(super) fn is_one_too_many(&mut self) -> bool {
         self.requests += 1;
+        self.due.append(&mut self.put_off);
         self.requests.is_multiple_of(20) && self.varies(Variant::RateLimited)
     }
 
@@ -346,8 +347,7 @@ impl Core {
         for callback in &self.due {
             self.waiting.insert(callback.id, callback.clone());
         }
-        let later = std::mem::take(&mut self.put_off);
-        std::mem::replace(&mut self.due, later)
+        std::mem::take(&mut self.due)
     }
 
     /// D2, Events: retried on a time-out, 429, 503 and 504, up to the configured count.
