@@ -102,7 +102,14 @@ impl<'a> Waivers<'a> {
         let mut problems = Vec::new();
         for waiver in self.waivers {
             let mut judged = record.rules.iter().filter(|rule| rule.judged > 0);
-            if waiver.expires < self.today {
+            let renamed = without_version(&waiver.rule);
+            let renamed = renamed.filter(|id| record.rules.iter().any(|rule| rule.id == *id));
+            if let Some(now) = renamed {
+                problems.push(format!(
+                    "the waiver of {} names a version, and rules name the event: write {now}",
+                    waiver.rule
+                ));
+            } else if waiver.expires < self.today {
                 problems.push(format!(
                     "the waiver of {} expired on {}: {}",
                     waiver.rule, waiver.expires, waiver.reason
@@ -200,6 +207,17 @@ fn leads_to(pattern: &str, pointer: &str) -> bool {
         && patterns
             .zip(segments)
             .all(|(pattern, segment)| pattern == "*" || pattern == segment)
+}
+
+/// The id of a rule about an event as it is now, where this is how it was: `events/message-sent/4/from`.
+fn without_version(rule: &str) -> Option<String> {
+    let mut words: Vec<&str> = rule.split('/').collect();
+    let is_number = |word: &&str| word.bytes().all(|b| b.is_ascii_digit());
+    if words.first() != Some(&"events") || !words.get(2).is_some_and(is_number) {
+        return None;
+    }
+    words.remove(2);
+    Some(words.join("/"))
 }
 
 #[cfg(test)]
@@ -342,6 +360,22 @@ mod tests {
             change(&mut elsewhere);
             assert!(!bound.accepts(&elsewhere), "{elsewhere:?}");
         }
+    }
+
+    #[test]
+    fn an_id_with_a_version_is_told_the_id_without() {
+        let mut record = sample();
+        record.rules[0].id = "events/message-sent/from".to_owned();
+        let waivers = [
+            waiver("events/message-sent/4/from"),
+            waiver("events/message-sent/4/gone"),
+        ];
+        let told = Waivers::on(&waivers, TODAY).apply(&mut record, false);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].ends_with("write events/message-sent/from"),
+            "{told:?}"
+        );
     }
 
     #[test]

@@ -156,13 +156,9 @@ fn known<'r>(rulebook: &'r Rulebook, name: &str, schema: Option<&str>) -> Known<
     let Some(current) = current else {
         return Known::Undescribed;
     };
-    let event = current.rsplit_once('/').map_or("", |(event, _)| event);
+    // Another version of the same event that is known too: both may be in use.
     let announced = schema.and_then(|address| {
-        // Another version of the same event that is known too: both may be in use.
-        let (_, version) = address.rsplit_once('/')?;
-        let (kind, _) = rulebook
-            .kinds
-            .get_key_value(&format!("{event}/{version}"))?;
+        let kind = rulebook.announced(current, schema);
         address.ends_with(&address_end(kind)).then_some(kind)
     });
     let misannounced = schema.is_some() && announced.is_none();

@@ -3,7 +3,7 @@
 
 use super::config;
 use crate::engine::plan;
-use crate::rulebook::{Rulebook, hooks};
+use crate::rulebook::{Rulebook, hooks, is_one_event};
 use crate::transport::Cause;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -177,10 +177,10 @@ fn kind(rulebook: &Rulebook, name: &str, text: &mut String) {
     if !names.is_empty() {
         let _ = writeln!(text, "  fields     {}", names.join(", "));
     }
-    let rules = rulebook
-        .rules
-        .values()
-        .filter(|rule| rule.kind() == Some(id));
+    let rules = rulebook.rules.values().filter(|rule| {
+        rule.kind()
+            .is_some_and(|kind| kind == id || is_one_event(kind, id))
+    });
     let rules: Vec<&str> = rules.map(|rule| rule.id.as_str()).collect();
     listed("rules", &rules, text);
 }

@@ -5,7 +5,7 @@ use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
 use super::operations::union;
 use super::schemas;
-use crate::rulebook::Rulebook;
+use crate::rulebook::{Rulebook, event_version};
 use std::collections::BTreeMap;
 
 /// Versions and event types of both rulebooks. Where an event type moves on to another version, the
@@ -45,7 +45,7 @@ pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
 
 fn versions(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
     for name in union(&old.kinds, &new.kinds) {
-        if version(&name).is_none() {
+        if event_version(&name).is_none() {
             continue;
         }
         let subject = Subject::Representation {
@@ -63,12 +63,6 @@ fn versions(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
     }
 }
 
-/// Name and version of an event's representation: `events/MessageSent/4` -> `MessageSent`, 4.
-pub(super) fn version(kind: &str) -> Option<(&str, u64)> {
-    let (name, version) = kind.strip_prefix("events/")?.split_once('/')?;
-    Some((name, version.parse().ok()?))
-}
-
 /// The next version of an event, begun from the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextVersion {
@@ -81,7 +75,7 @@ pub struct NextVersion {
 /// Where the next version of an event is begun from; `None` for an unknown event.
 pub fn next_version(rulebook: &Rulebook, name: &str) -> Option<NextVersion> {
     let mut last: BTreeMap<&str, u64> = BTreeMap::new();
-    for (event, version) in rulebook.kinds.keys().filter_map(|kind| version(kind)) {
+    for (event, version) in rulebook.kinds.keys().filter_map(|kind| event_version(kind)) {
         let known = last.entry(event).or_default();
         *known = version.max(*known);
     }

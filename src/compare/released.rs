@@ -3,9 +3,8 @@
 //! The digest is taken of what a version demands, definitions that it refers to included; its words
 //! and citations may be mended. A version that is not listed is a draft. Reads and writes no file.
 
-use super::events;
 use super::place::bare;
-use crate::rulebook::Rulebook;
+use crate::rulebook::{Rulebook, event_version};
 use crate::text;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -48,7 +47,7 @@ impl Released {
             let is_new = versions
                 .insert(version.to_owned(), digest.to_owned())
                 .is_none();
-            if !is_digest || !is_new || events::version(&kind).is_none() {
+            if !is_digest || !is_new || event_version(&kind).is_none() {
                 return Err(fault());
             }
         }
@@ -115,11 +114,7 @@ fn digest(rulebook: &Rulebook, version: &str) -> Option<String> {
 /// Versions that are left out between the first and the last of an event.
 fn gaps(rulebook: &Rulebook) -> Vec<String> {
     let mut by_event: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    for (event, version) in rulebook
-        .kinds
-        .keys()
-        .filter_map(|kind| events::version(kind))
-    {
+    for (event, version) in rulebook.kinds.keys().filter_map(|kind| event_version(kind)) {
         by_event.entry(event).or_default().push(version);
     }
     let mut problems = Vec::new();

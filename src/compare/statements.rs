@@ -13,7 +13,7 @@ pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
         match (old.rules.get(&id), new.rules.get(&id)) {
             (Some(before), Some(after)) => rule(ledger, before, after),
             (None, Some(after)) if is_written(after) => added(ledger, after, old, new),
-            (Some(before), None) if is_written(before) => {
+            (Some(before), None) if is_lost(before, new) => {
                 let note = Note::new(What::Rule, Action::Removed, Direction::Neither)
                     .between(Some(before.says.clone()), None)
                     .binding(before.level == Level::Must);
@@ -32,6 +32,21 @@ pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
         );
     }
     scenarios(ledger, old, new);
+}
+
+/// Whether an id is gone, for waivers and filters name it, while what the rule was derived from is there still.
+fn is_lost(rule: &Rule, new: &Rulebook) -> bool {
+    match &rule.origin {
+        Origin::Written(_) | Origin::Either => true,
+        Origin::Property { kind, .. } | Origin::NoOtherFields { kind } => {
+            new.kinds.contains_key(kind)
+        }
+        Origin::Operation { operation }
+        | Origin::Parameter { operation, .. }
+        | Origin::Credentials { operation }
+        | Origin::ListKey { operation }
+        | Origin::ListWalk { operation } => new.operation(&rule.service, operation).is_some(),
+    }
 }
 
 fn is_written(rule: &Rule) -> bool {

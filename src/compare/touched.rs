@@ -141,6 +141,9 @@ impl Uses<'_> {
             return false;
         };
         let check = match &rule.origin {
+            Origin::Written(check) if self.kinds.iter().any(|kind| check.is_about(kind)) => {
+                return true;
+            }
             Origin::Written(check) => serde_json::to_value(check).unwrap_or_default(),
             Origin::Property { kind, .. } | Origin::NoOtherFields { kind } => {
                 return self.kinds.contains(kind);

@@ -321,20 +321,11 @@ pub fn of_property(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec<Change
 
 /// Where the object stands that the rule about unlisted fields closes.
 pub fn closed_at(rulebook: &Rulebook, kind: &str, rule: &str) -> String {
-    let own = format!("{kind}/no-other-fields");
-    if rule == own {
-        return String::new();
-    }
-    let inner = rule
-        .strip_prefix(kind)
-        .and_then(|r| r.strip_suffix("/no-other-fields"))
-        .unwrap_or_default();
-    rulebook
-        .rules
-        .values()
-        .filter(|r| r.id == format!("{kind}{inner}") && r.kind() == Some(kind))
-        .find_map(|r| r.pointer().map(str::to_owned))
-        .unwrap_or_default()
+    let object = rule.strip_suffix("/no-other-fields");
+    let object = object.and_then(|id| rulebook.rules.get(id));
+    let object = object.filter(|property| property.kind() == Some(kind));
+    let pointer = object.and_then(Rule::pointer);
+    pointer.unwrap_or_default().to_owned()
 }
 
 /// A property's schema with everything that is laid over it, and whether it must be there.

@@ -5,7 +5,7 @@
 
 use super::predicate::Loaded;
 use crate::json;
-use crate::rulebook::{Rule, Rulebook};
+use crate::rulebook::{Rule, Rulebook, event_version};
 use crate::schema::Schemas;
 use crate::verdict::Level;
 use serde_json::Value;
@@ -51,6 +51,14 @@ pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: 
                 broken: &broken,
             };
             document.judge(&mut outcome);
+        }
+    }
+    // Ids name the event; which of its versions was asked, a finding says.
+    if let Some((event, version)) = event_version(kind) {
+        for violation in &mut outcome.violations {
+            violation
+                .message
+                .push_str(&format!(" (by {event}/{version})"));
         }
     }
     outcome.judged.sort();

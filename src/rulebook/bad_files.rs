@@ -606,6 +606,21 @@ fn steps() {
 }
 
 #[test]
+fn rules_name_an_event_without_its_version() {
+    let mut with = files();
+    let rule = "rules:\n  - id: events/x/y\n    source: { section: S, lines: [1] }\n    says: It is.\n    \
+                check: { conforms: { kind: events/MessageSent/4, schema: { type: object } } }\n";
+    with.push(("events/rules/x.yaml", rule.to_owned()));
+    let told = load(&with).unwrap_err().to_string();
+    for says in [
+        "events/rules/x.yaml:5:32: the rule names version 4 of an event",
+        "name the event, `events/MessageSent`",
+    ] {
+        assert!(told.contains(says), "{told}");
+    }
+}
+
+#[test]
 fn names_in_texts() {
     let path = "flow/scenarios/flows.yaml";
     refuses(

@@ -2,7 +2,7 @@
 //!
 //! Not what it does: that is for whoever judges, who hands the known predicates in as a catalogue.
 
-use super::model::{Kind, Service};
+use super::model::{Kind, Service, is_one_event};
 use super::names::Names;
 use super::node::from_node;
 use super::tree::Node;
@@ -141,6 +141,12 @@ impl Written {
                 None
             }
         }
+    }
+
+    /// Whether it judges representations of that kind; a rule about an event those of each version.
+    pub fn is_about(&self, kind: &str) -> bool {
+        let own = self.kind();
+        own.is_some_and(|own| own == kind || is_one_event(own, kind))
     }
 
     /// The kind whose representations it judges one by one, by nothing but themselves.

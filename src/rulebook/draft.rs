@@ -1,6 +1,6 @@
 //! What the loading steps share: the files as trees, and the rules and problems found so far.
 
-use super::model::{Origin, Rule};
+use super::model::{Origin, Rule, is_one_event};
 use super::node;
 use super::problems::{Problem, Problems, suggest};
 use super::rules::SourceRef;
@@ -91,6 +91,13 @@ impl Draft {
     /// Adds a rule, unless its id is taken.
     pub(super) fn add(&mut self, file: &File, pointer: &str, rule: Rule) {
         if let Some(other) = self.rules.get(&rule.id) {
+            // The current version of an event is read first, and speaks for the others.
+            if let (Some(known), Some(kind)) = (other.kind(), rule.kind())
+                && known != kind
+                && is_one_event(known, kind)
+            {
+                return;
+            }
             let message = format!("the rule id `{}` is taken by {}", rule.id, other.place);
             self.problems.push(
                 file.problem(pointer, message)

@@ -6,7 +6,7 @@ use super::asyncapi;
 use super::check::Catalogue;
 use super::draft::{self, Draft, File, Files, SERVICES, read_file};
 use super::laws;
-use super::model::{Kind, OpenPointEntry, Rule, Rulebook, Service};
+use super::model::{Kind, OpenPointEntry, Rule, Rulebook, Service, event_version};
 use super::openapi;
 use super::problems::{Problem, Problems};
 use super::requests::{self, Clients};
@@ -18,6 +18,7 @@ use super::words::kebab;
 use super::written;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -206,7 +207,13 @@ pub(super) fn read(
             schemas::derive(&mut draft, &files, file, &at, &member.value, At::default());
         }
     }
-    for file in by_role(Role::Schema) {
+    let mut event_types = BTreeMap::new();
+    for file in by_role(Role::AsyncApi) {
+        event_types.extend(asyncapi::read(&mut draft, &files, file));
+    }
+    let mut schemas = by_role(Role::Schema);
+    schemas.sort_by_cached_key(|file| precedence(&file.path, &event_types));
+    for file in schemas {
         resource(&mut draft, &files, file, &mut kinds);
     }
     let mut services: BTreeMap<String, Service> = SERVICES
@@ -225,12 +232,9 @@ pub(super) fn read(
             meta_check(&mut draft, file);
         }
     }
-    let mut event_types = BTreeMap::new();
-    for file in by_role(Role::AsyncApi) {
-        event_types.extend(asyncapi::read(&mut draft, &files, file));
-    }
+    let current = current_versions(&kinds, &event_types);
     for file in by_role(Role::Rules) {
-        written::read_rules(&mut draft, &files, file, catalogue);
+        written::read_rules(&mut draft, &files, file, catalogue, &current);
     }
     let mut covered = laws::Covered::default();
     for file in by_role(Role::Laws) {
@@ -342,6 +346,36 @@ fn empty_service(name: &str) -> Service {
         happy: BTreeMap::new(),
         scenarios: BTreeMap::new(),
     }
+}
+
+/// The current version of an event before all others, a newer one before an older one.
+fn precedence(path: &str, event_types: &BTreeMap<String, Option<String>>) -> (bool, Reverse<u64>) {
+    let kind = schemas::owner(path).map(|(kind, _)| kind);
+    let version = kind.as_deref().and_then(event_version);
+    let is_current = event_types.values().any(|current| *current == kind);
+    (
+        version.is_some() && !is_current,
+        Reverse(version.map_or(0, |(_, version)| version)),
+    )
+}
+
+/// By event, as `events/MessageSent`: the kind of its current version, or of its newest where no type names one.
+fn current_versions(
+    kinds: &BTreeMap<String, Kind>,
+    event_types: &BTreeMap<String, Option<String>>,
+) -> BTreeMap<String, String> {
+    let mut versions: Vec<(&str, u64, &String)> = kinds
+        .keys()
+        .filter_map(|kind| event_version(kind).map(|(event, version)| (event, version, kind)))
+        .collect();
+    versions.sort_unstable();
+    let named = event_types.values().flatten();
+    let named = named.filter_map(|kind| Some((event_version(kind)?.0, kind)));
+    let newest = versions.into_iter().map(|(event, _, kind)| (event, kind));
+    newest
+        .chain(named)
+        .map(|(event, kind)| (format!("events/{event}"), kind.clone()))
+        .collect()
 }
 
 /// Reads one schema file: its rules and its kind.

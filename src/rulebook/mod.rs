@@ -40,6 +40,7 @@ pub use check::{Catalogue, Check, Model, Parameters, PayloadRule, Subject, Unrea
 pub use load::{companion, parse_file};
 pub use model::{
     Does, Echo, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook, Service,
+    event_version, is_one_event,
 };
 pub use names::{Names, OfKind, OfOperation};
 pub use problems::{Problem, Problems};

@@ -252,6 +252,18 @@ pub struct OpenPointEntry {
     pub place: String,
 }
 
+/// Name and version of an event's representation: `events/MessageSent/4` -> `MessageSent`, 4.
+pub fn event_version(kind: &str) -> Option<(&str, u64)> {
+    let (name, version) = kind.strip_prefix("events/")?.split_once('/')?;
+    Some((name, version.parse().ok()?))
+}
+
+/// Whether both are versions of one event.
+pub fn is_one_event(a: &str, b: &str) -> bool {
+    let named = event_version(a).zip(event_version(b));
+    named.is_some_and(|((a, _), (b, _))| a == b)
+}
+
 impl Rule {
     /// Where the property stands that it is about, `*` for array items.
     pub fn pointer(&self) -> Option<&str> {
@@ -369,6 +381,19 @@ impl Rulebook {
     pub fn operation_by_id(&self, id: &str) -> Option<&Operation> {
         let (service, id) = id.split_once('/')?;
         self.operation(service, id)
+    }
+
+    /// The kind of an event's payload: that of the version which the address of its schema announces, where
+    /// it is known, else the current one.
+    pub fn announced<'r>(&'r self, current: &'r str, schema: Option<&str>) -> &'r str {
+        let version = schema.and_then(|address| Some(address.rsplit_once('/')?.1));
+        let announced = version
+            .zip(current.rsplit_once('/'))
+            .and_then(|(version, (event, _))| {
+                let kind = format!("{event}/{version}");
+                Some(self.kinds.get_key_value(&kind)?.0)
+            });
+        announced.map_or(current, String::as_str)
     }
 
     /// The schema of a kind, or of the page that an operation answers with.

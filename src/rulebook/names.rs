@@ -2,7 +2,7 @@
 //! pointers. Each name that leads to nothing is a problem with its place.
 
 use super::draft::{Draft, File};
-use super::model::{Kind, Operation};
+use super::model::{Kind, Operation, event_version};
 use super::problems::suggest;
 use super::reach;
 use std::collections::BTreeMap;
@@ -24,7 +24,13 @@ impl<'a> Names<'a> {
         let known = self.kinds.get(kind);
         if known.is_none() {
             let span = self.file.node.place(&format!("{}/{key}", self.at));
-            let kinds = self.kinds.keys().map(String::as_str);
+            // Rules name an event without its version.
+            let kinds = self.kinds.keys().map(|known| match event_version(known) {
+                Some(_) => known
+                    .rsplit_once('/')
+                    .map_or(known.as_str(), |(event, _)| event),
+                None => known.as_str(),
+            });
             self.draft.unknown(self.file, span, "kind", kind, kinds);
         }
         OfKind { known, names: self }

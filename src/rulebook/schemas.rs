@@ -651,9 +651,10 @@ pub(super) fn owner(path: &str) -> Option<(String, String)> {
             format!("{service}/{name}"),
             format!("{service}/{}", kebab(name)),
         )),
+        // Rules name the event: they outlive its versions.
         ["events", name, version] if version.bytes().all(|b| b.is_ascii_digit()) => Some((
             format!("events/{name}/{version}"),
-            format!("events/{}/{version}", kebab(name)),
+            format!("events/{}", kebab(name)),
         )),
         _ => None,
     }

@@ -5,7 +5,7 @@
 
 use super::check::{Catalogue, Parameters, Written};
 use super::draft::{Derived, Draft, File, Files};
-use super::model::{Kind, OpenPointEntry, Origin, Rule, Service};
+use super::model::{Kind, OpenPointEntry, Origin, Rule, Service, event_version};
 use super::names::Names;
 use super::open_points::OpenPoint;
 use super::problems::suggest;
@@ -67,7 +67,13 @@ pub(super) fn check_id(draft: &mut Draft, file: &File, pointer: &str, id: &str) 
 }
 
 /// Reads the rules of one file; they are checked once all operations and kinds are known.
-pub(super) fn read_rules(draft: &mut Draft, files: &Files, file: &File, catalogue: &dyn Catalogue) {
+pub(super) fn read_rules(
+    draft: &mut Draft,
+    files: &Files,
+    file: &File,
+    catalogue: &dyn Catalogue,
+    current: &BTreeMap<String, String>,
+) {
     let items: Vec<_> = list(draft, file, "rules").collect();
     for (at, node) in items {
         let Some(written) = draft.typed::<rules::Rule>(file, node) else {
@@ -77,7 +83,7 @@ pub(super) fn read_rules(draft: &mut Draft, files: &Files, file: &File, catalogu
         let Some(source) = draft.resolve(file, &format!("{at}/source"), &written.source) else {
             continue;
         };
-        let Some(check) = check(draft, files, file, &at, node, catalogue) else {
+        let Some(check) = check(draft, files, file, &at, node, (catalogue, current)) else {
             continue;
         };
         let rule = Derived {
@@ -100,7 +106,7 @@ fn check(
     file: &File,
     at: &str,
     node: &Node,
-    catalogue: &dyn Catalogue,
+    (catalogue, current): (&dyn Catalogue, &BTreeMap<String, String>),
 ) -> Option<Written> {
     let node = node.get("check")?;
     let [member] = node.members() else {
@@ -116,7 +122,8 @@ fn check(
     }
     let at = format!("{at}/check/{}", member.key);
     let parameters = self_contained(draft, files, file, &at, &member.value);
-    let check = draft.typed_by(file, &parameters, |node| {
+    let of_version = of_current_version(draft, file, &at, &parameters, current);
+    let check = draft.typed_by(file, &of_version, |node| {
         let read = catalogue.read(&member.key, &Parameters(node));
         read.map_err(|unread| unread.0)
     })?;
@@ -124,6 +131,33 @@ fn check(
         check,
         parameters: parameters.to_json(),
     })
+}
+
+/// Parameters in which an event stands for its current version, for rules name the event.
+fn of_current_version(
+    draft: &mut Draft,
+    file: &File,
+    at: &str,
+    parameters: &Node,
+    current: &BTreeMap<String, String>,
+) -> Node {
+    let mut parameters = parameters.clone();
+    if let Content::Map(members) = &mut parameters.content
+        && let Some(kind) = members.iter_mut().find(|m| m.key == "kind")
+        && let Content::Text(named) = &mut kind.value.content
+    {
+        if let Some((event, version)) = event_version(named) {
+            let message = format!("the rule names version {version} of an event");
+            let help = format!("name the event, `events/{event}`: its rules outlive its versions");
+            draft
+                .problems
+                .push(file.problem(&format!("{at}/kind"), message).help(help));
+        }
+        if let Some(kind) = current.get(named) {
+            named.clone_from(kind);
+        }
+    }
+    parameters
 }
 
 /// Parameters in which a `schema` is checked and its references are resolved.

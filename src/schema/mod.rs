@@ -13,7 +13,7 @@ mod tests;
 pub use attribution::rule_of_whole;
 pub use defect::Defect;
 
-use crate::rulebook::{Origin, Rule, Rulebook};
+use crate::rulebook::{Origin, Rule, Rulebook, is_one_event};
 use crate::verdict::Level;
 use attribution::{attribute, name_misnamed};
 use defect::{misfits_in_parts, one_each};
@@ -130,11 +130,12 @@ impl Schemas {
         let by_kind = self.payload_rules.get_or_init(|| {
             let mut by_kind: BTreeMap<String, Vec<String>> = BTreeMap::new();
             for rule in rulebook.rules.values() {
-                if let Some(kind) = kind_of(rule) {
-                    by_kind
-                        .entry(kind.to_owned())
-                        .or_default()
-                        .push(rule.id.clone());
+                let Some(kind) = kind_of(rule) else { continue };
+                let others = rulebook.kinds.keys();
+                let others = others.filter(|other| *other != kind && is_one_event(other, kind));
+                for kind in others.map(String::as_str).chain([kind]) {
+                    let rules = by_kind.entry(kind.to_owned()).or_default();
+                    rules.push(rule.id.clone());
                 }
             }
             by_kind

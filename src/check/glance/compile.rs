@@ -47,7 +47,7 @@ impl Glance {
             if Loaded::typed::<PlainJson>(rule).is_some() && of_service {
                 of_all.push(rule.id.clone());
             }
-            if it.kind() != Some(kind) {
+            if !it.is_about(kind) {
                 continue;
             }
             let Some(PayloadRule::Conforms { at, schema }) = it.check.payload() else {

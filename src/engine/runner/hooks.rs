@@ -37,7 +37,7 @@ impl Runner<'_> {
         self.finish((step.capture.as_ref(), &step.expect), result, None, None)
     }
 
-    /// Each collected event is judged by the schema of its type.
+    /// Each collected event is judged by the schema that it announces, else by its type's current one.
     pub(super) fn collect_events(&mut self, result: &Value) {
         let events = result.get("events").and_then(Value::as_array);
         for event in events.into_iter().flatten() {
@@ -46,11 +46,13 @@ impl Runner<'_> {
                 .and_then(Value::as_str)
                 .and_then(|t| self.rulebook.event_types.get(t));
             if let (Some(Some(kind)), Some(payload)) = (kind, event.get("payload")) {
+                let schema = event.get("schema").and_then(Value::as_str);
+                let kind = self.rulebook.announced(kind, schema);
                 let mut payload = payload.clone();
                 self.session.mangle_payload(kind, &mut payload);
                 let value = Arc::new(payload);
                 self.evidence.payloads.push(Payload {
-                    kind: kind.clone(),
+                    kind: kind.to_owned(),
                     value,
                     notes: Vec::new(),
                     step: self.step,

@@ -2,7 +2,7 @@
 
 use super::Runner;
 use super::calls::{kept, outcome};
-use crate::engine::link::{Leads, leads, split_url};
+use crate::engine::link::{Leads, leads, shown_in, split_url};
 use crate::engine::session::SendFault;
 use crate::engine::settings::Target;
 use crate::engine::stop::Stop;
@@ -20,8 +20,7 @@ use std::sync::Arc;
 
 impl<'a> Runner<'a> {
     pub(super) fn get_step(&mut self, step: &Get) -> Result<(), Stop> {
-        let read = step.get.as_str();
-        let url = self.scope.fill_text(read)?;
+        let url = self.scope.fill_text(&step.get)?;
         let url = url.as_str().unwrap_or_default().to_owned();
         let masked = self.scope.take_taint();
         if url.is_empty() && step.either {
@@ -39,11 +38,9 @@ impl<'a> Runner<'a> {
             .get(&name)
             .ok_or_else(|| Stop::NotApplicable(format!("service {name} is not targeted")))?;
         let (origin, _) = split_url(&target.url);
-        let via =
-            crate::engine::link::shown_in(&self.evidence.exchanges, &url, read, &self.captured_at);
-        let shown_by = via
-            .as_ref()
-            .map(|via| &self.evidence.exchanges[via.exchange]);
+        let exchanges = &self.evidence.exchanges;
+        let via = shown_in(exchanges, &url, &step.get, &self.captured_at);
+        let shown_by = via.as_ref().map(|via| &exchanges[via.exchange]);
         let from = shown_by.map_or("/", |exchange| exchange.request.target.as_str());
         let led = leads(target, &Leads::Home(from.to_owned()), &url)
             .map_err(|why| inconclusive(format!("{}: {why}", crate::text::excerpt(&url, 200))))?;
@@ -78,10 +75,7 @@ impl<'a> Runner<'a> {
             base: base.to_owned(),
             shell: Arc::clone(&target.shell),
             outcome: Outcome::none(),
-            expectation: match &step.rejected {
-                Some(rule) => Expectation::Rejected(rule.clone()),
-                None => Expectation::Either,
-            },
+            expectation: (step.rejected.clone()).map_or(Expectation::Either, Expectation::Rejected),
             span: Span::at(self.session.now()),
             via,
             poll: Poll::Once,
