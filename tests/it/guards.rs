@@ -76,6 +76,39 @@ fn only_the_command_line_prints() {
     );
 }
 
+/// What a command line is taken for is asked of somewhere: each field of an argument struct is read in a file that
+/// names the struct.
+#[test]
+fn every_flag_is_read() {
+    let files = sources(&["src/cli"]);
+    let declared =
+        Regex::new(r"^pub(?:\([a-z]+\))? struct (\w+)|^    pub(?:\([a-z]+\))? (?:r#)?([a-z_]+): ")
+            .expect("the pattern is well-formed");
+    let (mut unread, mut flags) = (Vec::new(), 0);
+    for (path, text) in files.iter().filter(|(path, _)| path.contains("/args/")) {
+        let mut owner = "";
+        for found in text.lines().filter_map(|line| declared.captures(line)) {
+            let Some(field) = found.get(2) else {
+                owner = found.get(1).map_or("", |name| name.as_str());
+                continue;
+            };
+            flags += 1;
+            // A call of that name is a method of something else.
+            let reads = Regex::new(&format!(r"\.{}\b(?:[^(]|$)", field.as_str()));
+            let reads = reads.expect("a field's name is a word");
+            let is_read = |text: &String| text.contains(owner) && reads.is_match(text);
+            if !files.iter().any(|(_, text)| is_read(text)) {
+                unread.push(format!("{path}: {owner}::{}", field.as_str()));
+            }
+        }
+    }
+    assert!(flags > 100, "only {flags} flags were found");
+    assert!(
+        unread.is_empty(),
+        "read these where the command is carried out, or take them away: {unread:#?}"
+    );
+}
+
 #[test]
 fn nothing_is_half_done() {
     // Put together, so that this file does not find itself.
