@@ -114,9 +114,17 @@ const { flows } = await ask("GET", "/flow/v1/Flows");
 const flow = flows.find((one) => one.friendly_name === "Appointment reminder");
 const execution = await ask("POST", `/flow/v1/Flows/${flow.sid}/Executions`, { To: "+15551234567", From: "+15557654321" });
 await press(page, "Answer the step of +15551234567");
+await press(page, "Start a subflow at the step of +15551234567");
+await line(page, "a subflow begins", "start_subflow 200");
 await press(page, "End the execution of +15551234567");
 await has(page, "the end is seen", "ended");
 check((await ask("GET", `/flow/v1/Flows/${flow.sid}/Executions/${execution.sid}`)).status === "ended", "the service says it ended");
+
+// What has no button of its own can be done, too.
+await page.select("#deed", "create_flow");
+await page.type("#argument-friendly_name", "Made by hand");
+await page.keyboard.press("Enter");
+await has(page, "a deed without a button is done", "Made by hand");
 
 // Worlds are apart.
 await page.type("#world-name", "other");

@@ -352,3 +352,53 @@ fn the_threat_model_names_tests_that_there_are() {
     }
     assert!(tests > 40, "the page names {tests} tests");
 }
+
+#[test]
+fn every_hook_can_be_had_from_the_page_of_serve() {
+    let page = std::fs::read_to_string(root().join("src/server/page.html")).expect("it is there");
+    let button = Regex::new(r#"\bhook\("([a-z_]+)""#).expect("the pattern is well-formed");
+    let mut there: BTreeMap<String, Option<Vec<String>>> = button
+        .captures_iter(&page)
+        .map(|found| (found[1].to_owned(), None))
+        .collect();
+    // The page's own, which announces what it offers.
+    assert!(there.remove("offer_registration").is_some());
+    let list = page
+        .split("const DEEDS = {\n")
+        .nth(1)
+        .and_then(|rest| rest.split("\n};").next());
+    for row in list.expect("the page has the list").lines() {
+        let (name, arguments) = row.trim().split_once(": ").expect("NAME: [\u{2026}],");
+        let arguments = arguments.trim_end_matches(',');
+        let arguments = serde_json::from_str(arguments).expect("a list of texts");
+        let twice = there.insert(name.to_owned(), Some(arguments));
+        assert!(twice.is_none(), "{name} has a button of its own");
+    }
+    for hook in HOOKS {
+        let Some(arguments) = there.remove(hook.name) else {
+            panic!(
+                "src/server/page.html: no button and no row of DEEDS for `{}`",
+                hook.name
+            );
+        };
+        let optional = hook.optional.iter().map(|name| format!("{name}?"));
+        let known = hook
+            .required
+            .iter()
+            .map(|name| (*name).to_owned())
+            .chain(optional);
+        let known: Vec<String> = known
+            .chain(hook.open.then(|| "\u{2026}".to_owned()))
+            .collect();
+        assert!(
+            arguments.is_none_or(|given| given == known),
+            "DEEDS: `{}` takes {known:?}",
+            hook.name
+        );
+    }
+    assert!(
+        there.is_empty(),
+        "src/server/page.html: no such hooks: {:?}",
+        there.keys()
+    );
+}
