@@ -22,8 +22,10 @@ pub(super) fn named(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         let found = if argument.is_dir() {
             below(argument, &|path| is_read(path))
         } else if shown.contains('*') && !argument.exists() {
-            below(&folder_of(&shown), &|path| {
-                text::glob(&shown, &path.to_string_lossy())
+            // What a shell would make of `2026-*/`: folders, and all that lies in them.
+            let pattern = shown.trim_end_matches('/');
+            below(&folder_of(pattern), &|path| {
+                text::glob(pattern, &path.to_string_lossy())
             })
         } else {
             files.push(argument.clone());

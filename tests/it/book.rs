@@ -1,13 +1,35 @@
-//! The book's sessions, played, and every command that it shows, as the program reads it.
+//! The book's commands, played as they stand: each page is one session in a folder of its own, in which one
+//! command's output is the next one's input.
+//!
+//! What is not played says so in the page's source, with one of a few reasons. `readme.rs` plays README.md.
 
-use crate::program::{Served, conformant, files, root};
-use crate::sessions::{self, Session, words};
+use crate::program::{Served, conformant, copy_of, files, first_fixture, root};
+use crate::sessions::{Session, words};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use regex::Regex;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Why a command is not played, and how often that is so. A page says it behind the command or above its
+/// block: `<!-- not played: REASON -->`.
+const REASONS: [(&str, usize); 3] = [
+    ("builds the project", 4),
+    ("installs", 4),
+    ("other tool", 5),
+];
+
+/// Where the book's examples listen, and the service that it gates.
+const SHOWN: &str = "http://127.0.0.1:4010";
+const GATED: &str = "https://flow.staging.example";
+
+/// What begins the commands of others.
+const OTHERS: [&str; 8] = [
+    "pip ", "npm ", "cargo ", "docker ", "curl ", "zcat ", "mdbook ", "BLESS=",
+];
 
 /// The pages that people write; the others are made.
 fn pages() -> Vec<String> {
@@ -21,45 +43,335 @@ fn pages() -> Vec<String> {
         .collect()
 }
 
-fn begins(session: &Session, words: &[&str]) -> bool {
-    session.arguments.iter().zip(words).all(|(a, b)| a == b)
+/// One command of a page.
+struct Shown {
+    /// With what it is shown to print, where it is.
+    session: Session,
+    /// As it stands.
+    text: String,
+    /// The file that its output goes to.
+    into: Option<String>,
+    /// Why it is not played, in the page's own words.
+    not_played: Option<String>,
 }
 
-/// Where the book's examples listen.
-const SHOWN: &str = "http://127.0.0.1:4010";
-
-#[test]
-fn every_session_goes_as_written() {
-    let mut played = 0;
-    for page in pages() {
-        let folder = tempfile::tempdir().expect("there is room");
-        let fault = ["--fault", "flow/meta-page-size-wrong"];
-        let mut served = None;
-        for session in sessions::of(&page) {
-            played += 1;
-            if begins(&session, &["serve"]) {
-                listens(session);
-                continue;
-            }
-            if session.arguments.iter().any(|word| word.contains(SHOWN)) {
-                let served = served.get_or_insert_with(|| Served::start(folder.path(), &fault));
-                session.with(SHOWN, &served.url).play(folder.path());
-            } else {
-                session.play(folder.path());
-            }
+impl Shown {
+    fn new(page: &str, text: &str, around: &str) -> Self {
+        let marker = Regex::new("<!-- not played: ([a-z ]+) -->").expect("well-formed");
+        let own = text.strip_prefix("conformant ").unwrap_or_default();
+        let into = text
+            .split_once(" > ")
+            .map(|(_, rest)| rest.trim().to_owned());
+        Self {
+            session: Session::new(page, own),
+            text: text.to_owned(),
+            into: into.filter(|_| !own.is_empty()),
+            not_played: marker.captures(around).map(|found| found[1].to_owned()),
         }
     }
-    assert!(played > 12, "{played} sessions");
+
+    fn is_ours(&self) -> bool {
+        !self.session.arguments.is_empty()
+    }
+
+    fn begins(&self, words: &[&str]) -> bool {
+        let own = &self.session.arguments;
+        own.len() >= words.len() && own.iter().zip(words).all(|(a, b)| a == b)
+    }
+}
+
+/// The commands of a page, in its order: in blocks, and in the midst of a text.
+fn commands(page: &str) -> Vec<Shown> {
+    let code = Regex::new(r"(?s)```([a-z]*)\n(.*?)```|`([^`]+)`").expect("well-formed");
+    let text = std::fs::read_to_string(root().join(page)).expect("it is there");
+    let mut shown = Vec::new();
+    for found in code.captures_iter(&text) {
+        let all = found.get(0).expect("a match is whole");
+        if let Some(inline) = found.get(3) {
+            let command = inline
+                .as_str()
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
+            let behind = text[all.end()..].trim_start();
+            let marker = behind.find("-->").filter(|_| behind.starts_with("<!--"));
+            if is_command(&command) {
+                let around = marker.map_or("", |end| &behind[..end + 3]);
+                shown.push(Shown::new(page, &command, around));
+            }
+            continue;
+        }
+        // A marker above a block is a line of its own.
+        let above = text[..all.start()].trim_end().lines().last();
+        let above = above.filter(|line| line.trim_start().starts_with("<!--"));
+        let above = above.unwrap_or_default();
+        let margin = found[2].len() - found[2].trim_start_matches(' ').len();
+        let lines = found[2]
+            .lines()
+            .map(|line| line.get(margin..).unwrap_or_default());
+        match &found[1] {
+            "sh" => {
+                let lines = lines.filter(|line| !line.trim().is_empty());
+                shown.extend(lines.map(|line| Shown::new(page, line, above)));
+            }
+            "text" => {
+                let mut is_session = false;
+                for line in lines {
+                    if let Some(command) = line.strip_prefix("$ ") {
+                        is_session = true;
+                        shown.push(Shown::new(page, command, above));
+                    } else if let Some(last) = shown.last_mut().filter(|_| is_session) {
+                        last.session.prints(line);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    shown
+}
+
+fn is_command(text: &str) -> bool {
+    // The last line of a run is what it says, not what is said to it.
+    let is_said = text.starts_with("conformant in what");
+    let is_ours = text.starts_with("conformant ") && !is_said;
+    is_ours || OTHERS.iter().any(|tool| text.starts_with(tool))
+}
+
+/// Whether it only names a command of ours, as `conformant fixtures export` does.
+fn is_name(words: &[String]) -> bool {
+    let mut command = conformant::cli::Cli::command();
+    for word in words {
+        let Some(inner) = command.find_subcommand(word) else {
+            return false;
+        };
+        command = inner.clone();
+    }
+    true
+}
+
+#[test]
+fn every_command_of_the_book_is_played() {
+    let pages = pages();
+    let told = std::thread::scope(|scope| {
+        let playing = pages.iter().map(|page| scope.spawn(|| play(page)));
+        let playing: Vec<_> = playing.collect();
+        let told = playing
+            .into_iter()
+            .map(|page| page.join().expect("a page is played to its end"));
+        told.collect::<Vec<_>>()
+    });
+    let mut wrong = Vec::new();
+    let (mut played, mut reasons) = (0, BTreeMap::new());
+    for page in told {
+        played += page.played;
+        wrong.extend(page.wrong);
+        for reason in page.reasons {
+            *reasons.entry(reason).or_insert(0) += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let known: BTreeMap<String, usize> = REASONS.map(|(why, count)| (why.to_owned(), count)).into();
+    assert_eq!(reasons, known, "why commands are not played");
+    assert!(played > 45, "{played} commands");
+}
+
+/// What came of a page.
+#[derive(Default)]
+struct Played {
+    played: usize,
+    reasons: Vec<String>,
+    wrong: Vec<String>,
+}
+
+fn play(page: &str) -> Played {
+    let mut told = Played::default();
+    let above = tempfile::tempdir().expect("there is room");
+    let folder = above.path().join("here");
+    std::fs::create_dir(&folder).expect("there is room");
+    prepare(page, &folder);
+    let mut served = None;
+    for shown in commands(page) {
+        let place = format!("{page}: {}", shown.text);
+        if let Some(reason) = shown.not_played {
+            told.reasons.push(reason);
+            continue;
+        }
+        if !shown.is_ours() {
+            told.wrong.push(format!(
+                "{place}: a command of others; say why it is not played"
+            ));
+            continue;
+        }
+        if is_name(&shown.session.arguments) {
+            continue;
+        }
+        told.played += 1;
+        if shown.begins(&["serve"]) {
+            listens(shown.session, &folder);
+            continue;
+        }
+        let texts = std::iter::once(&shown.text);
+        let is_asked = texts
+            .chain(&shown.session.arguments)
+            .any(|t| t.contains(SHOWN) || t.contains(GATED));
+        let fault = ["--fault", "flow/meta-page-size-wrong"];
+        if is_asked && served.is_none() {
+            served = Some(Served::start(&folder, &fault));
+        }
+        let url = served.as_ref().map_or("", |served| served.url.as_str());
+        let session = shown
+            .session
+            .with(SHOWN, url)
+            .with(GATED, &format!("{url}/flow"));
+        // Large numbers are for a person who waits.
+        let session = session.with("1000000", "10").with("10000", "200");
+        given(&folder, &session.arguments);
+        let (code, out, err) = say(&folder, &session.arguments);
+        if matches!(code, 2 | 3) {
+            told.wrong
+                .push(format!("{place}: exit code {code}\n{out}{err}"));
+        }
+        session.is_shown_in(&format!("{out}{err}"));
+        if let Some(file) = shown.into {
+            std::fs::write(folder.join(file), out).expect("there is room");
+        }
+        written(page, &folder, url);
+    }
+    told
+}
+
+/// Runs a command to its end. A whole run or exploration is for a person who waits: a part of it shows that the
+/// command does what it says.
+fn say(folder: &Path, arguments: &[String]) -> (i32, String, String) {
+    let mut all: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let has = |flag: &str| arguments.iter().any(|word| word == flag);
+    if let Some(at) = all.iter().position(|word| *word == "--budget") {
+        all[at + 1] = "25";
+    }
+    if arguments[0] == "run" && !has("--filter") && !has("--since") {
+        all.extend(["--filter", "flow/read-flows/happy"]);
+    }
+    let output = conformant(folder, &all)
+        .env("FLOW_KEY", "reference-api-key")
+        .env("FLOW_SECRET", "reference-api-secret")
+        .output()
+        .expect("the program can be started");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let code = output.status.code().expect("it ends by itself");
+    (code, text(&output.stdout), text(&output.stderr))
+}
+
+/// What a page takes for there.
+fn prepare(page: &str, folder: &Path) {
+    let put = |path: &str, text: &str| {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().expect("it lies in a folder"))
+            .expect("there is room");
+        std::fs::write(path, text).expect("there is room");
+    };
+    match page {
+        "docs/src/events.md" => {
+            copy_of(&["specs", "fixtures/events"], folder);
+            for file in ["fixtures/manifest.json"] {
+                std::fs::copy(root().join(file), folder.join(file)).expect("there is room");
+            }
+            put(
+                "recorded/sent.json",
+                &first_fixture("events/MessageSent/4").to_string(),
+            );
+            for arguments in [
+                &["init", "--quiet", "--initial-branch", "main"][..],
+                &["add", "specs"],
+                &[
+                    "-c",
+                    "user.name=a",
+                    "-c",
+                    "user.email=a@localhost",
+                    "commit",
+                    "--quiet",
+                    "-m",
+                    "the rulebook",
+                ],
+            ] {
+                let mut git = Command::new("git");
+                let done = git.args(arguments).current_dir(folder).status();
+                assert!(done.expect("git is there").success(), "{arguments:?}");
+            }
+        }
+        "docs/src/machines.md" => {
+            put(
+                "archive/2026-01/sent.ndjson",
+                &first_fixture("events/MessageSent/4").to_string(),
+            );
+            copy_of(&["specs"], &folder.with_file_name("next"));
+        }
+        "docs/src/scenario.md" => {
+            let text = std::fs::read_to_string(root().join(page)).expect("it is there");
+            let story = text
+                .split("```yaml\n")
+                .nth(1)
+                .and_then(|rest| rest.split("```").next());
+            put(
+                "own/flow/first.yaml",
+                story.expect("the page shows a scenario"),
+            );
+        }
+        _ => {}
+    }
+}
+
+/// Records that a command compares or adds up, where the page does not say where they come from.
+fn given(folder: &Path, arguments: &[String]) {
+    if !["compare", "merge"].contains(&arguments[0].as_str()) {
+        return;
+    }
+    let records = arguments.iter().filter(|word| word.ends_with(".json"));
+    for (at, record) in records
+        .filter(|record| !folder.join(record).exists())
+        .enumerate()
+    {
+        let report = format!("json={record}");
+        let part = format!("hash:{}/2", at + 1);
+        let mut run = vec!["run", "--filter", "flow/read-flows/*", "--report", &report];
+        if arguments[0] == "merge" {
+            run.extend(["--partition", &part]);
+        }
+        let run: Vec<String> = run.into_iter().map(str::to_owned).collect();
+        let (code, out, err) = say(folder, &run);
+        assert!(code < 2, "{out}{err}");
+    }
+}
+
+/// What a page says that a person writes, once the command before it was played: the configuration.
+fn written(page: &str, folder: &Path, url: &str) {
+    let configuration = folder.join("conformant.yaml");
+    if page != "docs/src/gate.md" || !configuration.exists() {
+        return;
+    }
+    let text = std::fs::read_to_string(root().join(page)).expect("it is there");
+    let block = text
+        .split("```yaml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let block = block
+        .expect("the page shows a configuration")
+        .replace(GATED, &format!("{url}/flow"));
+    let margin = block.len() - block.trim_start_matches(' ').len();
+    let lines: Vec<&str> = block
+        .lines()
+        .map(|line| line.get(margin..).unwrap_or_default())
+        .collect();
+    std::fs::write(configuration, lines.join("\n")).expect("there is room");
 }
 
 /// `serve` says where it listens, and with `--judge requests` what a client does wrong, as it happens.
-fn listens(session: Session) {
-    let folder = tempfile::tempdir().expect("there is room");
+fn listens(session: Session, folder: &Path) {
     let session = session.with("4010", "0");
-    let more = session.shown() - 1;
+    let more = session.shown().saturating_sub(1);
     assert!(more <= 1, "one request is sent, so one line comes");
     let arguments: Vec<&str> = session.arguments.iter().map(String::as_str).collect();
-    let mut serve = conformant(folder.path(), &arguments)
+    let mut serve = conformant(folder, &arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -91,33 +403,14 @@ fn listens(session: Session) {
 
 #[test]
 fn every_command_is_one_with_flags_that_it_has() {
-    let code =
-        Regex::new(r"(?s)```[a-z]*\n(.*?)```|`([^`]+)`").expect("the pattern is well-formed");
-    let mut read = 0;
     let mut wrong = Vec::new();
-    let mut texts = pages();
-    texts.push("README.md".to_owned());
-    for page in texts {
-        let text = std::fs::read_to_string(root().join(&page)).expect("it is there");
-        let spans = code.captures_iter(&text).flat_map(|found| {
-            let block = found
-                .get(1)
-                .or(found.get(2))
-                .map_or("", |text| text.as_str());
-            block.lines().map(str::to_owned).collect::<Vec<_>>()
-        });
-        for line in spans {
-            let line = line.trim().trim_start_matches("$ ");
-            // What follows `>`, `|` or a comment is the shell's.
-            let line = line.split(['>', '|', '#']).next().unwrap_or_default();
-            // The first is what a run says, not what is said to it.
-            let is_said = line.starts_with("conformant in what") || line == "conformant";
-            if is_said || !line.starts_with("conformant ") {
-                continue;
-            }
-            let line = line.replace(['[', ']'], "");
+    let mut read = 0;
+    for page in pages().iter().map(String::as_str).chain(["README.md"]) {
+        for shown in commands(page).iter().filter(|shown| shown.is_ours()) {
             read += 1;
-            let parsed = conformant::cli::Cli::command().try_get_matches_from(words(&line));
+            let line = format!("conformant {}", shown.session.arguments.join(" "));
+            let parsed = conformant::cli::Cli::command()
+                .try_get_matches_from(words(&line.replace(['[', ']'], "")));
             // A word in capitals stands for a value that the reader has.
             let is_wrong = |kind| {
                 matches!(
@@ -134,6 +427,6 @@ fn every_command_is_one_with_flags_that_it_has() {
             }
         }
     }
-    assert!(read > 40, "{read} commands");
+    assert!(read > 85, "{read} commands");
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -31,13 +31,9 @@ pub(crate) fn of(page: &str) -> Vec<Session> {
         for line in block.lines().skip(begin) {
             let line = line.get(margin..).unwrap_or_default();
             if let Some(command) = line.strip_prefix("$ conformant ") {
-                sessions.push(Session {
-                    page: page.to_owned(),
-                    arguments: words(command.split(" > ").next().unwrap_or_default()),
-                    printed: Vec::new(),
-                });
+                sessions.push(Session::new(page, command));
             } else if let Some(session) = sessions.last_mut() {
-                session.printed.push(line.to_owned());
+                session.prints(line);
             }
         }
     }
@@ -61,6 +57,21 @@ pub(crate) fn words(command: &str) -> Vec<String> {
 }
 
 impl Session {
+    /// A command as a page shows it, without the program's name; what follows `>`, `|` or `#` is the shell's.
+    pub(crate) fn new(page: &str, command: &str) -> Self {
+        let own = command.split(['>', '|', '#']).next().unwrap_or_default();
+        Self {
+            page: page.to_owned(),
+            arguments: words(own),
+            printed: Vec::new(),
+        }
+    }
+
+    /// A line that it is shown to print.
+    pub(crate) fn prints(&mut self, line: &str) {
+        self.printed.push(line.to_owned());
+    }
+
     /// The same with other words, such as a free port in place of the one that is shown.
     pub(crate) fn with(mut self, from: &str, to: &str) -> Self {
         for text in self.arguments.iter_mut().chain(&mut self.printed) {
