@@ -57,9 +57,25 @@ pub enum Kind {
     Events(Mapping),
 }
 
+/// Why a text names no kind that can be judged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KindError {
+    /// An event type whose payload no document shows.
+    #[error("no document shows the payload of {0}, so nothing can be judged")]
+    NotShown(String),
+    /// Nothing has that name.
+    #[error("{name}: no such kind; {help}")]
+    Unknown {
+        /// As given.
+        name: String,
+        /// A near one, or where all are listed.
+        help: String,
+    },
+}
+
 impl Kind {
     /// Reads what `--as` says; an event type stands for its current schema.
-    pub fn parse(rulebook: &Rulebook, text: &str) -> Result<Self, String> {
+    pub fn parse(rulebook: &Rulebook, text: &str) -> Result<Self, KindError> {
         match text {
             "token" => return Ok(Self::Token),
             "qr" => return Ok(Self::Qr),
@@ -73,9 +89,7 @@ impl Kind {
         match rulebook.event_types.get(text) {
             Some(Some(kind)) => return Ok(Self::Representation(kind.clone())),
             Some(None) => {
-                return Err(format!(
-                    "no document shows the payload of {text}, so nothing can be judged"
-                ));
+                return Err(KindError::NotShown(text.to_owned()));
             }
             None => {}
         }
@@ -87,7 +101,8 @@ impl Kind {
             || "see `conformant list kinds`".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );
-        Err(format!("--as {text}: no such kind; {help}"))
+        let name = text.to_owned();
+        Err(KindError::Unknown { name, help })
     }
 
     /// Whether rules of that service judge it.

@@ -2,7 +2,7 @@
 
 use super::args::CheckArgs;
 use super::{Done, Exit, Failure, archives, config, invocation, load, note, output, reports_of};
-use crate::check::{Checker, Kind, Mapping, STANDARD_INPUT, Surroundings};
+use crate::check::{Checker, Kind, KindError, Mapping, STANDARD_INPUT, Surroundings};
 use crate::clock::Timestamp;
 use crate::redact::Redactor;
 use crate::report::{Consumer, Keep, Settings, Stream};
@@ -16,7 +16,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     let rulebook = rulebook_for(args)?;
     let kind = mapped(
         args,
-        Kind::parse(&rulebook, &args.kind).map_err(Failure::Usage)?,
+        Kind::parse(&rulebook, &args.kind).map_err(|why| no_kind(&why))?,
     )?;
     if args.judge.is_some() && kind != Kind::Har {
         return Err(Failure::Usage("--judge goes with `--as har`".to_owned()));
@@ -98,6 +98,14 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         return Ok(Exit::Usage);
     }
     Ok(concluded(&record, counts.documents, args.telling.strict))
+}
+
+/// What `--as` says in vain.
+fn no_kind(error: &KindError) -> Failure {
+    Failure::Usage(match error {
+        KindError::NotShown(_) => error.to_string(),
+        KindError::Unknown { .. } => format!("--as {error}"),
+    })
 }
 
 /// Says what no rule speaks of and what could not be read.

@@ -553,7 +553,7 @@ impl Reader {
         if let Some(base) = &args.hooks {
             self.base_url("--hooks", base);
             let token = environment(CONTROL_TOKEN).map(|token| self.keep_secret(token));
-            settings.hooks = control_plane(base, token.as_deref());
+            settings.hooks = Hook::control_plane(base, token.as_deref());
         }
         if let Some(url) = &settings.public_url {
             self.base_url("callbacks.public_url", url);
@@ -973,27 +973,4 @@ impl Reader {
         }
         rate
     }
-}
-
-/// A hook for every name at one base URL.
-fn control_plane(base: &str, token: Option<&str>) -> BTreeMap<String, Hook> {
-    let base = base.trim_end_matches('/');
-    let header = |token: &str| (crate::server::TOKEN_HEADER.to_owned(), token.to_owned());
-    let headers: Vec<(String, String)> = token.map(header).into_iter().collect();
-    let over_http = |hook: &rulebook::hooks::Hook| {
-        let url = format!("{base}/{}", hook.name);
-        (
-            hook.name.to_owned(),
-            Hook {
-                way: HookWay::Http {
-                    method: "POST".into(),
-                    url,
-                    headers: headers.clone(),
-                    body: None,
-                },
-                result: BTreeMap::new(),
-            },
-        )
-    };
-    rulebook::hooks::HOOKS.iter().map(over_http).collect()
 }

@@ -7,7 +7,6 @@ mod broken;
 mod check;
 mod completing;
 mod completions;
-mod conclude;
 mod config;
 mod diff;
 mod docs;
@@ -22,7 +21,6 @@ mod glossary;
 mod history;
 mod init;
 mod invocation;
-mod known;
 mod list;
 mod memory;
 mod output;
@@ -44,6 +42,7 @@ mod worlds;
 
 pub use args::Cli;
 
+use crate::engine::Conclusion;
 use crate::files::{self, FileError};
 use crate::report::{Report, ReportError};
 use crate::rulebook::Rulebook;
@@ -72,6 +71,17 @@ pub enum Exit {
     Interrupted = 130,
     /// Ended by SIGTERM.
     Terminated = 143,
+}
+
+impl From<Conclusion> for Exit {
+    fn from(conclusion: Conclusion) -> Self {
+        match conclusion {
+            Conclusion::Conformant => Self::Conformant,
+            Conclusion::Failed => Self::Failed,
+            Conclusion::Trouble => Self::Trouble,
+            Conclusion::NothingJudged => Self::NothingJudged,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {

@@ -1,24 +1,24 @@
 //! `run`: the main job.
 
 use super::args::{Prove, RunArgs};
-use super::conclude::{Demands, conclude};
 use super::config::{self, Config};
 use super::signals::Signals;
 use super::{
-    Done, Exit, Failure, earlier, history, invocation, known, memory, note, output, preview,
-    reports_of, say,
+    Done, Exit, Failure, earlier, history, invocation, memory, note, output, preview, reports_of,
+    say,
 };
 use crate::compare;
 use crate::engine::kept::Head;
 use crate::engine::sessions::{Live, Manner, Offline};
 use crate::engine::{
-    self, Ended, Keeper, Options, Partition, Planned, Selection, Sessions, Target, plan,
+    self, Demands, Ended, Keeper, Options, Partition, Planned, Selection, Sessions, Target, plan,
 };
 use crate::prove::Mode;
 use crate::redact::Redactor;
 use crate::report::{self, Claim, Consumer, Growing, Keep, Settings as ReportSettings, Stream};
 use crate::rulebook::{self, Rulebook};
 use crate::schema::Schemas;
+use crate::selftest::known_defects;
 use crate::transport::Limits;
 use crate::verdict::{self, PartOf, RunEvent, RunRecord, SERVICES, WallClock};
 use crate::waivers::{WaiverFile, Waivers};
@@ -109,7 +109,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
                 earlier::mark_flaky(last, record);
             }
             waiver_problems = accepted.apply(record, is_whole(args));
-            verdict::recognise(record, &known::defects(&args.specs));
+            verdict::recognise(record, &known_defects(args.specs.specs.as_deref()));
             record.invocation = invocation::invocation();
             record.places = places(args.config.as_deref(), &planned);
             record.history = kept.as_ref().map(|kept| compare::history(kept, record));
@@ -119,8 +119,9 @@ pub(super) fn run(args: &RunArgs) -> Done {
                 seconds: (started.elapsed().as_secs_f64() * 10.0).round() / 10.0,
                 timings: args.timings.then(|| ended.timings.clone()),
             });
-            let (exit, lines) = conclude(demands(args), record, &waiver_problems, ended.trouble);
-            let exit = by_signal.unwrap_or(exit);
+            let (conclusion, lines) =
+                engine::gate(demands(args), record, &waiver_problems, ended.trouble);
+            let exit = by_signal.unwrap_or(conclusion.into());
             record.exit = Some(exit as u8);
             (concluded, told) = (exit, lines);
         };

@@ -6,21 +6,18 @@ use crate::engine::Target;
 use crate::report::{Format, Report};
 use crate::rulebook;
 use crate::schema::Schemas;
-use crate::selftest::{ExploredBy, Recorded, Selftest};
+use crate::selftest::{CAUGHT_BY, CAUGHT_BY_FILE, ExploredBy, Recorded, Selftest};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::de::DeserializeOwned;
 use std::io::IsTerminal;
 use std::path::Path;
 
-/// What each fault is caught by, as the binary was built with it.
-pub(super) const CAUGHT_BY: &str = include_str!("../../specs/kill-matrix.yaml");
 /// What no rule catches yet, as the binary was built with it.
 const NOT_YET: &str = include_str!("../../specs/not-yet-caught.yaml");
 /// What exploration finds, as the binary was built with it.
 const EXPLORED: &str = include_str!("../../specs/explored.yaml");
 const EXPLORED_FILE: &str = "specs/explored.yaml";
-/// Where the two stand in the project.
-pub(super) const CAUGHT_BY_FILE: &str = "specs/kill-matrix.yaml";
+/// Where it stands in the project.
 const NOT_YET_FILE: &str = "specs/not-yet-caught.yaml";
 
 pub(super) fn selftest(args: &SelftestArgs) -> Done {

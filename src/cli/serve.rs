@@ -5,6 +5,7 @@ use super::config::{self, CONTROL_TOKEN};
 use super::signals::Signals;
 use super::traffic::Watch;
 use super::{Done, Exit, Failure, note, reports_of, say};
+use crate::api;
 use crate::check::{Inline, Passed, Sides, Surroundings};
 use crate::clock;
 use crate::engine::Target;
@@ -13,7 +14,6 @@ use crate::files;
 use crate::judge::evidence::Span;
 use crate::redact::Redactor;
 use crate::reference::auth::application;
-use crate::reference::{Fault, Variant};
 use crate::rulebook::Rulebook;
 use crate::server::{self, Exchanged, Route, Server};
 use crate::verdict::SERVICES;
@@ -92,12 +92,12 @@ fn settings(args: &ServeArgs, rulebook: &Rulebook) -> Result<server::Settings, F
         faults: args
             .faults
             .iter()
-            .map(|id| fault(id))
+            .map(|id| api::fault(id).map_err(unknown))
             .collect::<Result<_, _>>()?,
         variants: args
             .variants
             .iter()
-            .map(|id| variant(id))
+            .map(|id| api::variant(id).map_err(unknown))
             .collect::<Result<_, _>>()?,
         control_token: config::environment(CONTROL_TOKEN),
         page: Some(offer()),
@@ -322,23 +322,8 @@ fn whole(path: &Path, text: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A fault by its id.
-pub(super) fn fault(id: &str) -> Result<Fault, Failure> {
-    let known: Vec<&str> = Fault::ALL.iter().map(|f| f.id()).collect();
-    Fault::from_id(id).ok_or_else(|| unknown("fault", id, &known, "faults"))
-}
-
-/// A variant by its id.
-pub(super) fn variant(id: &str) -> Result<Variant, Failure> {
-    let known: Vec<&str> = Variant::ALL.iter().map(|v| v.id()).collect();
-    Variant::from_id(id).ok_or_else(|| unknown("variant", id, &known, "variants"))
-}
-
-fn unknown(what: &str, id: &str, known: &[&str], list: &str) -> Failure {
-    let near = crate::text::did_you_mean(id, known);
-    let help = near.map_or_else(
-        || format!("see `conformant list {list}`"),
-        |n| format!("did you mean `{n}`?"),
-    );
-    Failure::Usage(format!("no {what} is named `{id}`; {help}"))
+/// A fault or variant that there is not.
+#[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
+fn unknown(error: api::Error) -> Failure {
+    Failure::Usage(error.to_string())
 }

@@ -1,14 +1,15 @@
 //! `compare`, `judge`, `merge`: what can be done with the records of earlier runs.
 
-use super::args::{CompareArgs, JudgeArgs, MergeArgs, Specs, Telling};
-use super::conclude::{Demands, conclude};
+use super::args::{CompareArgs, JudgeArgs, MergeArgs, Telling};
 use super::diff::{destinations, write};
 use super::run::read_waivers;
-use super::{Done, Exit, Failure, known, load, note, output, reports_of};
+use super::{Done, Exit, Failure, load, note, output, reports_of};
 use crate::compare;
 use crate::engine::kept::{self, Reader};
+use crate::engine::{Demands, gate};
 use crate::files;
 use crate::report::{self, Consumer, Settings};
+use crate::selftest::known_defects;
 use crate::verdict::{self, Level, RunEvent, RunRecord};
 use crate::waivers::Waivers;
 use std::fs::File;
@@ -53,12 +54,13 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     };
     let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
     let problems = Waivers::on(&waivers, today).apply(&mut record, true);
-    verdict::recognise(&mut record, &known::defects(&args.specs));
+    verdict::recognise(&mut record, &known_defects(args.specs.specs.as_deref()));
     let demands = Demands {
         strict: args.telling.strict,
         ..Demands::default()
     };
-    let (exit, told) = conclude(demands, &record, &problems, trouble);
+    let (conclusion, told) = gate(demands, &record, &problems, trouble);
+    let exit = Exit::from(conclusion);
     record.exit = Some(exit as u8);
     tell(&record, &reports, &args.telling)?;
     for line in notes.iter().chain(&problems).chain(&told) {
@@ -85,12 +87,13 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         .map(|path| read(path))
         .collect::<Result<Vec<_>, _>>()?;
     let mut whole = compare::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
-    verdict::recognise(&mut whole, &known::defects(&Specs::default()));
+    verdict::recognise(&mut whole, &known_defects(None));
     let demands = Demands {
         strict: args.telling.strict,
         ..Demands::default()
     };
-    let (exit, told) = conclude(demands, &whole, &[], false);
+    let (conclusion, told) = gate(demands, &whole, &[], false);
+    let exit = Exit::from(conclusion);
     whole.exit = Some(exit as u8);
     tell(&whole, &reports, &args.telling)?;
     for line in told {

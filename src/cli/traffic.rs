@@ -2,9 +2,9 @@
 //! what they must never tell.
 
 use super::args::{Side, Telling};
-use super::conclude::{Demands, conclude};
-use super::{Done, Failure, invocation, note, output, say};
+use super::{Done, Exit, Failure, invocation, note, output, say};
 use crate::check::{Inline, Passed, Sides};
+use crate::engine::{Demands, gate};
 use crate::http::Headers;
 use crate::redact::{Redactor, is_secret_header};
 use crate::report::{Consumer, Keep, Report, Settings, Stream};
@@ -53,7 +53,8 @@ impl<'a> Watch<'a> {
             strict: how.strict,
             ..Demands::default()
         };
-        let (exit, lines) = conclude(demands, &record, &[], trouble);
+        let (conclusion, lines) = gate(demands, &record, &[], trouble);
+        let exit = Exit::from(conclusion);
         record.exit = Some(exit as u8);
         let settings = Settings { strict: how.strict };
         let mut keep = Keep::default();

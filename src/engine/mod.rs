@@ -8,6 +8,7 @@ pub(crate) mod body;
 mod callbacks;
 mod command;
 pub(crate) mod derive;
+mod gate;
 pub mod kept;
 pub(crate) mod link;
 mod near;
@@ -21,6 +22,7 @@ pub mod session;
 pub mod sessions;
 pub mod settings;
 mod shown;
+mod singly;
 mod stage;
 mod stop;
 mod template;
@@ -30,11 +32,13 @@ mod timings;
 pub mod token;
 
 pub use command::CommandError;
+pub use gate::{Conclusion, Demands, gate};
 pub use kept::Keeper;
 use kept::Played;
 pub(crate) use link::split_url;
 pub use plan::{Partition, Planned, Selection};
 pub use settings::{Hook, HookWay, Options, Settings, Target};
+pub use singly::{SharedSessions, Singly};
 pub use stop::{SET_UP_FAILED, Stop};
 pub use template::TemplateError;
 
@@ -178,7 +182,7 @@ pub fn run(
     };
     let rooms = planned.iter().map(|p| sessions.room(p)).collect();
     let persons = || sessions.persons();
-    let stage = Stage::new(rooms, &persons);
+    let stage = Stage::new(rooms, Box::new(persons));
     std::thread::scope(|scope| {
         let (tell, stage) = (&tell, &stage);
         for lane in 0..sessions.threads(options.jobs.max(1)).min(planned.len()) {
@@ -231,7 +235,7 @@ pub fn run(
         }
     });
     ended.denied_by = sessions.denied_by();
-    ended.timings = timekeeper.finish(stage.rooms(), options.jobs.max(1), persons());
+    ended.timings = timekeeper.finish(stage.rooms(), options.jobs.max(1), sessions.persons());
     // A story may have ended by itself although its last wait was cut short.
     complete &= !interrupted.load(Ordering::Relaxed);
     let mut record = recorded(recorder, planned, ended.denied_by.as_deref(), complete);

@@ -7,6 +7,7 @@ use crate::judge::Shell;
 use crate::prove::Mode;
 use crate::reference::account;
 use crate::reference::auth::application;
+use crate::rulebook::hooks;
 use crate::transport::{BaseUrl, Client, Limits, Way};
 use crate::verdict::SERVICES;
 use serde_json::{Map, Value, json};
@@ -256,6 +257,26 @@ pub struct Hook {
     /// Where in its answer each part of the result stands, as a JSON Pointer; empty: the answer is
     /// the result.
     pub result: BTreeMap<String, String>,
+}
+
+impl Hook {
+    /// A hook for every name at one base URL: `POST URL/NAME`, with the token where there is one.
+    pub fn control_plane(base: &str, token: Option<&str>) -> BTreeMap<String, Self> {
+        let base = base.trim_end_matches('/');
+        let header = |token: &str| (crate::server::TOKEN_HEADER.to_owned(), token.to_owned());
+        let headers: Vec<(String, String)> = token.map(header).into_iter().collect();
+        let over_http = |hook: &hooks::Hook| {
+            let way = HookWay::Http {
+                method: "POST".into(),
+                url: format!("{base}/{}", hook.name),
+                headers: headers.clone(),
+                body: None,
+            };
+            let result = BTreeMap::new();
+            (hook.name.to_owned(), Self { way, result })
+        };
+        hooks::HOOKS.iter().map(over_http).collect()
+    }
 }
 
 /// How a hook is carried out.

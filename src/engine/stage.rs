@@ -28,11 +28,14 @@ impl Room {
     }
 }
 
+/// Counts how many stories can have a person at a time.
+pub(super) type Persons<'a> = Box<dyn Fn() -> usize + Send + Sync + 'a>;
+
 /// The stories of a run, by their index in the plan.
 pub(super) struct Stage<'a> {
     rooms: Vec<Room>,
     /// How many stories can have a person at a time.
-    persons: &'a (dyn Fn() -> usize + Sync),
+    persons: Persons<'a>,
     state: Mutex<State>,
     left: Condvar,
 }
@@ -54,7 +57,7 @@ pub(super) struct Entered<'a> {
 impl<'a> Stage<'a> {
     /// A stage for these stories. Those that must be alone come first, while what they walk over is
     /// short; then the longest, so that nobody waits for them in the end.
-    pub(super) fn new(rooms: Vec<Room>, persons: &'a (dyn Fn() -> usize + Sync)) -> Self {
+    pub(super) fn new(rooms: Vec<Room>, persons: Persons<'a>) -> Self {
         let mut waiting: Vec<usize> = (0..rooms.len()).collect();
         waiting.sort_by_key(|&index| {
             let room = &rooms[index];
@@ -79,6 +82,23 @@ impl<'a> Stage<'a> {
             let fits = |&index: &usize| self.fits(index, &state.playing);
             if let Some(at) = state.waiting.iter().position(fits) {
                 let index = state.waiting.remove(at);
+                state.playing.insert(index);
+                return Some(Entered { stage: self, index });
+            }
+            state = self
+                .left
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// This story's place, once it can begin; nothing where it has begun before.
+    pub(super) fn enter_as(&self, index: usize) -> Option<Entered<'_>> {
+        let mut state = self.state();
+        loop {
+            let at = state.waiting.iter().position(|&other| other == index)?;
+            if self.fits(index, &state.playing) {
+                state.waiting.remove(at);
                 state.playing.insert(index);
                 return Some(Entered { stage: self, index });
             }
@@ -137,7 +157,7 @@ mod tests {
                 room(&["flow"], true, 0),
                 room(&["flow", "auth"], true, 0),
             ],
-            &|| 1,
+            Box::new(|| 1),
         );
         let (walk, longest) = (stage.enter().unwrap(), stage.enter().unwrap());
         assert_eq!((walk.index, longest.index), (3, 2));
@@ -157,7 +177,7 @@ mod tests {
             needs_person: true,
             ..Room::default()
         };
-        let stage = Stage::new(vec![few.clone(), few, Room::default()], &|| 1);
+        let stage = Stage::new(vec![few.clone(), few, Room::default()], Box::new(|| 1));
         let first = stage.enter().unwrap();
         let free = stage.enter().unwrap();
         assert_eq!((first.index, free.index), (0, 2));

@@ -5,6 +5,7 @@
 //! that holds whatever is changed in the clean reference's answers is vacuous.
 
 mod explored;
+mod known;
 mod mangle;
 mod matrix;
 mod not_yet;
@@ -13,6 +14,7 @@ mod report;
 mod written;
 
 pub use explored::{Explored, ExploredBy};
+pub use known::{CAUGHT_BY, CAUGHT_BY_FILE, known_defects};
 pub use matrix::{CaughtBy, Matrix, Recorded, Row, State};
 pub use not_yet::NotYet;
 pub use pairs::Pairs;

@@ -187,6 +187,7 @@ const LAYERS: &[Layer] = &[
         &[
             "engine",
             "explore",
+            "files",
             "fixtures",
             "http",
             "json",
@@ -229,6 +230,30 @@ const LAYERS: &[Layer] = &[
             "json", "rulebook", "schema", "source", "text", "trace", "verdict",
         ],
         "rulebooks and records are compared without running anything",
+    ),
+    // 5: who asks, beside the command line.
+    layer(
+        "api",
+        &[
+            "check",
+            "clock",
+            "compare",
+            "engine",
+            "fixtures",
+            "judge",
+            "prove",
+            "redact",
+            "reference",
+            "report",
+            "rulebook",
+            "schema",
+            "selftest",
+            "server",
+            "text",
+            "transport",
+            "verdict",
+        ],
+        "what programs use calls what the command line calls, and decides nothing",
     ),
     layer(
         "report",

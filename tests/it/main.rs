@@ -2,6 +2,7 @@
 //!
 //! Unit tests stand beside the code, scenarios are trials of `tests/conformance`.
 
+mod api;
 mod book;
 mod bumps;
 mod cli;

@@ -1,16 +1,32 @@
-//! The exit code of a finished run, and why it is not 0 where nothing was found.
+//! The gate: what a finished run concludes, and why it is not conformant where nothing was found.
+//!
+//! Reads the record alone; who asked makes an exit code or a failed test of it.
 
-use super::Exit;
-use crate::engine::{ONLY_IN_FILES, SET_UP_FAILED};
+use super::record::ONLY_IN_FILES;
+use super::stop::SET_UP_FAILED;
 use crate::verdict::{Level, RuleResult, RunRecord, Verdict};
 use std::collections::BTreeMap;
 
 /// How much of what a run can judge must be judged, in percent.
-pub(super) const MIN_JUDGED: u8 = 90;
+const MIN_JUDGED: u8 = 90;
+
+/// What a run concludes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Conclusion {
+    /// Enough was judged, and nothing failed.
+    Conformant,
+    /// Rules failed that no waiver accepts, or a waiver is stale.
+    Failed,
+    /// The target could not be reached, the run was cut short, or we ourselves are at fault.
+    Trouble,
+    /// Nothing was judged, or less than was asked for.
+    NothingJudged,
+}
 
 /// What is asked of a run beside that nothing is found.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Demands {
+pub struct Demands {
     /// Findings of level `should` fail too.
     pub strict: bool,
     /// Every selected must-rule is to be judged that a run can judge.
@@ -30,24 +46,24 @@ impl Default for Demands {
     }
 }
 
-/// The exit code of a finished run, and what led to it, line by line.
-pub(super) fn conclude(
+/// What a finished run concludes, and what led to it, line by line.
+pub fn gate(
     demands: Demands,
     record: &RunRecord,
     waiver_problems: &[String],
     trouble: bool,
-) -> (Exit, Vec<String>) {
+) -> (Conclusion, Vec<String>) {
     let mut told = Vec::new();
-    let exit = exit(demands, record, (waiver_problems, trouble), &mut told);
-    (exit, told)
+    let conclusion = conclusion(demands, record, (waiver_problems, trouble), &mut told);
+    (conclusion, told)
 }
 
-fn exit(
+fn conclusion(
     demands: Demands,
     record: &RunRecord,
     (waiver_problems, trouble): (&[String], bool),
     told: &mut Vec<String>,
-) -> Exit {
+) -> Conclusion {
     let failing = |level: Level| match level {
         Level::Must => true,
         Level::Should => demands.strict,
@@ -60,26 +76,26 @@ fn exit(
     tell_setups(record, told);
     // What was cut short says so first: nobody takes half a list of failures for the whole.
     if !record.complete {
-        return Exit::Trouble;
+        return Conclusion::Trouble;
     }
     if failed || !waiver_problems.is_empty() {
-        return Exit::Failed;
+        return Conclusion::Failed;
     }
     let counts = &record.summary.rules;
     let broken = record.scenarios.iter().any(|s| s.verdict == Verdict::Error);
     if counts.error > 0 || broken || trouble {
-        return Exit::Trouble;
+        return Conclusion::Trouble;
     }
     if counts.pass + counts.fail + counts.waived == 0 {
         told.push("nothing was judged".to_owned());
-        return Exit::NothingJudged;
+        return Conclusion::NothingJudged;
     }
     let is_enough = is_enough(record, demands.min_judged, told);
     let is_complete = !demands.require_complete || is_complete(record, told);
     if is_enough && is_complete {
-        Exit::Conformant
+        Conclusion::Conformant
     } else {
-        Exit::NothingJudged
+        Conclusion::NothingJudged
     }
 }
 

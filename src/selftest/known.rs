@@ -1,17 +1,21 @@
 //! The defects that the self-test knows, with the rules that catch them: what a record's own defects
 //! are named after.
 
-use super::args::Specs;
-use super::selftest::{CAUGHT_BY, CAUGHT_BY_FILE};
+use crate::files;
 use crate::reference::Fault;
 use crate::rulebook;
 use crate::verdict::KnownDefect;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+/// What each fault is caught by, as the binary was built with it.
+pub const CAUGHT_BY: &str = include_str!("../../specs/kill-matrix.yaml");
+/// Where it stands in the project.
+pub const CAUGHT_BY_FILE: &str = "specs/kill-matrix.yaml";
+
 /// The deliberate defects of the reference with what catches them; none where a rulebook of one's own
 /// has no kill matrix.
-pub(super) fn defects(specs: &Specs) -> Vec<KnownDefect> {
+pub fn known_defects(specs: Option<&Path>) -> Vec<KnownDefect> {
     rows(specs)
         .unwrap_or_default()
         .into_iter()
@@ -27,11 +31,11 @@ pub(super) fn defects(specs: &Specs) -> Vec<KnownDefect> {
 }
 
 /// The kill matrix as it is recorded: built in, or beside the given rulebook.
-fn rows(specs: &Specs) -> Option<BTreeMap<String, BTreeSet<String>>> {
-    let bytes = match &specs.specs {
+fn rows(specs: Option<&Path>) -> Option<BTreeMap<String, BTreeSet<String>>> {
+    let bytes = match specs {
         Some(folder) => {
             let name = Path::new(CAUGHT_BY_FILE).file_name()?;
-            super::read_file(&folder.join(name)).ok()?
+            files::read(&folder.join(name), files::WRITTEN_BYTES_MAX).ok()?
         }
         None => CAUGHT_BY.as_bytes().to_vec(),
     };

@@ -1,0 +1,101 @@
+//! Documents judged without any exchange.
+
+use super::error::Error;
+use super::rulebook::Rulebook;
+use super::tell;
+use crate::check::{Checker, Kind, KindError, Surroundings};
+use crate::clock;
+use crate::verdict::{Finding, Level, Verdict};
+use std::fmt;
+
+/// What a check came to.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    rulebook: Rulebook,
+    documents: usize,
+    is_judged: bool,
+    findings: Vec<Finding>,
+}
+
+/// Judges bytes as documents of a kind, by every rule that one document can be judged by: what
+/// `conformant check --as KIND` does.
+///
+/// `kind` is one of [`Rulebook::kinds`], an event type (`com.svc.comms-api.message.sent`) for its current
+/// schema, `events` for captured events that say their type, `har`, `token` or `qr`. JSON is one document or
+/// one a line; `auth` also answers XML. Nothing is configured, so that rules about one's own application do
+/// not apply.
+///
+/// ```
+/// use conformant::{Rulebook, check, fixtures};
+/// let rulebook = Rulebook::embedded()?;
+/// for fixture in fixtures(&rulebook, "flow/execution", 7)? {
+///     let checked = check(&rulebook, "flow/execution", fixture.text.as_bytes())?;
+///     assert_eq!(checked.is_conformant(), fixture.breaks.is_none(), "{checked}");
+/// }
+/// # Ok::<(), conformant::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Unknown`] for a kind that there is not, [`Error::Unusable`] for an event type whose payload no
+/// document shows and for one document of more than 64 MiB. What cannot be read as the kind is a finding.
+pub fn check(rulebook: &Rulebook, kind: &str, bytes: &[u8]) -> Result<Checked, Error> {
+    let known = Kind::parse(&rulebook.inner, kind).map_err(|why| match why {
+        KindError::NotShown(_) => Error::Unusable {
+            what: kind.to_owned(),
+            why: why.to_string(),
+        },
+        KindError::Unknown { name, help } => Error::Unknown {
+            what: "kind",
+            name,
+            help,
+        },
+    })?;
+    let surroundings = Surroundings {
+        now: Some(clock::now()),
+        jobs: 1,
+        ..Surroundings::default()
+    };
+    let mut checker = Checker::new(&rulebook.inner, known, surroundings);
+    let mut source = bytes;
+    let read = checker.file(kind, &mut source);
+    read.map_err(|why| Error::Unusable {
+        what: kind.to_owned(),
+        why: why.to_string(),
+    })?;
+    let (record, counts) = checker.finish();
+    let judged = [Verdict::Pass, Verdict::Fail];
+    Ok(Checked {
+        rulebook: rulebook.clone(),
+        documents: counts.documents,
+        is_judged: record.rules.iter().any(|r| judged.contains(&r.verdict)),
+        findings: record.findings,
+    })
+}
+
+impl Checked {
+    /// How many documents or exchanges were judged.
+    pub fn documents(&self) -> usize {
+        self.documents
+    }
+
+    /// What was found, the first 10,000 at most.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Whether something was judged and no must-rule is broken.
+    pub fn is_conformant(&self) -> bool {
+        let is_broken = self.findings.iter().any(|f| f.level == Level::Must);
+        self.is_judged && !is_broken
+    }
+}
+
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} documents judged", self.documents)?;
+        for finding in &self.findings {
+            tell(f, &self.rulebook.inner, finding)?;
+        }
+        Ok(())
+    }
+}

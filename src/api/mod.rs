@@ -1,0 +1,57 @@
+//! What Rust programs use of this crate: few types and functions, each of which calls what the command
+//! line calls.
+//!
+//! Decides nothing itself. What stands here is what changes only with a note in CHANGELOG.md; every
+//! other module is our own affair.
+
+mod check;
+mod compare;
+mod error;
+mod fixtures;
+mod rulebook;
+mod run;
+mod target;
+mod trials;
+
+pub use check::{Checked, check};
+pub use compare::{Change, diff, diff_kinds};
+pub use error::Error;
+pub use fixtures::{Break, Fixture, fixtures};
+pub use rulebook::{Rule, Rulebook};
+pub use run::{Run, RunOptions, run};
+pub use target::{Reference, Server, Service, Target};
+pub(crate) use target::{fault, variant};
+pub use trials::{Failure, Played, Trial};
+
+use crate::verdict::Finding;
+use std::fmt;
+
+/// Shows a finding in a few lines: what is broken, by what line of the documents, where, what was
+/// expected and what came.
+fn tell(
+    f: &mut fmt::Formatter<'_>,
+    rulebook: &crate::rulebook::Rulebook,
+    finding: &Finding,
+) -> fmt::Result {
+    let line = crate::text::escape_line;
+    write!(f, "  {} {}", finding.level.word(), finding.rule)?;
+    if let Some(rule) = rulebook.rules.get(&finding.rule) {
+        write!(f, " ({}): {}", rule.source, rule.says)?;
+    }
+    let place = [&finding.operation, &finding.pointer];
+    let place: Vec<&str> = place.into_iter().map(String::as_str).collect();
+    writeln!(f, "\n    {}", line(place.join(" ").trim()))?;
+    if finding.step > 0 {
+        writeln!(f, "    step {}", finding.step)?;
+    }
+    writeln!(f, "    {}", line(&finding.message))?;
+    writeln!(f, "    expected {}", line(&finding.expected))?;
+    writeln!(f, "    actual   {}", line(&finding.actual))?;
+    for difference in finding.diff.lines() {
+        writeln!(f, "    {}", line(difference))?;
+    }
+    if !finding.reproduce.is_empty() {
+        writeln!(f, "    repeat   {}", line(&finding.reproduce))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! The rulebook as programs see it: what is judged by, and a list of its rules.
+
+use super::error::Error;
+use crate::verdict::Level;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What everything is judged by: the rules, schemas, operations and scenarios that the documents give.
+///
+/// Loading takes some 40 ms; clones share what was loaded.
+///
+/// ```
+/// let rulebook = conformant::Rulebook::embedded()?;
+/// let rule = rulebook.rule("flow/read-flows/page-size").ok_or("no such rule")?;
+/// assert_eq!(rule.source(), "D3 \"Endpoints\", lines 77, 106");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Rulebook {
+    pub(super) inner: Arc<crate::rulebook::Rulebook>,
+    /// The folder that it was read from.
+    pub(super) folder: Option<PathBuf>,
+}
+
+/// One rule.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule<'a>(&'a crate::rulebook::Rule);
+
+impl Rulebook {
+    /// The rulebook that this crate was built with.
+    ///
+    /// # Errors
+    /// [`Error::Rulebook`], which the crate's own tests rule out.
+    pub fn embedded() -> Result<Self, Error> {
+        Self::of(None)
+    }
+
+    /// The rulebook in a folder such as `specs/`.
+    ///
+    /// # Errors
+    /// [`Error::Rulebook`] with all problems of all files.
+    pub fn from_dir(folder: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::of(Some(folder.as_ref()))
+    }
+
+    fn of(folder: Option<&Path>) -> Result<Self, Error> {
+        let inner = crate::rulebook::Rulebook::load(folder, &[]).map_err(Error::Rulebook)?;
+        Ok(Self {
+            inner: Arc::new(inner),
+            folder: folder.map(Path::to_owned),
+        })
+    }
+
+    /// SHA-256 over all files that rules come from, in hexadecimal.
+    pub fn digest(&self) -> &str {
+        &self.inner.digest
+    }
+
+    /// All rules about services, by id.
+    pub fn rules(&self) -> impl Iterator<Item = Rule<'_>> {
+        self.inner.rules.values().map(Rule)
+    }
+
+    /// The rule of that id.
+    pub fn rule(&self, id: &str) -> Option<Rule<'_>> {
+        self.inner.rules.get(id).map(Rule)
+    }
+
+    /// Names of all kinds of documents that [`check`](crate::check()) judges and [`fixtures`](crate::fixtures())
+    /// makes: `flow/execution`, `chat/channel[]` for a page of them, `events/MessageSent/4`.
+    pub fn kinds(&self) -> impl Iterator<Item = &str> {
+        self.inner.kinds.keys().map(String::as_str)
+    }
+}
+
+impl<'a> Rule<'a> {
+    /// Its id, which tells what is ruled: `chat/channel/unique-name`.
+    pub fn id(self) -> &'a str {
+        &self.0.id
+    }
+
+    /// How binding it is.
+    pub fn level(self) -> Level {
+        self.0.level
+    }
+
+    /// What it asks for, in one sentence.
+    pub fn says(self) -> &'a str {
+        &self.0.says
+    }
+
+    /// Where the documents state it: `D2 "Limits", line 12`.
+    pub fn source(self) -> String {
+        self.0.source.to_string()
+    }
+}
