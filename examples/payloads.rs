@@ -17,6 +17,7 @@ struct Answer<'a> {
     status: &'a str,
 }
 
+#[expect(clippy::print_stdout, reason = "an example tells what it finds")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rulebook = Rulebook::embedded()?;
     for fixture in fixtures(&rulebook, "flow/execution", 7)? {
