@@ -6,8 +6,8 @@ WORKDIR /src
 COPY . .
 RUN target="$(uname -m)-unknown-linux-musl" \
  && rustup target add "$target" \
- && cargo build --release --locked --target "$target" \
- && cp "target/$target/release/conformant" /conformant
+ && cargo build --profile dist --locked --target "$target" \
+ && cp "target/$target/dist/conformant" /conformant
 
 FROM scratch
 COPY --from=build /conformant /conformant
