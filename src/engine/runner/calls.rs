@@ -229,7 +229,7 @@ impl<'a> Runner<'a> {
         let index = self.evidence.exchanges.len();
         self.evidence.exchanges.push(exchange);
         self.evidence.events.push(Event::Exchange(index));
-        self.note_deliveries(Some(index));
+        self.note_deliveries();
         index
     }
 

@@ -26,7 +26,7 @@ impl Runner<'_> {
         self.evidence
             .events
             .extend(hooks.into_iter().map(Event::Hook));
-        self.note_deliveries(None);
+        self.note_deliveries();
         let result = done.map_err(|fault| match taint {
             Some(rule) => Stop::Masked(rule),
             None => Stop::of_hook(name, &fault),
@@ -105,18 +105,15 @@ impl Runner<'_> {
         let waited = self.session.now().duration_since(waiting);
         let waited = Duration::try_from(waited).unwrap_or_default();
         self.evidence.events.push(Event::Passed(waited));
-        self.note_deliveries(None);
+        self.note_deliveries();
         let listener = self
             .listeners
             .iter()
             .find(|listener| listener.name == come.r#await);
         let requests = result["requests"].as_array_mut();
-        for (request, during) in requests
-            .into_iter()
-            .flatten()
-            .zip(listener.into_iter().flat_map(|l| &l.noted))
-        {
-            request["during"] = json!(during);
+        let asked = listener.into_iter().flat_map(|listener| &listener.noted);
+        for (request, asked) in requests.into_iter().flatten().zip(asked) {
+            request["asked_last"] = json!(asked);
         }
         if let Some(kind) = self.judged_as.get(&come.r#await) {
             let step = self.step;
@@ -133,9 +130,8 @@ impl Runner<'_> {
         self.finish((come.capture.as_ref(), &come.expect), result, None, None)
     }
 
-    /// Makes events of the callbacks that came since it was last looked; they came before the answer of that
-    /// exchange, if any was just received.
-    pub(super) fn note_deliveries(&mut self, answered: Option<usize>) {
+    /// Makes events of the callbacks that came since it was last looked.
+    pub(super) fn note_deliveries(&mut self) {
         let now = self.session.now();
         let span = Span {
             began: self.looked,
@@ -159,8 +155,9 @@ impl Runner<'_> {
                 };
                 self.evidence.events.push(Event::Delivery(delivery));
             }
-            let during = answered.map(|index| self.evidence.exchanges[index].operation.clone());
-            listener.noted.resize(came.len(), during);
+            let asked = self.evidence.exchanges.last();
+            let asked = asked.map(|exchange| exchange.operation.clone());
+            listener.noted.resize(came.len(), asked);
         }
     }
 }

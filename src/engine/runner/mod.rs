@@ -138,7 +138,7 @@ struct Runner<'a> {
 struct Listener {
     name: String,
     url: String,
-    /// For each callback that is an event already: the operation whose answer it came before.
+    /// For each callback that is an event already: the operation that was asked last by then.
     noted: Vec<Option<String>>,
 }
 
@@ -283,6 +283,6 @@ impl<'a> Runner<'a> {
     fn pass(&mut self, time: Duration) {
         self.session.wait(time);
         self.evidence.events.push(Event::Passed(time));
-        self.note_deliveries(None);
+        self.note_deliveries();
     }
 }
