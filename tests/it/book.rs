@@ -164,7 +164,7 @@ fn every_command_of_the_book_is_played() {
     let mut wrong = Vec::new();
     let (mut played, mut reasons) = (0, BTreeMap::new());
     for page in told {
-        played += page.played;
+        played += page.commands;
         wrong.extend(page.wrong);
         for reason in page.reasons {
             *reasons.entry(reason).or_insert(0) += 1;
@@ -179,7 +179,7 @@ fn every_command_of_the_book_is_played() {
 /// What came of a page.
 #[derive(Default)]
 struct Played {
-    played: usize,
+    commands: usize,
     reasons: Vec<String>,
     wrong: Vec<String>,
 }
@@ -206,7 +206,7 @@ fn play(page: &str) -> Played {
         if is_name(&shown.session.arguments) {
             continue;
         }
-        told.played += 1;
+        told.commands += 1;
         if shown.begins(&["serve"]) {
             listens(shown.session, &folder);
             continue;
@@ -273,9 +273,8 @@ fn prepare(page: &str, folder: &Path) {
     match page {
         "docs/src/events.md" => {
             copy_of(&["specs", "fixtures/events"], folder);
-            for file in ["fixtures/manifest.json"] {
-                std::fs::copy(root().join(file), folder.join(file)).expect("there is room");
-            }
+            let file = "fixtures/manifest.json";
+            std::fs::copy(root().join(file), folder.join(file)).expect("there is room");
             put(
                 "recorded/sent.json",
                 &first_fixture("events/MessageSent/4").to_string(),
@@ -326,7 +325,8 @@ fn given(folder: &Path, arguments: &[String]) {
     if !["compare", "merge"].contains(&arguments[0].as_str()) {
         return;
     }
-    let records = arguments.iter().filter(|word| word.ends_with(".json"));
+    let is_record = |word: &&String| Path::new(word).extension().is_some_and(|e| e == "json");
+    let records = arguments.iter().filter(is_record);
     for (at, record) in records
         .filter(|record| !folder.join(record).exists())
         .enumerate()
