@@ -22,7 +22,7 @@ const SHOWN: usize = 160;
 pub struct Defect {
     /// JSON Pointer into the value.
     pub pointer: String,
-    /// As in [`Violation::kind`].
+    /// As in `Violation::kind`.
     pub kind: &'static str,
     /// What was expected.
     pub expected: String,
