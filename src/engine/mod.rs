@@ -325,25 +325,23 @@ pub fn conclude(
 /// Who looks on while a story is told.
 #[derive(Clone, Copy, Default)]
 struct Beside<'b, 'p> {
-    /// The story's place in the plan.
-    place: usize,
     prover: Option<&'b Prover<'p>>,
-    keeper: Option<&'b Keeper>,
+    /// With the story's place in the plan.
+    keeper: Option<(&'b Keeper, usize)>,
 }
 
 impl<'b, 'p> Beside<'b, 'p> {
     fn of(options: &'b Options, prover: &'b Prover<'p>, index: usize) -> Self {
         Self {
-            place: index,
             prover: (options.prove != Mode::Off).then_some(prover),
-            keeper: options.keeper.as_deref(),
+            keeper: options.keeper.as_deref().map(|keeper| (keeper, index)),
         }
     }
 
     /// The story left nothing to keep.
     fn pass_over(&self) {
-        if let Some(keeper) = self.keeper {
-            keeper.pass_over(self.place);
+        if let Some((keeper, index)) = self.keeper {
+            keeper.pass_over(index);
         }
     }
 }
@@ -444,7 +442,7 @@ fn conclude_unguarded(
             continue;
         }
         if let Some(prover) = beside.prover.filter(|_| disturbed.is_none()) {
-            prover.story(beside.place, &mut evidence, &judgement, &memo);
+            prover.story(&mut evidence, &judgement, &memo);
         }
         let broken = judgement.findings.iter().map(|f| f.rule.clone()).collect();
         let void = disturbed.clone();
@@ -456,10 +454,10 @@ fn conclude_unguarded(
         let scenario = Some(&planned.scenario);
         let told = (judgement, stop.clone());
         let concluded = concluded_of(rulebook, scenario, &evidence, told, seconds);
-        if let Some(keeper) = beside.keeper {
+        if let Some((keeper, index)) = beside.keeper {
             let turned_away = turned_away.clone();
             keeper.keep(
-                beside.place,
+                index,
                 Played {
                     evidence,
                     stop,

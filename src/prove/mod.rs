@@ -1,7 +1,7 @@
 //! Would it have been noticed: what a story showed is changed one place at a time and judged again, without a request.
 //!
 //! It is done where the evidence is still at hand, when a story was judged, so that memory does not grow with the run. What is concluded
-//! depends on the seed, the plan and the stories' names alone, not on the order in which they end.
+//! depends on the seed and on the stories' names alone, not on the order in which they end.
 
 mod blind;
 mod sample;
@@ -14,6 +14,7 @@ use crate::verdict::{Changes, Level, Proof, RuleCounts, RunRecord, Verdict};
 use sample::Sampler;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::{Mutex, PoisonError};
 
 /// Changes for one rule in one story, and until one breaks it.
@@ -23,7 +24,7 @@ const STUBBORN_MAX: usize = 64;
 const TRIED_MAX: usize = 192;
 /// Examples of one rule in one story, the first and the last.
 const INSTANCES_MAX: usize = 3;
-/// Stories that a rule is tried in until one of its changes breaks it: the first of the plan.
+/// Stories that a rule is tried in until one of its changes breaks it: the first by id.
 const STORIES_MAX: usize = 6;
 /// Values of a story's largest document beyond which nothing is changed: each change copies one.
 const VALUES_MAX: usize = 20_000;
@@ -64,22 +65,25 @@ pub struct Prover<'a> {
     sampler: Sampler,
 }
 
-/// What came of a rule in the first stories of the plan, by their places there, up to one that proves it.
+/// What came of a rule in the first stories by id, up to one that proves it.
 #[derive(Debug, Default)]
-struct Stories(BTreeMap<usize, Changes>);
+struct Stories(BTreeMap<String, Changes>);
 
 impl Stories {
-    /// Whether a story of this place may still count: no earlier one proves the rule, and there are not enough of them.
-    fn wants(&self, place: usize) -> bool {
-        let earlier = || self.0.range(..place);
+    /// Whether a story of this id may still count: no earlier one proves the rule, and there are not enough of them.
+    fn wants(&self, story: &str) -> bool {
+        let earlier = || {
+            self.0
+                .range::<str, _>((Bound::Unbounded, Bound::Excluded(story)))
+        };
         earlier().all(|(_, changes)| changes.broke == 0) && earlier().count() < STORIES_MAX
     }
 
-    fn add(&mut self, place: usize, changes: Changes) {
-        if changes.made == 0 || !self.wants(place) {
+    fn add(&mut self, story: &str, changes: Changes) {
+        if changes.made == 0 || !self.wants(story) {
             return;
         }
-        self.0.insert(place, changes);
+        self.0.insert(story.to_owned(), changes);
         // What lies behind the first proof counts no longer, in whatever order stories end.
         let last = self.0.iter().position(|(_, changes)| changes.broke > 0);
         let kept = last.map_or(STORIES_MAX, |last| last + 1).min(STORIES_MAX);
@@ -114,16 +118,19 @@ impl<'a> Prover<'a> {
     }
 
     /// Changes what a story showed, and leaves it as it was. `judgement` is what was concluded of it, with its instances; the memory holds its
-    /// documents. `place` is the story's in the plan.
-    pub fn story(&self, place: usize, evidence: &mut Evidence, judgement: &Judgement, memo: &Memo) {
+    /// documents.
+    pub fn story(&self, evidence: &mut Evidence, judgement: &Judgement, memo: &Memo) {
         if self.mode == Mode::Off || !is_small(evidence) {
             return;
         }
         memo.close();
-        for (rule, instances) in self.wanted(place, judgement) {
+        for (rule, instances) in self.wanted(&evidence.scenario, judgement) {
             let changes = self.try_out(rule, &instances, evidence, judgement, memo);
             let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-            tried.entry(&rule.id).or_default().add(place, changes);
+            tried
+                .entry(&rule.id)
+                .or_default()
+                .add(&evidence.scenario, changes);
         }
         if self.mode == Mode::Sample {
             self.sampler
@@ -134,7 +141,7 @@ impl<'a> Prover<'a> {
     /// Rules that held in a story which still counts for them, each with some examples.
     fn wanted<'j>(
         &self,
-        place: usize,
+        story: &str,
         judgement: &'j Judgement,
     ) -> Vec<(&'a Rule, Vec<&'j Judged>)> {
         let mut wanted: BTreeMap<&str, Vec<&Judged>> = BTreeMap::new();
@@ -145,7 +152,7 @@ impl<'a> Prover<'a> {
             for (rule, _) in held {
                 if tried
                     .get(rule.as_str())
-                    .is_none_or(|stories| stories.wants(place))
+                    .is_none_or(|stories| stories.wants(story))
                 {
                     wanted.insert(rule, Vec::new());
                 }
@@ -340,7 +347,7 @@ mod tests {
     /// Every order in which stories end comes to the same.
     #[test]
     fn what_counts_depends_on_no_order() {
-        let ended = [(1, 0), (2, 0), (3, 2), (4, 1), (5, 0)];
+        let ended = [("a", 0), ("b", 0), ("c", 2), ("d", 1), ("e", 0)];
         let mut orders = vec![ended.to_vec()];
         for turn in 1..ended.len() {
             let mut order = ended.to_vec();
@@ -351,11 +358,11 @@ mod tests {
         }
         for order in orders {
             let mut stories = Stories::default();
-            for (place, broke) in &order {
-                stories.add(*place, changes(*broke));
+            for (story, broke) in &order {
+                stories.add(story, changes(*broke));
             }
-            let kept: Vec<usize> = stories.0.keys().copied().collect();
-            assert_eq!(kept, [1, 2, 3], "{order:?}");
+            let kept: Vec<&str> = stories.0.keys().map(String::as_str).collect();
+            assert_eq!(kept, ["a", "b", "c"], "{order:?}");
             assert_eq!(stories.whole().made, 12);
         }
     }
@@ -373,7 +380,7 @@ mod tests {
         let rules: Vec<&Rule> = ids.iter().map(|id| &rulebook.rules[*id]).collect();
         for (rule, broke) in rules.iter().zip([0, 2]) {
             let mut tried = prover.tried.lock().expect("nobody panicked");
-            tried.entry(&rule.id).or_default().add(0, changes(broke));
+            tried.entry(&rule.id).or_default().add("s", changes(broke));
         }
         let mut record = RunRecord::default();
         record
@@ -406,12 +413,12 @@ mod tests {
     #[test]
     fn a_rule_is_tried_in_so_many_stories_and_no_more() {
         let mut stories = Stories::default();
-        for place in 1..=STORIES_MAX {
-            assert!(stories.wants(place));
-            stories.add(place, changes(0));
+        for story in 0..STORIES_MAX {
+            assert!(stories.wants(&format!("s{story}")));
+            stories.add(&format!("s{story}"), changes(0));
         }
-        assert!(!stories.wants(STORIES_MAX + 1) && stories.wants(0));
-        stories.add(0, changes(0));
+        assert!(!stories.wants("t") && stories.wants("a"));
+        stories.add("a", changes(0));
         assert_eq!(stories.0.len(), STORIES_MAX);
     }
 }
