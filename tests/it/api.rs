@@ -37,6 +37,7 @@ fn example(name: &str) -> PathBuf {
             "CARGO_MANIFEST_",
             "CARGO_BIN_",
             "CARGO_CRATE_",
+            "OUT_DIR",
         ];
         if told.iter().any(|begin| name.starts_with(begin)) {
             build.env_remove(&*name);
