@@ -4,7 +4,7 @@
 //! it says more than types, values or null) is compared as a whole, for whether one such condition is narrower than another
 //! is not decided here.
 
-use super::canonical::{WORDS, is_covered, texts, whole};
+use super::canonical::{WORDS, is_covered, named_types, texts, whole};
 use super::coordinates::{Action, Direction, What};
 use super::ledger::Note;
 use super::schemas::{Walk, is_impossible};
@@ -422,7 +422,8 @@ impl Place<'_, '_> {
             self.required_of(name, Action::Added);
         }
         for name in old.difference(&new) {
-            if self.walk.direction == Direction::Request || listed(self.new, name) {
+            let is_told = listed(self.old, name) && !listed(self.new, name);
+            if self.walk.direction == Direction::Request || !is_told {
                 self.required_of(name, Action::Removed);
             }
         }
@@ -463,10 +464,8 @@ impl Place<'_, '_> {
     }
 
     fn other_fields(&mut self) {
-        let describes = |k: &Map<String, Value>| {
-            k.contains_key("properties") || k.contains_key("additionalProperties")
-        };
-        if !describes(self.old) || !describes(self.new) {
+        let speaks_of_objects = |k: &Map<String, Value>| named_types(k).contains(&"object");
+        if !speaks_of_objects(self.old) || !speaks_of_objects(self.new) {
             return;
         }
         let action = match (openness(self.old), openness(self.new)) {
