@@ -22,7 +22,7 @@ const SHOWN_MAX: usize = 20;
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     seed: Option<u64>,
-    jobs: usize,
+    jobs: Option<usize>,
     filters: Vec<String>,
     longest: Duration,
     demands: Demands,
@@ -32,7 +32,7 @@ impl Default for RunOptions {
     fn default() -> Self {
         Self {
             seed: None,
-            jobs: 8,
+            jobs: None,
             filters: Vec::new(),
             longest: LONGEST,
             demands: Demands::default(),
@@ -44,7 +44,7 @@ impl Default for RunOptions {
 pub(super) const LONGEST: Duration = Duration::from_secs(600);
 
 impl RunOptions {
-    /// The defaults: every scenario, eight side by side, at most ten minutes.
+    /// The defaults: every scenario, eight side by side (in this process no more than processors, and one), at most ten minutes.
     pub fn new() -> Self {
         Self::default()
     }
@@ -60,7 +60,7 @@ impl RunOptions {
     /// Scenarios side by side; at least one.
     #[must_use]
     pub fn jobs(mut self, jobs: usize) -> Self {
-        self.jobs = jobs.max(1);
+        self.jobs = Some(jobs.max(1));
         self
     }
 
@@ -131,10 +131,11 @@ pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result
     let planned = plan::plan(inner, &target.selection(&options.filters), None);
     let interrupted = Arc::new(AtomicBool::new(false));
     let seed = target.seed(options.seed);
-    let sessions = target.sessions(seed, options.jobs, options.longest, &interrupted)?;
+    let jobs = options.jobs.unwrap_or_else(|| target.jobs());
+    let sessions = target.sessions(seed, jobs, options.longest, &interrupted)?;
     let how = Options {
         seed,
-        jobs: options.jobs,
+        jobs,
         shuffle: false,
         run_max: options.longest,
         prove: Mode::Rules,

@@ -206,6 +206,11 @@ impl Target {
         })
     }
 
+    /// Stories side by side unless it is said otherwise.
+    pub(super) fn jobs(&self) -> usize {
+        engine::jobs_default(matches!(self.0, Way::Reference(_)))
+    }
+
     /// Takes what must appear nowhere out of what is told.
     pub(super) fn redactor(&self) -> Redactor {
         match &self.0 {

@@ -13,9 +13,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Stories that act on a living target at the same time, however many threads a test runner has.
-const JOBS: usize = 8;
-
 /// One scenario, to be played and judged once.
 ///
 /// Trials of one call share the target: what it has only one of, as its time, is one trial's at a time,
@@ -71,7 +68,7 @@ impl Rulebook {
         let planned = plan::plan(&self.inner, &target.selection(&[]), None);
         let interrupted = Arc::new(AtomicBool::new(false));
         let seed = target.seed(None);
-        let sessions = target.sessions(seed, JOBS, LONGEST, &interrupted)?;
+        let sessions = target.sessions(seed, target.jobs(), LONGEST, &interrupted)?;
         let stories = Singly::new(&self.inner, planned, sessions, seed, interrupted);
         let suite = Arc::new(Suite {
             rulebook: self.clone(),

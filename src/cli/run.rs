@@ -28,8 +28,6 @@ use std::sync::Arc;
 
 /// Where reports go unless told otherwise.
 const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
-/// Scenarios side by side at most, unless told otherwise: what waits for a target takes no processor, what is played here takes one.
-const JOBS_MAX: usize = 8;
 
 #[expect(
     clippy::too_many_lines,
@@ -248,14 +246,9 @@ fn narrow_since(
 fn options(args: &RunArgs, config: &Config, seed: u64) -> Options {
     Options {
         seed,
-        jobs: args.jobs.unwrap_or_else(|| {
-            let is_here = config.settings.targets.is_empty();
-            if is_here {
-                JOBS_MAX.min(super::processors() + 1)
-            } else {
-                JOBS_MAX
-            }
-        }),
+        jobs: args
+            .jobs
+            .unwrap_or_else(|| engine::jobs_default(config.settings.targets.is_empty())),
         shuffle: args.shuffle,
         run_max: config.run_max,
         keeper: None,

@@ -28,6 +28,18 @@ impl Room {
     }
 }
 
+/// Stories side by side unless it is said otherwise: what waits for a target takes no processor, what is played
+/// in this process takes one.
+pub fn jobs_default(is_in_process: bool) -> usize {
+    const MOST: usize = 8;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    if is_in_process {
+        MOST.min(processors + 1)
+    } else {
+        MOST
+    }
+}
+
 /// Counts how many stories can have a person at a time.
 pub(super) type Persons<'a> = Box<dyn Fn() -> usize + Send + Sync + 'a>;
 
@@ -74,30 +86,27 @@ impl<'a> Stage<'a> {
 
     /// The next story that can begin, once there is one; nothing when all have begun.
     pub(super) fn enter(&self) -> Option<Entered<'_>> {
-        let mut state = self.state();
-        loop {
-            if state.waiting.is_empty() {
-                return None;
-            }
-            let fits = |&index: &usize| self.fits(index, &state.playing);
-            if let Some(at) = state.waiting.iter().position(fits) {
-                let index = state.waiting.remove(at);
-                state.playing.insert(index);
-                return Some(Entered { stage: self, index });
-            }
-            state = self
-                .left
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
+        self.enter_of(|_| true)
     }
 
     /// This story's place, once it can begin; nothing where it has begun before.
     pub(super) fn enter_as(&self, index: usize) -> Option<Entered<'_>> {
+        self.enter_of(|other| other == index)
+    }
+
+    /// The first of these stories that can begin, once there is one; nothing when all of them have begun.
+    fn enter_of(&self, is_meant: impl Fn(usize) -> bool) -> Option<Entered<'_>> {
         let mut state = self.state();
         loop {
-            let at = state.waiting.iter().position(|&other| other == index)?;
-            if self.fits(index, &state.playing) {
+            let meant = state
+                .waiting
+                .iter()
+                .enumerate()
+                .filter(|(_, index)| is_meant(**index));
+            let mut meant = meant.peekable();
+            meant.peek()?;
+            if let Some((at, &index)) = meant.find(|(_, index)| self.fits(**index, &state.playing))
+            {
                 state.waiting.remove(at);
                 state.playing.insert(index);
                 return Some(Entered { stage: self, index });

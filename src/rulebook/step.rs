@@ -139,7 +139,8 @@ pub struct Listen {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Await {
     /// Verb: wait for callbacks at a listening address. The result is `{count, requests: [{method,
-    /// query, form, json, text, headers}]}`.
+    /// query, form, json, text, headers, answered, asked_last}], waited}`: the status that we answered, and the
+    /// operation that was asked last when it came.
     pub r#await: String,
     /// How many callbacks to wait for.
     pub count: Option<usize>,

@@ -41,7 +41,7 @@ pub struct RunArgs {
     /// A part of the scenarios, `hash:M/N` or `slice:M/N`.
     #[arg(long, value_name = "PART")]
     pub partition: Option<String>,
-    /// Scenarios side by side [default: 8; without a target one more than there are processors].
+    /// Scenarios side by side [default: 8; without a target no more than processors, and one].
     #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
     pub jobs: Option<usize>,
     /// Seed of names, identifiers and order.

@@ -4,6 +4,7 @@
 //! where its clock was moved by somebody else, [`Session::disturbed`] says so.
 
 use super::admission::Admission;
+use super::ahead::Ahead;
 use super::hooks;
 use super::limited::{Next, Schedule};
 use super::persons::{Person, Persons};
@@ -21,8 +22,8 @@ use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long one wait lasts before the interrupt flag is looked at again.
@@ -38,9 +39,10 @@ const UNAUTHORIZED: u16 = 401;
 /// Stories under way for each job: those that wait leave their place to others.
 const STORIES_PER_JOB: usize = 8;
 
-/// How far the target's clock may be from where we know it to be: it tells whole seconds, and answers
-/// take their time.
-const CLOCK_OFF_MS: i64 = 3_000;
+/// How far the target's clock may be off for certain before somebody else has moved it: it may be rounded.
+const CLOCK_OFF_MS: i64 = 1_000;
+/// How often it is asked while answers take too long to tell much.
+const TIME_ASKED_MAX: usize = 3;
 
 /// For how long what the target has only one of is asked, and how often.
 const LEASE_SECONDS: u64 = 120;
@@ -74,10 +76,10 @@ pub struct Live {
     /// Who can be brought into a flow; nothing where nobody is configured.
     persons: Option<Persons>,
     /// How far the target's clock is ahead of ours, by what `advance_clock` answers.
-    ahead_ms: AtomicI64,
+    ahead: Mutex<Ahead>,
     time_asked: Once,
     /// How far it was when the run began, and when that was; nothing where it is not told.
-    began: OnceLock<(i64, Instant)>,
+    began: OnceLock<(Ahead, Instant)>,
     /// The longest that a callback took to come so far; nothing until one came.
     callback_ms_max: AtomicU64,
     /// Tells this run from others in leases.
@@ -153,7 +155,7 @@ impl Live {
             admission: Admission::default(),
             slots: Slots::new(manner.jobs),
             persons,
-            ahead_ms: AtomicI64::new(0),
+            ahead: Mutex::default(),
             time_asked: Once::new(),
             began: OnceLock::new(),
             callback_ms_max: AtomicU64::new(u64::MAX),
@@ -193,23 +195,30 @@ impl Live {
         !self.has_own_flow() && planned.any_step(&|step| step.values().any(reads))
     }
 
-    /// Asks how far the target's clock is ahead; nothing where it does not say.
-    fn ask_the_time(&self) -> Option<i64> {
-        let hook = self.settings.hooks.get(ADVANCE_CLOCK)?;
-        let nothing = json!({"seconds": 0});
-        // A hook that fails now says so where a story needs it.
-        let answer = hooks::carry_out(hook, &nothing, &self.client, &self.interrupted).ok()?;
-        ahead_of(&answer)
+    fn ahead(&self) -> MutexGuard<'_, Ahead> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the target's time by what the hook answered or, where it did not say, was asked.
-    fn clock_was_moved(&self, answer: &Value, arguments: &Value) {
-        if let Some(ahead_ms) = ahead_of(answer) {
-            self.ahead_ms.store(ahead_ms, Ordering::SeqCst);
-        } else {
-            self.ahead_ms
-                .fetch_add(asked_ms(arguments), Ordering::SeqCst);
+    /// Asks how far the target's clock is ahead; nothing where it does not say.
+    fn ask_the_time(&self) -> Option<Ahead> {
+        let hook = self.settings.hooks.get(ADVANCE_CLOCK)?;
+        let nothing = json!({"seconds": 0});
+        let ask = || {
+            let asked = clock::now();
+            // A hook that fails now says so where a story needs it.
+            let answer = hooks::carry_out(hook, &nothing, &self.client, &self.interrupted).ok()?;
+            Ahead::told(&answer, (asked, clock::now()))
+        };
+        let mut told = ask()?;
+        for _ in 1..TIME_ASKED_MAX {
+            if told.is_narrow() {
+                break;
+            }
+            told = told.and_then(ask()?);
         }
+        let mut ahead = self.ahead();
+        *ahead = ahead.and_then(told);
+        Some(told)
     }
 
     /// Waits until no other run holds what a story needs alone. Where the target has no such hook,
@@ -246,12 +255,6 @@ impl Live {
     }
 }
 
-/// How far the time that `advance_clock` answered is ahead of ours, in milliseconds.
-fn ahead_of(answer: &Value) -> Option<i64> {
-    let now: Timestamp = answer.get("now")?.as_str()?.parse().ok()?;
-    Some(now.as_millisecond() - clock::now().as_millisecond())
-}
-
 /// How far `advance_clock` was asked to move the time, in milliseconds.
 fn asked_ms(arguments: &Value) -> i64 {
     let seconds = arguments.get("seconds").and_then(Value::as_f64);
@@ -266,9 +269,8 @@ impl Sessions for Live {
         let person = person.map(Persons::take);
         let slot = self.slots.take();
         self.time_asked.call_once(|| {
-            if let Some(ahead_ms) = self.ask_the_time() {
-                self.ahead_ms.store(ahead_ms, Ordering::SeqCst);
-                self.began.get_or_init(|| (ahead_ms, clock::monotonic()));
+            if let Some(ahead) = self.ask_the_time() {
+                self.began.get_or_init(|| (ahead, clock::monotonic()));
             }
         });
         let lease = if self.takes_what_is_there_once(planned) {
@@ -277,10 +279,8 @@ impl Sessions for Live {
             None
         };
         // Who waited for the lease waited while others moved the clock.
-        if lease.is_some()
-            && let Some(ahead_ms) = self.ask_the_time()
-        {
-            self.ahead_ms.store(ahead_ms, Ordering::SeqCst);
+        if lease.is_some() {
+            self.ask_the_time();
         }
         // A story that is told again listens elsewhere: what was called before may be called still.
         let nth = self.opened.fetch_add(1, Ordering::Relaxed);
@@ -297,7 +297,7 @@ impl Sessions for Live {
             share: RefCell::new(self.client.share()),
             slot: RefCell::new(Some(slot)),
             opened: clock::monotonic(),
-            ahead_ms: Cell::new(self.ahead_ms.load(Ordering::SeqCst)),
+            ahead_ms: Cell::new(self.ahead().ms()),
             off_ms: Cell::new(0),
             address_set: Cell::new(false),
             turned_away: RefCell::new(None),
@@ -345,8 +345,8 @@ impl Sessions for Live {
     }
 
     fn clock_seconds(&self) -> Option<f64> {
-        let (ahead_ms, began) = self.began.get()?;
-        let moved = self.ahead_ms.load(Ordering::SeqCst) - ahead_ms;
+        let (ahead, began) = self.began.get()?;
+        let moved = self.ahead().ms() - ahead.ms();
         let moved = Duration::from_millis(u64::try_from(moved).unwrap_or_default());
         Some((began.elapsed() + moved).as_secs_f64())
     }
@@ -426,8 +426,8 @@ struct LiveSession<'a> {
     /// Nothing while it waits.
     slot: RefCell<Option<Slot<'a>>>,
     opened: Instant,
-    /// How far the target's clock was ahead when it began, and then by its own moves; what other
-    /// stories learn meanwhile does not change that it moved under this one's feet.
+    /// How far the target's clock was ahead when it began, and then by its own moves, which are known exactly:
+    /// what it learns meanwhile would make the time between two of its exchanges longer or shorter than it was.
     ahead_ms: Cell<i64>,
     /// How far the clock had been moved by somebody else when this story moved it.
     off_ms: Cell<i64>,
@@ -469,6 +469,15 @@ impl LiveSession<'_> {
             persons.once();
         }
         persons.is_once()
+    }
+
+    /// Notes by how much somebody else has moved the target's clock, and goes on from there.
+    fn look_at_the_clock(&self, there: Ahead) {
+        let off_ms = there.off_ms(self.ahead_ms.get());
+        self.off_ms.set(self.off_ms.get().max(off_ms));
+        if off_ms > CLOCK_OFF_MS {
+            self.ahead_ms.set(there.ms());
+        }
     }
 
     /// Does nothing until then, and lets others act meanwhile.
@@ -582,19 +591,19 @@ impl Session for LiveSession<'_> {
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault> {
         let hook = self.live.settings.hooks.get(name);
         let hook = hook.ok_or(HookFault::Unsupported)?;
+        let asked = clock::now();
         let answer = self.spending(
             |s| &mut s.hooks,
             || hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted),
         )?;
         match name {
             ADVANCE_CLOCK => {
-                self.live.clock_was_moved(&answer, arguments);
-                let there = self.live.ahead_ms.load(Ordering::SeqCst);
-                let due = self.ahead_ms.get().saturating_add(asked_ms(arguments));
-                let off_ms = there.saturating_sub(due);
-                self.off_ms
-                    .set(self.off_ms.get().max(off_ms.saturating_abs()));
-                self.ahead_ms.set(there);
+                let by_ms = asked_ms(arguments);
+                self.ahead_ms.set(self.ahead_ms.get().saturating_add(by_ms));
+                let told = Ahead::told(&answer, (asked, clock::now()));
+                let mut ahead = self.live.ahead();
+                *ahead = told.map_or(ahead.moved(by_ms), |told| ahead.moved(by_ms).and_then(told));
+                self.look_at_the_clock(*ahead);
             }
             "set_callback" => self.address_set.set(true),
             END_EXECUTION => {
@@ -621,8 +630,11 @@ impl Session for LiveSession<'_> {
     }
 
     fn now(&self) -> Timestamp {
-        let ahead_ms = self.live.ahead_ms.load(Ordering::SeqCst);
-        clock::from_unix_ms(clock::now().as_millisecond().saturating_add(ahead_ms))
+        clock::from_unix_ms(
+            clock::now()
+                .as_millisecond()
+                .saturating_add(self.ahead_ms.get()),
+        )
     }
 
     fn callbacks(&self) -> Option<&Callbacks> {
@@ -713,9 +725,8 @@ impl Session for LiveSession<'_> {
         if self.lost_its_person() {
             return Some("another story had the same person in the flow".to_owned());
         }
-        let there = self.live.ask_the_time()?;
-        self.live.ahead_ms.store(there, Ordering::SeqCst);
-        let off_ms = (there - self.ahead_ms.get()).abs().max(self.off_ms.get());
+        self.look_at_the_clock(self.live.ask_the_time()?);
+        let off_ms = self.off_ms.get();
         (off_ms > CLOCK_OFF_MS).then(|| {
             format!(
                 "the target's clock was moved by somebody else meanwhile, by {} s",
@@ -729,7 +740,7 @@ impl Session for LiveSession<'_> {
 mod tests {
     use super::*;
     use crate::engine::plan;
-    use crate::engine::settings::Target;
+    use crate::engine::settings::{Hook, Target};
     use crate::rulebook::Rulebook;
     use std::io::{Read as _, Write as _};
     use std::net::TcpListener;
@@ -756,6 +767,61 @@ mod tests {
         let session = live.open(&all[0]).unwrap();
         let answer = session.get_elsewhere(&origin, &Request::new("GET", "/file"));
         assert_eq!(answer.unwrap().status, 200);
+        serving.join().unwrap();
+    }
+
+    /// A hook that tells the time some milliseconds ahead of ours, once for each of them.
+    fn telling(ahead_ms: &'static [i64]) -> (Hook, std::thread::JoinHandle<()>) {
+        let bench = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", bench.local_addr().unwrap());
+        let serving = std::thread::spawn(move || {
+            for ahead in ahead_ms {
+                let (mut socket, _) = bench.accept().unwrap();
+                let _head = socket.read(&mut [0; 4096]).unwrap();
+                let now = clock::from_unix_ms(clock::now().as_millisecond() + ahead);
+                let body = json!({"now": now.to_string()}).to_string();
+                let length = body.len();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+                );
+                socket
+                    .write_all(format!("{head}{body}").as_bytes())
+                    .unwrap();
+            }
+        });
+        let hook = Hook::control_plane(&url, None).remove(ADVANCE_CLOCK);
+        (hook.unwrap(), serving)
+    }
+
+    #[test]
+    fn what_the_clock_was_moved_by_is_what_passed_however_coarsely_the_target_tells_it() {
+        let (hook, serving) = telling(&[0, 598_100, 598_100]);
+        let mut live = live("auth", clock::monotonic() + Duration::from_secs(60));
+        live.settings.hooks.insert(ADVANCE_CLOCK.to_owned(), hook);
+        let rulebook = Rulebook::embedded().unwrap();
+        let session = live.open(&plan::all(&rulebook)[0]).unwrap();
+        let before = session.now();
+        session
+            .hook(ADVANCE_CLOCK, &json!({"seconds": 599}))
+            .unwrap();
+        let passed = session.now().duration_since(before);
+        assert!(passed.as_millis() >= 599_000, "{passed:?}");
+        assert_eq!(session.disturbed(), None);
+        serving.join().unwrap();
+    }
+
+    #[test]
+    fn a_clock_that_somebody_else_moved_is_told() {
+        let (hook, serving) = telling(&[0, 604_000, 604_000]);
+        let mut live = live("auth", clock::monotonic() + Duration::from_secs(60));
+        live.settings.hooks.insert(ADVANCE_CLOCK.to_owned(), hook);
+        let rulebook = Rulebook::embedded().unwrap();
+        let session = live.open(&plan::all(&rulebook)[0]).unwrap();
+        session
+            .hook(ADVANCE_CLOCK, &json!({"seconds": 599}))
+            .unwrap();
+        let why = session.disturbed().unwrap();
+        assert!(why.contains("moved by somebody else"), "{why}");
         serving.join().unwrap();
     }
 

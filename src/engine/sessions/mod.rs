@@ -2,6 +2,7 @@
 //! targets.
 
 mod admission;
+mod ahead;
 mod hooks;
 mod limited;
 mod live;
