@@ -1,11 +1,13 @@
-//! HTTP requests and responses as plain values.
+//! HTTP requests and responses as plain values, and why there is no response.
 //!
 //! Deliberately knows no sockets, no client and no server: `transport` moves these values over a
 //! wire, `reference` turns one into the other, `judge` reads both.
 
+mod cause;
 mod kept;
 mod received;
 
+pub use cause::Cause;
 pub use received::{Received, received};
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
 //! Text of others made safe to show: one escaper, excerpts, unified diffs and safe JSON; and globs
-//! over ids.
+//! over ids; sizes as people write them.
 //!
 //! Knows no report format and no terminal. Whoever shows text that a target, a file or a callback
 //! sent passes it through [`escape`] or [`escape_line`] first; markup is the format's own business.
@@ -10,8 +10,9 @@ use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use similar::udiff::UnifiedHunkHeader;
 use similar::{Algorithm, ChangeTag, TextDiff};
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io;
+use std::str::FromStr;
 
 /// Stands where an excerpt was cut; the redactor looks for halves of secrets in front of it.
 pub const CUT: char = '…';
@@ -391,6 +392,39 @@ pub fn glob(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// A number of bytes as people write it: `8 MiB`, `64 KiB`, `1000 B`; the blank may be missing where it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size(pub u64);
+
+/// Units from the largest down, each with its bytes.
+const UNITS: [(&str, u64); 3] = [("MiB", 1024 * 1024), ("KiB", 1024), ("B", 1)];
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(bytes) = *self;
+        let whole = |(_, unit): &&(&str, u64)| bytes >= *unit && bytes.is_multiple_of(*unit);
+        let (name, unit) = UNITS.iter().find(whole).unwrap_or(&("B", 1));
+        write!(f, "{} {name}", bytes / unit)
+    }
+}
+
+/// A text is no size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no size; write 512KiB or 8MiB")]
+pub struct NoSize;
+
+impl FromStr for Size {
+    type Err = NoSize;
+
+    fn from_str(text: &str) -> Result<Self, NoSize> {
+        let read = |(name, unit): &(&str, u64)| {
+            let number: u64 = text.strip_suffix(name)?.trim().parse().ok()?;
+            number.checked_mul(*unit)
+        };
+        UNITS.iter().find_map(read).map(Self).ok_or(NoSize)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -533,6 +567,23 @@ mod tests {
             ("flow/", "flow/x", true),
         ] {
             assert_eq!(glob(pattern, text), matches, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_size_is_read_as_it_is_written() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1000, "1000 B"),
+            (64 << 10, "64 KiB"),
+            (8 << 20, "8 MiB"),
+        ] {
+            assert_eq!(Size(bytes).to_string(), text);
+            assert_eq!(text.parse(), Ok(Size(bytes)));
+        }
+        assert_eq!("512KiB".parse(), Ok(Size(512 << 10)));
+        for text in ["", "8", "MiB", "-1 B", "8 GiB", "99999999999999 MiB"] {
+            assert_eq!(text.parse::<Size>(), Err(NoSize), "{text}");
         }
     }
 }

@@ -8,7 +8,7 @@ use super::traffic::{History, Observed, Operations};
 use crate::clients::Kept;
 use crate::clock::Timestamp;
 use crate::engine::request;
-use crate::http::{Headers, Request, Response};
+use crate::http::{Cause, Headers, Request, Response};
 use crate::judge::Judgement;
 use crate::judge::evidence::{Exchange, Span};
 use base64::Engine as _;
@@ -161,7 +161,7 @@ impl File<'_> {
             Observed {
                 number: self.entry,
                 request,
-                answer: answer.map_err(|why| ("not-recorded".to_owned(), why)),
+                answer: answer.map_err(|why| (Cause::NotRecorded, why)),
                 span,
             },
         )))

@@ -8,7 +8,7 @@ use super::traffic::{History, Observed, Operations};
 use super::{FINDINGS_MAX, One, Surroundings};
 use crate::clients::Kept;
 use crate::engine::Recorder;
-use crate::http::{Request, Response};
+use crate::http::{Cause, Request, Response};
 use crate::judge::Judgement;
 use crate::judge::evidence::Span;
 use crate::rulebook::Rulebook;
@@ -24,7 +24,7 @@ pub struct Passed {
     /// As it was sent there, base address included.
     pub request: Request,
     /// The answer, or why there is none: a stable word, and one for a person.
-    pub answer: Result<Response, (String, String)>,
+    pub answer: Result<Response, (Cause, String)>,
     /// From when it was sent to when its answer was there.
     pub span: Span,
 }

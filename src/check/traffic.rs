@@ -10,7 +10,7 @@ use crate::engine::body;
 use crate::engine::link::Shown;
 use crate::engine::request::recognise;
 use crate::engine::split_url;
-use crate::http::{Request, Response};
+use crate::http::{Cause, Request, Response};
 use crate::judge::Judgement;
 use crate::judge::evidence::{Evidence, Exchange, Expectation, Outcome, Poll, Span, Via};
 use crate::judge::judge;
@@ -122,7 +122,7 @@ pub(super) struct Observed {
     pub(super) number: usize,
     pub(super) request: Request,
     /// The answer, or why there is none: a stable word, and one for a person.
-    pub(super) answer: Result<Response, (String, String)>,
+    pub(super) answer: Result<Response, (Cause, String)>,
     pub(super) span: Span,
 }
 

@@ -14,6 +14,7 @@ use crate::engine::bearer::Bearer;
 use crate::engine::sessions::hooks_of_reference;
 use crate::engine::settings::{Hook, HookWay, People, Reach, Settings, Target};
 use crate::rulebook;
+use crate::text::{NoSize, Size};
 use crate::transport::Detours;
 use crate::verdict::SERVICES;
 use schemars::JsonSchema;
@@ -948,15 +949,11 @@ impl Reader {
     fn bytes(&mut self, text: Option<&str>) -> usize {
         const DEFAULT: usize = 8 * 1024 * 1024;
         let Some(text) = text else { return DEFAULT };
-        let units = [("KiB", 1024), ("MiB", 1024 * 1024), ("B", 1)];
-        let read = units.iter().find_map(|(unit, size)| {
-            let number: usize = text.strip_suffix(unit)?.trim().parse().ok()?;
-            number.checked_mul(*size)
-        });
-        read.unwrap_or_else(|| {
-            self.problems.push(format!(
-                "limits.body: `{text}` is no size; write 512KiB or 8MiB"
-            ));
+        let read: Result<Size, NoSize> = text.parse();
+        let read = read.and_then(|Size(bytes)| usize::try_from(bytes).map_err(|_| NoSize));
+        read.unwrap_or_else(|error| {
+            self.problems
+                .push(format!("limits.body: `{text}` is {error}"));
             DEFAULT
         })
     }

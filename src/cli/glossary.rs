@@ -1,10 +1,10 @@
 //! What `explain` says of names that are no rules: hooks, kinds, event types and versions, keys of the
-//! configuration, causes of transport faults.
+//! configuration, causes for which there is no answer.
 
 use super::config;
 use crate::engine::plan;
+use crate::http::Cause;
 use crate::rulebook::{Rulebook, hooks, is_one_event};
-use crate::transport::Cause;
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -264,7 +264,7 @@ fn collect(
     }
 }
 
-/// Causes of transport faults with what they say, each once.
+/// Causes for which there is no answer with what they say, each once.
 pub(super) fn causes() -> Vec<(String, String)> {
     let causes = Cause::examples();
     let named = causes.iter();
@@ -340,6 +340,15 @@ mod tests {
             assert!(text.starts_with(begin), "{name}: {text}");
         }
         assert_eq!(told(&rulebook, "no-such-thing"), "");
+    }
+
+    #[test]
+    fn each_cause_is_told_of_under_the_word_a_report_has() {
+        let rulebook = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        for cause in Cause::examples() {
+            let text = told(&rulebook, &cause.to_string());
+            assert!(text.contains(cause.says()), "{cause}: {text}");
+        }
     }
 
     #[test]

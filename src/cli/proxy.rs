@@ -96,7 +96,7 @@ fn passed_of(forwarded: Forwarded) -> Passed {
     Passed {
         origin: forwarded.origin,
         request: forwarded.request,
-        answer: answer.map_err(|fault| (fault.cause.to_string(), fault.detail)),
+        answer: answer.map_err(|fault| (fault.cause, fault.detail)),
         span: Span {
             began: forwarded.began,
             ended: forwarded.ended,

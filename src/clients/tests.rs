@@ -79,11 +79,7 @@ fn exchange(text: &str) -> Exchange {
         credentials: Credentials::Default,
         base: "http://127.0.0.1".to_owned(),
         request,
-        outcome: Outcome::Fault {
-            cause: "none".to_owned(),
-            detail: String::new(),
-            partial: None,
-        },
+        outcome: Outcome::none(),
         expectation: Expectation::Either,
         span: Span::UNKNOWN,
         via: None,

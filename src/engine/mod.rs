@@ -44,6 +44,7 @@ pub use template::TemplateError;
 
 use crate::clients;
 use crate::clock;
+use crate::http::Cause;
 use crate::judge::evidence::{Evidence, Exchange, Outcome};
 use crate::judge::{self, Judgement, Memo};
 use crate::prove::{Mode, Prover};
@@ -500,7 +501,7 @@ fn concluded_of(
     let concluded = ended(&evidence.scenario, judgement, stop, exchanges, seconds);
     let got_in_the_way = |exchange: &Exchange| match &exchange.outcome {
         // A redirect to where nobody may follow says nothing of the target.
-        Outcome::Fault { cause, .. } => cause != "redirect",
+        Outcome::Fault { cause, .. } => *cause != Cause::Redirect,
         Outcome::Answered { response, .. } => (300..400).contains(&response.status),
     };
     let operations = evidence

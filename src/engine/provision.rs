@@ -233,7 +233,7 @@ fn page(session: &dyn Session, path: &str) -> Result<Option<Value>, Stop> {
     )?;
     let response = session.send("flow", &request).map_err(|fault| {
         let why = format!("{}: {}", fault.cause, fault.detail);
-        if fault.unreachable {
+        if fault.cause.is_unreachable() {
             Stop::Unreachable(why)
         } else {
             Stop::Inconclusive(why)

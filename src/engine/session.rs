@@ -4,7 +4,7 @@
 use super::settings::Settings;
 use super::stop::Stop;
 use crate::clock::Timestamp;
-use crate::http::{Request, Response};
+use crate::http::{Cause, Request, Response};
 use crate::transport::Sink;
 use crate::verdict::Spent;
 use serde_json::Value;
@@ -43,9 +43,8 @@ pub trait Session {
     /// Gets what lies at another origin than the service's own.
     fn get_elsewhere(&self, origin: &str, _request: &Request) -> Result<Response, SendFault> {
         Err(SendFault {
-            cause: "redirect".to_owned(),
+            cause: Cause::Redirect,
             detail: format!("nothing lies at {origin} here"),
-            unreachable: false,
             partial: None,
         })
     }
@@ -175,12 +174,10 @@ impl Callbacks {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SendFault {
-    /// Stable word: `refused`, `timeout(headers)`, …
-    pub cause: String,
+    /// The stable word.
+    pub cause: Cause,
     /// For a person.
     pub detail: String,
-    /// True when the target could not be reached at all.
-    pub unreachable: bool,
     /// What had come of an answer: its status, 0 where it is not known, and the beginning of its body.
     pub partial: Option<Box<Response>>,
 }
@@ -188,9 +185,8 @@ pub struct SendFault {
 impl From<&crate::transport::Fault> for SendFault {
     fn from(fault: &crate::transport::Fault) -> Self {
         Self {
-            cause: fault.cause.to_string(),
+            cause: fault.cause.clone(),
             detail: fault.detail.clone(),
-            unreachable: fault.is_unreachable(),
             partial: (fault.status.is_some() || !fault.partial.is_empty()).then(|| {
                 Box::new(Response {
                     status: fault.status.unwrap_or_default(),

@@ -377,7 +377,7 @@ fn since_begin(evidence: &Evidence, at: Timestamp) -> Option<f64> {
 fn call(evidence: &Evidence, exchange: &Exchange, at: usize, judgement: &Judgement) -> StepResult {
     let outcome = match &exchange.outcome {
         Outcome::Answered { response, .. } => response.status.to_string(),
-        Outcome::Fault { cause, .. } => cause.clone(),
+        Outcome::Fault { cause, .. } => cause.to_string(),
     };
     StepResult {
         step: exchange.step,

@@ -323,7 +323,7 @@ fn told(exchange: &Exchange) -> String {
     };
     let came = match &exchange.outcome {
         Outcome::Answered { response, .. } => response.status.to_string(),
-        Outcome::Fault { cause, .. } => cause.clone(),
+        Outcome::Fault { cause, .. } => cause.to_string(),
     };
     format!("{step}. {service}/{called} {came}")
 }

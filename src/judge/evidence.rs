@@ -4,7 +4,7 @@
 
 use super::reproduce::Shell;
 use crate::clock::Timestamp;
-use crate::http::{Request, Response};
+use crate::http::{Cause, Request, Response};
 use crate::json::Note;
 use crate::rulebook::expect::Expect;
 use crate::rulebook::scenario::Credentials;
@@ -184,8 +184,8 @@ pub enum Outcome {
     },
     /// No answer that HTTP can make sense of.
     Fault {
-        /// Stable word: `refused`, `timeout(headers)`, …
-        cause: String,
+        /// The stable word.
+        cause: Cause,
         /// For a person.
         detail: String,
         /// What had come of an answer: its status, where its head was there, and the beginning of its body.
@@ -291,7 +291,7 @@ enum Kept<'o> {
         body: Option<Cow<'o, Body>>,
     },
     Fault {
-        cause: Cow<'o, str>,
+        cause: Cow<'o, Cause>,
         detail: Cow<'o, str>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         partial: Option<Cow<'o, Response>>,
@@ -310,7 +310,7 @@ impl Serialize for Outcome {
                 detail,
                 partial,
             } => Kept::Fault {
-                cause: cause.into(),
+                cause: Cow::Borrowed(cause),
                 detail: detail.into(),
                 partial: partial.as_deref().map(Cow::Borrowed),
             },
@@ -344,7 +344,7 @@ impl Outcome {
     /// Nothing came of it yet.
     pub const fn none() -> Self {
         Self::Fault {
-            cause: String::new(),
+            cause: Cause::Unsent,
             detail: String::new(),
             partial: None,
         }

@@ -4,8 +4,9 @@
 //! into calling strangers. Follows no redirect and keeps no connection.
 
 use super::world::{Deliver, Outcome};
+use crate::http::Cause;
 use crate::reference::Callback;
-use crate::transport::{BaseUrl, Cause, Client, Fault, Limits};
+use crate::transport::{BaseUrl, Client, Fault, Limits};
 use std::time::Duration;
 use url::{Host, Url};
 
@@ -64,7 +65,12 @@ fn outcome_of(fault: &Fault) -> Outcome {
         | Cause::MalformedHead
         | Cause::HeadOverLimit
         | Cause::InterimOverLimit
-        | Cause::Interrupted => Outcome::Unreachable,
+        | Cause::Interrupted
+        | Cause::Unsent
+        | Cause::Redirect
+        | Cause::EvidenceOverLimit(_)
+        | Cause::NotRecorded
+        | Cause::Unknown(_) => Outcome::Unreachable,
     }
 }
 

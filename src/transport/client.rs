@@ -6,7 +6,7 @@
 
 use super::connection::{Connection, Exchange, Terms, resolve};
 use super::encode;
-use super::fault::{Cause, Fault};
+use super::fault::Fault;
 use super::origin::{BaseUrl, Origin};
 use super::pace::Pace;
 use super::reading::{self, Answer, Note};
@@ -14,7 +14,7 @@ use super::room::{Room, Share};
 use super::way::Way;
 use super::writing;
 use crate::clock;
-use crate::http::{Request, Response};
+use crate::http::{Cause, Request, Response};
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, RwLock};
@@ -256,7 +256,7 @@ impl Client {
             }
             Err(mut fault) => {
                 if fault.cause != Cause::Interrupted {
-                    target.failed(fault.cause);
+                    target.failed(fault.cause.clone());
                 }
                 fault.fatal = target.given_up().is_some();
                 Err(fault)
@@ -302,7 +302,8 @@ impl Target {
     /// Why nothing further is tried here, when that is so.
     fn given_up(&self) -> Option<Cause> {
         let failures = self.failures.lock().expect("no holder of this lock panics");
-        failures.last.filter(|_| failures.in_a_row >= GIVE_UP_AFTER)
+        let gives_up = failures.in_a_row >= GIVE_UP_AFTER;
+        failures.last.clone().filter(|_| gives_up)
     }
 
     fn failed(&self, cause: Cause) {

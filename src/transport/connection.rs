@@ -5,13 +5,14 @@
 //! slice at most, then deadline and interruption are looked at.
 
 use super::detour::Detour;
-use super::fault::{Cause, Fault};
+use super::fault::Fault;
 use super::origin::Origin;
 use super::room::Share;
 use super::tls;
 use super::way::Way;
 use crate::clock;
 use crate::failpoint::{self, Place};
+use crate::http::Cause;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -5,10 +5,10 @@
 
 use super::connection::is_would_block;
 use super::encode;
-use super::fault::{Cause, Fault};
+use super::fault::Fault;
 use super::origin::Origin;
 use crate::clock;
-use crate::http::percent_decode;
+use crate::http::{Cause, percent_decode};
 use std::fmt;
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, TcpStream};

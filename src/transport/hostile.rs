@@ -6,7 +6,7 @@
 
 use super::*;
 use crate::clock;
-use crate::http::Request;
+use crate::http::{Cause, Request};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;

@@ -400,7 +400,8 @@ fn headers(map: &HeaderMap) -> Headers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::{Cause, Client, Limits};
+    use crate::http::Cause;
+    use crate::transport::{Client, Limits};
     use std::io::{Read as _, Write as _};
 
     const AMPLE: Duration = Duration::from_secs(5);

@@ -46,7 +46,7 @@ mod hostile;
 pub use self::client::{Client, Limits};
 pub use self::detour::{Detour, DetourError, Detours};
 pub use self::encode::{EncodeError, Place};
-pub use self::fault::{Cause, Fault};
+pub use self::fault::Fault;
 pub use self::gateway::{Forwarded, Gateway};
 pub use self::listener::{ListenError, Listener, Listening};
 pub use self::multipart::Multipart;

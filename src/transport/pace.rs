@@ -2,8 +2,9 @@
 //!
 //! Deliberately unaware of what is paced; a worker asks for its turn and waits for it.
 
-use super::fault::{Cause, Fault};
+use super::fault::Fault;
 use crate::clock;
+use crate::http::Cause;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

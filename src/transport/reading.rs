@@ -5,10 +5,10 @@
 //! is allocated because the target announced it, and bodies are not decoded.
 
 use super::connection::{Exchange, More};
-use super::fault::{Cause, Fault, Size};
+use super::fault::Fault;
 use super::room::Share;
-use crate::http::{Headers, Response};
-use crate::text;
+use crate::http::{Cause, Headers, Response};
+use crate::text::{self, Size};
 use std::fmt;
 use std::mem::MaybeUninit;
 

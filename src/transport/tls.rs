@@ -4,10 +4,11 @@
 //! one that was named, is a fault.
 
 use super::connection::{Terms, is_would_block};
-use super::fault::{Cause, Fault};
+use super::fault::Fault;
 use super::origin::Origin;
 use super::way::Pem;
 use crate::clock;
+use crate::http::Cause;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};

@@ -3,9 +3,10 @@
 //! Deliberately uninhabited, so that the compiler knows that no encrypted stream exists.
 
 use super::connection::Terms;
-use super::fault::{Cause, Fault};
+use super::fault::Fault;
 use super::origin::Origin;
 use super::way::Pem;
+use crate::http::Cause;
 use std::io;
 use std::net::TcpStream;
 

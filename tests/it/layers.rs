@@ -55,7 +55,7 @@ const LAYERS: &[Layer] = &[
     ),
     layer(
         "http",
-        &[],
+        &["text"],
         "requests and responses are values that no socket has touched",
     ),
     layer(

@@ -10,7 +10,7 @@ use conformant::engine::plan::{self, Selection};
 use conformant::engine::session::{Callbacks, HookFault, SendFault, Session};
 use conformant::engine::sessions::{Network, Offline};
 use conformant::engine::{self, Options, Planned, Sessions, Settings, Target};
-use conformant::http::{Request, Response};
+use conformant::http::{Cause, Request, Response};
 use conformant::prove::Mode;
 use conformant::reference::{Callback, Fault};
 use conformant::rulebook::Rulebook;
@@ -152,12 +152,11 @@ impl Exposed<'_> {
         self.chance.borrow_mut().next_u64() % below
     }
 
-    fn lost(&self, cause: &str, unreachable: bool) -> SendFault {
+    fn lost(&self, cause: Cause) -> SendFault {
         self.inner.wait(Duration::from_millis(1 + self.draw(900)));
         SendFault {
-            cause: cause.to_owned(),
+            cause,
             detail: "by chance".to_owned(),
-            unreachable,
             partial: None,
         }
     }
@@ -174,15 +173,14 @@ impl Session for Exposed<'_> {
         }
         let fate = self.draw(40);
         if self.weather == Weather::Stormy && fate < 2 {
-            let (cause, unreachable) = [("refused", true), ("timeout(connect)", true)]
-                [usize::try_from(fate).expect("it is small")];
-            return Err(self.lost(cause, unreachable));
+            let causes = [Cause::Refused, Cause::ConnectTimeout];
+            return Err(self.lost(causes[usize::try_from(fate).expect("small")].clone()));
         }
         if self.weather == Weather::Stormy && fate < 5 {
             // It arrives, and nobody learns what became of it.
             drop(self.inner.send(service, request)?);
-            let causes = ["reset", "truncated", "timeout(first-byte)"];
-            return Err(self.lost(causes[usize::try_from(fate - 2).expect("small")], false));
+            let causes = [Cause::Reset, Cause::Truncated, Cause::FirstByteTimeout];
+            return Err(self.lost(causes[usize::try_from(fate - 2).expect("small")].clone()));
         }
         self.inner.wait(Duration::from_millis(self.draw(120)));
         if request.method == "GET" && fate < 9 {

@@ -6,7 +6,7 @@ use crate::engine::session::SendFault;
 use crate::engine::stop::{SET_UP_FAILED, Stop};
 use crate::engine::template::{Origin, wait_of};
 use crate::engine::{body, provision, request};
-use crate::http::Response;
+use crate::http::{Cause, Response};
 use crate::json;
 use crate::judge;
 use crate::judge::evidence::{
@@ -241,7 +241,7 @@ impl<'a> Runner<'a> {
     ) -> Result<Called, Stop> {
         let answer = self.session.send(&exchange.service, &exchange.request);
         let answer = answer.and_then(|response| self.within_budget(response));
-        let unreachable = matches!(&answer, Err(fault) if fault.unreachable);
+        let unreachable = matches!(&answer, Err(fault) if fault.cause.is_unreachable());
         let detail = answer
             .as_ref()
             .err()
@@ -278,9 +278,8 @@ impl<'a> Runner<'a> {
             return Ok(response);
         }
         Err(SendFault {
-            cause: format!("evidence-over-limit({} MiB)", EVIDENCE_BYTES_MAX >> 20),
+            cause: Cause::EvidenceOverLimit(EVIDENCE_BYTES_MAX as u64),
             detail: "the answers of this scenario are larger in all".to_owned(),
-            unreachable: false,
             partial: None,
         })
     }

@@ -7,7 +7,7 @@ use crate::engine::session::SendFault;
 use crate::engine::settings::Target;
 use crate::engine::stop::Stop;
 use crate::engine::{body, request};
-use crate::http::{Request, Response};
+use crate::http::{Cause, Request, Response};
 use crate::judge::evidence::{
     Body, Exchange, Expectation, FILE_BYTES_MAX, Missed, Outcome, Poll, Span,
 };
@@ -165,18 +165,16 @@ impl<'a> Runner<'a> {
                 return Ok(response);
             };
             at = leads(target, &at, location).map_err(|why| SendFault {
-                cause: "redirect".to_owned(),
+                cause: Cause::Redirect,
                 detail: format!("{}: {why}", crate::text::excerpt(location, 200)),
-                unreachable: false,
                 partial: None,
             })?;
             let (Leads::Home(path) | Leads::Content(_, path)) = &at;
             asked = Request::new("GET", path.as_str());
         }
         Err(SendFault {
-            cause: "redirect".to_owned(),
+            cause: Cause::Redirect,
             detail: format!("{HOPS_MAX} redirects, and no end"),
-            unreachable: false,
             partial: None,
         })
     }

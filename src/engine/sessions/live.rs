@@ -15,7 +15,7 @@ use crate::engine::session::{Callbacks, HookFault, SendFault, Session};
 use crate::engine::settings::Settings;
 use crate::engine::template::wait_of;
 use crate::engine::{Planned, Room, Sessions};
-use crate::http::{Request, Response};
+use crate::http::{Cause, Request, Response};
 use crate::transport::{Answer, BaseUrl, Client, Limits, Listener, Listening, Share};
 use crate::verdict::{Part, Spent};
 use serde_json::{Value, json};
@@ -565,9 +565,8 @@ impl Session for LiveSession<'_> {
 
     fn get_elsewhere(&self, origin: &str, request: &Request) -> Result<Response, SendFault> {
         let base = BaseUrl::parse(origin).map_err(|why| SendFault {
-            cause: "redirect".to_owned(),
+            cause: Cause::Redirect,
             detail: format!("{origin}: {why}"),
-            unreachable: false,
             partial: None,
         })?;
         self.patiently(origin, &|| self.exchange(&base, request))
@@ -676,7 +675,7 @@ impl Session for LiveSession<'_> {
         let base = self.live.bases.get(service)?;
         // Any answer will do; the documents know none to this.
         let fault = self.exchange(base, &Request::new("OPTIONS", "/")).err()?;
-        fault.unreachable.then_some(fault)
+        fault.cause.is_unreachable().then_some(fault)
     }
 
     fn is_live(&self) -> bool {
