@@ -1,4 +1,5 @@
-//! `x-like: channel.yaml`: a schema file that says only in what it differs from another beside it.
+//! `x-like: channel.yaml`: a schema file that says only in what it differs from another beside it; and parameters
+//! that say something of their own beside `$ref`.
 //!
 //! Its own members take the place of the other's: each property by itself, every other member as a
 //! whole. What is taken over stands where `x-like` does.
@@ -9,6 +10,8 @@ use serde_json::Value;
 
 /// The keyword.
 pub(super) const LIKE: &str = "x-like";
+/// What a parameter refers to another by.
+const REFERENCE: &str = "$ref";
 /// The one member whose own members are taken over one by one.
 const PROPERTIES: &str = "properties";
 
@@ -50,13 +53,25 @@ pub fn written_out_json(own: &Value, base: &Value) -> Value {
     merged(&nodes[0], &nodes[1], Span::default()).to_json()
 }
 
+/// What a parameter says that refers to another and says something itself.
+pub(super) fn referring(own: &Node, base: &Node) -> Node {
+    merged(own, base, own.span)
+}
+
+/// The same of a parameter that was read as JSON; nothing where it says no more than whom it refers to.
+pub fn referring_json(own: &Value, base: &Value) -> Option<Value> {
+    let is_bare = own.as_object().is_none_or(|members| members.len() == 1);
+    (!is_bare).then(|| written_out_json(own, base))
+}
+
 fn merged(own: &Node, base: &Node, place: Span) -> Node {
     let mut members: Vec<Member> = base.members().to_vec();
     for member in &mut members {
         member.key_span = place;
         stand_at(&mut member.value, place);
     }
-    for mut member in own.members().iter().filter(|m| m.key != LIKE).cloned() {
+    let told = |m: &&Member| m.key != LIKE && m.key != REFERENCE;
+    for mut member in own.members().iter().filter(told).cloned() {
         match members.iter_mut().find(|m| m.key == member.key) {
             Some(taken) if member.key == PROPERTIES => {
                 member.value = merged(&member.value, &taken.value, place);

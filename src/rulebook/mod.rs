@@ -35,7 +35,7 @@ mod written;
 mod written_step;
 mod yaml;
 
-pub use alike::{like, written_out_json};
+pub use alike::{like, referring_json, written_out_json};
 pub use check::{Catalogue, Check, Model, Parameters, PayloadRule, Subject, Unread, Written};
 pub use load::{companion, parse_file};
 pub use model::{

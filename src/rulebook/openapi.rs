@@ -3,6 +3,7 @@
 //!
 //! Unknown keys are problems. Nothing is sent from here.
 
+use super::alike;
 use super::annotations::Annotations;
 use super::draft::{Derived, Draft, File, Files, RuleExtension};
 use super::model::{Does, Echo, Kind, Operation, Origin, Parameter, Place, Service};
@@ -486,7 +487,7 @@ impl Reader<'_> {
         found
     }
 
-    /// A parameter written out or referred to.
+    /// A parameter written out or referred to; what stands beside the reference takes the place of the other's.
     fn parameter(
         &self,
         draft: &mut Draft,
@@ -498,7 +499,10 @@ impl Reader<'_> {
             return match schemas::target(self.files, &self.file.path, reference) {
                 Ok((path, pointer)) if path == self.file.path => {
                     let target = schemas::node_at(self.file, &pointer)?;
-                    self.parameter(draft, operation, target, &pointer)
+                    if node.members().len() == 1 {
+                        return self.parameter(draft, operation, target, &pointer);
+                    }
+                    self.parameter(draft, operation, &alike::referring(node, target), at)
                 }
                 Ok((path, _)) => {
                     let message = format!("a parameter in another file, {path}");
