@@ -307,7 +307,7 @@ fn with_what_is_there_once(mut steps: Vec<Step>) -> Vec<Step> {
         let is_once = step
             .values()
             .any(|value| value.to_string().contains(DOOMED_FLOW));
-        if is_once && step.call().is_some_and(|call| call.rejected.is_none()) {
+        if is_once && step.call().is_some_and(|call| call.demand.is_acceptance()) {
             step.demand_nothing();
         }
     }

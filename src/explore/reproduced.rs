@@ -9,7 +9,7 @@ use crate::engine::plan::{self, Planned};
 use crate::engine::{Sessions, play};
 use crate::judge::{Loaded, Memo, Need, judge_instances};
 use crate::rulebook::scenario::Scenario;
-use crate::rulebook::step::{Step, Verb};
+use crate::rulebook::step::{Demand, Step, Verb};
 use crate::rulebook::{Rulebook, Service, interpolations};
 use crate::schema::Schemas;
 use crate::text;
@@ -178,8 +178,10 @@ fn stating_only(rule: &str, mut step: Step) -> Step {
     }
     if step.rejected().is_some_and(|named| named != rule) {
         step.demand_nothing();
-    } else if let Verb::Call(call) = &mut step.verb {
-        call.accepted.take_if(|named| named != rule);
+    } else if step.accepted().is_some_and(|named| named != rule)
+        && let Verb::Call(call) = &mut step.verb
+    {
+        call.demand = Demand::Own;
     }
     step
 }

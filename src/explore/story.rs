@@ -171,7 +171,7 @@ pub(super) fn with_twins(rulebook: &Rulebook, service: &Service, steps: Vec<Step
     let mut all = Vec::with_capacity(steps.len());
     for mut step in steps {
         known.extend(brought(rulebook, service, &step));
-        let refused = step.call().filter(|call| call.rejected.is_some());
+        let refused = step.call().filter(|call| call.demand.rejected().is_some());
         let refused = refused.map(|refused| (refused.call.clone(), whole(&refused.call)));
         let Some((written, call)) = refused.filter(|(_, call)| !accepted.contains(call)) else {
             all.push(step);

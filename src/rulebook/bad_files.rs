@@ -517,6 +517,22 @@ fn steps() {
         "wait: 2s\n        ^setupp: true",
         &["unknown key", "did you mean `setup`?"],
     );
+    let rejected = "rejected: flow/fetch-flow/unknown";
+    refuses(
+        path,
+        rejected,
+        &format!("either: true\n        {rejected}"),
+        &[
+            "only one of `accepted`, `rejected` and `either`",
+            "accepted unless said",
+        ],
+    );
+    refuses(
+        path,
+        rejected,
+        "unless: { at: /sid, equals: x }",
+        &["`unless` goes with `rejected` alone"],
+    );
     refuses(
         path,
         "equals: draft",

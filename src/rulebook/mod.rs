@@ -32,6 +32,7 @@ mod tree;
 pub mod unlocked;
 mod words;
 mod written;
+mod written_call;
 mod written_step;
 mod yaml;
 

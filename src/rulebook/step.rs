@@ -5,6 +5,7 @@
 
 use super::expect::Expect;
 use super::scenario::{CallbackAnswer, Credentials, Existing, TokenSpec, Until};
+use super::written_call::WrittenCall;
 use super::written_step::verbs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,48 +34,80 @@ verbs! {
     Use "use",
 }
 
-/// Sends a request of an operation.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+/// Sends a request of an operation; what the document's keys are stands in `written_call.rs`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(try_from = "WrittenCall", into = "WrittenCall")]
+#[expect(missing_docs, reason = "each is said where it is written")]
 pub struct Call {
-    /// Verb: send a request of this operation; one of another service is written `media/upload-media`.
     pub call: String,
-    /// Parameters by the document's names. A list repeats the parameter; null leaves it out.
-    #[serde(default)]
     pub with: Map<String, Value>,
-    /// Credentials to send; `default` unless said otherwise.
-    #[serde(default)]
     pub credentials: Credentials,
-    /// Name under which the result is kept for `${NAME.field}`.
     pub capture: Option<String>,
-    /// Statements about the result, each judging one story rule.
-    #[serde(default)]
     pub expect: Vec<Expect>,
-    /// Rules that this step is there for and says nothing about: their own predicates judge them.
-    #[serde(default)]
     pub shows: Vec<String>,
-    /// The rule that is broken when the call is refused; defaults to the operation's own rule.
-    pub accepted: Option<String>,
-    /// The rule that is broken when the call is accepted.
-    pub rejected: Option<String>,
-    /// For `rejected`: an accepted answer is as good as a refusal where it shows the thing that exists
-    /// already.
-    pub unless: Option<Existing>,
-    /// Neither acceptance nor refusal is expected; the answer is only observed. When it is refused,
-    /// its own `expect` and later steps that need its capture are skipped and judge nothing.
-    #[serde(default)]
-    pub either: bool,
-    /// Repeat the call until the value is there, or the time is up.
+    pub demand: Demand,
     pub until: Option<Until>,
-    /// Follow `meta.next_page_url` to the end; the result is `{pages, items}`.
-    #[serde(default)]
     pub walk: bool,
-    /// For `walk`: steps to take after the first page. Such a walk is judged by its `expect` alone,
-    /// for no document says what a list that changes meanwhile looks like.
-    #[serde(default)]
     pub between: Vec<Step>,
-    /// Where it is refused: the kind that its answer is judged as.
     pub judge: Option<String>,
+}
+
+/// What is expected to come of a call, and which rule is broken where something else does.
+#[derive(Clone, Debug, Default)]
+pub enum Demand {
+    /// Acceptance, by the operation's own rule.
+    #[default]
+    Own,
+    /// Acceptance, by this rule.
+    Accepted(String),
+    /// Refusal.
+    Rejected {
+        /// By this rule.
+        rule: String,
+        /// An accepted answer is as good where it shows the thing that exists already.
+        unless: Option<Existing>,
+    },
+    /// Neither: the answer is only observed.
+    Either,
+}
+
+impl Demand {
+    /// The rule that is broken by acceptance.
+    pub fn rejected(&self) -> Option<&String> {
+        match self {
+            Self::Rejected { rule, .. } => Some(rule),
+            Self::Own | Self::Accepted(_) | Self::Either => None,
+        }
+    }
+
+    /// The rule that it names itself.
+    pub fn rule(&self) -> Option<&String> {
+        match self {
+            Self::Accepted(rule) | Self::Rejected { rule, .. } => Some(rule),
+            Self::Own | Self::Either => None,
+        }
+    }
+
+    /// Whether acceptance is demanded, by whichever rule.
+    pub fn is_acceptance(&self) -> bool {
+        matches!(self, Self::Own | Self::Accepted(_))
+    }
+
+    /// Whether it is a refusal that has an exception.
+    pub fn has_exception(&self) -> bool {
+        matches!(
+            self,
+            Self::Rejected {
+                unless: Some(_),
+                ..
+            }
+        )
+    }
+
+    /// Whether nothing is.
+    pub fn is_either(&self) -> bool {
+        matches!(self, Self::Either)
+    }
 }
 
 /// Follows an address.
@@ -361,13 +394,16 @@ impl Step {
 
     /// The rule that is broken when it is refused, where it says so.
     pub fn accepted(&self) -> Option<&String> {
-        self.call().and_then(|call| call.accepted.as_ref())
+        self.call().and_then(|call| match &call.demand {
+            Demand::Accepted(rule) => Some(rule),
+            Demand::Own | Demand::Rejected { .. } | Demand::Either => None,
+        })
     }
 
     /// The rule that is broken when it is accepted.
     pub fn rejected(&self) -> Option<&String> {
         match &self.verb {
-            Verb::Call(call) => call.rejected.as_ref(),
+            Verb::Call(call) => call.demand.rejected(),
             Verb::Get(get) => get.rejected.as_ref(),
             Verb::Hook(_)
             | Verb::Listen(_)
@@ -381,7 +417,7 @@ impl Step {
     /// Whether neither acceptance nor refusal is expected.
     pub fn is_either(&self) -> bool {
         match &self.verb {
-            Verb::Call(call) => call.either,
+            Verb::Call(call) => call.demand.is_either(),
             Verb::Get(get) => get.either,
             Verb::Hook(_)
             | Verb::Listen(_)
@@ -395,8 +431,7 @@ impl Step {
     /// Makes it free to be accepted or refused.
     pub fn demand_nothing(&mut self) {
         if let Verb::Call(call) = &mut self.verb {
-            (call.accepted, call.rejected, call.unless) = (None, None, None);
-            call.either = true;
+            call.demand = Demand::Either;
         } else if let Verb::Get(get) = &mut self.verb {
             get.rejected = None;
             get.either = true;

@@ -4,7 +4,7 @@ use super::{
     credentials, later, lists, near, parameters, refusals, rest, rich, scope, second, several,
 };
 use crate::rulebook::scenario::{HappyPath, Scenario};
-use crate::rulebook::step::{Call, Step};
+use crate::rulebook::step::{Call, Demand, Step};
 use crate::rulebook::{Operation, Parameter, Place, Rulebook, Service, interpolations, kebab};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -301,7 +301,7 @@ pub(super) fn roots(value: &Value) -> Vec<String> {
 /// A call that is expected to be accepted, else that rule is broken.
 pub(super) fn accepted(rule: &str) -> Call {
     Call {
-        accepted: Some(rule.to_owned()),
+        demand: Demand::Accepted(rule.to_owned()),
         ..Call::default()
     }
 }
@@ -309,7 +309,10 @@ pub(super) fn accepted(rule: &str) -> Call {
 /// A call that is expected to be refused, else that rule is broken.
 pub(super) fn refused(rule: &str) -> Call {
     Call {
-        rejected: Some(rule.to_owned()),
+        demand: Demand::Rejected {
+            rule: rule.to_owned(),
+            unless: None,
+        },
         ..Call::default()
     }
 }
@@ -317,7 +320,7 @@ pub(super) fn refused(rule: &str) -> Call {
 /// A call that may go either way.
 pub(super) fn either() -> Call {
     Call {
-        either: true,
+        demand: Demand::Either,
         ..Call::default()
     }
 }

@@ -12,7 +12,7 @@ use super::neighbour::{Neighbour, expand};
 use crate::engine::near::Near;
 use crate::rulebook::hooks::{self, HOOKS};
 use crate::rulebook::scenario::{Credentials, HappyPath};
-use crate::rulebook::step::{Call, Get, Hook, Step, Verb};
+use crate::rulebook::step::{Call, Demand, Get, Hook, Step, Verb};
 use crate::rulebook::{Does, Operation, Place, Rulebook, Service, interpolations};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -191,8 +191,9 @@ fn reads_of(step: &Step, read: &mut BTreeSet<String>) {
         texts_in(value, &mut text);
     }
     text(step.about());
-    let is_plain_call =
-        |call: &Call| call.until.is_none() && call.unless.is_none() && call.between.is_empty();
+    let is_plain_call = |call: &Call| {
+        call.until.is_none() && !call.demand.has_exception() && call.between.is_empty()
+    };
     let is_plain = step.expect().is_empty() && step.call().is_none_or(is_plain_call);
     if !is_plain || step.is_token() {
         texts_in(&serde_json::to_value(step).unwrap_or_default(), &mut text);
@@ -293,8 +294,11 @@ impl Sequence<'_> {
                     // What was demanded before may meet more than it was drawn for.
                     for earlier in &mut self.moves {
                         let is_setup = earlier.setup;
-                        if let Verb::Call(call) = &mut earlier.verb {
-                            call.either |= call.rejected.is_none() && !is_setup;
+                        if let Verb::Call(call) = &mut earlier.verb
+                            && call.demand.is_acceptance()
+                            && !is_setup
+                        {
+                            call.demand = Demand::Either;
                         }
                     }
                     self.ground.push(step);
@@ -404,8 +408,7 @@ impl Sequence<'_> {
         self.is_changed = true;
         if draw.once_in(8) {
             self.moves.push(Step::from(Call {
-                either: true,
-                rejected: None,
+                demand: Demand::Either,
                 capture: None,
                 ..call
             }));

@@ -14,7 +14,7 @@ use crate::judge::evidence::{
 };
 use crate::judge::{Acceptance, acceptance};
 use crate::rulebook::scenario::{Credentials, Until};
-use crate::rulebook::step::Call;
+use crate::rulebook::step::{Call, Demand};
 use crate::rulebook::{Operation, Rulebook};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -43,9 +43,8 @@ impl<'a> Runner<'a> {
         };
         let mut tries = 0;
         while matches!(called.acceptance, Acceptance::Rejected(_))
-            && step.rejected.is_none()
             // What may be refused was not refused for that.
-            && !step.either
+            && step.demand.is_acceptance()
             && self.person_was_busy(operation, called.exchange, tries)?
         {
             // Refused with reason: a person may be in a flow once.
@@ -65,7 +64,7 @@ impl<'a> Runner<'a> {
             let missed = step.expect.iter();
             let missed = missed.map(|e| Missed::because(&e.rule, why.clone()));
             self.evidence.missed.extend(missed);
-            if step.either {
+            if step.demand.is_either() {
                 self.refused.extend(step.capture.clone());
             }
             return expected;
@@ -81,7 +80,7 @@ impl<'a> Runner<'a> {
                     step: self.step,
                 });
             }
-            if step.either {
+            if step.demand.is_either() {
                 self.refused.extend(step.capture.clone());
                 return expected;
             }
@@ -93,7 +92,7 @@ impl<'a> Runner<'a> {
             if expected == Err(Stop::Unexpected) {
                 return Err(Stop::Masked(rule));
             }
-            let named = step.accepted.iter().chain(&step.rejected);
+            let named = step.demand.rule();
             let missed = named.map(|named| Missed::behind(named, &rule));
             self.evidence.missed.extend(missed);
         }
@@ -140,13 +139,13 @@ impl<'a> Runner<'a> {
         let (origin, prefix) = split_url(&target.url);
         built.request.target = format!("{prefix}{}", built.request.target);
         let own_rule = format!("{}/{}", operation.service, operation.id);
-        let expectation = match (&step.rejected, &step.accepted) {
+        let expectation = match &step.demand {
             // What is built of a broken value may be refused.
             _ if taint.is_some() => Expectation::Either,
-            (Some(rule), _) => Expectation::Rejected(rule.clone()),
-            (None, Some(rule)) => Expectation::Accepted(rule.clone()),
-            (None, None) if step.either => Expectation::Either,
-            (None, None) => Expectation::Accepted(own_rule),
+            Demand::Rejected { rule, .. } => Expectation::Rejected(rule.clone()),
+            Demand::Accepted(rule) => Expectation::Accepted(rule.clone()),
+            Demand::Either => Expectation::Either,
+            Demand::Own => Expectation::Accepted(own_rule),
         };
         let exchange = Exchange {
             step: self.step,
@@ -203,7 +202,11 @@ impl<'a> Runner<'a> {
 
     /// An answer that shows what exists already stands for a refusal.
     pub(super) fn accept_existing(&mut self, step: &Call, called: &Called) -> Result<(), Stop> {
-        let (Some(rule), Some(existing)) = (&step.rejected, &step.unless) else {
+        let Demand::Rejected {
+            rule,
+            unless: Some(existing),
+        } = &step.demand
+        else {
             return Ok(());
         };
         let value = self.scope.fill(&existing.equals)?;
@@ -332,7 +335,7 @@ impl<'a> Runner<'a> {
         let name = &step.call;
         match &called.acceptance {
             Acceptance::Inconclusive(why) => Err(Stop::Inconclusive(format!("{name}: {why}"))),
-            Acceptance::Rejected(why) if step.rejected.is_none() && !step.either => {
+            Acceptance::Rejected(why) if step.demand.is_acceptance() => {
                 if self.setup {
                     Err(Stop::Inconclusive(format!(
                         "{SET_UP_FAILED}: {name} was refused: {why}"

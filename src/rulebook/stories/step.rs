@@ -73,23 +73,6 @@ impl StepChecker<'_> {
             .push(self.checker.file.problem(&at, message).help(help));
     }
 
-    fn demands(&self, draft: &mut Draft, call: &Call) {
-        let exclusive = [
-            call.accepted.is_some(),
-            call.rejected.is_some(),
-            call.either,
-        ];
-        if exclusive.iter().filter(|given| **given).count() > 1 {
-            let message = "only one of `accepted`, `rejected` and `either`";
-            self.problem(
-                draft,
-                "",
-                message,
-                "a call is expected to be accepted unless said",
-            );
-        }
-    }
-
     fn duration(&self, draft: &mut Draft, key: &str, text: Option<&String>) {
         if let Some(text) = text.filter(|t| !t.contains("${") && duration(t).is_none()) {
             let message = format!("`{text}` is no duration");
@@ -113,7 +96,6 @@ impl StepChecker<'_> {
     }
 
     fn call(&self, draft: &mut Draft, call: &Call) {
-        self.demands(draft, call);
         self.until(draft, call.until.as_ref());
         let id = &call.call;
         let Some(operation) = self.checker.operation(id) else {

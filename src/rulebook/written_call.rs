@@ -1,0 +1,138 @@
+//! How a call is written: what is demanded of its answer stands in three keys, of which one at most is there.
+//!
+//! Whoever has a [`Call`] matches on its [`Demand`]; only what is read or kept as a file passes through here.
+
+use super::expect::Expect;
+use super::scenario::{Credentials, Existing, Until};
+use super::step::{Call, Demand, Step};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// Sends a request of an operation.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct WrittenCall {
+    /// Verb: send a request of this operation; one of another service is written `media/upload-media`.
+    call: String,
+    /// Parameters by the document's names. A list repeats the parameter; null leaves it out.
+    #[serde(default)]
+    with: Map<String, Value>,
+    /// Credentials to send; `default` unless said otherwise.
+    #[serde(default)]
+    credentials: Credentials,
+    /// Name under which the result is kept for `${NAME.field}`.
+    capture: Option<String>,
+    /// Statements about the result, each judging one story rule.
+    #[serde(default)]
+    expect: Vec<Expect>,
+    /// Rules that this step is there for and says nothing about: their own predicates judge them.
+    #[serde(default)]
+    shows: Vec<String>,
+    /// The rule that is broken when the call is refused; defaults to the operation's own rule.
+    accepted: Option<String>,
+    /// The rule that is broken when the call is accepted.
+    rejected: Option<String>,
+    /// For `rejected`: an accepted answer is as good as a refusal where it shows the thing that exists
+    /// already.
+    unless: Option<Existing>,
+    /// Neither acceptance nor refusal is expected; the answer is only observed. When it is refused,
+    /// its own `expect` and later steps that need its capture are skipped and judge nothing.
+    #[serde(default)]
+    either: bool,
+    /// Repeat the call until the value is there, or the time is up.
+    until: Option<Until>,
+    /// Follow `meta.next_page_url` to the end; the result is `{pages, items}`.
+    #[serde(default)]
+    walk: bool,
+    /// For `walk`: steps to take after the first page. Such a walk is judged by its `expect` alone,
+    /// for no document says what a list that changes meanwhile looks like.
+    #[serde(default)]
+    between: Vec<Step>,
+    /// Where it is refused: the kind that its answer is judged as.
+    judge: Option<String>,
+}
+
+/// What is demanded of an answer contradicts itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Contradiction {
+    /// More than one of the three.
+    #[error(
+        "only one of `accepted`, `rejected` and `either`: a call is expected to be accepted unless said"
+    )]
+    Several,
+    /// An exception without what it is one from.
+    #[error("`unless` goes with `rejected` alone")]
+    Unless,
+}
+
+impl TryFrom<WrittenCall> for Call {
+    type Error = Contradiction;
+
+    fn try_from(written: WrittenCall) -> Result<Self, Contradiction> {
+        let demand = match (written.accepted, written.rejected, written.either) {
+            (None, Some(rule), false) => Demand::Rejected {
+                rule,
+                unless: written.unless,
+            },
+            (Some(_), Some(_), _) | (Some(_), _, true) | (_, Some(_), true) => {
+                return Err(Contradiction::Several);
+            }
+            _ if written.unless.is_some() => return Err(Contradiction::Unless),
+            (None, None, false) => Demand::Own,
+            (Some(rule), None, false) => Demand::Accepted(rule),
+            (None, None, true) => Demand::Either,
+        };
+        Ok(Self {
+            call: written.call,
+            with: written.with,
+            credentials: written.credentials,
+            capture: written.capture,
+            expect: written.expect,
+            shows: written.shows,
+            until: written.until,
+            walk: written.walk,
+            between: written.between,
+            judge: written.judge,
+            demand,
+        })
+    }
+}
+
+impl From<Call> for WrittenCall {
+    fn from(call: Call) -> Self {
+        let either = call.demand.is_either();
+        let (accepted, rejected, unless) = match call.demand {
+            Demand::Own | Demand::Either => (None, None, None),
+            Demand::Accepted(rule) => (Some(rule), None, None),
+            Demand::Rejected { rule, unless } => (None, Some(rule), unless),
+        };
+        Self {
+            accepted,
+            rejected,
+            unless,
+            either,
+            call: call.call,
+            with: call.with,
+            credentials: call.credentials,
+            capture: call.capture,
+            expect: call.expect,
+            shows: call.shows,
+            until: call.until,
+            walk: call.walk,
+            between: call.between,
+            judge: call.judge,
+        }
+    }
+}
+
+impl JsonSchema for Call {
+    fn schema_name() -> Cow<'static, str> {
+        WrittenCall::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        WrittenCall::json_schema(generator)
+    }
+}
