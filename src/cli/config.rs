@@ -361,12 +361,32 @@ pub(super) fn known(config: Option<&Path>) -> Result<Known, Failure> {
     }
 }
 
+/// Why a flag names no address of a service.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AddressError {
+    #[error("{flag} {value}: write SERVICE=URL, such as flow=http://127.0.0.1:4010/flow")]
+    Form { flag: String, value: String },
+    #[error("{flag} {value}: no service is named {service}; known are {known}, all", known = SERVICES.join(", "))]
+    Service {
+        flag: String,
+        value: String,
+        service: String,
+    },
+}
+
+impl From<AddressError> for Failure {
+    fn from(error: AddressError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
 /// What `SERVICE=URL` says: a base address by service; `all` stands for each below one address.
-pub(super) fn by_service(flag: &str, value: &str) -> Result<Vec<(String, String)>, String> {
+pub(super) fn by_service(flag: &str, value: &str) -> Result<Vec<(String, String)>, AddressError> {
     let Some((service, url)) = value.split_once('=') else {
-        return Err(format!(
-            "{flag} {value}: write SERVICE=URL, such as flow=http://127.0.0.1:4010/flow"
-        ));
+        return Err(AddressError::Form {
+            flag: flag.to_owned(),
+            value: value.to_owned(),
+        });
     };
     let url = url.trim_end_matches('/');
     if service == "all" {
@@ -376,10 +396,11 @@ pub(super) fn by_service(flag: &str, value: &str) -> Result<Vec<(String, String)
     if SERVICES.contains(&service) {
         return Ok(vec![(service.to_owned(), url.to_owned())]);
     }
-    let known = SERVICES.join(", ");
-    Err(format!(
-        "{flag} {value}: no service is named {service}; known are {known}, all"
-    ))
+    Err(AddressError::Service {
+        flag: flag.to_owned(),
+        value: value.to_owned(),
+        service: service.to_owned(),
+    })
 }
 
 /// Where each target is written: `FILE:LINE` by service; nothing for what flags alone say.
@@ -596,7 +617,7 @@ impl Reader {
                         entries.entry(service).or_default().url = Some(url);
                     }
                 }
-                Err(problem) => self.problems.push(problem),
+                Err(problem) => self.problems.push(problem.to_string()),
             }
         }
     }

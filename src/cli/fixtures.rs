@@ -57,7 +57,7 @@ fn verify(args: &VerifyArgs) -> Done {
             say(&format!(
                 "{}: {}\n",
                 crate::text::escape(&entry.place()),
-                crate::text::escape(&why)
+                crate::text::escape(&why.to_string())
             ));
         }
     }

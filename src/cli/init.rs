@@ -67,7 +67,7 @@ pub(super) fn init(args: &InitArgs) -> Done {
 fn targets(flags: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let mut targets = Vec::new();
     for flag in flags {
-        targets.extend(config::by_service("--target", flag).map_err(Failure::Usage)?);
+        targets.extend(config::by_service("--target", flag)?);
     }
     let mut stdin = std::io::stdin().lock();
     if targets.is_empty() && std::io::stdin().is_terminal() {

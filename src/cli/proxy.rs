@@ -107,7 +107,7 @@ fn passed_of(forwarded: Forwarded) -> Passed {
 fn upstreams(flags: &[String]) -> Result<BTreeMap<String, BaseUrl>, Failure> {
     let mut upstreams = BTreeMap::new();
     for flag in flags {
-        for (service, url) in config::by_service("--upstream", flag).map_err(Failure::Usage)? {
+        for (service, url) in config::by_service("--upstream", flag)? {
             let base = BaseUrl::parse(&url)
                 .map_err(|e| Failure::Usage(format!("--upstream {service}={url}: {e}")))?;
             upstreams.insert(service, base);

@@ -345,7 +345,11 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
         // Events are collected beside any service.
         services.push("events".to_owned());
     }
-    let partition = args.partition.as_deref().map(Partition::parse).transpose();
+    let partition = args
+        .partition
+        .as_deref()
+        .map(str::parse::<Partition>)
+        .transpose();
     let only = match args.rerun {
         None => Vec::new(),
         Some(super::args::Rerun::LastFailed) => earlier::last_failed()?,

@@ -138,8 +138,8 @@ fn offer() -> server::Offer {
         api_key: application::API_KEY.to_owned(),
     };
     Arc::new(move |user, now| {
-        let offer = application.offer(user, QR_LIFETIME, now)?;
-        Ok(offer.qr)
+        let offer = application.offer(user, QR_LIFETIME, now);
+        offer.map(|offer| offer.qr).map_err(|e| e.to_string())
     })
 }
 

@@ -53,7 +53,7 @@ pub(super) fn token(args: &TokenArgs) -> Done {
         .unwrap_or_else(|| uuid::Uuid::from_bytes(rand::random()).to_string());
     let offer = application
         .offer(&user, lifetime, crate::clock::now())
-        .map_err(Failure::Usage)?;
+        .map_err(|e| Failure::Usage(e.to_string()))?;
     draw(args, &offer)?;
     Ok(Exit::Conformant)
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
 use std::time::Duration;
 
 /// What of the rulebook's scenarios is wanted.
@@ -218,10 +219,28 @@ impl From<Partition> for PartOf {
     }
 }
 
-impl Partition {
+/// Why a text is no partition.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PartitionError {
+    /// It has another form.
+    #[error("`{0}` is no partition; write hash:1/4 or slice:1/4")]
+    Form(String),
+    /// There is no such part.
+    #[error("`{text}`: the part is counted from 1 to {of}")]
+    Part {
+        /// What is written.
+        text: String,
+        /// How many there are.
+        of: u64,
+    },
+}
+
+impl FromStr for Partition {
+    type Err = PartitionError;
+
     /// Reads `hash:M/N` or `slice:M/N`.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no partition; write hash:1/4 or slice:1/4");
+    fn from_str(text: &str) -> Result<Self, PartitionError> {
+        let wrong = || PartitionError::Form(text.to_owned());
         let (kind, rest) = text.split_once(':').ok_or_else(wrong)?;
         let (part, of) = rest.split_once('/').ok_or_else(wrong)?;
         let (part, of): (u64, u64) = (
@@ -229,7 +248,10 @@ impl Partition {
             of.parse().map_err(|_| wrong())?,
         );
         if part == 0 || part > of {
-            return Err(format!("`{text}`: the part is counted from 1 to {of}"));
+            return Err(PartitionError::Part {
+                text: text.to_owned(),
+                of,
+            });
         }
         match kind {
             "hash" => Ok(Self::Hash { part, of }),
@@ -237,7 +259,9 @@ impl Partition {
             _ => Err(wrong()),
         }
     }
+}
 
+impl Partition {
     fn holds(self, index: u64, id: &str) -> bool {
         match self {
             Self::Slice { part, of } => index % of == part - 1,
@@ -300,7 +324,7 @@ mod tests {
         for kind in ["hash", "slice"] {
             let held: usize = (1..=4)
                 .map(|part| {
-                    let partition = Partition::parse(&format!("{kind}:{part}/4")).unwrap();
+                    let partition = format!("{kind}:{part}/4").parse::<Partition>().unwrap();
                     ids.iter()
                         .enumerate()
                         .filter(|(i, id)| partition.holds(*i as u64, id))
@@ -310,7 +334,7 @@ mod tests {
             assert_eq!(held, ids.len(), "{kind}");
         }
         for wrong in ["hash:0/4", "slice:5/4", "x:1/2", "hash:1", "hash:a/b"] {
-            assert!(Partition::parse(wrong).is_err(), "{wrong}");
+            assert!(wrong.parse::<Partition>().is_err(), "{wrong}");
         }
     }
 }

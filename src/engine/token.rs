@@ -76,7 +76,7 @@ pub(super) fn build(
     } else {
         configured("api_key")?
     };
-    let token = sign(&header, &claims, &algorithm, &key).map_err(Stop::Error)?;
+    let token = sign(&header, &claims, &algorithm, &key).map_err(|e| Stop::Error(e.to_string()))?;
     let qr = format!("{}://account?token={token}", configured("scheme")?);
     Ok(json!({"token": token, "qr": qr, "header": header, "claims": claims}))
 }
@@ -110,8 +110,8 @@ impl Application {
         custom_user_id: &str,
         lifetime: jiff::SignedDuration,
         now: Timestamp,
-    ) -> Result<Offer, String> {
-        let expires = now.checked_add(lifetime).map_err(|e| e.to_string())?;
+    ) -> Result<Offer, TokenError> {
+        let expires = now.checked_add(lifetime)?;
         let header = json!({"alg": "HS256", "typ": "JWT"});
         let claims = json!({
             "iss": self.name,
@@ -125,7 +125,21 @@ impl Application {
     }
 }
 
-fn sign(header: &Value, claims: &Value, algorithm: &str, key: &str) -> Result<String, String> {
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// It would expire beyond all time.
+    #[error(transparent)]
+    Lifetime(#[from] jiff::Error),
+    /// An algorithm that tokens are not signed by.
+    #[error("no token algorithm is named {0}")]
+    Algorithm(String),
+    /// It could not be signed.
+    #[error("the token could not be signed: {0}")]
+    Unsigned(#[from] jsonwebtoken::errors::Error),
+}
+
+fn sign(header: &Value, claims: &Value, algorithm: &str, key: &str) -> Result<String, TokenError> {
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let message = format!("{}.{}", part(header), part(claims));
     let algorithm = match algorithm {
@@ -133,13 +147,12 @@ fn sign(header: &Value, claims: &Value, algorithm: &str, key: &str) -> Result<St
         "HS384" => Algorithm::HS384,
         "HS512" => Algorithm::HS512,
         "HS256" | "hs256" => Algorithm::HS256,
-        other => return Err(format!("no token algorithm is named {other}")),
+        other => return Err(TokenError::Algorithm(other.to_owned())),
     };
     let signature = crypto::sign(
         message.as_bytes(),
         &EncodingKey::from_secret(key.as_bytes()),
         algorithm,
-    )
-    .map_err(|e| format!("the token could not be signed: {e}"))?;
+    )?;
     Ok(format!("{message}.{signature}"))
 }

@@ -17,7 +17,7 @@ use crate::rulebook::{Origin, Rule, Rulebook, is_one_event};
 use crate::verdict::Level;
 use attribution::{attribute, name_misnamed};
 use defect::{misfits_in_parts, one_each};
-use jsonschema::{PatternOptions, Validator};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -177,7 +177,7 @@ fn kind_of(rule: &Rule) -> Option<&str> {
 
 /// Compiles a self-contained schema: formats are asserted, patterns run on the linear engine, and
 /// nothing is fetched.
-pub fn compile(schema: &Value) -> Result<Validator, String> {
+pub fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     jsonschema::options()
         .with_draft(jsonschema::Draft::Draft202012)
         .with_pattern_options(PatternOptions::regex())
@@ -185,7 +185,6 @@ pub fn compile(schema: &Value) -> Result<Validator, String> {
         .with_format("date-time", is_date_time)
         .offline()
         .build(schema)
-        .map_err(|error| error.to_string())
 }
 
 /// ISO 8601 date and time with an offset, in any form that names one instant: `2026-01-01T00:00:00Z`,

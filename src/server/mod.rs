@@ -21,7 +21,7 @@ pub use self::gate::TOKEN_HEADER;
 pub use self::http_delivery::HttpDelivery;
 pub use self::page::Offer;
 pub use self::script::{Route, ScriptError, Scripted, read as read_script};
-pub use self::seeds::{Seed, SeedError, Seeds, Step};
+pub use self::seeds::{LineError, Seed, SeedError, Seeds, Step};
 #[cfg(feature = "tls")]
 pub use self::tls::Identity;
 pub use self::world::{Deliver, Outcome, REFERENCE, World, WorldClock};

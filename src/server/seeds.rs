@@ -94,7 +94,7 @@ pub enum SeedError {
         /// Its number, from 1.
         line: usize,
         /// What is wrong with it.
-        why: String,
+        why: LineError,
     },
     /// A request is refused.
     #[error("request {number} of the seed data ({request}) is answered {status}: {body}")]
@@ -110,6 +110,32 @@ pub enum SeedError {
     },
 }
 
+/// What is wrong with a line of seed data.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// It is no JSON, or says something else than a step.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// More than one body.
+    #[error("say one of `form`, `json` and `base64`")]
+    Bodies,
+    /// A path that begins elsewhere.
+    #[error("`path` begins with `/`: /chat/v2/Services, /_control/create_flow")]
+    Path,
+    /// A body that is none in base64.
+    #[error("base64: {0}")]
+    Base64(#[from] base64::DecodeError),
+    /// A place for a value that does not end.
+    #[error("`{0}` has `${{` without `}}`")]
+    Unclosed(String),
+    /// A value of a line that is not there.
+    #[error("no earlier line says `\"as\": \"{0}\"`")]
+    NoAnswer(String),
+    /// A value that its answer does not have.
+    #[error("the answer has no `{0}`")]
+    NoField(String),
+}
+
 impl Seeds {
     /// Reads lines of JSON. Requests before the first `{"world": NAME}` belong to the default world.
     pub fn read(text: &str) -> Result<Self, SeedError> {
@@ -120,16 +146,15 @@ impl Seeds {
             if line.is_empty() {
                 continue;
             }
-            let faulty = |why: String| SeedError::Line { line: number, why };
-            let value: Value = serde_json::from_str(line).map_err(|e| faulty(e.to_string()))?;
+            let faulty = |why: LineError| SeedError::Line { line: number, why };
+            let value: Value = serde_json::from_str(line).map_err(|e| faulty(e.into()))?;
             if value.get("world").is_some() {
-                let head: Head =
-                    serde_json::from_value(value).map_err(|e| faulty(e.to_string()))?;
+                let head: Head = serde_json::from_value(value).map_err(|e| faulty(e.into()))?;
                 world.clone_from(&head.world);
                 seeds.worlds.entry(world.clone()).or_default().number = head.seed;
                 continue;
             }
-            let step: Step = serde_json::from_value(value).map_err(|e| faulty(e.to_string()))?;
+            let step: Step = serde_json::from_value(value).map_err(|e| faulty(e.into()))?;
             step.check().map_err(faulty)?;
             seeds
                 .worlds
@@ -217,25 +242,23 @@ impl Step {
         step
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), LineError> {
         let bodies = [
             !self.form.is_empty(),
             self.json.is_some(),
             self.base64.is_some(),
         ];
         if bodies.into_iter().filter(|has| *has).count() > 1 {
-            return Err("say one of `form`, `json` and `base64`".to_owned());
+            return Err(LineError::Bodies);
         }
         if !self.path.starts_with('/') {
-            return Err(
-                "`path` begins with `/`: /chat/v2/Services, /_control/create_flow".to_owned(),
-            );
+            return Err(LineError::Path);
         }
         Ok(())
     }
 
     /// The request, with values of earlier answers filled in; without credentials.
-    pub fn request(&self, answers: &BTreeMap<String, Value>) -> Result<Request, String> {
+    pub fn request(&self, answers: &BTreeMap<String, Value>) -> Result<Request, LineError> {
         let mut request = Request::new(&self.method, filled(&self.path, answers)?);
         for (name, value) in &self.headers {
             request.headers.set(name, filled(value, answers)?);
@@ -244,7 +267,7 @@ impl Step {
             request.headers.set("Content-Type", JSON);
             request.body = filled_json(json, answers)?.to_string().into_bytes();
         } else if let Some(text) = &self.base64 {
-            request.body = STANDARD.decode(text).map_err(|e| format!("base64: {e}"))?;
+            request.body = STANDARD.decode(text)?;
         } else if !self.form.is_empty() {
             request.headers.set("Content-Type", FORM);
             let mut form = form_urlencoded::Serializer::new(String::new());
@@ -268,20 +291,20 @@ fn plain(value: &Value) -> String {
 }
 
 /// Puts values of earlier answers in the place of `${NAME.FIELD.FIELD}`, once.
-fn filled(text: &str, answers: &BTreeMap<String, Value>) -> Result<String, String> {
+fn filled(text: &str, answers: &BTreeMap<String, Value>) -> Result<String, LineError> {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once("${") {
         let (inside, behind) = behind
             .split_once('}')
-            .ok_or_else(|| format!("`{text}` has `${{` without `}}`"))?;
+            .ok_or_else(|| LineError::Unclosed(text.to_owned()))?;
         let mut parts = inside.split('.');
         let name = parts.next().unwrap_or_default();
         let answer = answers
             .get(name)
-            .ok_or_else(|| format!("no earlier line says `\"as\": \"{name}\"`"))?;
+            .ok_or_else(|| LineError::NoAnswer(name.to_owned()))?;
         let value = parts.try_fold(answer, |value, part| value.get(part));
-        let value = value.ok_or_else(|| format!("the answer has no `{inside}`"))?;
+        let value = value.ok_or_else(|| LineError::NoField(inside.to_owned()))?;
         out.push_str(before);
         out.push_str(&plain(value));
         rest = behind;
@@ -290,7 +313,7 @@ fn filled(text: &str, answers: &BTreeMap<String, Value>) -> Result<String, Strin
     Ok(out)
 }
 
-fn filled_json(json: &Value, answers: &BTreeMap<String, Value>) -> Result<Value, String> {
+fn filled_json(json: &Value, answers: &BTreeMap<String, Value>) -> Result<Value, LineError> {
     Ok(match json {
         Value::String(text) => Value::from(filled(text, answers)?),
         Value::Array(items) => items
@@ -300,7 +323,7 @@ fn filled_json(json: &Value, answers: &BTreeMap<String, Value>) -> Result<Value,
         Value::Object(members) => members
             .iter()
             .map(|(name, value)| Ok((name.clone(), filled_json(value, answers)?)))
-            .collect::<Result<Map<_, _>, String>>()?
+            .collect::<Result<Map<_, _>, LineError>>()?
             .into(),
         Value::Null | Value::Bool(_) | Value::Number(_) => json.clone(),
     })
@@ -357,7 +380,7 @@ mod tests {
         let told = seeds.of("").unwrap().steps[0]
             .request(&BTreeMap::new())
             .unwrap_err();
-        assert!(told.contains("no earlier line"), "{told}");
+        assert!(matches!(told, LineError::NoAnswer(name) if name == "s"));
     }
 
     #[test]
