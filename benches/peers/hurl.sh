@@ -4,7 +4,7 @@ what='the happy path of every operation against `serve`, theirs from our exporte
 
 install() {
   if ! command -v hurl >/dev/null && [ ! -x "$tools/hurl/bin/hurl" ]; then
-    timeout 1200 cargo install hurl --locked --quiet --root "$tools/hurl" >"$work/cargo.log" 2>&1 || return 1
+    timeout 1200 cargo install hurl@8.0.1 --locked --quiet --root "$tools/hurl" >"$work/cargo.log" 2>&1 || return 1
   fi
   PATH=$PATH:$tools/hurl/bin
   peer="hurl $(hurl --version | awk 'NR == 1 { print $2 }')"

@@ -1,19 +1,21 @@
 //! `explain`: everything the rulebook says of one id.
 
 use super::args::ExplainArgs;
-use super::{Done, Exit, Failure, glossary, load, say};
-use crate::engine::plan;
+use super::{Done, Exit, Failure, glossary, load_to_tell, say};
+use crate::engine::{Planned, plan};
 use crate::judge::Loaded;
 use crate::reference::{Fault, Variant};
 use crate::rulebook::{Origin, Rule, Rulebook};
 use std::fmt::Write as _;
+use std::mem::ManuallyDrop;
 
 pub(super) fn explain(args: &ExplainArgs) -> Done {
-    let rulebook = load(&args.specs)?;
+    let rulebook = load_to_tell(&args.specs)?;
+    let planned = ManuallyDrop::new(plan::all(&rulebook));
     let id = args.id.as_str();
     let mut text = String::new();
     if let Some(rule) = rulebook.rule(id) {
-        explain_rule(&rulebook, rule, &mut text);
+        explain_rule(&rulebook, &planned, rule, &mut text);
     }
     explain_operation(&rulebook, id, &mut text);
     if let Some(entry) = rulebook.open_points.get(id) {
@@ -24,7 +26,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Done {
             point.says, entry.source, point.treatment, entry.place
         );
     }
-    if let Some(planned) = plan::all(&rulebook).iter().find(|p| p.scenario.id == id) {
+    if let Some(planned) = planned.iter().find(|p| p.scenario.id == id) {
         let _ = writeln!(text, "scenario {id}\n  {}", planned.scenario.says);
         for (index, step) in planned.scenario.steps.iter().enumerate() {
             let _ = writeln!(text, "  {:>2}. {}", index + 1, step.summary());
@@ -45,15 +47,15 @@ pub(super) fn explain(args: &ExplainArgs) -> Done {
             variant.says()
         );
     }
-    text += &glossary::told(&rulebook, id);
+    text += &glossary::told(&rulebook, &planned, id);
     if text.is_empty() {
-        return Err(unknown(&rulebook, id));
+        return Err(unknown(&rulebook, &planned, id));
     }
     say(&text);
     Ok(Exit::Conformant)
 }
 
-fn explain_rule(rulebook: &Rulebook, rule: &Rule, text: &mut String) {
+fn explain_rule(rulebook: &Rulebook, planned: &[Planned<'_>], rule: &Rule, text: &mut String) {
     let level = serde_word(&rule.level);
     let basis = serde_word(&rule.basis);
     let _ = writeln!(
@@ -69,7 +71,7 @@ fn explain_rule(rulebook: &Rulebook, rule: &Rule, text: &mut String) {
         let needs: Vec<&str> = predicate.needs().iter().map(|need| need.words()).collect();
         let _ = writeln!(text, "  needs      {}", needs.join(", "));
     }
-    let named: Vec<String> = plan::all(rulebook)
+    let named: Vec<String> = planned
         .iter()
         .filter(|p| {
             p.scenario
@@ -171,10 +173,11 @@ fn serde_word<T: serde::Serialize>(value: &T) -> String {
         .unwrap_or_default()
 }
 
-fn unknown(rulebook: &Rulebook, id: &str) -> Failure {
+fn unknown(rulebook: &Rulebook, planned: &[Planned<'_>], id: &str) -> Failure {
     let mut known: Vec<&str> = rulebook.rules.keys().map(String::as_str).collect();
     known.extend(rulebook.requests.keys().map(String::as_str));
     known.extend(rulebook.open_points.keys().map(String::as_str));
+    known.extend(planned.iter().map(|p| p.scenario.id.as_str()));
     known.extend(Fault::ALL.iter().map(|f| f.id()));
     known.extend(Variant::ALL.iter().map(|v| v.id()));
     let names = glossary::names(rulebook);

@@ -2,7 +2,7 @@
 //! configuration, causes for which there is no answer.
 
 use super::config;
-use crate::engine::plan;
+use crate::engine::Planned;
 use crate::http::Cause;
 use crate::rulebook::{Rulebook, hooks, is_one_event};
 use serde_json::Value;
@@ -16,9 +16,9 @@ const SCENARIOS_MAX: usize = 8;
 const FIELDS_MAX: usize = 60;
 
 /// Everything that goes by this name; empty where nothing does.
-pub(super) fn told(rulebook: &Rulebook, name: &str) -> String {
+pub(super) fn told(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str) -> String {
     let mut text = String::new();
-    hook(rulebook, name, &mut text);
+    hook(planned, name, &mut text);
     form(name, &mut text);
     kind(
         rulebook,
@@ -70,7 +70,7 @@ fn form(name: &str, text: &mut String) {
     }
 }
 
-fn hook(rulebook: &Rulebook, name: &str, text: &mut String) {
+fn hook(planned: &[Planned<'_>], name: &str, text: &mut String) {
     let Some(hook) = hooks::find(name) else {
         return;
     };
@@ -101,8 +101,7 @@ fn hook(rulebook: &Rulebook, name: &str, text: &mut String) {
         "  configure  hooks: {{ {name}: {{ command: [./{}.sh] }} }}, or --hooks URL for POST URL/{name}",
         name.replace('_', "-")
     );
-    let all = plan::all(rulebook);
-    let uses: Vec<&str> = all
+    let uses: Vec<&str> = planned
         .iter()
         .filter(|planned| planned.any_step(&|step| step.hook() == Some(name)))
         .map(|planned| planned.scenario.id.as_str())
@@ -305,10 +304,12 @@ fn word(cause: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::plan;
 
     #[test]
     fn each_sort_of_name_is_told_of() {
         let rulebook = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let planned = plan::all(&rulebook);
         for (name, begin) in [
             (
                 "end_execution",
@@ -336,17 +337,18 @@ mod tests {
                 "cause refused\n  Nothing listens at the address.",
             ),
         ] {
-            let text = told(&rulebook, name);
+            let text = told(&rulebook, &planned, name);
             assert!(text.starts_with(begin), "{name}: {text}");
         }
-        assert_eq!(told(&rulebook, "no-such-thing"), "");
+        assert_eq!(told(&rulebook, &planned, "no-such-thing"), "");
     }
 
     #[test]
     fn each_cause_is_told_of_under_the_word_a_report_has() {
         let rulebook = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let planned = plan::all(&rulebook);
         for cause in Cause::examples() {
-            let text = told(&rulebook, &cause.to_string());
+            let text = told(&rulebook, &planned, &cause.to_string());
             assert!(text.contains(cause.says()), "{cause}: {text}");
         }
     }
@@ -354,8 +356,9 @@ mod tests {
     #[test]
     fn every_name_that_is_offered_is_told_of() {
         let rulebook = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let planned = plan::all(&rulebook);
         for name in names(&rulebook) {
-            assert_ne!(told(&rulebook, &name), "", "{name}");
+            assert_ne!(told(&rulebook, &planned, &name), "", "{name}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `list`: what there is, a line or a JSON object each.
 
 use super::args::{ListArgs, ListFormat, Listed};
-use super::{Done, Exit, Failure, glossary, load, say};
+use super::{Done, Exit, Failure, glossary, load_to_tell, say};
 use crate::engine::plan;
 use crate::reference::{Fault, Variant};
 use crate::rulebook::{self, Rule, Rulebook};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 pub(super) fn list(args: &ListArgs) -> Done {
-    let rulebook = load(&args.specs)?;
+    let rulebook = load_to_tell(&args.specs)?;
     let wanted =
         |id: &str| args.filters.is_empty() || args.filters.iter().any(|f| crate::text::glob(f, id));
     let mut rows = rows(&rulebook, args.what);

@@ -51,6 +51,7 @@ use args::Command;
 use clap::{CommandFactory, Parser};
 use signals::Signals;
 use std::io::Write;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -209,6 +210,16 @@ pub(crate) fn load(specs: &args::Specs) -> Result<Rulebook, Failure> {
         None => Rulebook::embedded(),
     }
     .map_err(Failure::Problems)
+}
+
+/// The same for commands that only tell what is there and end with it: the embedded rulebook is taken for sound, and the
+/// system takes back what would take as long to free as to read.
+pub(crate) fn load_to_tell(specs: &args::Specs) -> Result<ManuallyDrop<Rulebook>, Failure> {
+    match &specs.specs {
+        Some(_) => load(specs),
+        None => Rulebook::embedded_unchecked().map_err(Failure::Problems),
+    }
+    .map(ManuallyDrop::new)
 }
 
 /// A file that people write: configuration, waivers, declarations.

@@ -77,6 +77,8 @@ pub(super) struct Draft {
     pub(super) problems: Problems,
     /// What was found of each pattern.
     pub(super) patterns: BTreeMap<String, Option<String>>,
+    /// What was checked elsewhere is not checked again.
+    pub(super) is_sound: bool,
 }
 
 /// `x-rule`: how a derived rule differs from `must` and `stated`.
@@ -232,6 +234,9 @@ impl Draft {
 
     /// Why a pattern cannot be used, by the linear engine that judges with it.
     pub(super) fn pattern_fault(&mut self, pattern: &str) -> Option<String> {
+        if self.is_sound {
+            return None;
+        }
         if let Some(known) = self.patterns.get(pattern) {
             return known.clone();
         }
