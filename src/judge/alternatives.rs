@@ -154,6 +154,7 @@ fn document<'e>(evidence: &'e Evidence, site: &Site) -> Option<&'e Value> {
             Event::Hook(call) => call.result.as_ref().ok().map(|result| &**result),
             Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
         },
+        Site::Delivery { .. } => None,
         Site::Exchange(_) | Site::Answer { .. } | Site::Walk(_) => {
             let exchange = evidence.exchanges.get(site.exchange(evidence)?)?;
             exchange.document().map(|d| &**d)

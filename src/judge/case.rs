@@ -194,7 +194,11 @@ impl<'a> Case<'a> {
         let notes = match whole {
             Site::Payload { payload, .. } => &self.evidence.payloads[*payload].notes[..],
             Site::Answer { exchange, .. } => self.evidence.exchanges[*exchange].notes(),
-            Site::Exchange(_) | Site::Hook { .. } | Site::Result { .. } | Site::Walk(_) => &[],
+            Site::Exchange(_)
+            | Site::Hook { .. }
+            | Site::Delivery { .. }
+            | Site::Result { .. }
+            | Site::Walk(_) => &[],
         };
         let twice = super::duplicates::violations(
             self.rulebook,
@@ -346,6 +350,11 @@ impl<'a> Case<'a> {
                     if let Ok(result) = &call.result {
                         finding.diff = field_diff(result, &finding.pointer, &finding.expected);
                     }
+                }
+            }
+            Site::Delivery { event, .. } => {
+                if let Some(Event::Delivery(delivery)) = self.evidence.events.get(*event) {
+                    finding.step = delivery.step;
                 }
             }
             Site::Exchange(_) | Site::Answer { .. } | Site::Walk(_) => {}

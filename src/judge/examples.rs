@@ -4,7 +4,7 @@
 //! what its predicate looks at.
 
 use super::evidence::{
-    Body, Event, Evidence, Exchange, Expectation, HookCall, Outcome, Payload, Poll, Span,
+    Body, Delivery, Event, Evidence, Exchange, Expectation, HookCall, Outcome, Payload, Poll, Span,
     Statement, Via, Walk, WalkEnd,
 };
 use crate::clock::{self, Timestamp};
@@ -128,6 +128,25 @@ impl Scene {
             name: name.to_owned(),
             arguments,
             result: Ok(Arc::new(result)),
+            span: Span {
+                began: at,
+                ended: at,
+            },
+        }));
+        self
+    }
+
+    /// A callback to the address that this event told.
+    pub fn called(mut self, subscription: usize, method: &str) -> Self {
+        let at = self.clock;
+        self.clock = clock::from_unix_ms(at.as_millisecond() + 1000);
+        self.evidence.events.push(Event::Delivery(Delivery {
+            step: self.evidence.events.len() + 1,
+            listener: "inbox".to_owned(),
+            subscription: Some(subscription),
+            request: Request::new(method, "/"),
+            document: None,
+            answered: 200,
             span: Span {
                 began: at,
                 ended: at,

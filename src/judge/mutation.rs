@@ -137,7 +137,7 @@ impl Mutation {
                 let result = &evidence.statements.get(*statement)?.result;
                 Some(Was::Results(vec![(*statement, Arc::clone(result))], None))
             }
-            (Site::Hook { .. }, _) => {
+            (Site::Hook { .. } | Site::Delivery { .. }, _) => {
                 let events = evidence.events.clone();
                 Some(Was::Results(Vec::new(), Some(events)))
             }
@@ -288,6 +288,7 @@ fn document_of<'e>(evidence: &'e mut Evidence, site: &Site) -> Option<&'e mut Ar
             Event::Hook(call) => call.result.as_mut().ok(),
             Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
         },
+        Site::Delivery { .. } => None,
         Site::Exchange(_) | Site::Answer { .. } | Site::Walk(_) => {
             match &mut exchange_of(evidence, site)?.outcome {
                 Outcome::Answered {
@@ -320,6 +321,16 @@ fn notes_of<'e>(evidence: &'e mut Evidence, site: &Site) -> Option<&'e mut Vec<N
 
 /// Sets a value; a member that is missing is added.
 fn set(evidence: &mut Evidence, site: &Site, value: &Value) -> bool {
+    if let Site::Delivery { event, pointer } = site {
+        let Some(Event::Delivery(delivery)) = evidence.events.get_mut(*event) else {
+            return false;
+        };
+        let Some(method) = value.as_str().filter(|_| pointer == "/method") else {
+            return false;
+        };
+        method.clone_into(&mut delivery.request.method);
+        return true;
+    }
     let Some(document) = document_of(evidence, site) else {
         return false;
     };

@@ -70,6 +70,8 @@ pub enum Need {
     Clock,
     /// What people and devices were asked to do, and what came of it.
     Hooks,
+    /// Callbacks, and who told whom where to call.
+    Callbacks,
     /// A scenario that states what is to be seen.
     Steps,
 }
@@ -84,6 +86,7 @@ impl Need {
             Self::Configuration => "the service's configuration",
             Self::Clock => "the time of the target",
             Self::Hooks => "what people and devices did",
+            Self::Callbacks => "callbacks, and who told where to call",
             Self::Steps => "a scenario that states it",
         }
     }

@@ -28,6 +28,13 @@ pub enum Site {
         /// JSON Pointer, with `*` where several places decide together.
         pointer: String,
     },
+    /// A part of a callback as a request: `/method`.
+    Delivery {
+        /// Index into the events.
+        event: usize,
+        /// JSON Pointer to the part.
+        pointer: String,
+    },
     /// A place in the result of a step.
     Result {
         /// Index into the statements.
@@ -74,13 +81,21 @@ impl Site {
         }
     }
 
+    /// A part of a callback.
+    pub fn delivery(event: usize, pointer: impl Into<String>) -> Self {
+        Self::Delivery {
+            event,
+            pointer: pointer.into(),
+        }
+    }
+
     /// The exchange that it belongs to, where there is one.
     pub fn exchange(&self, evidence: &Evidence) -> Option<usize> {
         match self {
             Self::Exchange(exchange) | Self::Answer { exchange, .. } => Some(*exchange),
             Self::Result { statement, .. } => evidence.statements.get(*statement)?.exchange,
             Self::Walk(walk) => evidence.walks.get(*walk)?.pages.last().copied(),
-            Self::Payload { .. } | Self::Hook { .. } => None,
+            Self::Payload { .. } | Self::Hook { .. } | Self::Delivery { .. } => None,
         }
     }
 
@@ -92,6 +107,7 @@ impl Site {
             Self::Answer { pointer, .. }
             | Self::Payload { pointer, .. }
             | Self::Hook { pointer, .. }
+            | Self::Delivery { pointer, .. }
             | Self::Result { pointer, .. } => pointer.push_str(further),
             Self::Exchange(_) | Self::Walk(_) => {}
         }
@@ -104,6 +120,7 @@ impl Site {
             Self::Answer { pointer, .. }
             | Self::Payload { pointer, .. }
             | Self::Hook { pointer, .. }
+            | Self::Delivery { pointer, .. }
             | Self::Result { pointer, .. } => pointer,
             Self::Exchange(_) | Self::Walk(_) => "",
         }

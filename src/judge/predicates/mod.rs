@@ -39,6 +39,7 @@ predicates! {
     transition::Transition,
     timed::Timed,
     registers::Registers,
+    called_by::CalledBy,
     same_phone::SamePhone,
     present_when::PresentWhen,
     uploaded::Uploaded,
