@@ -2,7 +2,6 @@
 //! a call comes, nor of what it carries.
 
 use super::prelude::*;
-use crate::judge::compare::as_text;
 use crate::judge::evidence::{Delivery, Event};
 use crate::rulebook::hooks;
 
@@ -113,6 +112,7 @@ impl Predicate for CalledBy {
             told(json!("GET")).called(0, "GET").passes(),
             told(json!("POST")).called(0, "GET").fails("/method"),
             told(Value::Null).called(0, "GET").not_judged(),
+            told(json!("get")).called(0, "GET").not_judged(),
             told(json!("POST")).not_judged(),
             changed.called(0, "GET").not_judged(),
             subscribed("registration").called(0, "POST").passes(),
@@ -142,7 +142,12 @@ impl CalledBy {
         }
         match (&self.method, &self.parameter) {
             (Some(method), _) => Some(method.clone()),
-            (None, Some(parameter)) => told(parameter).filter(|v| v.is_string()).map(as_text),
+            // A service that takes `get` may well mean GET.
+            (None, Some(parameter)) => {
+                let is_method = |text: &&str| text.bytes().all(|b| b.is_ascii_uppercase());
+                let asked = told(parameter).and_then(Value::as_str);
+                asked.filter(is_method).map(str::to_owned)
+            }
             (None, None) => None,
         }
     }
