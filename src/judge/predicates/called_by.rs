@@ -127,7 +127,7 @@ impl CalledBy {
     fn asked_for(&self, case: &Case<'_>, rule: &Rule, delivery: &Delivery) -> Option<String> {
         let events = &case.evidence.events;
         let subscription = delivery.subscription?;
-        let told = self.arguments(case, rule, events.get(subscription)?, &self.told_by)?;
+        let told = arguments(case, rule, events.get(subscription)?, &self.told_by)?;
         let fits = |(name, value): (&String, &Value)| told(name).is_some_and(|v| v == value);
         if !self.with.iter().all(fits) {
             return None;
@@ -135,7 +135,7 @@ impl CalledBy {
         // A call may be under way while something else is asked for: whatever comes after is left alone.
         let is_changed = |event: &Event| {
             let changed = self.changed_by.as_deref();
-            changed.is_some_and(|by| self.arguments(case, rule, event, by).is_some())
+            changed.is_some_and(|by| arguments(case, rule, event, by).is_some())
         };
         if events.iter().skip(subscription + 1).any(is_changed) {
             return None;
@@ -151,38 +151,37 @@ impl CalledBy {
             (None, None) => None,
         }
     }
+}
 
-    /// What was said in this event, by name, where it is of that operation or hook.
-    fn arguments<'e>(
-        &self,
-        case: &Case<'e>,
-        rule: &Rule,
-        event: &'e Event,
-        of: &str,
-    ) -> Option<impl Fn(&str) -> Option<&'e Value> + use<'e>> {
-        let arguments: Vec<(&'e str, &'e Value)> = match event {
-            Event::Exchange(index) => {
-                let exchange = &case.evidence.exchanges[*index];
-                let is_it = exchange.service == rule.service && exchange.operation == of;
-                let sent = is_it.then_some(&exchange.sent)?;
-                sent.iter()
-                    .map(|(name, value)| (name.as_str(), value))
-                    .collect()
-            }
-            Event::Hook(call) if call.name == of => {
-                let given = call.arguments.as_object()?;
-                given
-                    .iter()
-                    .map(|(name, value)| (name.as_str(), value))
-                    .collect()
-            }
-            Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => return None,
-        };
-        Some(move |name: &str| {
-            arguments
+/// What was said in this event, by name, where it is of that operation or hook.
+fn arguments<'e>(
+    case: &Case<'e>,
+    rule: &Rule,
+    event: &'e Event,
+    of: &str,
+) -> Option<impl Fn(&str) -> Option<&'e Value> + use<'e>> {
+    let arguments: Vec<(&'e str, &'e Value)> = match event {
+        Event::Exchange(index) => {
+            let exchange = &case.evidence.exchanges[*index];
+            let is_it = exchange.service == rule.service && exchange.operation == of;
+            let sent = is_it.then_some(&exchange.sent)?;
+            sent.iter()
+                .map(|(name, value)| (name.as_str(), value))
+                .collect()
+        }
+        Event::Hook(call) if call.name == of => {
+            let given = call.arguments.as_object()?;
+            given
                 .iter()
-                .find(|(known, _)| *known == name)
-                .map(|(_, v)| *v)
-        })
-    }
+                .map(|(name, value)| (name.as_str(), value))
+                .collect()
+        }
+        Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => return None,
+    };
+    Some(move |name: &str| {
+        arguments
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, v)| *v)
+    })
 }
