@@ -29,7 +29,8 @@ fi
 if command -v python3 >/dev/null && python3 -m venv "$work/build" 2>/dev/null && "$work/build/bin/pip" install --quiet 'maturin>=1.7,<2' wheel 2>/dev/null; then
   profile=release
   case $conformant in */debug/*) profile=dev ;; */quick/*) profile=quick ;; esac
-  (cd "$root" && "$work/build/bin/maturin" build --quiet --locked --offline --profile "$profile" --out "$work/wheels")
+  # What it asks cargo about is the crates of every platform, of which a build has fetched one's.
+  (cd "$root" && cargo fetch --quiet --locked && "$work/build/bin/maturin" build --quiet --locked --offline --profile "$profile" --out "$work/wheels")
   python3 -m venv "$work/venv"
   "$work/venv/bin/pip" install --quiet --no-index "$work"/wheels/*.whl
   [ "$("$work/venv/bin/conformant" --version)" = "$version" ] || { echo 'FAIL the wheel runs something else'; exit 1; }
