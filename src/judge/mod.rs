@@ -12,6 +12,7 @@ mod change;
 mod compare;
 mod duplicates;
 pub mod evidence;
+#[cfg(test)]
 mod examples;
 pub mod history;
 mod listing;
@@ -34,7 +35,6 @@ use case::Detail;
 pub use case::{Case, Representation, Seen};
 pub use catalogue::rules_schema;
 pub use change::{Change, Other};
-pub use examples::{ComesTo, Example, Scene};
 pub use memo::Memo;
 pub use mutation::{Mutation, Undo};
 pub use predicate::{Loaded, Need, Predicate};

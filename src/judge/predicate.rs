@@ -5,6 +5,7 @@
 
 use super::case::Case;
 use super::evidence::{Evidence, Payload};
+#[cfg(test)]
 use super::examples::Example;
 use super::mutation::Mutation;
 use super::payload::{Document, Wrong};
@@ -42,6 +43,7 @@ pub trait Predicate: Check + DeserializeOwned + JsonSchema {
     }
 
     /// At least one that passes, one that fails, and one that is not judged.
+    #[cfg(test)]
     fn examples() -> Vec<Example>;
 
     /// Changes of the evidence by which this instance may fail, likeliest first.
@@ -225,10 +227,7 @@ pub(super) struct Entry {
     pub(super) read: Read,
     pub(super) fits: fn(&Model<'_>) -> Option<Vec<String>>,
     pub(super) schema: fn(&mut SchemaGenerator) -> Schema,
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "one test runs the examples of all")
-    )]
+    #[cfg(test)]
     pub(super) examples: fn() -> Vec<Example>,
 }
 
@@ -242,6 +241,7 @@ impl Entry {
             },
             fits: T::fits,
             schema: |generator| generator.subschema_for::<T>(),
+            #[cfg(test)]
             examples: T::examples,
         }
     }

@@ -75,6 +75,7 @@ impl Predicate for Agrees {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
         let message = |size: i64| {

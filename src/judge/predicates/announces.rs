@@ -80,6 +80,7 @@ impl Predicate for Announces {
         others.into_iter().map(to).collect()
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let event = |aspect: &str, kind: &str, schema: &str| {
             let kind = format!("com.svc.comms-api.{kind}");

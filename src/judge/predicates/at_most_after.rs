@@ -92,6 +92,7 @@ impl Predicate for AtMostAfter {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "auth/registration-token";
         let token = |issued: i64, expires: i64| json!({"claims": {"iat": issued, "exp": expires}});

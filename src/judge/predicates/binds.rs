@@ -73,6 +73,7 @@ impl Predicate for Binds {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
         let channel = |service: &str, digit: &str, name: &str| {

@@ -59,6 +59,7 @@ impl Predicate for Bounded {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let parameters = json!({"operations": ["read-webhooks"], "at": "/webhooks", "at-most": 2});
         let scene = Example::of("chat", parameters);

@@ -87,6 +87,7 @@ impl Predicate for CalledBy {
         vec![Mutation::new(judged.sites.last().clone(), other)]
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let told = |method: Value| {
             let parameters = json!({

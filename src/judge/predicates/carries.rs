@@ -2,7 +2,9 @@
 //! does not have.
 
 use super::prelude::*;
-use super::told::{COLLECT, SEND, collected};
+use super::told::collected;
+#[cfg(test)]
+use super::told::{COLLECT, SEND};
 use crate::judge::compare::as_text;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -121,6 +123,7 @@ impl Predicate for Carries {
         mutations
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sent = |parameters: Value, outcome: &str| {
             let arguments = json!({

@@ -72,6 +72,7 @@ impl Predicate for Configured {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "auth/registration-token";
         let parameters = json!({"kind": kind, "at": "/claims/iss", "key": "application.name"});

@@ -95,6 +95,7 @@ impl Predicate for Conforms {
             .collect()
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "flow/execution";
         let parameters = json!({"kind": kind, "at": "/links", "schema": {"required": ["steps"]}});

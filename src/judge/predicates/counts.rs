@@ -54,6 +54,7 @@ impl Predicate for Counts {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
         let channel = |members: u64| {

@@ -56,6 +56,7 @@ impl Predicate for Default {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let parameters = json!({
             "operations": ["read-flows"], "parameter": "PageSize", "at": "/meta/page_size", "value": 50,

@@ -68,6 +68,7 @@ impl Predicate for Echoes {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let parameters = json!({
             "operations": ["read-executions"], "parameter": "FlowSid", "at": "/executions/*/flow_sid",

@@ -52,6 +52,7 @@ impl Predicate for EmptyAnswer {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let scene = Example::of("chat", json!({"of": "chat/delete-binding"}));
         let gone = |scene: Scene| scene.deleted("delete-binding", json!({}));

@@ -112,6 +112,7 @@ impl Predicate for FileLink {
             .into()
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = format!("ME{}", "1".repeat(32));
         let service = format!("IS{}", "1".repeat(32));

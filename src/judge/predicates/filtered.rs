@@ -69,6 +69,7 @@ impl Predicate for Filtered {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let (service, channel) = (
             format!("IS{}", "1".repeat(32)),

@@ -85,6 +85,7 @@ impl Predicate for FilteredBy {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let of = |parameter: &str, at: &str, keeps: &str| {
             let at = format!("/executions/*/{at}");

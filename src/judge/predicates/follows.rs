@@ -72,6 +72,7 @@ impl Predicate for Follows {
         vec![Mutation::new(judged.sites.last().clone(), before)]
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = format!("FW{}", "1".repeat(32));
         let flow = |status: &str| {

@@ -47,6 +47,7 @@ impl Predicate for Gone {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = format!("FW{}", "1".repeat(32));
         let flow = json!({

@@ -64,6 +64,7 @@ impl Predicate for Immutable {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let parameters = json!({"of": "flow/flow", "fields": ["/date_created"]});
         let sid = |digit: &str| format!("FW{}", digit.repeat(32));

@@ -68,6 +68,7 @@ impl Predicate for InFormat {
             .collect()
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let scene = Example::of("auth", json!({"parameter": "FORMAT"}));
         let asked = |format: &str| json!({"FORMAT": format});

@@ -64,6 +64,7 @@ impl Predicate for IncreasingWithin {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let parameters =
             json!({"operation": "create-message", "at": "/index", "scope": ["/channel_sid"]});

@@ -120,6 +120,7 @@ impl Predicate for Initial {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = |kind: &str| format!("{kind}{}", "1".repeat(32));
         let service = |enabled: bool| {

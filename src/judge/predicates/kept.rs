@@ -116,6 +116,7 @@ impl Predicate for Kept {
         mutations
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = |prefix: &str| format!("{prefix}{}", "1".repeat(32));
         let service = |name: &str| {

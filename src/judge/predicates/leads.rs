@@ -99,6 +99,7 @@ impl Predicate for Leads {
         mutations
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let service = |digit: &str| {
             json!({

@@ -76,6 +76,7 @@ impl Predicate for LinksForEach {
         vec![Mutation::new(site.clone(), Change::To(json!({})))]
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "chat/user";
         let parameters = json!({

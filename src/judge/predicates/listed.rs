@@ -48,6 +48,7 @@ impl Predicate for Listed {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let (service, channel) = (
             format!("IS{}", "1".repeat(32)),

@@ -106,6 +106,7 @@ impl Predicate for MadeWith {
         mutations
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let uuid = "00000000-0000-4000-8000-000000000001";
         let scene = |parameter: &str, at: &str, shows: &str| {

@@ -56,6 +56,7 @@ impl Predicate for Moved {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = format!("IS{}", "1".repeat(32));
         let service = |name: &str, second: u8| {

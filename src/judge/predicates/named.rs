@@ -81,6 +81,7 @@ impl Predicate for Named {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
         let member = |digit: &str, identity: &str| {

@@ -70,6 +70,7 @@ impl Predicate for NoLongerThan {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let parameters =
             json!({"operations": ["read-flows"], "at": "/flows", "size": "/meta/page_size"});

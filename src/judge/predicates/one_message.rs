@@ -1,7 +1,9 @@
 //! `one-message`: the events of one message say the same of it. Says nothing of what two messages may share.
 
 use super::prelude::*;
-use super::told::{COLLECT, SEND, collected};
+use super::told::collected;
+#[cfg(test)]
+use super::told::{COLLECT, SEND};
 use crate::judge::compare::as_text;
 use std::collections::BTreeMap;
 
@@ -72,6 +74,7 @@ impl Predicate for OneMessage {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let event = |to: &str, attempt: &str, id: &str| {
             let to = json!({"address": to});

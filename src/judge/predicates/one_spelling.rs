@@ -70,6 +70,7 @@ impl Predicate for OneSpelling {
             .collect()
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "chat/user-channel";
         let parameters = json!({"kind": kind, "at": "/status", "of": ["notThere", "not_there"]});

@@ -93,6 +93,7 @@ impl Predicate for OrderedBy {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let parameters = json!({
             "operation": "read-executions", "at": "/executions/*/date_created", "direction": "descending",

@@ -65,6 +65,7 @@ impl Predicate for OthersStay {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = |digit: &str| format!("IS{}", digit.repeat(32));
         let service = |digit: &str, name: &str| {

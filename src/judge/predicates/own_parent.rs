@@ -65,6 +65,7 @@ impl Predicate for OwnParent {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
         let member = |channel: &str, digit: &str| {

@@ -94,6 +94,7 @@ impl Predicate for Pages {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let of = |aspect: &str| json!({"of": "flow/read-steps", "aspect": aspect});
         let sid = |digit: &str| format!("FT{}", digit.repeat(32));

@@ -68,6 +68,7 @@ impl Predicate for PlainJson {
         vec![Mutation::new(judged.sites.last().clone(), Change::Marked)]
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let scene = Example::of("media", json!({}));
         let media = json!({"sid": "ME1"});

@@ -3,6 +3,7 @@
 pub(super) use crate::json;
 pub(super) use crate::judge::case::{Case, Representation};
 pub(super) use crate::judge::change::Change;
+#[cfg(test)]
 pub(super) use crate::judge::examples::{Example, Scene};
 pub(super) use crate::judge::mutation::Mutation;
 pub(super) use crate::judge::predicate::{Need, Predicate};

@@ -101,6 +101,7 @@ impl Predicate for PresentOnlyWhen {
         ]
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "auth/approval-request-fetch";
         let of = |may_be_absent: bool| {

@@ -70,6 +70,7 @@ impl Predicate for PresentWhen {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let parameters = json!({
             "kind": "auth/approval-request-fetch", "field": "/approval_request/device",

@@ -68,6 +68,7 @@ impl Predicate for RefersWithin {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
         let role = |service: &str, digit: &str| {

@@ -66,6 +66,7 @@ impl Predicate for RefusedLeavesNothing {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let (service, channel) = (
             format!("IS{}", "1".repeat(32)),

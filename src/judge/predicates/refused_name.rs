@@ -66,6 +66,7 @@ impl Predicate for RefusedName {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = |kind: &str| format!("{kind}{}", "1".repeat(32));
         let parameters = json!({

@@ -96,6 +96,7 @@ impl Predicate for Refuses {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let of = |how: Value| {
             let mut parameters =

@@ -138,6 +138,7 @@ impl Predicate for Registers {
         vec![Mutation::new(judged.sites.last().clone(), other)]
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let scene = |token: &str| {
             let application = json!({"name": "Shop", "id": "1", "scheme": "shop", "api_key": "k"});

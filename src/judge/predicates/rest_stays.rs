@@ -45,6 +45,7 @@ impl Predicate for RestStays {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = format!("IS{}", "1".repeat(32));
         let service = |name: &str, role: &str| {

@@ -67,6 +67,7 @@ impl Predicate for SameEverywhere {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let sid = format!("IS{}", "1".repeat(32));
         let service = |name: &str| {

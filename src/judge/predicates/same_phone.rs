@@ -101,6 +101,7 @@ impl Predicate for SamePhone {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let scene = |differs: &str| Example::of("auth", json!({ "differs": differs }));
         let with = |scene: Scene, email: &str, phone: &str, id: u64| {

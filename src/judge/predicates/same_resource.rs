@@ -81,6 +81,7 @@ impl Predicate for SameResource {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let nameless = |sid: Value, created: &str| json!({"sid": sid, "date_created": created});
         let kind = "flow/flow";

@@ -81,6 +81,7 @@ impl Predicate for Story {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let scene = Example::of("flow", json!({}));
         let kept_out = json!({"at": "/flows/*/sid", "excludes": "FW1"});

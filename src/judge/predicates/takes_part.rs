@@ -8,6 +8,8 @@ use crate::judge::history::{
     History, List, Origin, Outcome, Shows, Sight, ThingId, When, Write, same,
 };
 use crate::rulebook::Does;
+#[cfg(test)]
+use scenes::{ann, ann_at, invite, member, person, scene, seen};
 
 /// A channel as one of its users sees it.
 const FACE: &str = "chat/user-channel";
@@ -119,6 +121,7 @@ impl Predicate for TakesPart {
         mutations
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let of = |aspect: &str| scene(aspect);
         let joins = |scene: Scene| scene.answered("create-member", ann(), member("ann", 1));
@@ -471,64 +474,69 @@ fn is_private(case: &Case<'_>, channel: ThingId, until: &When) -> bool {
         .is_some_and(|kind| *kind == "private")
 }
 
-/// Examples are about one channel of one service, and about Ann.
-fn scene(aspect: &str) -> Scene {
-    let channel = json!({
-        "sid": sid("CH", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
-        "friendly_name": null, "unique_name": null, "attributes": "{}", "type": "public",
-        "date_created": "", "date_updated": "", "created_by": "system", "members_count": 0,
-        "messages_count": 0, "url": "", "links": {},
-    });
-    let user = json!({
-        "sid": sid("US", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
-        "attributes": "{}", "friendly_name": "a", "role_sid": sid("RL", "1"), "identity": "ann",
-        "is_online": null, "is_notifiable": null, "date_created": "", "date_updated": "",
-        "joined_channels_count": 0, "links": {}, "url": "",
-    });
-    let within = json!({"ServiceSid": sid("IS", "1")});
-    Example::of("chat", json!({"aspect": aspect}))
-        .answered("create-user", ann(), user)
-        .answered("create-channel", within, channel)
-}
-
 fn sid(kind: &str, digit: &str) -> String {
     format!("{kind}{}", digit.repeat(32))
 }
 
-fn ann() -> Value {
-    json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Identity": "ann"})
-}
+/// Examples are about one channel of one service, and about Ann.
+#[cfg(test)]
+mod scenes {
+    use super::*;
 
-fn ann_at() -> Value {
-    json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "UserSid": "ann"})
-}
+    pub(super) fn scene(aspect: &str) -> Scene {
+        let channel = json!({
+            "sid": sid("CH", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
+            "friendly_name": null, "unique_name": null, "attributes": "{}", "type": "public",
+            "date_created": "", "date_updated": "", "created_by": "system", "members_count": 0,
+            "messages_count": 0, "url": "", "links": {},
+        });
+        let user = json!({
+            "sid": sid("US", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
+            "attributes": "{}", "friendly_name": "a", "role_sid": sid("RL", "1"), "identity": "ann",
+            "is_online": null, "is_notifiable": null, "date_created": "", "date_updated": "",
+            "joined_channels_count": 0, "links": {}, "url": "",
+        });
+        let within = json!({"ServiceSid": sid("IS", "1")});
+        Example::of("chat", json!({"aspect": aspect}))
+            .answered("create-user", ann(), user)
+            .answered("create-channel", within, channel)
+    }
 
-fn person() -> Value {
-    json!({"service_sid": sid("IS", "1"), "channel_sid": sid("CH", "1"), "identity": "ann"})
-}
+    pub(super) fn ann() -> Value {
+        json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Identity": "ann"})
+    }
 
-fn member(identity: &str, read: i64) -> Value {
-    json!({
-        "sid": sid("MB", "1"), "account_sid": "AC1", "channel_sid": sid("CH", "1"),
-        "service_sid": sid("IS", "1"), "identity": identity, "role_sid": sid("RL", "1"),
-        "last_consumed_message_index": read, "last_consumption_timestamp": null,
-        "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
-    })
-}
+    pub(super) fn ann_at() -> Value {
+        json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "UserSid": "ann"})
+    }
 
-fn invite(identity: &str) -> Value {
-    json!({
-        "sid": sid("IN", "1"), "account_sid": "AC1", "channel_sid": sid("CH", "1"),
-        "service_sid": sid("IS", "1"), "identity": identity, "role_sid": sid("RL", "1"),
-        "created_by": "system", "date_created": "", "date_updated": "", "url": "",
-    })
-}
+    pub(super) fn person() -> Value {
+        json!({"service_sid": sid("IS", "1"), "channel_sid": sid("CH", "1"), "identity": "ann"})
+    }
 
-fn seen(status: &str, member: &Value) -> Value {
-    json!({
-        "account_sid": "AC1", "service_sid": sid("IS", "1"), "channel_sid": sid("CH", "1"),
-        "user_sid": sid("US", "1"), "member_sid": member, "status": status,
-        "last_consumed_message_index": 1, "unread_messages_count": 0,
-        "notification_level": "default", "url": "", "links": {},
-    })
+    pub(super) fn member(identity: &str, read: i64) -> Value {
+        json!({
+            "sid": sid("MB", "1"), "account_sid": "AC1", "channel_sid": sid("CH", "1"),
+            "service_sid": sid("IS", "1"), "identity": identity, "role_sid": sid("RL", "1"),
+            "last_consumed_message_index": read, "last_consumption_timestamp": null,
+            "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
+        })
+    }
+
+    pub(super) fn invite(identity: &str) -> Value {
+        json!({
+            "sid": sid("IN", "1"), "account_sid": "AC1", "channel_sid": sid("CH", "1"),
+            "service_sid": sid("IS", "1"), "identity": identity, "role_sid": sid("RL", "1"),
+            "created_by": "system", "date_created": "", "date_updated": "", "url": "",
+        })
+    }
+
+    pub(super) fn seen(status: &str, member: &Value) -> Value {
+        json!({
+            "account_sid": "AC1", "service_sid": sid("IS", "1"), "channel_sid": sid("CH", "1"),
+            "user_sid": sid("US", "1"), "member_sid": member, "status": status,
+            "last_consumed_message_index": 1, "unread_messages_count": 0,
+            "notification_level": "default", "url": "", "links": {},
+        })
+    }
 }

@@ -87,6 +87,7 @@ impl Predicate for Timed {
         changed.collect()
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let uuid = "00000000-0000-4000-8000-000000000001";
         let parameters = |aspect: &str| {

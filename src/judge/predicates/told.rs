@@ -79,6 +79,7 @@ impl Predicate for Told {
         vec![Mutation::new(judged.sites.last().clone(), none)]
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let parameters = json!({"type": "message.failed", "outcomes": ["failed"]});
         let sent = |outcome: &str| {

@@ -67,6 +67,7 @@ impl Predicate for Transition {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "flow/execution";
         let parameters = json!({

@@ -82,6 +82,7 @@ impl Predicate for UniqueWithin {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "chat/user";
         let parameters = json!({

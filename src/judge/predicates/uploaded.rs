@@ -102,6 +102,7 @@ impl Predicate for Uploaded {
         }
     }
 
+    #[cfg(test)]
     fn examples() -> Vec<Example> {
         let kind = "media/media";
         let sid = format!("ME{}", "1".repeat(32));
