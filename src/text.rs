@@ -7,8 +7,9 @@
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
+use similar::algorithms::{Capture, Compact, Replace, myers};
 use similar::udiff::UnifiedHunkHeader;
-use similar::{Algorithm, ChangeTag, TextDiff};
+use similar::{ChangeTag, DiffOp, diff_ratio, group_diff_ops};
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io;
@@ -143,9 +144,31 @@ pub fn indent(text: &str, prefix: &str) -> String {
 
 /// The candidate that looks most like the word, where one looks like it at all.
 pub fn did_you_mean<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    similar::get_close_matches(word, candidates, 1, 0.6)
-        .first()
-        .copied()
+    /// What two words have in common at least, of all their characters.
+    const RATIO_MIN: f32 = 0.6;
+    let word = characters(word);
+    let alike = |candidate: &&'a str| {
+        let other = characters(candidate);
+        let ratio = diff_ratio(&diff_ops(&word, &other), word.len(), other.len());
+        (ratio >= RATIO_MIN).then_some((ratio, *candidate))
+    };
+    let likest = candidates.iter().filter_map(alike);
+    // Of those that are equally alike, the first by name.
+    let likest = likest.max_by(|(a, one), (b, other)| a.total_cmp(b).then(other.cmp(one)));
+    likest.map(|(_, candidate)| candidate)
+}
+
+fn characters(word: &str) -> Vec<&str> {
+    let ends = word.char_indices().map(|(at, c)| (at, at + c.len_utf8()));
+    ends.map(|(from, to)| &word[from..to]).collect()
+}
+
+/// How the one becomes the other. Every diff is one of texts by this one algorithm: the crate's entry for all of
+/// them would be compiled in again for each kind of list, in every algorithm that it has.
+pub fn diff_ops(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let mut hook = Compact::new(Replace::new(Capture::new()), old, new);
+    let Ok(()) = myers::diff(&mut hook, old, 0..old.len(), new, 0..new.len());
+    hook.into_inner().into_inner().into_ops()
 }
 
 /// Prints JSON for comparing: two blanks per level, keys sorted, numbers as they were spelled.
@@ -234,13 +257,10 @@ fn window<'a, 'b>(lines: &'a [&'b str], from: usize) -> &'a [&'b str] {
 }
 
 fn diff_lines(old: &[&str], new: &[&str], skipped: usize) -> Vec<String> {
-    let diff = TextDiff::configure()
-        .algorithm(Algorithm::Myers)
-        .diff_slices(old, new);
     let mut lines = vec!["--- expected".to_owned(), "+++ actual".to_owned()];
-    for group in diff.grouped_ops(3) {
+    for group in group_diff_ops(diff_ops(old, new), 3) {
         lines.push(shifted_header(&group, skipped));
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+        for change in group.iter().flat_map(|op| op.iter_changes(old, new)) {
             let sign = match change.tag() {
                 ChangeTag::Equal => ' ',
                 ChangeTag::Delete => '-',
@@ -256,12 +276,12 @@ fn diff_lines(old: &[&str], new: &[&str], skipped: usize) -> Vec<String> {
 }
 
 /// The `@@` line, counted in the whole texts although equal lines before were not compared.
-fn shifted_header(group: &[similar::DiffOp], skipped: usize) -> String {
+fn shifted_header(group: &[DiffOp], skipped: usize) -> String {
     let shifted: Vec<_> = group
         .iter()
         .map(|op| {
             let (old, new) = (op.old_range(), op.new_range());
-            similar::DiffOp::Replace {
+            DiffOp::Replace {
                 old_index: old.start + skipped,
                 old_len: old.len(),
                 new_index: new.start + skipped,

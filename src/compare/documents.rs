@@ -7,8 +7,9 @@ use super::Comparison;
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
 use crate::source::Document;
+use crate::text::diff_ops;
 use crate::trace::{Class, Unit};
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What became of each unit, by document and hash.
@@ -37,8 +38,11 @@ pub fn documents(old: (&str, &[Unit]), new: (&str, &[Unit]), classes: &Classes) 
 }
 
 fn document_units(ledger: &mut Ledger, old: &[Unit], new: &[Unit], classes: &Classes) {
-    let hashes = |units: &[Unit]| units.iter().map(|u| u.hash.clone()).collect::<Vec<_>>();
-    for op in capture_diff_slices(Algorithm::Myers, &hashes(old), &hashes(new)) {
+    let [before, after] = [old, new].map(|units| {
+        let hashes = units.iter().map(|unit| unit.hash.as_str());
+        hashes.collect::<Vec<_>>()
+    });
+    for op in diff_ops(&before, &after) {
         let (before, after) = match op {
             DiffOp::Equal { .. } => continue,
             DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => {
