@@ -742,7 +742,7 @@ fn parse_class<'a>(words: &mut impl Iterator<Item = &'a str>) -> Result<Class, &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rulebook::{Origin, Rule};
+    use crate::rulebook::{Edition, Origin, Rule};
     use crate::verdict::{Basis, Level};
     use proptest::prelude::*;
 
@@ -783,7 +783,7 @@ mod tests {
             (rule.id.clone(), rule)
         });
         Rulebook {
-            digest: String::new(),
+            edition: Edition::Embedded,
             rules: rules.collect(),
             requests: BTreeMap::new(),
             services: BTreeMap::new(),

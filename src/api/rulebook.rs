@@ -53,7 +53,7 @@ impl Rulebook {
 
     /// SHA-256 over all files that rules come from, in hexadecimal.
     pub fn digest(&self) -> &str {
-        &self.inner.digest
+        self.inner.digest()
     }
 
     /// All rules about services, by id.

@@ -68,7 +68,7 @@ fn verify(args: &VerifyArgs) -> Done {
             crate::text::escape(&file)
         ));
     }
-    if manifest.rulebook != rulebook.digest {
+    if manifest.rulebook != rulebook.digest() {
         note(
             "the set was made by another version of the rulebook; what was proved was proved by this one",
         );

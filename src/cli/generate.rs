@@ -253,7 +253,7 @@ impl<'a> Generation<'a> {
         staged.put(&Manifest {
             schema_version: MANIFEST_VERSION,
             seed: args.seed,
-            rulebook: self.rulebook.digest.clone(),
+            rulebook: self.rulebook.digest().to_owned(),
             tokens: (!self.texts().is_empty()).then(Signing::default),
             fixtures: entries,
         })?;

@@ -211,7 +211,7 @@ impl Making<'_> {
         staged.put(&Manifest {
             schema_version: MANIFEST_VERSION,
             seed: args.seed,
-            rulebook: rulebook.digest,
+            rulebook: rulebook.digest().to_owned(),
             tokens: None,
             fixtures,
         })?;

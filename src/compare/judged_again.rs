@@ -22,8 +22,8 @@ pub struct JudgedAgain {
 pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
     let mut notes = Vec::new();
     let mut record = stored.clone();
-    let is_same = stored.rulebook.digest == rulebook.digest;
-    record.rulebook.digest.clone_from(&rulebook.digest);
+    let is_same = stored.rulebook.digest == rulebook.digest();
+    rulebook.digest().clone_into(&mut record.rulebook.digest);
     record
         .findings
         .retain(|finding| rulebook.rule(&finding.rule).is_some());
@@ -234,7 +234,7 @@ mod tests {
             "flow/a",
             &[("flow/execution/sid", Verdict::Pass), (RULE, Verdict::Fail)],
         );
-        stored.rulebook.digest.clone_from(&book.digest);
+        book.digest().clone_into(&mut stored.rulebook.digest);
         let again = judge_again(&stored, &book);
         assert_eq!(again.notes, Vec::<String>::new());
         let verdicts = |run: &RunRecord| run.rules.iter().map(|r| r.verdict).collect::<Vec<_>>();

@@ -341,7 +341,7 @@ fn the_next_version_begins_from_the_last() {
 /// A rulebook with nothing in it.
 fn blank() -> Rulebook {
     Rulebook {
-        digest: String::new(),
+        edition: crate::rulebook::Edition::Embedded,
         rules: BTreeMap::new(),
         requests: BTreeMap::new(),
         services: BTreeMap::new(),

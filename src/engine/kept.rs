@@ -138,7 +138,7 @@ impl Head {
             format: FORMAT.to_owned(),
             format_version: FORMAT_VERSION,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-            rulebook: rulebook.digest.clone(),
+            rulebook: rulebook.digest().to_owned(),
             seed,
             targets: BTreeMap::new(),
             services: planned.iter().map(|p| p.service.name.clone()).collect(),
@@ -577,7 +577,7 @@ pub fn judge_again<R: Read>(reader: &mut Reader<R>, rulebook: &Rulebook) -> Judg
             head.scenarios
         ));
     }
-    if head.rulebook != rulebook.digest {
+    if head.rulebook != rulebook.digest() {
         notes.push(
             "the run was played by another rulebook: what was sent is as it was then, what is concluded of it is by this one"
                 .to_owned(),

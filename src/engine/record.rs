@@ -218,7 +218,7 @@ impl<'a> Recorder<'a> {
                 version: env!("CARGO_PKG_VERSION").into(),
             },
             rulebook: RulebookStamp {
-                digest: self.rulebook.digest.clone(),
+                digest: self.rulebook.digest().to_owned(),
             },
             targets: self.targets,
             seed: self.seed,

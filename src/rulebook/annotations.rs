@@ -187,7 +187,9 @@ pub(super) fn read(draft: &mut Draft, file: &File, kind: &str) -> Annotations {
     if let Some(written) = file.node.get("x-parent") {
         for member in written.members() {
             match member.value.text() {
-                Some(parent) => found.parents.push((member.key.clone(), parent.to_owned())),
+                Some(parent) => found
+                    .parents
+                    .push((member.key.to_string(), parent.to_owned())),
                 None => {
                     let message = "expected the kind of the parent".to_owned();
                     draft

@@ -29,7 +29,7 @@ pub(super) fn read(
     file: &File,
 ) -> BTreeMap<String, Option<String>> {
     for member in file.node.members() {
-        if !KEYS.contains(&member.key.as_str()) {
+        if !KEYS.contains(&&*member.key) {
             draft.unknown(file, member.key_span, "AsyncAPI key", &member.key, KEYS);
         }
     }
@@ -79,7 +79,7 @@ fn references(draft: &mut Draft, files: &Files, file: &File, pointer: &str, node
         Content::Map(members) => {
             for member in members {
                 let below = json::join(pointer, &member.key);
-                match (member.key.as_str(), member.value.text()) {
+                match (&*member.key, member.value.text()) {
                     ("$ref", Some(reference)) => {
                         if let Err(message) = schemas::target(files, &file.path, reference) {
                             draft.problems.push(file.problem(&below, message));

@@ -3,6 +3,7 @@
 
 use super::tree::{Content, Member, Node, Span, Tag};
 use serde_json::Number;
+use std::borrow::Cow;
 
 const TAGS: [Tag; 7] = [
     Tag::Null,
@@ -16,10 +17,10 @@ const TAGS: [Tag; 7] = [
 
 /// Reads what was written; nothing where it ends too soon or is something else.
 #[derive(Clone, Debug)]
-pub(super) struct Form<'a>(pub(super) &'a [u8]);
+pub(super) struct Form(pub(super) &'static [u8]);
 
-impl<'a> Form<'a> {
-    /// A node with all that is below it.
+impl Form {
+    /// A node with all that is below it; its texts stay where they are.
     pub(super) fn node(&mut self) -> Option<Node> {
         let span = self.span()?;
         let tag = *TAGS.get(usize::from(self.byte()?))?;
@@ -28,7 +29,7 @@ impl<'a> Form<'a> {
             Tag::False => Content::Bool(false),
             Tag::True => Content::Bool(true),
             Tag::Number => Content::Number(self.text()?.parse::<Number>().ok()?),
-            Tag::Text => Content::Text(self.text()?.to_owned()),
+            Tag::Text => Content::Text(Cow::Borrowed(self.text()?)),
             Tag::List => Content::List(self.all(Self::node)?),
             Tag::Map => Content::Map(self.all(Self::member)?),
         };
@@ -37,7 +38,7 @@ impl<'a> Form<'a> {
 
     fn member(&mut self) -> Option<Member> {
         Some(Member {
-            key: self.text()?.to_owned(),
+            key: Cow::Borrowed(self.text()?),
             key_span: self.span()?,
             value: self.node()?,
         })
@@ -60,16 +61,16 @@ impl<'a> Form<'a> {
     }
 
     /// A text with its length.
-    pub(super) fn text(&mut self) -> Option<&'a str> {
+    pub(super) fn text(&mut self) -> Option<&'static str> {
         std::str::from_utf8(self.part()?.0).ok()
     }
 
     /// What is so many bytes long.
-    pub(super) fn part(&mut self) -> Option<Form<'a>> {
+    pub(super) fn part(&mut self) -> Option<Self> {
         let length = self.number()?;
         let (part, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
-        Some(Form(part))
+        Some(Self(part))
     }
 
     fn number(&mut self) -> Option<usize> {

@@ -149,10 +149,10 @@ fn parameters(subject: &str, withs: [Option<&Node>; 2]) -> Node {
         }
     }
     members.push(Member {
-        key: OF.to_owned(),
+        key: OF.into(),
         key_span: span,
         value: Node {
-            content: Content::Text(subject.to_owned()),
+            content: Content::Text(subject.to_owned().into()),
             span,
         },
     });

@@ -6,7 +6,7 @@ use super::asyncapi;
 use super::check::Catalogue;
 use super::draft::{self, Draft, File, Files, SERVICES, read_file};
 use super::laws;
-use super::model::{Kind, OpenPointEntry, Rule, Rulebook, Service, event_version};
+use super::model::{Edition, Kind, OpenPointEntry, Rule, Rulebook, Service, event_version};
 use super::openapi;
 use super::problems::{Problem, Problems};
 use super::requests::{self, Clients};
@@ -21,6 +21,7 @@ use serde_json::json;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// What a file of the rulebook is, by its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +74,6 @@ impl Rulebook {
     /// the whole. No scenario is in it; tests load the whole, so that nothing is checked here.
     pub fn shapes_by(catalogue: &dyn Catalogue, services: &[&str]) -> Result<Self, Problems> {
         let mut sources = sources::embedded();
-        let digest = sources::digest(&sources, is_read);
         sources.retain(|path, _| {
             let service = path.split('/').next().unwrap_or_default();
             match role(path) {
@@ -82,19 +82,14 @@ impl Rulebook {
                 Some(_) => services.contains(&service),
             }
         });
-        let mut rulebook = read(&sources, Problems::default(), Extent::Shapes, catalogue)?;
-        rulebook.digest = digest;
-        Ok(rulebook)
+        read(&sources, Problems::default(), Extent::Shapes, catalogue)
     }
 
     /// The embedded rulebook for whoever only tells what stands in it. Tests load and check it, so that nothing is
     /// checked here: whoever judges by it loads it as it is loaded from a folder.
     pub fn unchecked_by(catalogue: &dyn Catalogue) -> Result<Self, Problems> {
         let sources = sources::embedded();
-        let digest = sources::digest(&sources, is_read);
-        let mut rulebook = read(&sources, Problems::default(), Extent::Sound, catalogue)?;
-        rulebook.digest = digest;
-        Ok(rulebook)
+        read(&sources, Problems::default(), Extent::Sound, catalogue)
     }
 
     /// What one file means among the embedded ones of its service, scenarios left out unless it is one:
@@ -112,7 +107,7 @@ impl Rulebook {
             Some(Role::Scenarios) | None => false,
             Some(_) => other.split('/').next() == Some(service),
         });
-        sources.insert(path.to_owned(), bytes.to_vec());
+        sources.insert(path.to_owned(), bytes.to_vec().into());
         read(&sources, Problems::default(), Extent::Whole, catalogue)
     }
 
@@ -124,17 +119,30 @@ impl Rulebook {
         scenarios: &[PathBuf],
     ) -> Result<Self, Problems> {
         let mut problems = Problems::default();
-        let mut sources = match specs {
-            Some(dir) => sources::from_dir(dir, &mut problems),
-            None => sources::embedded(),
+        let (mut sources, edition) = match specs {
+            Some(dir) => {
+                let sources = sources::from_dir(dir, &mut problems);
+                let digest = sources::digest(&sources, is_read);
+                (sources, Edition::Of(digest))
+            }
+            None => (sources::embedded(), Edition::Embedded),
         };
-        let digest = sources::digest(&sources, is_read);
         for dir in scenarios {
             further_scenarios(dir, &mut sources, &mut problems);
         }
         let mut rulebook = read(&sources, problems, Extent::Whole, catalogue)?;
-        rulebook.digest = digest;
+        rulebook.edition = edition;
         Ok(rulebook)
+    }
+
+    /// SHA-256 over paths and bytes of all files that rules come from, in hexadecimal.
+    pub fn digest(&self) -> &str {
+        static EMBEDDED: LazyLock<String> =
+            LazyLock::new(|| sources::digest(&sources::embedded(), is_read));
+        match &self.edition {
+            Edition::Embedded => &EMBEDDED,
+            Edition::Of(digest) => digest,
+        }
     }
 }
 
@@ -144,7 +152,7 @@ pub fn companion(specs: Option<&Path>, name: &str) -> std::io::Result<String> {
         Some(dir) => std::fs::read_to_string(dir.join(name)),
         None => sources::embedded()
             .remove(name)
-            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .and_then(|bytes| String::from_utf8(bytes.into_owned()).ok())
             .ok_or_else(|| std::io::Error::new(std::io::ErrorKind::NotFound, name.to_owned())),
     }
 }
@@ -284,7 +292,7 @@ pub(super) fn read(
 
     if draft.problems.is_empty() {
         Ok(Rulebook {
-            digest: String::new(),
+            edition: Edition::Embedded,
             rules: draft.rules,
             requests,
             services,
@@ -494,7 +502,7 @@ mod tests {
             &["events", "auth"],
         ] {
             let part = Rulebook::embedded_shapes(services).unwrap();
-            assert_eq!(part.digest, whole.digest);
+            assert_eq!(part.digest(), whole.digest());
             let of = |name: &str| services.contains(&name.split('/').next().unwrap_or_default());
             let kinds = |book: &Rulebook| -> Vec<String> {
                 let kinds = book.kinds.iter().filter(|(name, _)| of(name));

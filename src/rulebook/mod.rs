@@ -39,6 +39,8 @@ mod yaml;
 pub use alike::{like, referring_json, written_out_json};
 pub use check::{Catalogue, Check, Model, Parameters, PayloadRule, Subject, Unread, Written};
 pub use load::{companion, parse_file};
+#[cfg(test)]
+pub(crate) use model::Edition;
 pub use model::{
     Does, Echo, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook, Service,
     event_version, is_one_event,

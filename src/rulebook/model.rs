@@ -15,8 +15,8 @@ use std::sync::OnceLock;
 /// The whole rulebook.
 #[derive(Debug)]
 pub struct Rulebook {
-    /// SHA-256 over paths and bytes of all its files, in hexadecimal.
-    pub digest: String,
+    /// Which rulebook this is; asked for with [`Rulebook::digest`].
+    pub(crate) edition: Edition,
     /// Every rule, derived and written, by id.
     pub rules: BTreeMap<String, Rule>,
     /// What clients are held to, by id: derived from the same places as the rules about services, and
@@ -31,6 +31,15 @@ pub struct Rulebook {
     /// Schema version by event type: `com.svc.comms-api.message.sent` -> `events/MessageSent/4`;
     /// `None` where no schema is shown.
     pub event_types: BTreeMap<String, Option<String>>,
+}
+
+/// Which rulebook one is: it takes longer to compute than many commands take for all else, and few tell it.
+#[derive(Clone, Debug)]
+pub(crate) enum Edition {
+    /// The one that the program was built with.
+    Embedded,
+    /// The one whose files have this digest.
+    Of(String),
 }
 
 /// One rule.

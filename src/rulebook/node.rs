@@ -15,13 +15,13 @@ impl Node {
             Value::Null => Content::Null,
             Value::Bool(b) => Content::Bool(*b),
             Value::Number(n) => Content::Number(n.clone()),
-            Value::String(text) => Content::Text(text.clone()),
+            Value::String(text) => Content::Text(text.clone().into()),
             Value::Array(items) => Content::List(items.iter().map(Self::of_json).collect()),
             Value::Object(members) => Content::Map(
                 members
                     .iter()
                     .map(|(key, value)| Member {
-                        key: key.clone(),
+                        key: key.clone().into(),
                         key_span: Span::default(),
                         value: Self::of_json(value),
                     })
@@ -40,11 +40,11 @@ impl Node {
             Content::Null => Value::Null,
             Content::Bool(b) => Value::Bool(*b),
             Content::Number(n) => Value::Number(n.clone()),
-            Content::Text(text) => Value::String(text.clone()),
+            Content::Text(text) => text.as_ref().into(),
             Content::List(items) => items.iter().map(Self::to_json).collect(),
             Content::Map(members) => members
                 .iter()
-                .map(|m| (m.key.clone(), m.value.to_json()))
+                .map(|m| (m.key.to_string(), m.value.to_json()))
                 .collect::<Map<_, _>>()
                 .into(),
         }
@@ -201,9 +201,9 @@ impl<'de> de::Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         let (variant, span, value) = match &self.content {
-            Content::Text(text) => (text.as_str(), self.span, None),
+            Content::Text(text) => (&**text, self.span, None),
             Content::Map(members) if members.len() == 1 => (
-                members[0].key.as_str(),
+                &*members[0].key,
                 members[0].key_span,
                 Some(&members[0].value),
             ),

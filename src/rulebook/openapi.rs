@@ -461,7 +461,7 @@ impl Reader<'_> {
             .iter()
             .map(|m| {
                 let content = json::join(&format!("{}/requestBody/content", self.at), &m.key);
-                (m.key.as_str(), format!("{content}/schema"))
+                (&*m.key, format!("{content}/schema"))
             })
     }
 
@@ -615,7 +615,7 @@ impl Reader<'_> {
                     Named {
                         name: &m.key,
                         place: Place::Body,
-                        required: required.contains(&m.key.as_str()),
+                        required: required.contains(&&*m.key),
                     },
                 )
             })
@@ -742,7 +742,7 @@ impl Reader<'_> {
     ) -> Option<Answer> {
         let responses = self.node.get("responses")?;
         for member in responses.members() {
-            if !["2XX", "4XX"].contains(&member.key.as_str()) {
+            if !["2XX", "4XX"].contains(&&*member.key) {
                 let message = format!(
                     "`{}` is not used: no document shows status codes",
                     member.key
@@ -816,7 +816,7 @@ impl Reader<'_> {
                 .map(Node::members)
                 .unwrap_or_default();
             let span = self.file.node.place(&format!("{at}/x-list-key"));
-            let known = known.iter().map(|m| m.key.as_str());
+            let known = known.iter().map(|m| &*m.key);
             draft.unknown(self.file, span, "property", key, known);
             return None;
         };
@@ -895,7 +895,7 @@ impl Reader<'_> {
             .and_then(|c| c.get("securitySchemes"));
         let Some(described) = schemes.and_then(|s| s.get(&scheme.key)) else {
             let known = schemes.map(Node::members).unwrap_or_default();
-            let known = known.iter().map(|m| m.key.as_str());
+            let known = known.iter().map(|m| &*m.key);
             let span = self.file.node.place(&at);
             draft.unknown(self.file, span, "security scheme", &scheme.key, known);
             return true;

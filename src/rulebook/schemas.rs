@@ -218,7 +218,7 @@ pub(super) fn target(
             .get(&segment)
             .or_else(|| node.items().get(segment.parse::<usize>().ok()?))
             .ok_or_else(|| {
-                let known = node.members().iter().map(|m| m.key.as_str());
+                let known = node.members().iter().map(|m| &*m.key);
                 let help = suggest(&segment, known).map_or_else(String::new, |h| format!("; {h}"));
                 format!("`{reference}` leads to nothing: there is no `{segment}` in {full}{help}")
             })?;
@@ -278,7 +278,7 @@ pub(super) fn derive(
         derive_no_other_fields(draft, file, pointer, node, &at);
     }
     for member in node.members() {
-        let key = member.key.as_str();
+        let key = &*member.key;
         let below = json::join(pointer, key);
         if key == "properties" {
             derive_properties(draft, files, file, &below, &member.value, &at);
@@ -437,7 +437,7 @@ fn lint(draft: &mut Draft, files: &Files, file: &File, pointer: &str, node: &Nod
         return;
     }
     for member in node.members() {
-        let key = member.key.as_str();
+        let key = &*member.key;
         let known = || {
             ONE.iter()
                 .chain(&SEVERAL)
@@ -507,7 +507,7 @@ fn lint(draft: &mut Draft, files: &Files, file: &File, pointer: &str, node: &Nod
         for (n, name) in required.items().iter().enumerate() {
             let Some(name) = name.text() else { continue };
             if properties.get(name).is_none() {
-                let known = properties.members().iter().map(|m| m.key.as_str());
+                let known = properties.members().iter().map(|m| &*m.key);
                 check(
                     &format!("required/{n}"),
                     Some(format!(
@@ -587,7 +587,7 @@ impl<'a> Bundler<'a> {
         let other = at.enter(node);
         let mut out = Map::new();
         for member in node.members() {
-            let key = member.key.as_str();
+            let key = &*member.key;
             let value = match key {
                 "$ref" => {
                     let reference = member.value.text().unwrap_or_default();
@@ -603,7 +603,12 @@ impl<'a> Bundler<'a> {
                     .value
                     .members()
                     .iter()
-                    .map(|m| (m.key.clone(), self.convert(file, &m.value, at.tighter())))
+                    .map(|m| {
+                        (
+                            m.key.to_string(),
+                            self.convert(file, &m.value, at.tighter()),
+                        )
+                    })
                     .collect::<Map<_, _>>()
                     .into(),
                 "items" | "additionalProperties" => self.convert(file, &member.value, at.item()),
@@ -616,7 +621,7 @@ impl<'a> Bundler<'a> {
                     .collect(),
                 _ => member.value.to_json(),
             };
-            out.insert(member.key.clone(), value);
+            out.insert(member.key.to_string(), value);
         }
         if let Some((rule, _)) = other {
             out.insert(OTHER_FIELDS_KEY.to_owned(), json!(rule));
@@ -638,7 +643,7 @@ impl<'a> Bundler<'a> {
             if let (Some(rule), Value::Object(members)) = (rule, &mut schema) {
                 members.insert(RULE_KEY.to_owned(), json!(rule));
             }
-            out.insert(member.key.clone(), schema);
+            out.insert(member.key.to_string(), schema);
         }
         Value::Object(out)
     }
@@ -685,7 +690,7 @@ fn inline_within(files: &Files, file: &File, node: &Node, depth: usize) -> Value
     match &node.content {
         Content::Map(members) => {
             for member in members {
-                let key = member.key.as_str();
+                let key = &*member.key;
                 if key.starts_with("x-") {
                     continue;
                 }

@@ -8,6 +8,7 @@ use super::tree::Node;
 use super::yaml::BYTES_MAX;
 use include_dir::{Dir, include_dir};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -18,7 +19,7 @@ static EMBEDDED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/specs");
 static BUILT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rulebook"));
 
 /// Where the trees of embedded files begin in [`BUILT`].
-static TREES: LazyLock<BTreeMap<&str, Form<'static>>> = LazyLock::new(|| {
+static TREES: LazyLock<BTreeMap<&str, Form>> = LazyLock::new(|| {
     let mut form = Form(BUILT);
     std::iter::from_fn(|| Some((form.text()?, form.part()?))).collect()
 });
@@ -34,7 +35,7 @@ pub(super) fn as_built(path: &str, bytes: &[u8]) -> Option<Node> {
 }
 
 /// Bytes by path inside the folder, `/` between names. Hidden files are left out.
-pub(super) type Sources = BTreeMap<String, Vec<u8>>;
+pub(super) type Sources = BTreeMap<String, Cow<'static, [u8]>>;
 
 /// The files that the binary was built with.
 pub(super) fn embedded() -> Sources {
@@ -43,11 +44,11 @@ pub(super) fn embedded() -> Sources {
     sources
 }
 
-fn collect(dir: &Dir<'_>, sources: &mut Sources) {
+fn collect(dir: &'static Dir<'static>, sources: &mut Sources) {
     for file in dir.files() {
         let path = slashes(file.path());
         if !is_hidden(&path) {
-            sources.insert(path, file.contents().to_vec());
+            sources.insert(path, Cow::Borrowed(file.contents()));
         }
     }
     for dir in dir.dirs() {
@@ -78,7 +79,7 @@ pub(super) fn from_dir(root: &Path, problems: &mut Problems) -> Sources {
         }
         match read(&entry) {
             Ok(bytes) => {
-                sources.insert(path, bytes);
+                sources.insert(path, bytes.into());
             }
             Err(reason) => problems.push(
                 Problem::of_file(&path, reason)
@@ -161,7 +162,7 @@ mod tests {
             digest(
                 &files
                     .iter()
-                    .map(|(p, b)| ((*p).to_owned(), b.as_bytes().to_vec()))
+                    .map(|(p, b)| ((*p).to_owned(), b.as_bytes().to_vec().into()))
                     .collect(),
                 |_| true,
             )

@@ -4,6 +4,10 @@
 //! one stands in `node.rs`, how it comes from YAML in `yaml.rs`, from the binary in `built.rs`.
 
 use serde_json::Number;
+use std::borrow::Cow;
+
+/// A text: of the binary where it was embedded, else read from a file.
+pub(super) type Text = Cow<'static, str>;
 
 /// A stretch of a text in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +31,7 @@ pub(super) enum Content {
     Null,
     Bool(bool),
     Number(Number),
-    Text(String),
+    Text(Text),
     List(Vec<Node>),
     Map(Vec<Member>),
 }
@@ -35,7 +39,7 @@ pub(super) enum Content {
 /// One entry of a mapping.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Member {
-    pub(super) key: String,
+    pub(super) key: Text,
     pub(super) key_span: Span,
     pub(super) value: Node,
 }

@@ -38,7 +38,7 @@ pub(super) fn only(draft: &mut Draft, file: &File, keys: &[&str]) {
         draft.problems.push(file.problem("", message));
     }
     for Member { key, key_span, .. } in file.node.members() {
-        if !keys.contains(&key.as_str()) {
+        if !keys.contains(&&**key) {
             let problem = file.problem_at(*key_span, format!("unknown key `{key}`"));
             draft
                 .problems
@@ -115,7 +115,7 @@ fn check(
         return None;
     };
     let known = catalogue.names();
-    if !known.contains(&member.key.as_str()) {
+    if !known.contains(&&*member.key) {
         let span = member.key_span;
         draft.unknown(file, span, "predicate", &member.key, known.iter().copied());
         return None;
@@ -153,8 +153,8 @@ fn of_current_version(
                 .problems
                 .push(file.problem(&format!("{at}/kind"), message).help(help));
         }
-        if let Some(kind) = current.get(named) {
-            named.clone_from(kind);
+        if let Some(kind) = current.get(&**named) {
+            *named = kind.clone().into();
         }
     }
     parameters

@@ -222,7 +222,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Content, E> {
-        Ok(Content::Text(value.to_owned()))
+        Ok(Content::Text(value.to_owned().into()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Content, A::Error> {
@@ -238,7 +238,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
         while let Some(key) = entries.next_key::<Spanned<String>>()? {
             map.push(Member {
                 key_span: span_of(&key.referenced),
-                key: key.value,
+                key: key.value.into(),
                 value: entries.next_value()?,
             });
         }
@@ -253,7 +253,7 @@ pub(super) fn ambiguous(node: &Node, text: &str, found: &mut Vec<(Span, String)>
         Content::Map(members) => {
             for member in members {
                 if written(member.key_span).is_some_and(is_ambiguous) {
-                    found.push((member.key_span, member.key.clone()));
+                    found.push((member.key_span, member.key.to_string()));
                 }
                 ambiguous(&member.value, text, found);
             }

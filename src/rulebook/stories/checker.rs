@@ -88,7 +88,7 @@ impl<'a> Checker<'a> {
 
     pub(super) fn groups(&self, draft: &mut Draft) {
         for member in section(self.file, "groups") {
-            let Some(group) = self.service.groups.get(&member.key) else {
+            let Some(group) = self.service.groups.get(&*member.key) else {
                 continue;
             };
             let at = json::join("/groups", &member.key);
@@ -145,8 +145,8 @@ impl<'a> Checker<'a> {
     pub(super) fn happy_paths(&self, draft: &mut Draft) {
         for member in section(self.file, "operations") {
             let (Some(happy), Some(operation)) = (
-                self.service.happy.get(&member.key),
-                self.service.operations.get(&member.key),
+                self.service.happy.get(&*member.key),
+                self.service.operations.get(&*member.key),
             ) else {
                 continue;
             };
@@ -417,7 +417,7 @@ fn texts(node: &Node) -> Vec<(Span, String)> {
 
 fn collect_texts(node: &Node, found: &mut Vec<(Span, String)>) {
     match &node.content {
-        Content::Text(text) => found.push((node.span, text.clone())),
+        Content::Text(text) => found.push((node.span, text.to_string())),
         Content::List(items) => items.iter().for_each(|item| collect_texts(item, found)),
         Content::Map(members) => members.iter().for_each(|m| collect_texts(&m.value, found)),
         Content::Null | Content::Bool(_) | Content::Number(_) => {}

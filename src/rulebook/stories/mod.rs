@@ -58,7 +58,11 @@ fn read_groups(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, S
         let service = services
             .get_mut(file.service())
             .expect("a role names a service");
-        if service.groups.insert(member.key.clone(), group).is_some() {
+        if service
+            .groups
+            .insert(member.key.to_string(), group)
+            .is_some()
+        {
             let message = format!("the group `{}` is there twice", member.key);
             draft
                 .problems
@@ -75,10 +79,14 @@ fn read_happy_paths(draft: &mut Draft, file: &File, services: &mut BTreeMap<Stri
         let service = services
             .get_mut(file.service())
             .expect("a role names a service");
-        if !service.operations.contains_key(&member.key) {
+        if !service.operations.contains_key(&*member.key) {
             let known = service.operations.keys().map(String::as_str);
             draft.unknown(file, member.key_span, "operation", &member.key, known);
-        } else if service.happy.insert(member.key.clone(), happy).is_some() {
+        } else if service
+            .happy
+            .insert(member.key.to_string(), happy)
+            .is_some()
+        {
             let message = format!("`{}` has two happy paths", member.key);
             draft
                 .problems
