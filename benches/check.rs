@@ -1,26 +1,35 @@
 //! How fast NDJSON events are judged: beside the `jsonschema` crate over a tree, beside a parser
-//! that drops everything, and on two threads beside one.
+//! that drops everything, from a file and in envelopes of one type and of all, on two threads beside
+//! one; and that ten times as many take ten times as long.
 //!
-//! The sides take turns within one process, so that a busy machine slows them alike; what is worth
-//! reading is the ratio. Nothing fails here: figures are goals, not tests.
+//! The sides take turns in short slices within one process, so that a busy machine slows them alike;
+//! what is worth reading is the ratio. Nothing fails here: figures are goals, not tests.
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
-use conformant::check::{Checker, Kind, Surroundings};
+use conformant::check::{Checker, Kind, Mapping, Surroundings};
 use conformant::clock;
+use conformant::fixtures::{Plan, subjects};
 use conformant::rulebook::Rulebook;
 use conformant::schema;
 use serde::de::IgnoredAny;
 use serde_json::Value;
+use std::fs::File;
 use std::hint::black_box;
+use std::io::{self, Read, Write as _};
 
 const KIND: &str = "events/MessageSent/4";
 const EVENT_BYTES: usize = 416;
-const EVENTS: usize = 40_000;
-const ROUNDS: usize = 9;
+const EVENTS: usize = 20_000;
+const ROUNDS: usize = 15;
 
 fn main() {
     let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
     let text = events();
+    let one_type = Input::new(Kind::Representation(KIND.to_owned()), &text);
+    let file = file_of(&text);
+    let (alike, mixed) = (enveloped(&rulebook, &[KIND]), enveloped(&rulebook, &[]));
+    let alike = Input::new(Kind::Events(Mapping::default()), &alike);
+    let mixed = Input::new(Kind::Events(Mapping::default()), &mixed);
     println!("{EVENTS} events of {EVENT_BYTES} bytes, {ROUNDS} rounds");
     let validator =
         schema::compile(&rulebook.kinds[KIND].schema).expect("the schema of a kind compiles");
@@ -29,72 +38,176 @@ fn main() {
             let value: Value = serde_json::from_str(line).expect("an event is JSON");
             assert!(validator.is_valid(black_box(&value)), "an event is valid");
         }
+        text.len()
     };
     let ignored = || {
         for line in text.lines() {
             black_box(serde_json::from_str::<IgnoredAny>(line).expect("an event is JSON"));
         }
+        text.len()
     };
-    let one = || ours(&rulebook, &text, 1);
-    let two = || ours(&rulebook, &text, 2);
-    let mut rates = vec![Vec::new(); 4];
+    let sides: [(&str, &dyn Fn() -> usize); 9] = [
+        ("ours, one thread", &|| one_type.judged(&rulebook, 1, 1)),
+        ("jsonschema over a tree", &jsonschema),
+        ("IgnoredAny", &ignored),
+        ("ours, two threads", &|| one_type.judged(&rulebook, 1, 2)),
+        ("a file, one thread", &|| {
+            one_type.of_file(&rulebook, &file, 1)
+        }),
+        ("a file, two threads", &|| {
+            one_type.of_file(&rulebook, &file, 2)
+        }),
+        ("in envelopes, one type", &|| alike.judged(&rulebook, 1, 1)),
+        ("in envelopes, all types", &|| mixed.judged(&rulebook, 1, 1)),
+        ("all types, two threads", &|| mixed.judged(&rulebook, 1, 2)),
+    ];
+    let mut rates = vec![Vec::new(); sides.len()];
     for round in 0..=ROUNDS {
-        let sides: [&dyn Fn(); 4] = [&one, &jsonschema, &ignored, &two];
-        for (rates, side) in rates.iter_mut().zip(sides) {
-            let rate = rate(text.len(), side);
+        for (rates, (_, side)) in rates.iter_mut().zip(sides) {
+            let rate = rate(side);
             // The first round warms up.
             if round > 0 {
                 rates.push(rate);
             }
         }
     }
-    let named = [
-        "ours, one thread",
-        "jsonschema over a tree",
-        "IgnoredAny",
-        "ours, two threads",
-    ];
-    for (name, rates) in named.iter().zip(&rates) {
-        println!("{name:24} {:8.0} MB/s", median(rates));
+    for ((name, _), rates) in sides.iter().zip(&rates) {
+        println!("{name:28} {:8.0} MB/s", median(rates));
     }
     for (name, above, below, goal) in [
-        ("ours / jsonschema", 0, 1, 5.0),
-        ("ours / IgnoredAny", 0, 2, 0.8),
+        ("ours / jsonschema", 0, 1, 8.0),
+        ("ours / IgnoredAny", 0, 2, 1.0),
         ("two threads / one", 3, 0, 1.8),
+        ("a file: two threads / one", 5, 4, 1.8),
+        ("all types / one type", 7, 6, 1.0),
+        ("all types: two threads / one", 8, 7, 1.8),
     ] {
-        let ratios: Vec<f64> = rates[above]
-            .iter()
-            .zip(&rates[below])
-            .map(|(a, b)| a / b)
+        let pairs = rates[above].iter().zip(&rates[below]);
+        let ratios: Vec<f64> = pairs.map(|(a, b)| a / b).collect();
+        println!("{name:28} {:8.2} (goal {goal})", median(&ratios));
+    }
+    slope("one type", &one_type, &rulebook);
+    slope("in envelopes, all types", &mixed, &rulebook);
+}
+
+/// Rates at 1, 10 and 100 times the size: alike where the cost is linear.
+fn slope(name: &str, input: &Input<'_>, rulebook: &Rulebook) {
+    let mut line = format!("{name:28}");
+    for times in [1, 10, 100] {
+        let rates: Vec<f64> = (0..5)
+            .map(|_| rate(&|| input.judged(rulebook, times, 1)))
             .collect();
-        println!("{name:24} {:8.2} (goal {goal})", median(&ratios));
+        line.push_str(&format!(" {:6.0} MB/s at {times:3} x", median(&rates)));
+    }
+    println!("{line}");
+}
+
+/// Lines that break nothing, and what they are judged as.
+struct Input<'a> {
+    kind: Kind,
+    text: &'a str,
+    lines: usize,
+}
+
+impl<'a> Input<'a> {
+    fn new(kind: Kind, text: &'a str) -> Self {
+        let lines = text.lines().count();
+        Self { kind, text, lines }
+    }
+
+    /// So many times the lines, from memory; how many bytes that was.
+    fn judged(&self, rulebook: &Rulebook, times: usize, jobs: usize) -> usize {
+        let mut source = Repeated {
+            text: self.text.as_bytes(),
+            rest: &[],
+            times,
+        };
+        let mut checker = self.checker(rulebook, jobs);
+        checker
+            .file("events.ndjson", &mut source)
+            .expect("memory can be read");
+        self.concluded(checker, times)
+    }
+
+    fn of_file(&self, rulebook: &Rulebook, file: &File, jobs: usize) -> usize {
+        let mut checker = self.checker(rulebook, jobs);
+        checker
+            .opened("events.ndjson", file)
+            .expect("the file can be read");
+        self.concluded(checker, 1)
+    }
+
+    fn checker<'r>(&self, rulebook: &'r Rulebook, jobs: usize) -> Checker<'r> {
+        let surroundings = Surroundings {
+            jobs,
+            ..Surroundings::default()
+        };
+        Checker::new(rulebook, self.kind.clone(), surroundings)
+    }
+
+    fn concluded(&self, checker: Checker<'_>, times: usize) -> usize {
+        let (record, counts) = checker.finish();
+        assert!(
+            record.findings.is_empty() && counts.documents == times * self.lines,
+            "every event is valid"
+        );
+        times * self.text.len()
     }
 }
 
-fn ours(rulebook: &Rulebook, text: &str, jobs: usize) {
-    let kind = Kind::parse(rulebook, KIND).expect("the kind is there");
-    let mut checker = Checker::new(
-        rulebook,
-        kind,
-        Surroundings {
-            jobs,
-            ..Surroundings::default()
-        },
-    );
-    checker
-        .file("events.ndjson", &mut text.as_bytes())
-        .expect("memory can be read");
-    let (record, counts) = checker.finish();
-    assert!(
-        record.findings.is_empty() && counts.documents == EVENTS,
-        "every event is valid"
-    );
+/// A text several times over, without being held so often.
+struct Repeated<'a> {
+    text: &'a [u8],
+    rest: &'a [u8],
+    times: usize,
+}
+
+impl Read for Repeated<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.rest.is_empty() && self.times > 0 {
+            (self.rest, self.times) = (self.text, self.times - 1);
+        }
+        self.rest.read(buffer)
+    }
+}
+
+/// A file that is gone once it is closed.
+fn file_of(text: &str) -> File {
+    let mut file = tempfile::tempfile().expect("there is room for a file");
+    file.write_all(text.as_bytes())
+        .expect("there is room for a file");
+    file
+}
+
+/// Made-up events in their envelopes, of these kinds in turn or of all that are shown.
+fn enveloped(rulebook: &Rulebook, kinds: &[&str]) -> String {
+    let all = subjects(rulebook);
+    let shown = rulebook.event_types.iter().filter_map(|(name, kind)| {
+        let kind = kind.as_deref()?;
+        let subject = all.iter().find(|s| s.name == kind)?;
+        let is_wanted = kinds.is_empty() || kinds.contains(&kind);
+        is_wanted.then(|| (name, kind, Plan::new(subject).expect("it has a plan")))
+    });
+    let shown: Vec<_> = shown.collect();
+    let mut sources: Vec<_> = shown.iter().map(|(.., plan)| plan.documents(1)).collect();
+    let mut text = Vec::new();
+    for n in 0..EVENTS {
+        let (name, kind, _) = &shown[n % shown.len()];
+        let address = kind.replace("events/", "https://events.example/CommsApi.");
+        let start = format!(
+            "{{\"specversion\":\"1.0\",\"type\":\"{name}\",\"source\":\"/x\",\"id\":\"{n:012}\",\"dataschema\":\"{address}\",\"data\":"
+        );
+        text.extend_from_slice(start.as_bytes());
+        sources[n % shown.len()].write(n as u64, &mut text);
+        text.extend_from_slice(b"}\n");
+    }
+    String::from_utf8(text).expect("documents are text")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate to read")]
-fn rate(bytes: usize, work: &dyn Fn()) -> f64 {
+fn rate(work: &dyn Fn() -> usize) -> f64 {
     let started = clock::monotonic();
-    work();
+    let bytes = work();
     bytes as f64 / started.elapsed().as_secs_f64() / 1e6
 }
 

@@ -1,21 +1,17 @@
 //! NDJSON: one document a line, read in blocks that threads judge side by side, put together in
 //! the order of the lines.
 //!
-//! Holds a few blocks and no more, however large the file is. A line that is no document is a
-//! finding like any other; the lines behind it are judged all the same.
+//! Each thread reads the block that it judges, and holds no other, however large the file is. A line
+//! that is no document is a finding like any other; the lines behind it are judged all the same.
 
+use super::blocks::{Block, Blocks, LINE_BYTES_MAX};
 use crate::judge::Judgement;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{self, Read};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is read at once and judged by one thread; a longer line makes a longer block.
-const BLOCK_BYTES: usize = 256 * 1024;
-/// A line longer than this is not read: as large as a document may be.
-const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Blocks in memory for each thread that judges.
-const BLOCKS_PER_JOB: usize = 3;
 /// So many lines that could not be read are told one by one.
 const NOTES_MAX: usize = 10;
 /// How much of a file is looked at to tell whether it holds a document a line.
@@ -32,9 +28,26 @@ pub(super) struct Judged {
     /// Lines of a stream that hold no event, counted.
     pub(super) unreadable: usize,
     /// The first of these, with the reason.
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<Note>,
     /// Events by type, where lines say theirs.
     pub(super) types: BTreeMap<String, usize>,
+}
+
+/// A line that could not be read, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Note {
+    /// 0 where the file holds no others.
+    pub(super) line: usize,
+    pub(super) why: String,
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line > 0 {
+            write!(f, "line {}: ", self.line)?;
+        }
+        f.write_str(&self.why)
+    }
 }
 
 /// How one line is judged.
@@ -53,8 +66,9 @@ pub(super) trait OfLines: Sync {
 
 /// Tells of lines, one after the other, whether they surely break nothing.
 pub(super) trait Quick {
-    /// True when the line surely breaks nothing; then it is counted.
-    fn passes(&mut self, line: &str) -> bool;
+    /// Looks at the line that a text begins with: how long it is, its end included, where it surely
+    /// breaks nothing; then it is counted.
+    fn line(&mut self, text: &[u8]) -> Option<usize>;
     /// What the lines that passed came to.
     fn finish(self) -> Judged;
 }
@@ -86,17 +100,33 @@ impl Judged {
             *self.types.entry(name).or_default() += count;
         }
     }
+
+    /// So many lines stand in front of these.
+    fn shift(&mut self, lines: usize) {
+        for finding in &mut self.judgement.findings {
+            finding.step += lines;
+            finding.exchange += lines;
+        }
+        for note in &mut self.notes {
+            note.line += lines;
+        }
+    }
+}
+
+/// True when a file holds a document a line, by its name.
+pub(super) fn is_named(name: &str) -> bool {
+    let plain = name
+        .strip_suffix(".gz")
+        .or_else(|| name.strip_suffix(".zst"));
+    let extension = std::path::Path::new(plain.unwrap_or(name)).extension();
+    extension.is_some_and(|e| e == "ndjson" || e == "jsonl")
 }
 
 /// Reads a file's start, and says whether the file holds a document a line: by its name, or, as
 /// standard input has none, by its first lines.
 pub(super) fn begin(name: &str, source: &mut dyn Read) -> io::Result<(Vec<u8>, bool)> {
     let mut start = Vec::new();
-    let plain = name
-        .strip_suffix(".gz")
-        .or_else(|| name.strip_suffix(".zst"));
-    let extension = std::path::Path::new(plain.unwrap_or(name)).extension();
-    if extension.is_some_and(|e| e == "ndjson" || e == "jsonl") {
+    if is_named(name) {
         return Ok((start, true));
     }
     if name != super::STANDARD_INPUT {
@@ -120,209 +150,142 @@ fn is_by_line(start: &[u8]) -> bool {
     lines.len() > 1 && !is_document(start) && lines.iter().take(2).any(|line| is_object(&line))
 }
 
-/// Some lines of the file.
-#[derive(Debug)]
-struct Block {
-    /// Counted from 0.
-    number: usize,
-    /// Number of the first line, counted from 1.
-    line: usize,
-    /// Whole lines; empty for one that is too long to be read.
-    bytes: Vec<u8>,
-}
-
 /// Judges every line on so many threads; at most `keep` findings are kept, the first ones.
 pub(super) fn judge(
     lines: &impl OfLines,
-    start: &[u8],
-    source: &mut dyn Read,
+    blocks: Blocks<'_>,
     jobs: usize,
     keep: usize,
 ) -> io::Result<Judged> {
-    let jobs = jobs.max(1);
-    let room = AtomicUsize::new(keep);
-    let (to_judge, blocks) = mpsc::sync_channel::<Block>(jobs);
-    let blocks = Mutex::new(blocks);
-    let (judged, results) = mpsc::channel::<(usize, Judged, Vec<u8>)>();
-    std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            let (blocks, judged, room) = (&blocks, judged.clone(), &room);
-            scope.spawn(move || {
-                loop {
-                    let next = blocks.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(block) = next else { return };
-                    let result = block_of_lines(lines, &block, room);
-                    if judged.send((block.number, result, block.bytes)).is_err() {
-                        return;
-                    }
-                }
+    let common = Common {
+        blocks,
+        room: AtomicUsize::new(keep),
+        order: Mutex::default(),
+        is_over: AtomicBool::new(false),
+    };
+    let outcomes: Vec<io::Result<Judged>> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..jobs.max(1))
+            .map(|_| scope.spawn(|| common.work(lines)))
+            .collect();
+        let mut outcomes = vec![common.work(lines)];
+        for other in others {
+            outcomes.push(
+                other
+                    .join()
+                    .unwrap_or_else(|_| Err(io::ErrorKind::Other.into())),
+            );
+        }
+        outcomes
+    });
+    let mut whole = common
+        .order
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .whole;
+    for passed in outcomes {
+        whole.merge(passed?, keep);
+    }
+    Ok(whole)
+}
+
+/// What the threads share that judge a file.
+struct Common<'s> {
+    blocks: Blocks<'s>,
+    /// How many more findings are kept.
+    room: AtomicUsize,
+    order: Mutex<Order>,
+    /// One of them could not read on.
+    is_over: AtomicBool,
+}
+
+impl Common<'_> {
+    /// Judges blocks as long as there are any; what it brings are the lines that passed at a glance,
+    /// whose order is of no consequence.
+    fn work(&self, lines: &impl OfLines) -> io::Result<Judged> {
+        let mut buffer = Vec::new();
+        let mut quick = lines.quick();
+        while !self.is_over.load(Ordering::Relaxed) {
+            let next = self.blocks.next(&mut buffer).inspect_err(|_| {
+                self.is_over.store(true, Ordering::Relaxed);
             });
+            let Some(block) = next? else { break };
+            let judged = self.block(lines, quick.as_mut(), &block, &buffer);
+            self.order().take(block.number, judged, &self.room);
         }
-        drop(judged);
-        let mut reader = Reader {
-            source,
-            rest: start.to_vec(),
-            line: 1,
-            is_done: false,
-        };
-        let mut order = Order::default();
-        let mut spare: Vec<Vec<u8>> = (0..jobs * BLOCKS_PER_JOB).map(|_| Vec::new()).collect();
-        let mut number = 0;
-        loop {
-            // A buffer comes back once its lines are counted: that bounds what is in memory.
-            while spare.is_empty() {
-                let Ok(result) = results.recv() else { break };
-                order.take(result, &room, &mut spare);
-            }
-            while let Ok(result) = results.try_recv() {
-                order.take(result, &room, &mut spare);
-            }
-            let Some((line, bytes)) = reader.next(spare.pop().unwrap_or_default())? else {
-                break;
-            };
-            if to_judge
-                .send(Block {
-                    number,
-                    line,
-                    bytes,
-                })
-                .is_err()
-            {
-                break;
-            }
-            number += 1;
+        Ok(quick.map(Quick::finish).unwrap_or_default())
+    }
+
+    fn order(&self) -> MutexGuard<'_, Order> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lines of a block that did not pass at a glance, counted from its first one.
+    fn block<L: OfLines>(
+        &self,
+        lines: &L,
+        mut quick: Option<&mut L::Quick<'_>>,
+        block: &Block,
+        buffer: &[u8],
+    ) -> OfBlock {
+        let mut judged = Judged::default();
+        let mut take = |of_line| judged.merge(of_line, self.room.load(Ordering::Relaxed));
+        let mut count = 0;
+        let mut rest = &buffer[block.lines.clone()];
+        while !rest.is_empty() {
+            count += 1;
+            let passed = quick.as_mut().and_then(|quick| quick.line(rest));
+            let taken = passed.unwrap_or_else(|| {
+                let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+                let line = &rest[..end];
+                if !line.iter().all(u8::is_ascii_whitespace) {
+                    take(lines.careful(count, line));
+                }
+                rest.len().min(end + 1)
+            });
+            rest = &rest[taken..];
         }
-        drop(to_judge);
-        for result in results {
-            order.take(result, &room, &mut spare);
+        if block.is_too_long {
+            count += 1;
+            let why = format!("more than {LINE_BYTES_MAX} bytes in one line");
+            take(lines.unreadable(count, &why));
         }
-        Ok(order.whole)
-    })
+        OfBlock {
+            judged,
+            lines: count,
+        }
+    }
+}
+
+/// What a block came to.
+#[derive(Debug, Default)]
+struct OfBlock {
+    judged: Judged,
+    /// How many lines it has.
+    lines: usize,
 }
 
 /// Puts results into the order of the blocks.
 #[derive(Debug, Default)]
 struct Order {
     whole: Judged,
+    /// The block that is to come, and how many lines were before it.
     next: usize,
-    early: BTreeMap<usize, (Judged, Vec<u8>)>,
+    lines: usize,
+    early: BTreeMap<usize, OfBlock>,
 }
 
 impl Order {
-    fn take(
-        &mut self,
-        (number, judged, bytes): (usize, Judged, Vec<u8>),
-        room: &AtomicUsize,
-        spare: &mut Vec<Vec<u8>>,
-    ) {
-        self.early.insert(number, (judged, bytes));
-        while let Some((judged, bytes)) = self.early.remove(&self.next) {
+    fn take(&mut self, number: usize, of_block: OfBlock, room: &AtomicUsize) {
+        self.early.insert(number, of_block);
+        while let Some(OfBlock { mut judged, lines }) = self.early.remove(&self.next) {
             self.next += 1;
-            spare.push(bytes);
+            judged.shift(self.lines);
+            self.lines += lines;
             let kept = self.whole.judgement.findings.len();
             self.whole
                 .merge(judged, kept + room.load(Ordering::Relaxed));
             let more = self.whole.judgement.findings.len() - kept;
             room.fetch_sub(more, Ordering::Relaxed);
-        }
-    }
-}
-
-fn block_of_lines(lines: &impl OfLines, block: &Block, room: &AtomicUsize) -> Judged {
-    let mut judged = Judged::default();
-    let mut take = |of_line: Judged| judged.merge(of_line, room.load(Ordering::Relaxed));
-    if block.bytes.is_empty() {
-        let why = format!("more than {LINE_BYTES_MAX} bytes in one line");
-        take(lines.unreadable(block.line, &why));
-    }
-    // Where one line is not UTF-8, each is read for itself.
-    let text = std::str::from_utf8(&block.bytes).ok();
-    let mut quick = lines.quick();
-    let mut start = 0;
-    let ends = memchr::memchr_iter(b'\n', &block.bytes).chain([block.bytes.len()]);
-    for (index, end) in ends.enumerate() {
-        let passes = quick
-            .as_mut()
-            .zip(text)
-            .is_some_and(|(quick, text)| quick.passes(&text[start..end]));
-        let line = &block.bytes[start..end];
-        if !passes && !line.iter().all(u8::is_ascii_whitespace) {
-            take(lines.careful(block.line + index, line));
-        }
-        start = end + 1;
-    }
-    if let Some(quick) = quick {
-        take(quick.finish());
-    }
-    judged
-}
-
-/// Cuts a source into blocks of whole lines.
-struct Reader<'a> {
-    source: &'a mut dyn Read,
-    /// What was read behind the last whole line.
-    rest: Vec<u8>,
-    /// Number of the line that `rest` begins with.
-    line: usize,
-    is_done: bool,
-}
-
-impl Reader<'_> {
-    /// The next block, in the given buffer, and the number of its first line. A line that is too
-    /// long comes as a block without bytes.
-    fn next(&mut self, mut buffer: Vec<u8>) -> io::Result<Option<(usize, Vec<u8>)>> {
-        buffer.clear();
-        buffer.append(&mut self.rest);
-        let line = self.line;
-        loop {
-            if !self.is_done && buffer.len() < BLOCK_BYTES {
-                let wanted = BLOCK_BYTES - buffer.len();
-                let read = (&mut *self.source)
-                    .take(wanted as u64)
-                    .read_to_end(&mut buffer)?;
-                self.is_done = read < wanted;
-            }
-            if self.is_done {
-                return Ok((!buffer.is_empty()).then_some((line, buffer)));
-            }
-            if let Some(end) = buffer.iter().rposition(|b| *b == b'\n') {
-                self.rest.extend_from_slice(&buffer[end + 1..]);
-                buffer.truncate(end);
-                self.line += 1 + memchr::memchr_iter(b'\n', &buffer).count();
-                // A block of line ends alone says nothing, and without bytes it would say too much.
-                if buffer.is_empty() {
-                    buffer.push(b'\n');
-                }
-                return Ok(Some((line, buffer)));
-            }
-            if buffer.len() >= LINE_BYTES_MAX {
-                self.skip_line(&mut buffer)?;
-                self.line += 1;
-                return Ok(Some((line, Vec::new())));
-            }
-            let wanted = buffer.len();
-            let read = (&mut *self.source)
-                .take(wanted as u64)
-                .read_to_end(&mut buffer)?;
-            self.is_done = read < wanted;
-        }
-    }
-
-    /// Reads on to the end of the line; what stands behind it is the rest.
-    fn skip_line(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
-        loop {
-            buffer.clear();
-            let read = (&mut *self.source)
-                .take(BLOCK_BYTES as u64)
-                .read_to_end(buffer)?;
-            if let Some(end) = buffer.iter().position(|b| *b == b'\n') {
-                self.rest.extend_from_slice(&buffer[end + 1..]);
-                return Ok(());
-            }
-            if read == 0 {
-                self.is_done = true;
-                return Ok(());
-            }
         }
     }
 }
@@ -333,6 +296,7 @@ mod tests {
     use crate::check::{Checker, Kind, Surroundings};
     use crate::rulebook::shared::of_specs as rulebook;
     use crate::verdict::{Level, RunRecord};
+    use std::io::Write as _;
 
     fn check(name: &str, source: &mut (dyn Read + Send), jobs: usize) -> (RunRecord, usize) {
         check_as("com.svc.comms-api.message.sent", name, source, jobs)
@@ -344,18 +308,19 @@ mod tests {
         source: &mut (dyn Read + Send),
         jobs: usize,
     ) -> (RunRecord, usize) {
-        let kind = Kind::parse(rulebook(), kind).unwrap();
-        let mut checker = Checker::new(
-            rulebook(),
-            kind,
-            Surroundings {
-                jobs,
-                ..Surroundings::default()
-            },
-        );
+        let mut checker = checker(kind, jobs);
         checker.file(name, source).unwrap();
         let (record, counts) = checker.finish();
         (record, counts.documents)
+    }
+
+    fn checker(kind: &str, jobs: usize) -> Checker<'static> {
+        let kind = Kind::parse(rulebook(), kind).unwrap();
+        let surroundings = Surroundings {
+            jobs,
+            ..Surroundings::default()
+        };
+        Checker::new(rulebook(), kind, surroundings)
     }
 
     fn found(record: &RunRecord) -> Vec<(usize, &str, &str)> {
@@ -429,10 +394,17 @@ mod tests {
         let (one, documents) = check("events.ndjson", &mut text.as_bytes(), 1);
         let (four, _) = check("events.ndjson", &mut text.as_bytes(), 4);
         assert_eq!((documents, one.findings.len()), (20_000, 58));
-        assert_eq!(
-            serde_json::to_string(&one).unwrap(),
-            serde_json::to_string(&four).unwrap()
-        );
+        let one = serde_json::to_string(&one).unwrap();
+        assert_eq!(one, serde_json::to_string(&four).unwrap());
+        // Nor does reading the file at its places.
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        for jobs in [1, 4] {
+            let mut checker = checker("com.svc.comms-api.message.sent", jobs);
+            checker.opened("events.ndjson", &file).unwrap();
+            let (record, _) = checker.finish();
+            assert_eq!(one, serde_json::to_string(&record).unwrap());
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! The same rules as in a run, over what files hold; nothing is sent, and no rule that needs more
 //! than a file shows is judged.
 
+mod blocks;
 mod envelope;
 mod glance;
 mod har;
@@ -17,6 +18,7 @@ pub use envelope::Mapping;
 pub use inline::{Inline, Passed};
 pub use token::{judge_qr, judge_token};
 
+use blocks::{Blocks, Source};
 use glance::{Glance, Look};
 use lines::{Judged, OfLines, Quick};
 use stream::Stream;
@@ -32,6 +34,7 @@ use crate::verdict::{Finding, RunRecord};
 use crate::xml;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -243,35 +246,31 @@ impl<'a> Checker<'a> {
 
     /// Judges a file: one document, or one a line where its name or its first lines say so.
     pub fn file(&mut self, name: &str, source: &mut (dyn Read + Send)) -> Result<(), CheckError> {
-        let unreadable = |source| CheckError::Unreadable {
-            name: name.to_owned(),
-            source,
-        };
+        self.source(name, Source::Stream(source))
+    }
+
+    /// The same of an open file, whose lines each thread reads for itself.
+    pub fn opened(&mut self, name: &str, file: &File) -> Result<(), CheckError> {
+        self.source(name, Source::File(file))
+    }
+
+    fn source(&mut self, name: &str, mut source: Source<'_>) -> Result<(), CheckError> {
         let judgement = match self.kind.clone() {
             Kind::Representation(kind) => {
-                let (start, by_line) = lines::begin(name, source).map_err(unreadable)?;
-                let one = self.one(name);
-                let payloads = Payloads::new(one, &kind);
-                let judged = if by_line {
-                    self.lines(name, &payloads, &start, source)?
-                } else {
-                    payloads.careful(0, &whole(name, start, source)?)
-                };
+                let payloads = Payloads::new(self.one(name), &kind);
+                let judged = self.documents(name, source, &payloads)?;
                 self.count(name, judged)
             }
             Kind::Events(mapping) => {
-                let (start, by_line) = lines::begin(name, source).map_err(unreadable)?;
                 let stream = Stream::new(self.one(name), &mapping);
-                let judged = if by_line {
-                    self.lines(name, &stream, &start, source)?
-                } else {
-                    stream.careful(0, &whole(name, start, source)?)
-                };
+                let judged = self.documents(name, source, &stream)?;
                 self.count(name, judged)
             }
-            Kind::Token => self.tokens(name, source, |one, line, text| one.token(line, text))?,
-            Kind::Qr => self.tokens(name, source, |one, line, text| one.qr(line, text))?,
-            Kind::Har => self.har(name, source)?,
+            Kind::Token => self.tokens(name, source.reader(), |one, line, text| {
+                one.token(line, text)
+            })?,
+            Kind::Qr => self.tokens(name, source.reader(), |one, line, text| one.qr(line, text))?,
+            Kind::Har => self.har(name, source.reader())?,
         };
         self.take(name, judgement);
         Ok(())
@@ -326,20 +325,24 @@ impl<'a> Checker<'a> {
         Ok(judgement)
     }
 
-    fn lines(
+    /// Documents, one a line or a whole file.
+    fn documents(
         &self,
         name: &str,
+        mut source: Source<'_>,
         lines: &impl OfLines,
-        start: &[u8],
-        source: &mut (dyn Read + Send),
     ) -> Result<Judged, CheckError> {
+        let unreadable = |source| CheckError::Unreadable {
+            name: name.to_owned(),
+            source,
+        };
+        let (start, by_line) = lines::begin(name, source.reader()).map_err(unreadable)?;
+        if !by_line {
+            return Ok(lines.careful(0, &whole(name, start, source.reader())?));
+        }
         let keep = FINDINGS_MAX.saturating_sub(self.kept);
-        lines::judge(lines, start, source, self.surroundings.jobs, keep).map_err(|source| {
-            CheckError::Unreadable {
-                name: name.to_owned(),
-                source,
-            }
-        })
+        let blocks = Blocks::of(source, start);
+        lines::judge(lines, blocks, self.surroundings.jobs, keep).map_err(unreadable)
     }
 
     /// Adds up what lines came to.
@@ -425,8 +428,8 @@ impl OfLines for Payloads<'_> {
 }
 
 impl Quick for Look<'_> {
-    fn passes(&mut self, line: &str) -> bool {
-        Look::passes(self, line)
+    fn line(&mut self, text: &[u8]) -> Option<usize> {
+        Look::line(self, text)
     }
 
     fn finish(self) -> Judged {

@@ -7,7 +7,7 @@
 use super::One;
 use super::envelope::{Envelope, Mapping};
 use super::glance::{Envelopes, Glance, LookInside, Part, TypeGlance};
-use super::lines::{Judged, OfLines, Quick};
+use super::lines::{Judged, Note, OfLines, Quick};
 use crate::json;
 use crate::judge::Judgement;
 use crate::rulebook::Rulebook;
@@ -179,9 +179,16 @@ fn canonical(name: &str) -> String {
 }
 
 /// What follows the vendor's segment of a type name: `comms-api.message.sent`.
-pub(super) fn behind_the_vendor(name: &str) -> Option<&str> {
-    let (vendor, rest) = name.strip_prefix("com.")?.split_once('.')?;
-    (!vendor.is_empty() && rest.starts_with("comms-api.")).then_some(rest)
+fn behind_the_vendor(name: &str) -> Option<&str> {
+    name.get(vendor_end(name.as_bytes())?..)
+}
+
+/// Where that begins.
+pub(super) fn vendor_end(name: &[u8]) -> Option<usize> {
+    let start = b"com.".len();
+    let vendor = memchr::memchr(b'.', name.strip_prefix(b"com.")?)?;
+    let end = start + vendor + 1;
+    (vendor > 0 && name[end..].starts_with(b"comms-api.")).then_some(end)
 }
 
 impl OfLines for Stream<'_> {
@@ -199,22 +206,20 @@ impl OfLines for Stream<'_> {
     }
 
     fn unreadable(&self, line: usize, why: &str) -> Judged {
-        let place = if line == 0 {
-            String::new()
-        } else {
-            format!("line {line}: ")
-        };
         Judged {
             unreadable: 1,
-            notes: vec![format!("{place}{why}")],
+            notes: vec![Note {
+                line,
+                why: why.to_owned(),
+            }],
             ..Judged::default()
         }
     }
 }
 
 impl Quick for LookInside<'_> {
-    fn passes(&mut self, line: &str) -> bool {
-        self.passes(line)
+    fn line(&mut self, text: &[u8]) -> Option<usize> {
+        LookInside::line(self, text)
     }
 
     fn finish(self) -> Judged {
@@ -243,6 +248,7 @@ impl Quick for LookInside<'_> {
 mod tests {
     use super::*;
     use crate::check::Surroundings;
+    use crate::check::blocks::{Blocks, Source};
     use crate::check::lines;
     use crate::rulebook::shared::of_specs as rulebook;
     use crate::schema::Schemas;
@@ -258,7 +264,9 @@ mod tests {
             name: "events.ndjson",
         };
         let stream = Stream::new(one, mapping);
-        let quick = lines::judge(&stream, b"", &mut text.as_bytes(), 2, 1_000).unwrap();
+        let mut source = text.as_bytes();
+        let blocks = Blocks::of(Source::Stream(&mut source), Vec::new());
+        let quick = lines::judge(&stream, blocks, 2, 1_000).unwrap();
         let mut careful = Judged::default();
         for (index, line) in text.lines().enumerate() {
             if !line.trim().is_empty() {
@@ -366,9 +374,9 @@ mod tests {
             "7\n{broken\n{\"type\":7}\n{\"type\":\"com.svc.comms-api.message.sent\"}\n\n[]\n";
         let judged = judge(&Mapping::default(), text);
         assert_eq!((judged.documents, judged.unreadable), (0, 4));
-        assert_eq!(judged.notes[0], "line 1: no object");
-        assert_eq!(judged.notes[2], "line 3: no type at /type");
-        assert_eq!(judged.notes[3], "line 4: no payload at /data");
+        assert_eq!(judged.notes[0].to_string(), "line 1: no object");
+        assert_eq!(judged.notes[2].to_string(), "line 3: no type at /type");
+        assert_eq!(judged.notes[3].to_string(), "line 4: no payload at /data");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::files;
 use crate::text;
 use ruzstd::decoding::StreamingDecoder;
 use sha2::{Digest as _, Sha256};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -78,19 +79,28 @@ fn is_read(path: &Path) -> bool {
     ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
-/// A file's bytes as they were before they were packed; `-` is standard input.
-pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>, Failure> {
+/// What is read.
+pub(super) enum Opened {
+    /// A file as it stands, which can be read at any place.
+    Plain(File),
+    /// What was packed, as it was before.
+    Unpacked(Box<dyn Read + Send>),
+    StandardInput,
+}
+
+/// Opens a file; `-` is standard input.
+pub(super) fn open(path: &Path) -> Result<Opened, Failure> {
     if path == Path::new(STANDARD_INPUT) {
-        return Ok(Box::new(io::stdin()));
+        return Ok(Opened::StandardInput);
     }
     let file = files::open(path)?;
     let ending = path.extension().unwrap_or_default();
     Ok(if ending == "gz" {
-        Box::new(flate2::read::MultiGzDecoder::new(file))
+        Opened::Unpacked(Box::new(flate2::read::MultiGzDecoder::new(file)))
     } else if ending == "zst" {
-        Box::new(Frames::new(BufReader::new(file)))
+        Opened::Unpacked(Box::new(Frames::new(BufReader::new(file))))
     } else {
-        Box::new(file)
+        Opened::Plain(file)
     })
 }
 
@@ -188,6 +198,15 @@ mod tests {
         packed.finish().unwrap()
     }
 
+    fn unpacked(path: &Path) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        match open(path).unwrap() {
+            Opened::Unpacked(mut source) => source.read_to_end(&mut bytes)?,
+            Opened::Plain(_) | Opened::StandardInput => panic!("it is packed"),
+        };
+        Ok(bytes)
+    }
+
     fn zstd(bytes: &[u8]) -> Vec<u8> {
         ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
     }
@@ -214,9 +233,8 @@ mod tests {
         assert_eq!(found, [at("b.ndjson.gz")]);
         assert!(named(&[at("*.none")]).is_err());
         let read = |name: &str| {
-            let mut text = String::new();
-            open(&at(name)).unwrap().read_to_string(&mut text).unwrap();
-            text
+            let bytes = unpacked(&at(name)).unwrap();
+            String::from_utf8(bytes).unwrap()
         };
         assert_eq!(read("b.ndjson.gz"), "1\n2\n");
         assert_eq!(read("deep/c.ndjson.zst"), "3\n4\n");
@@ -228,11 +246,7 @@ mod tests {
         for name in ["x.gz", "x.zst"] {
             let path = folder.path().join(name);
             std::fs::write(&path, b"neither").unwrap();
-            let mut bytes = Vec::new();
-            assert!(
-                open(&path).unwrap().read_to_end(&mut bytes).is_err(),
-                "{name}"
-            );
+            assert!(unpacked(&path).is_err(), "{name}");
         }
     }
 

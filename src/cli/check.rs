@@ -1,5 +1,6 @@
 //! `check`: files judged offline, without any exchange.
 
+use super::archives::Opened;
 use super::args::CheckArgs;
 use super::{Done, Exit, Failure, archives, config, invocation, load, note, output, reports_of};
 use crate::check::{Checker, Kind, KindError, Mapping, STANDARD_INPUT, Surroundings};
@@ -42,12 +43,15 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     let mut piped = None;
     for path in &archives::named(&args.files)? {
         let name = path.display().to_string();
-        let mut source = archives::open(path)?;
-        if name == STANDARD_INPUT {
-            let (digested, digest) = archives::Digested::new(source);
-            (source, piped) = (Box::new(digested), Some(digest));
-        }
-        let checked = checker.file(&name, source.as_mut());
+        let checked = match archives::open(path)? {
+            Opened::Plain(file) => checker.opened(&name, &file),
+            Opened::Unpacked(mut source) => checker.file(&name, source.as_mut()),
+            Opened::StandardInput => {
+                let (mut source, digest) = archives::Digested::new(std::io::stdin());
+                piped = Some(digest);
+                checker.file(&name, &mut source)
+            }
+        };
         checked.map_err(|error| {
             if error.is_usage() {
                 Failure::Usage(error.to_string())

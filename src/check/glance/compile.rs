@@ -2,7 +2,7 @@
 //! than is understood.
 
 use super::{
-    ANY, ARRAY, BOOLEAN, DEPTH_MAX, FRACTION, Glance, INTEGER, Judged, NULL, Name, OBJECT,
+    ANY, ARRAY, BOOLEAN, DEPTH_MAX, FRACTION, Glance, INTEGER, Judged, Literal, NULL, Name, OBJECT,
     OBJECTS_MAX, Object, Pattern, Place, STRING, Text,
 };
 use crate::json::{join, segments};
@@ -117,6 +117,11 @@ impl<'a> Compiler<'a> {
             for (keyword, value) in keywords {
                 understand(keyword, value, &mut place.types, &mut text)?;
             }
+        }
+        // Of several texts those remain that all else admits.
+        if let Some(mut options) = text.options.take() {
+            options.retain(|word| text.fits(word.within(), word.within().is_ascii()));
+            text.options = Some(options);
         }
         if place.types & STRING != 0 {
             place.text = text.says_something().then_some(text);
@@ -406,7 +411,7 @@ fn options(values: &[Value], types: &mut u8, text: &mut Text) -> Option<()> {
             Value::Null => allowed |= NULL,
             Value::String(word) => {
                 allowed |= STRING;
-                words.push(word.as_str().into());
+                words.push(Literal::quoted(word)?);
             }
             Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => return None,
         }

@@ -2,8 +2,8 @@
 //! the payload is looked at as what its type says.
 
 use super::look::{FREE, Look, Scratch, Tokens};
-use super::{DEPTH_MAX, DOCUMENT_BYTES_MAX, Glance, Name};
-use crate::check::stream::behind_the_vendor;
+use super::{Glance, Name};
+use crate::check::stream::vendor_end;
 use crate::judge::Judgement;
 use std::ops::Range;
 
@@ -66,7 +66,7 @@ impl Tree {
     fn add(&mut self, part: Part, path: &[String]) -> Option<()> {
         let (first, rest) = path.split_first()?;
         let name = Name::new(first)?;
-        let known = self.0.iter().position(|(n, _)| n.quoted == name.quoted);
+        let known = self.0.iter().position(|(n, _)| n.is(&name));
         match (known, rest.is_empty()) {
             (None, true) => self.0.push((name, Node::Part(part))),
             (None, false) => {
@@ -103,9 +103,9 @@ pub(in crate::check) struct LookInside<'g> {
 
 /// What was met of one envelope.
 #[derive(Default)]
-struct Met<'a> {
+struct Met {
     r#type: Option<usize>,
-    schema: Option<&'a str>,
+    schema: Option<Range<usize>>,
     payload: Option<Range<usize>>,
     /// The payload was looked at as this type's.
     looked: Option<usize>,
@@ -122,147 +122,108 @@ impl<'g> LookInside<'g> {
         }
     }
 
-    /// True when the event surely breaks nothing; then it is counted.
-    pub(in crate::check) fn passes(&mut self, line: &str) -> bool {
-        line.len() <= DOCUMENT_BYTES_MAX && self.event(line).is_some()
-    }
-
-    fn event(&mut self, line: &str) -> Option<()> {
+    /// Looks at the event that a text begins with: how long its line is, the end included, where it
+    /// surely breaks nothing; then it is counted.
+    pub(in crate::check) fn line(&mut self, text: &[u8]) -> Option<usize> {
         let mut scratch = std::mem::take(&mut self.scratch);
-        let met = self.envelope(line, &mut scratch);
-        let passed = met.and_then(|met| self.conclude(line, &met, &mut scratch));
+        let mut met = Met::default();
+        let mut tokens = Tokens::new(text, &mut scratch);
+        let read = self.envelope(&mut tokens, &mut met);
+        let passed = read.and_then(|end| self.conclude(text, met, &scratch).map(|()| end));
         self.scratch = scratch;
         passed
     }
 
-    fn envelope<'a>(&self, line: &'a str, scratch: &mut Scratch) -> Option<Met<'a>> {
-        let mut tokens = Tokens::new(line, scratch);
-        let mut met = Met::default();
-        if tokens.peek()? != b'{' {
+    fn envelope(&self, tokens: &mut Tokens<'_>, met: &mut Met) -> Option<usize> {
+        let (start, first) = tokens.peek(0)?;
+        if first != b'{' {
             return None;
         }
-        self.object(&self.envelopes.tree, &mut tokens, line, &mut met, 0)?;
-        tokens.is_at_end().then_some(met)
+        let end = self.object(&self.envelopes.tree, tokens, start, met, 0)?;
+        tokens.end_of_line(end)
     }
 
     /// The schema address fits the type, and the payload breaks nothing.
-    fn conclude(&mut self, line: &str, met: &Met<'_>, scratch: &mut Scratch) -> Option<()> {
+    fn conclude(&mut self, text: &[u8], met: Met, scratch: &Scratch) -> Option<()> {
         let index = met.r#type?;
         let known = &self.envelopes.types[index];
-        let announces =
-            |address: &str| !known.schema.is_empty() && address.ends_with(&known.schema);
-        if met.schema.is_some_and(|address| !announces(address)) {
+        let is_announced = met.schema.is_some();
+        if let Some(address) = met.schema
+            && (known.schema.is_empty() || !text[address].ends_with(known.schema.as_bytes()))
+        {
             return None;
         }
-        let payload = met.payload.clone()?;
+        let payload = met.payload?;
         if let Some(look) = &mut self.looks[index] {
             if met.looked == Some(index) {
                 look.count(&scratch.met);
-            } else if !look.passes(&line[payload]) {
-                return None;
+            } else {
+                look.line(&text[payload])?;
             }
         }
         self.passed[index].events += 1;
-        self.passed[index].announced += usize::from(met.schema.is_some());
+        self.passed[index].announced += usize::from(is_announced);
         Some(())
     }
 
-    fn object<'a>(
+    fn object(
         &self,
         tree: &Tree,
         tokens: &mut Tokens<'_>,
-        line: &'a str,
-        met: &mut Met<'a>,
+        at: usize,
+        met: &mut Met,
         depth: usize,
-    ) -> Option<()> {
-        if depth >= DEPTH_MAX {
-            return None;
-        }
-        let first_name = tokens.names();
-        let mut seen = 0_u64;
-        tokens.at += 1;
-        if tokens.peek()? == b'}' {
-            tokens.at += 1;
-            return Some(());
-        }
-        loop {
-            if tokens.peek()? != b'"' {
-                return None;
-            }
-            let rest = &line.as_bytes()[tokens.at..];
-            let bit = tree.0.iter().position(|(name, _)| name.begins(rest));
-            if let Some(bit) = bit {
-                if seen & (1 << bit) != 0 {
-                    return None;
-                }
-                seen |= 1 << bit;
-                tokens.at += tree.0[bit].0.quoted.len();
-            } else {
-                tokens.unlisted_name(first_name)?;
-            }
-            if tokens.peek()? != b':' {
-                return None;
-            }
-            tokens.at += 1;
-            match bit.map(|bit| &tree.0[bit].1) {
-                None => tokens.value(&FREE, depth + 1)?,
-                Some(Node::Below(below)) if tokens.peek()? == b'{' => {
-                    self.object(below, tokens, line, met, depth + 1)?;
-                }
-                Some(Node::Below(_)) => return None,
-                Some(Node::Part(part)) => self.part(*part, tokens, line, met, depth)?,
-            }
-            match tokens.peek()? {
-                b',' => tokens.at += 1,
-                b'}' => {
-                    tokens.at += 1;
-                    break;
-                }
-                _ => return None,
-            }
-        }
-        tokens.forget_names(first_name);
-        Some(())
+    ) -> Option<usize> {
+        let read = tokens.members(at, &tree.0, depth, |tokens, at, node| match node {
+            None => tokens.value(at, &FREE, depth + 1),
+            Some(Node::Below(below)) => match tokens.peek(at)? {
+                (at, b'{') => self.object(below, tokens, at, met, depth + 1),
+                _ => None,
+            },
+            Some(Node::Part(part)) => self.part(*part, tokens, at, met, depth),
+        });
+        read.map(|(end, _)| end)
     }
 
-    fn part<'a>(
+    fn part(
         &self,
         part: Part,
         tokens: &mut Tokens<'_>,
-        line: &'a str,
-        met: &mut Met<'a>,
+        at: usize,
+        met: &mut Met,
         depth: usize,
-    ) -> Option<()> {
-        let first = tokens.peek()?;
-        let start = tokens.at;
-        match part {
+    ) -> Option<usize> {
+        let (start, first) = tokens.peek(at)?;
+        let end = match part {
             Part::Type | Part::Schema if first != b'"' => return None,
             Part::Type => {
-                tokens.plain_string()?;
-                met.r#type = Some(self.known(&line[start + 1..tokens.at - 1])?);
+                let name = tokens.plain_text(start)?;
+                met.r#type = Some(self.known(&tokens.bytes[name.clone()])?);
+                name.end + 1
             }
             Part::Schema => {
-                tokens.plain_string()?;
-                met.schema = Some(&line[start + 1..tokens.at - 1]);
+                let address = tokens.plain_text(start)?;
+                met.schema = Some(address.clone());
+                address.end + 1
             }
             Part::Payload => {
-                let known = met.r#type;
-                let glance = known.and_then(|t| self.envelopes.types[t].payload.as_ref());
-                if let Some(glance) = glance {
-                    tokens.value(&glance.root, depth + 1)?;
-                    met.looked = known;
-                } else {
-                    tokens.value(&FREE, depth + 1)?;
-                }
-                met.payload = Some(start..tokens.at);
+                met.looked = met.r#type;
+                let glance = met
+                    .looked
+                    .and_then(|of_type| self.envelopes.types[of_type].payload.as_ref());
+                let place = glance.map_or(&FREE, |glance| &glance.root);
+                let end = tokens.value(start, place, depth + 1)?;
+                met.payload = Some(start..end);
+                end
             }
-        }
-        Some(())
+        };
+        Some(end)
     }
 
-    fn known(&self, text: &str) -> Option<usize> {
-        let name = behind_the_vendor(text)?;
-        self.envelopes.types.iter().position(|t| t.name == name)
+    fn known(&self, text: &[u8]) -> Option<usize> {
+        let name = &text[vendor_end(text)?..];
+        let mut types = self.envelopes.types.iter();
+        types.position(|t| t.name.as_bytes() == name)
     }
 
     /// The types with what passed of each, and what the payloads gave to judge.

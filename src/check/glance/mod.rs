@@ -22,6 +22,9 @@ const OBJECTS_MAX: usize = 16;
 /// Members of one object that no schema lists; telling their names apart grows with the square.
 const UNLISTED_MAX: usize = 32;
 
+/// Bytes that are compared at once.
+const PART: usize = 16;
+
 const NULL: u8 = 1;
 const BOOLEAN: u8 = 2;
 const INTEGER: u8 = 4;
@@ -60,7 +63,8 @@ struct Place {
 /// What a text must be like.
 #[derive(Debug, Default)]
 struct Text {
-    options: Option<Vec<Box<str>>>,
+    /// In their quotes.
+    options: Option<Vec<Literal>>,
     patterns: Vec<Pattern>,
     characters_min: usize,
     characters_max: Option<usize>,
@@ -76,7 +80,7 @@ enum Pattern {
         count: usize,
     },
     /// Anything else, on the linear engine.
-    Other(regex::Regex),
+    Other(regex::bytes::Regex),
 }
 
 /// What members an object may have.
@@ -91,12 +95,24 @@ struct Object {
     others: Option<Place>,
 }
 
-/// A member's name in its quotes, made for comparing.
+/// A member's name.
 #[derive(Debug)]
 struct Name {
-    quoted: Box<[u8]>,
-    head: u64,
-    head_mask: u64,
+    /// In its quotes.
+    quoted: Literal,
+    /// With the comma of the member before and its own colon.
+    next: Literal,
+}
+
+/// A text that is looked for, made for comparing without a loop: most are of one or two such parts.
+#[derive(Debug)]
+struct Literal {
+    text: Box<[u8]>,
+    /// Its first bytes, and which of them count.
+    head: u128,
+    mask: u128,
+    /// Its last ones, where they are so many.
+    tail: u128,
 }
 
 impl Text {
@@ -108,33 +124,30 @@ impl Text {
             || self.is_date_time
     }
 
-    #[inline]
-    fn fits(&self, text: &str) -> bool {
-        if let Some(options) = &self.options
-            && !options.iter().any(|option| **option == *text)
-        {
-            return false;
-        }
+    /// Whether a text that is no option of several is as wanted.
+    fn fits(&self, text: &[u8], is_ascii: bool) -> bool {
         if self.characters_min > 0 || self.characters_max.is_some() {
-            let length = if text.is_ascii() {
-                text.len()
-            } else {
-                text.chars().count()
+            let starts = || {
+                text.iter()
+                    .filter(|byte| !matches!(byte, 0x80..0xc0))
+                    .count()
             };
+            let length = if is_ascii { text.len() } else { starts() };
             if length < self.characters_min || self.characters_max.is_some_and(|most| length > most)
             {
                 return false;
             }
         }
         self.patterns.iter().all(|pattern| pattern.fits(text))
-            && (!self.is_date_time || crate::schema::is_date_time(text))
+            && (!self.is_date_time
+                || std::str::from_utf8(text).is_ok_and(crate::schema::is_date_time))
     }
 }
 
 impl Pattern {
     /// Reads `^START[CLASS]{N}$`; other patterns run as they are, those with look-around not at all.
     fn new(pattern: &str) -> Option<Self> {
-        Self::run(pattern).or_else(|| regex::Regex::new(pattern).ok().map(Self::Other))
+        Self::run(pattern).or_else(|| regex::bytes::Regex::new(pattern).ok().map(Self::Other))
     }
 
     fn run(pattern: &str) -> Option<Self> {
@@ -167,18 +180,15 @@ impl Pattern {
         })
     }
 
-    #[inline]
-    fn fits(&self, text: &str) -> bool {
+    fn fits(&self, text: &[u8]) -> bool {
         match self {
             Self::Run {
                 start,
                 class,
                 count,
-            } => text.strip_prefix(&**start).is_some_and(|run| {
-                run.len() == *count
-                    && run
-                        .bytes()
-                        .all(|b| class.get(usize::from(b)).is_some_and(|is_in| *is_in))
+            } => text.strip_prefix(start.as_bytes()).is_some_and(|run| {
+                let is_in = |b: &u8| class.get(usize::from(*b)).is_some_and(|is_in| *is_in);
+                run.len() == *count && run.iter().all(is_in)
             }),
             Self::Other(regex) => regex.is_match(text),
         }
@@ -188,30 +198,59 @@ impl Pattern {
 impl Name {
     /// Nothing where the name would stand escaped in a document.
     fn new(name: &str) -> Option<Self> {
-        if name.bytes().any(|b| b == b'"' || b == b'\\' || b < b' ') {
-            return None;
-        }
-        let quoted = format!("\"{name}\"").into_bytes();
-        let mut head = [0; 8];
-        let mut mask = [0; 8];
-        for (at, byte) in quoted.iter().take(8).enumerate() {
-            head[at] = *byte;
-            mask[at] = u8::MAX;
-        }
-        let (head, head_mask) = (u64::from_le_bytes(head), u64::from_le_bytes(mask));
         Some(Self {
-            quoted: quoted.into(),
-            head,
-            head_mask,
+            quoted: Literal::quoted(name)?,
+            next: Literal::new(&format!(",\"{name}\":")),
         })
     }
 
-    /// True when the text begins with this name in its quotes.
+    fn is(&self, other: &Self) -> bool {
+        self.quoted.text == other.quoted.text
+    }
+}
+
+impl Literal {
+    fn new(text: &str) -> Self {
+        let text = text.as_bytes();
+        let (mut head, mut mask) = ([0; PART], [0; PART]);
+        for ((byte, head), mask) in text.iter().zip(&mut head).zip(&mut mask) {
+            (*head, *mask) = (*byte, u8::MAX);
+        }
+        let tail = text.last_chunk::<PART>();
+        Self {
+            text: text.into(),
+            head: u128::from_le_bytes(head),
+            mask: u128::from_le_bytes(mask),
+            tail: tail.map_or(0, |tail| u128::from_le_bytes(*tail)),
+        }
+    }
+
+    /// A text in its quotes; nothing where it would stand escaped in a document.
+    fn quoted(text: &str) -> Option<Self> {
+        let is_escaped = text.bytes().any(|b| b == b'"' || b == b'\\' || b < b' ');
+        (!is_escaped).then(|| Self::new(&format!("\"{text}\"")))
+    }
+
+    /// Without the quotes.
+    fn within(&self) -> &[u8] {
+        &self.text[1..self.text.len() - 1]
+    }
+
+    /// True when the text begins with this one.
     #[inline]
     fn begins(&self, text: &[u8]) -> bool {
-        let is_likely = text
-            .first_chunk()
-            .is_none_or(|head| u64::from_le_bytes(*head) & self.head_mask == self.head);
-        is_likely && text.starts_with(&self.quoted)
+        let Some(head) = text.first_chunk::<PART>() else {
+            return text.starts_with(&self.text);
+        };
+        let length = self.text.len();
+        let is_likely = u128::from_le_bytes(*head) & self.mask == self.head;
+        if !is_likely || length <= PART {
+            return is_likely;
+        }
+        let Some(whole) = text.get(..length) else {
+            return false;
+        };
+        let tail = whole.last_chunk().map(|tail| u128::from_le_bytes(*tail));
+        tail == Some(self.tail) && (length <= 2 * PART || *whole == *self.text)
     }
 }

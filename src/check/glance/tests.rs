@@ -76,7 +76,7 @@ fn careful(kind: &str, text: &str) -> Option<BTreeMap<String, usize>> {
 /// Whether the glance passes it; then both ways agree.
 fn agrees(kind: &str, glance: &Glance, text: &str) -> bool {
     let mut look = Look::new(glance);
-    let passes = look.passes(text);
+    let passes = look.line(text.as_bytes()) == Some(text.len());
     if passes {
         let (_, judgement) = look.finish();
         let counted = judgement
@@ -122,7 +122,7 @@ fn fixtures_of_every_kind_are_told_alike() {
     for (kind, glance, texts) in &world().kinds {
         for text in texts {
             agrees(kind, glance, text);
-            let spread = text.replace(':', " : ").replace(',', " ,\n ");
+            let spread = text.replace(':', " : ").replace(',', " ,\r\t ");
             agrees(kind, glance, &spread);
         }
     }
@@ -200,9 +200,10 @@ proptest! {
     #[test]
     fn marks_are_found_wherever_they_stand(text in "[ -~\u{e9}\u{4e00}\t]{0,40}") {
         let mut scratch = Scratch::default();
-        let mut tokens = Tokens::new(&text, &mut scratch);
-        let found = tokens.next_mark().map(|_| tokens.at);
-        prop_assert_eq!(found, text.bytes().position(|b| matches!(b, b'"' | b'\\') || b < b' '));
+        let tokens = Tokens::new(text.as_bytes(), &mut scratch);
+        let found = tokens.next_mark(0).map(|(at, _)| at);
+        let is_mark = |b: u8| matches!(b, b'"' | b'\\') || b < b' ' || !b.is_ascii();
+        prop_assert_eq!(found, text.bytes().position(is_mark));
     }
 }
 
@@ -221,6 +222,6 @@ fn patterns_of_one_run_are_told_as_the_engine_tells_them() {
         format!("FN{}\n", "0a".repeat(16)),
         format!("FN{}\u{e9}", "0a".repeat(15)),
     ] {
-        assert_eq!(quick.fits(&text), slow.is_match(&text), "{text}");
+        assert_eq!(quick.fits(text.as_bytes()), slow.is_match(&text), "{text}");
     }
 }

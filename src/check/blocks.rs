@@ -1,0 +1,301 @@
+//! A source of lines in blocks of whole lines, for whichever thread asks next: cut one after the
+//! other from what can only be read on, read at its place from a file.
+//!
+//! Holds nothing but what the last block was cut off from, and does not look into lines.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What is read at once and judged by one thread; a longer line makes a longer block.
+const BLOCK_BYTES: usize = 128 * 1024;
+/// A line of so many bytes is not read: as large as a document may be.
+pub(super) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Where lines come from.
+pub(super) enum Source<'s> {
+    /// What can be read once, from its beginning to its end.
+    Stream(&'s mut (dyn Read + Send)),
+    /// What can be read at any place.
+    File(&'s File),
+}
+
+impl Source<'_> {
+    pub(super) fn reader(&mut self) -> &mut dyn Read {
+        match self {
+            Self::Stream(source) => source,
+            Self::File(file) => file,
+        }
+    }
+}
+
+/// A source that threads share.
+pub(super) enum Blocks<'s> {
+    Stream(Mutex<Cutter<'s>>),
+    File { file: &'s File, next: AtomicUsize },
+}
+
+/// Some lines of a source.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    /// Counted from 0.
+    pub(super) number: usize,
+    /// Where its lines stand in the buffer.
+    pub(super) lines: Range<usize>,
+    /// Another line follows that is too long to be read.
+    pub(super) is_too_long: bool,
+}
+
+impl<'s> Blocks<'s> {
+    /// The lines of a source of which so much was read already; a file is read from its beginning.
+    pub(super) fn of(source: Source<'s>, start: Vec<u8>) -> Self {
+        match source {
+            Source::Stream(source) => Self::Stream(Mutex::new(Cutter {
+                source,
+                rest: start,
+                number: 0,
+                is_done: false,
+            })),
+            Source::File(file) => Self::File {
+                file,
+                next: AtomicUsize::new(0),
+            },
+        }
+    }
+
+    /// The next block, in this buffer; nothing behind the last one.
+    pub(super) fn next(&self, buffer: &mut Vec<u8>) -> io::Result<Option<Block>> {
+        match self {
+            Self::Stream(cutter) => cutter
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .next(buffer),
+            Self::File { file, next } => {
+                at_place(file, next.fetch_add(1, Ordering::Relaxed), buffer)
+            }
+        }
+    }
+}
+
+/// Cuts off blocks of what can only be read on.
+pub(super) struct Cutter<'s> {
+    source: &'s mut (dyn Read + Send),
+    /// What was read behind the last whole line.
+    rest: Vec<u8>,
+    /// Of the next block.
+    number: usize,
+    is_done: bool,
+}
+
+impl Cutter<'_> {
+    fn next(&mut self, buffer: &mut Vec<u8>) -> io::Result<Option<Block>> {
+        buffer.clear();
+        buffer.append(&mut self.rest);
+        let mut wanted = BLOCK_BYTES;
+        loop {
+            self.read_up_to(wanted, buffer)?;
+            if self.is_done {
+                let end = buffer.len();
+                return Ok((end > 0).then(|| self.block(end, false)));
+            }
+            if let Some(end) = memchr::memrchr(b'\n', buffer) {
+                self.rest.extend_from_slice(&buffer[end + 1..]);
+                return Ok(Some(self.block(end + 1, false)));
+            }
+            if buffer.len() >= LINE_BYTES_MAX {
+                self.skip_line(buffer)?;
+                return Ok(Some(self.block(0, true)));
+            }
+            wanted = (buffer.len() * 2).min(LINE_BYTES_MAX);
+        }
+    }
+
+    fn block(&mut self, end: usize, is_too_long: bool) -> Block {
+        self.number += 1;
+        Block {
+            number: self.number - 1,
+            lines: 0..end,
+            is_too_long,
+        }
+    }
+
+    fn read_up_to(&mut self, length: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
+        let wanted = length.saturating_sub(buffer.len());
+        if !self.is_done && wanted > 0 {
+            let read = (&mut *self.source)
+                .take(wanted as u64)
+                .read_to_end(buffer)?;
+            self.is_done = read < wanted;
+        }
+        Ok(())
+    }
+
+    /// Reads on to the end of the line; what stands behind it is the rest.
+    fn skip_line(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
+        while !self.is_done {
+            buffer.clear();
+            self.read_up_to(BLOCK_BYTES, buffer)?;
+            if let Some(end) = memchr::memchr(b'\n', buffer) {
+                self.rest.extend_from_slice(&buffer[end + 1..]);
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The lines of a file that begin in its stretch of that number.
+fn at_place(file: &File, number: usize, buffer: &mut Vec<u8>) -> io::Result<Option<Block>> {
+    // The byte before tells whether a line begins with the stretch.
+    let before = usize::from(number > 0);
+    let offset = number as u64 * BLOCK_BYTES as u64 - before as u64;
+    let mut read = 0;
+    let mut read_up_to = |length: usize, buffer: &mut Vec<u8>| -> io::Result<usize> {
+        if buffer.len() < length {
+            buffer.resize(length, 0);
+        }
+        while read < length {
+            match read_at(file, &mut buffer[read..length], offset + read as u64) {
+                Ok(0) => break,
+                Ok(count) => read += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(read)
+    };
+    let mut filled = read_up_to(before + BLOCK_BYTES, buffer)?;
+    if filled <= before {
+        return Ok(None);
+    }
+    let block = |lines, is_too_long| {
+        Ok(Some(Block {
+            number,
+            lines,
+            is_too_long,
+        }))
+    };
+    let start = match before {
+        0 => Some(0),
+        _ => memchr::memchr(b'\n', &buffer[..filled - 1]).map(|end| end + 1),
+    };
+    let Some(start) = start else {
+        return block(0..0, false);
+    };
+    let last = memchr::memrchr(b'\n', &buffer[start..filled]).map_or(start, |end| start + end + 1);
+    // The last line may go on behind the stretch.
+    let mut seen = last;
+    let mut more = BLOCK_BYTES / 32;
+    loop {
+        if let Some(end) = memchr::memchr(b'\n', &buffer[seen..filled]) {
+            let end = seen + end;
+            return match end - last < LINE_BYTES_MAX {
+                true => block(start..end + 1, false),
+                false => block(start..last, true),
+            };
+        }
+        if last == filled && seen == last {
+            return block(start..last, false);
+        }
+        if filled - last >= LINE_BYTES_MAX {
+            return block(start..last, true);
+        }
+        seen = filled;
+        filled = read_up_to(filled + more, buffer)?;
+        if filled == seen {
+            return block(start..filled, false);
+        }
+        more = (more * 2).min(8 * BLOCK_BYTES);
+    }
+}
+
+#[cfg(unix)]
+use std::os::unix::fs::FileExt as _;
+
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    file.read_at(buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    /// Every line with its end, and nothing for one that is too long; blocks come in their order.
+    fn lines(source: Source<'_>) -> Vec<Option<Vec<u8>>> {
+        let blocks = Blocks::of(source, Vec::new());
+        let (mut lines, mut buffer, mut number) = (Vec::new(), Vec::new(), 0);
+        while let Some(block) = blocks.next(&mut buffer).unwrap() {
+            assert_eq!(block.number, number);
+            number += 1;
+            let cut = buffer[block.lines].split_inclusive(|b| *b == b'\n');
+            lines.extend(cut.map(|line| Some(line.to_vec())));
+            lines.extend(block.is_too_long.then_some(None));
+        }
+        lines
+    }
+
+    fn file_of(bytes: &[u8]) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_stream_and_a_file_hold_the_same_lines() {
+        let line = |length: usize| [vec![b'x'; length - 1], vec![b'\n']].concat();
+        let mut texts = vec![
+            Vec::new(),
+            b"\n".repeat(3 * BLOCK_BYTES),
+            b"one\n\ntwo".to_vec(),
+            (1..900).flat_map(line).collect(),
+            [
+                line(3 * BLOCK_BYTES),
+                line(7),
+                line(2 * BLOCK_BYTES),
+                line(9),
+            ]
+            .concat(),
+        ];
+        for around in BLOCK_BYTES - 2..BLOCK_BYTES + 3 {
+            texts.push([line(around), line(5), line(around)].concat());
+            texts.push(vec![b'x'; around]);
+        }
+        for text in &texts {
+            let file = file_of(text);
+            let all: Vec<Option<Vec<u8>>> = text
+                .split_inclusive(|b| *b == b'\n')
+                .map(|line| Some(line.to_vec()))
+                .collect();
+            let of_stream = lines(Source::Stream(&mut &text[..]));
+            assert!(of_stream == all, "{} bytes in a stream", text.len());
+            assert!(
+                lines(Source::File(&file)) == all,
+                "{} bytes in a file",
+                text.len()
+            );
+        }
+    }
+
+    #[test]
+    fn a_line_is_too_long_at_the_same_length() {
+        for (length, is_read) in [(LINE_BYTES_MAX - 1, true), (LINE_BYTES_MAX, false)] {
+            for end in [&b"\nend"[..], b""] {
+                let text = [b"start\n", &vec![b'x'; length][..], end].concat();
+                let of_stream = lines(Source::Stream(&mut &text[..]));
+                let told: Vec<bool> = of_stream.iter().map(Option::is_some).collect();
+                let wanted = [true, is_read, true];
+                assert_eq!(told, wanted[..if end.is_empty() { 2 } else { 3 }]);
+                assert!(lines(Source::File(&file_of(&text))) == of_stream);
+            }
+        }
+    }
+}
