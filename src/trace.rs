@@ -766,7 +766,7 @@ mod tests {
 
     fn rulebook(rules: &[(&str, &str, &[u32])]) -> Rulebook {
         let rules = rules.iter().map(|(id, section, lines)| {
-            let rule = Rule {
+            Rule {
                 id: (*id).to_owned(),
                 service: "flow".to_owned(),
                 level: Level::Must,
@@ -779,8 +779,7 @@ mod tests {
                 says: String::new(),
                 place: String::new(),
                 origin: Origin::Either,
-            };
-            (rule.id.clone(), rule)
+            }
         });
         Rulebook {
             digest: String::new(),

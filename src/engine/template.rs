@@ -4,7 +4,7 @@
 use super::near::Near;
 use super::stop::Stop;
 use crate::clock::{self, Timestamp};
-use crate::judge::payload;
+use crate::judge::{Memo, payload};
 use crate::rulebook::{Rulebook, kebab};
 use crate::schema::Schemas;
 use serde_json::{Map, Value, json};
@@ -31,6 +31,8 @@ pub(super) struct Scope<'a> {
     masked: BTreeMap<String, String>,
     /// The rule that a value breaks that was filled in all the same; see [`Scope::take_taint`].
     taint: RefCell<Option<String>>,
+    /// What was concluded of captured answers.
+    memo: Memo,
 }
 
 /// A result kept under a name.
@@ -113,7 +115,13 @@ impl<'a> Scope<'a> {
             now: Timestamp::UNIX_EPOCH,
             masked: BTreeMap::new(),
             taint: RefCell::default(),
+            memo: Memo::default(),
         }
+    }
+
+    /// What was concluded of captured answers, for whoever judges them next.
+    pub(super) fn into_memo(self) -> Memo {
+        self.memo
     }
 
     /// Says that a capture is missing because a rule was broken.
@@ -262,7 +270,7 @@ impl<'a> Scope<'a> {
                     .unwrap_or_default();
                 let text = what.as_str().filter(|t| !t.is_empty()).unwrap_or("x");
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
-                Ok(Value::String(text.chars().cycle().take(length).collect()))
+                Ok(Value::String(again_and_again(text, length)))
             }
             "$json" => Ok(Value::String(what.to_string())),
             "$time" => {
@@ -360,11 +368,13 @@ impl<'a> Scope<'a> {
     fn broken(&self, captured: &Captured, pointer: &str) -> Option<String> {
         let origin = captured.origin.as_ref()?;
         let broken = captured.broken.get_or_init(|| {
-            payload::judge_payload(self.rulebook, self.schemas, &origin.kind, &captured.value)
-                .violations
-                .into_iter()
+            let (kind, value) = (&origin.kind, &captured.value);
+            let judge = || payload::judge_payload(self.rulebook, self.schemas, kind, value);
+            let outcome = self.memo.of(kind, value, judge);
+            let broken = outcome.violations.iter();
+            broken
                 .filter(|v| v.level == crate::verdict::Level::Must)
-                .map(|v| (v.pointer, v.rule))
+                .map(|v| (v.pointer.clone(), v.rule.clone()))
                 .collect()
         });
         broken
@@ -402,6 +412,14 @@ impl Captured {
         let (_, value) = sent.iter().find(|(name, _)| same(name))?;
         (above.is_empty() && is_usable(value)).then(|| value.clone())
     }
+}
+
+/// So many characters of a text that begins anew where it ends.
+fn again_and_again(text: &str, length: usize) -> String {
+    let characters = text.chars().count();
+    let mut whole = text.repeat(length / characters);
+    whole.extend(text.chars().take(length % characters));
+    whole
 }
 
 /// Whether a request can name a thing by it.

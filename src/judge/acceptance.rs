@@ -100,10 +100,8 @@ fn carries(value: &Value, schema: &Value) -> bool {
         .get("required")
         .and_then(Value::as_array)
         .map_or(&[][..], Vec::as_slice);
-    let present = required
-        .iter()
-        .filter_map(Value::as_str)
-        .filter(|name| members.contains_key(*name))
-        .count();
-    2 * present >= required.len()
+    let names = required.iter().filter_map(Value::as_str);
+    let enough = required.len().div_ceil(2);
+    let present = names.filter(|name| members.contains_key(*name));
+    present.take(enough).count() == enough
 }

@@ -114,7 +114,8 @@ fn of_exchange(
             .operation(&e.service, &e.operation)?
             .response
             .as_ref()?;
-        Some(flawless(rulebook, schemas, kind))
+        let made = schemas.made(kind, || flawless(rulebook, schemas, kind));
+        Some(Value::clone(&made))
     });
     let is_wanted = |e: &Exchange| matches!(e.expectation, Expectation::Accepted(_));
     let changes = match exchange {

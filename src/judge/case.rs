@@ -212,7 +212,7 @@ impl<'a> Case<'a> {
         let mut verdicts = Verdicts::new(self, judgement);
         if self.detail == Detail::Whole {
             for rule in &outcome.judged {
-                verdicts.instance(rule, whole.clone()).conclude(None);
+                verdicts.sound(rule, whole);
             }
         }
         let mut broken = Vec::new();
@@ -410,7 +410,7 @@ impl Seen<'_> {
     }
 }
 
-impl Representation<'_> {
+impl<'a> Representation<'a> {
     /// The place of a pointer into it.
     pub fn site(&self, pointer: &str) -> Site {
         let pointer = format!("{}{pointer}", self.prefix);
@@ -421,11 +421,16 @@ impl Representation<'_> {
     }
 
     /// The value at `pointer`; nothing where it broke a rule of its own.
-    pub fn value(&self, pointer: &str) -> Option<&Value> {
-        if is_broken(&self.broken, &format!("{}{pointer}", self.prefix)) {
-            return None;
-        }
-        json::get(self.value, pointer)
+    pub fn value(&self, pointer: &str) -> Option<&'a Value> {
+        (!self.hides(pointer))
+            .then(|| json::get(self.value, pointer))
+            .flatten()
+    }
+
+    /// Whether the value at `pointer`, something above it or something below it broke a rule of its own.
+    pub fn hides(&self, pointer: &str) -> bool {
+        // Nearly always nothing broke.
+        !self.broken.is_empty() && is_broken(&self.broken, &format!("{}{pointer}", self.prefix))
     }
 
     /// The values at these pointers as one text; nothing where one is missing or broken.

@@ -25,7 +25,7 @@ impl Memo {
     }
 
     /// The outcome, judged where it is not known.
-    pub(super) fn of(
+    pub fn of(
         &self,
         kind: &str,
         value: &Arc<Value>,

@@ -43,7 +43,7 @@ pub use sites::{Site, Sites};
 pub use story::holds;
 pub use verdicts::{Fact, Instance, Judged, Judgement, Tally, Trivial, Verdicts};
 
-use crate::rulebook::{Rule, Rulebook};
+use crate::rulebook::{Does, Rule, Rulebook};
 use crate::schema::Schemas;
 use crate::verdict::Level;
 use evidence::Evidence;
@@ -135,8 +135,10 @@ fn judge_into(
     operation::judge(&case, &mut verdicts);
     parameter::judge(&case, &mut verdicts);
     listing::judge(&case, &mut verdicts);
-    for (rule, predicate) in in_order(rulebook) {
-        predicate.judge(&case, rule, &mut verdicts);
+    for rule in rulebook.rules.in_order() {
+        if let Some(predicate) = Loaded::of(rule) {
+            predicate.judge(&case, rule, &mut verdicts);
+        }
     }
     observe::observe(&case, &mut judgement);
     for missed in &evidence.missed {
@@ -148,15 +150,6 @@ fn judge_into(
     only_binding(rulebook, &mut judgement);
     judgement.findings.sort_by_key(|f| f.step);
     judgement
-}
-
-/// Written rules in the order of their predicates: what an earlier one accuses is hidden from those
-/// behind it.
-fn in_order(rulebook: &Rulebook) -> Vec<(&Rule, &Loaded)> {
-    let rules = rulebook.rules.values();
-    let mut written: Vec<_> = rules.filter_map(|r| Some((r, Loaded::of(r)?))).collect();
-    written.sort_by_key(|(_, predicate)| predicate.rank());
-    written
 }
 
 /// What the documents leave open or permit is observed and never accused.
@@ -179,6 +172,13 @@ fn only_binding(rulebook: &Rulebook, judgement: &mut Judgement) {
 /// Lists that may merely lag behind what was done in a story: the first page of each as an index
 /// into its exchanges.
 pub fn lagging(rulebook: &Rulebook, evidence: &Evidence) -> Vec<usize> {
+    let is_list = |exchange: &evidence::Exchange| {
+        let operation = rulebook.operation(&exchange.service, &exchange.operation);
+        operation.is_some_and(|operation| operation.does == Does::Lists)
+    };
+    if !evidence.exchanges.iter().any(is_list) {
+        return Vec::new();
+    }
     let case = Case::unjudged(rulebook, evidence);
     case.history.lagging(&case)
 }

@@ -194,7 +194,7 @@ mod tests {
         ];
         Rulebook {
             digest: String::new(),
-            rules: rules.into_iter().map(|r| (r.id.clone(), r)).collect(),
+            rules: rules.into_iter().collect(),
             requests: BTreeMap::new(),
             services: BTreeMap::new(),
             open_points: BTreeMap::new(),

@@ -166,11 +166,6 @@ impl Loaded {
         Self::of(rule).and_then(|loaded| (&*loaded.predicate as &dyn Any).downcast_ref())
     }
 
-    /// Its place in the order in which predicates judge.
-    pub(super) const fn rank(&self) -> usize {
-        self.rank
-    }
-
     /// Judges all that the case has of its subject.
     pub fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         self.predicate.judge(case, rule, verdicts);
@@ -212,6 +207,10 @@ impl Check for Loaded {
 
     fn payload(&self) -> Option<PayloadRule<'_>> {
         self.predicate.payload()
+    }
+
+    fn rank(&self) -> usize {
+        self.rank
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is concluded of a case, and the only way to a judged rule: an instance with the places in
 //! the evidence that decide it.
 
-use super::case::Case;
+use super::case::{Case, Representation};
 use super::sites::{Site, Sites};
 use crate::json;
 use crate::rulebook::Rule;
@@ -121,6 +121,14 @@ impl<'v> Verdicts<'v> {
         }
     }
 
+    /// Counts an instance that was looked at elsewhere and found sound.
+    pub(super) fn sound(&mut self, rule: &str, site: &Site) {
+        match &self.judgement.instances {
+            Some(_) => self.instance(rule, site.clone()).conclude(None),
+            None => self.judgement.count(rule, 1),
+        }
+    }
+
     /// Records that a rule could not be judged.
     pub fn inconclusive<R: AsRef<str> + ?Sized>(&mut self, rule: &R, why: &str) {
         self.judgement.inconclusive(rule.as_ref(), why);
@@ -151,6 +159,12 @@ impl<'v> Verdicts<'v> {
         here.map(|f| f.pointer.as_str()).any(overlaps)
     }
 
+    /// The same of a place in a representation.
+    pub fn accuses_in(&self, shown: &Representation<'_>, pointer: &str) -> bool {
+        // Nearly always nobody is accused of anything.
+        !self.findings().is_empty() && self.accuses(&shown.site(pointer))
+    }
+
     /// A further finding of an instance that was concluded already.
     pub(super) fn broken(&mut self, rule: &str, site: &Site, fact: Fact) {
         if !self.judgement.is_told(rule) {
@@ -162,8 +176,8 @@ impl<'v> Verdicts<'v> {
 impl Instance<'_> {
     /// Counts the instance, with a finding at its last site where something is wrong.
     pub fn conclude(self, wrong: Option<Fact>) {
-        let site = self.sites.last().clone();
-        self.conclude_at(wrong.map(|fact| (site, fact)));
+        let wrong = wrong.map(|fact| (self.sites.last().clone(), fact));
+        self.conclude_at(wrong);
     }
 
     /// The same with a finding somewhere else.

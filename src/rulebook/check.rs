@@ -30,6 +30,11 @@ pub trait Check: Any + Debug + Send + Sync {
     fn payload(&self) -> Option<PayloadRule<'_>> {
         None
     }
+
+    /// Its place in the order in which predicates judge, where a catalogue gave it one.
+    fn rank(&self) -> usize {
+        0
+    }
 }
 
 /// What a predicate is about.

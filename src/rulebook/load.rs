@@ -285,7 +285,7 @@ pub(super) fn read(
     if draft.problems.is_empty() {
         Ok(Rulebook {
             digest: String::new(),
-            rules: draft.rules,
+            rules: draft.rules.into(),
             requests,
             services,
             open_points,

@@ -1,5 +1,6 @@
 //! The rulebook: `specs/` as a validated model.
 
+mod all_rules;
 mod alike;
 pub mod annotations;
 mod asyncapi;
@@ -36,6 +37,7 @@ mod written_call;
 mod written_step;
 mod yaml;
 
+pub use all_rules::Rules;
 pub use alike::{like, referring_json, written_out_json};
 pub use check::{Catalogue, Check, Model, Parameters, PayloadRule, Subject, Unread, Written};
 pub use load::{companion, parse_file};

@@ -62,6 +62,8 @@ pub struct Examination {
 pub struct Schemas {
     compiled: RwLock<BTreeMap<String, Arc<Compiled>>>,
     payload_rules: OnceLock<BTreeMap<String, Vec<String>>>,
+    /// Documents that were made of kinds.
+    made: RwLock<BTreeMap<String, Arc<Value>>>,
 }
 
 /// One schema, ready to judge by.
@@ -95,6 +97,21 @@ impl Schemas {
                 .write()
                 .unwrap_or_else(PoisonError::into_inner);
             Arc::clone(compiled.entry(name.to_owned()).or_insert(made))
+        })
+    }
+
+    /// A document that stands for all of its kind, made when first asked for.
+    pub fn made(&self, kind: &str, make: impl FnOnce() -> Value) -> Arc<Value> {
+        let known = self
+            .made
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(kind)
+            .cloned();
+        known.unwrap_or_else(|| {
+            let made = Arc::new(make());
+            let mut all = self.made.write().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(all.entry(kind.to_owned()).or_insert(made))
         })
     }
 

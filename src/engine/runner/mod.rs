@@ -14,7 +14,7 @@ use crate::engine::session::Session;
 use crate::engine::stop::Stop;
 use crate::engine::template::{Origin, Scope, wait_of};
 use crate::engine::{provision, token};
-use crate::judge::Acceptance;
+use crate::judge::{Acceptance, Memo};
 use crate::judge::evidence::{Event, Evidence};
 use crate::rulebook::scenario::{Group, Scenario};
 use crate::rulebook::step::{Step, Use, Verb};
@@ -36,6 +36,8 @@ pub(crate) struct Story {
     pub evidence: Evidence,
     /// Why it ended early, where it did.
     pub stop: Option<Stop>,
+    /// What was concluded of documents that later steps read.
+    pub memo: Memo,
 }
 
 /// Plays a scenario of `service` in `session`; each attempt has names of its own.
@@ -105,6 +107,7 @@ pub(crate) fn play(
     Story {
         evidence: runner.evidence,
         stop,
+        memo: runner.scope.into_memo(),
     }
 }
 

@@ -16,13 +16,13 @@ use std::time::Duration;
 
 /// A field that two sights show.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct Change<'a> {
     /// Where.
     pub pointer: String,
     /// What the first one shows.
-    pub before: Value,
+    pub before: &'a Value,
     /// What the later one shows.
-    pub after: Value,
+    pub after: &'a Value,
 }
 
 impl History<'_> {
@@ -42,13 +42,13 @@ impl History<'_> {
 
     /// Fields of a thing that both sights show: those that apply in both faces, that no rule of their own
     /// hides, and that nothing has moved without naming them.
-    pub fn compared(
+    pub fn compared<'a>(
         &self,
-        case: &Case<'_>,
+        case: &Case<'a>,
         id: ThingId,
         first: &Sight<'_>,
         later: &Sight<'_>,
-    ) -> Vec<Change> {
+    ) -> Vec<Change<'a>> {
         let pair = first.representation(case).zip(later.representation(case));
         let Some((a, b)) = pair else {
             return Vec::new();
@@ -66,14 +66,14 @@ impl History<'_> {
             b.value,
             &mut String::new(),
             &mut |pointer, before, after| {
-                let is_shown = a.value(pointer).is_some() && b.value(pointer).is_some();
+                let is_shown = !a.hides(pointer) && !b.hides(pointer);
                 let applies = first.face == later.face
                     || !(leaves_open(pointer, before) || leaves_open(pointer, after));
                 if is_shown && applies && !between.may_move(pointer, before, after) {
                     found.push(Change {
                         pointer: pointer.to_owned(),
-                        before: before.clone(),
-                        after: after.clone(),
+                        before,
+                        after,
                     });
                 }
             },
@@ -284,15 +284,20 @@ fn texts(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-impl Change {
+impl Change<'_> {
     /// Whether the two sights differ.
     pub fn is_changed(&self) -> bool {
-        !same(&self.before, &self.after)
+        !same(self.before, self.after)
     }
 }
 
 /// Fields that both documents have; an object on both sides is looked into.
-fn leaves(a: &Value, b: &Value, at: &mut String, visit: &mut dyn FnMut(&str, &Value, &Value)) {
+fn leaves<'a>(
+    a: &'a Value,
+    b: &'a Value,
+    at: &mut String,
+    visit: &mut dyn FnMut(&str, &'a Value, &'a Value),
+) {
     let (Value::Object(mine), Value::Object(others)) = (a, b) else {
         return visit(at, a, b);
     };

@@ -104,8 +104,8 @@ impl Predicate for Registers {
             };
             // Who is registered already is not registered again.
             let is_first = scanned.insert(token.of.clone());
-            let like = token.like(application, call);
-            if like != Some(self.token) || !shown.contains(qr) || !is_first {
+            let is_judged = is_first && shown.contains(qr);
+            if !is_judged || token.like(application, call) != Some(self.token) {
                 continue;
             }
             let wanted = self.token.is_good();

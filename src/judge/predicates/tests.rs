@@ -123,7 +123,7 @@ fn every_example_comes_to_what_it_says() {
         }
         for example in &examples {
             let rule = rule(example, entry.name);
-            rulebook.rules.insert(rule.id.clone(), rule);
+            rulebook.rules.insert(rule);
             if let Some(why) = problem(&rulebook, example) {
                 let of = (&example.parameters, example.comes_to);
                 problems.push(format!("{}: {of:?}: {why}", entry.name));
