@@ -4,6 +4,7 @@
 use super::near::Near;
 use super::stop::Stop;
 use crate::clock::{self, Timestamp};
+use crate::json;
 use crate::judge::{Memo, payload};
 use crate::rulebook::{Rulebook, kebab};
 use crate::schema::Schemas;
@@ -315,9 +316,7 @@ impl<'a> Scope<'a> {
             "unique" => return Ok(Value::String(self.unique(path))),
             "now" => return Ok(Value::String(clock::iso_seconds(self.now))),
             "target" => {
-                return self
-                    .target
-                    .pointer(&pointer)
+                return json::get(&self.target, &pointer)
                     .filter(|v| !v.is_null())
                     .cloned()
                     .ok_or_else(missing);
@@ -325,12 +324,13 @@ impl<'a> Scope<'a> {
             _ => {}
         }
         if let Some(value) = self.local.get(root) {
-            return value.pointer(&pointer).cloned().ok_or_else(missing);
+            let value = json::get(value, &pointer);
+            return value.cloned().ok_or_else(missing);
         }
         let Some((captured, pointer)) = self.captured(name) else {
             return Err(self.masked_or_missing(name));
         };
-        let value = captured.value.pointer(&pointer);
+        let value = json::get(&captured.value, &pointer);
         let Some(rule) = self.broken(captured, &pointer) else {
             return value.cloned().ok_or_else(|| self.masked_or_missing(name));
         };
@@ -417,8 +417,13 @@ impl Captured {
 /// So many characters of a text that begins anew where it ends.
 fn again_and_again(text: &str, length: usize) -> String {
     let characters = text.chars().count();
-    let mut whole = text.repeat(length / characters);
-    whole.extend(text.chars().take(length % characters));
+    let rest = text.chars().take(length % characters);
+    let rest = &text[..rest.map(char::len_utf8).sum::<usize>()];
+    let mut whole = String::with_capacity(text.len() * (length / characters) + rest.len());
+    for _ in 0..length / characters {
+        whole.push_str(text);
+    }
+    whole.push_str(rest);
     whole
 }
 
@@ -435,7 +440,7 @@ fn is_usable(value: &Value) -> bool {
 fn pointer_of(path: &str) -> String {
     let mut pointer = String::new();
     for segment in path.split('.').filter(|s| !s.is_empty()) {
-        crate::json::push(&mut pointer, segment);
+        json::push(&mut pointer, segment);
     }
     pointer
 }

@@ -7,6 +7,7 @@ use super::acceptance::{Acceptance, acceptance, is_plain_error};
 use super::evidence::{Event, Evidence, Exchange};
 use super::history::History;
 use super::memo::Memo;
+use super::payload;
 use super::reproduce::curl;
 use super::sites::Site;
 use super::verdicts::{Fact, Judgement, Verdicts};
@@ -186,10 +187,19 @@ impl<'a> Case<'a> {
         whole: &Site,
         judgement: &mut Judgement,
     ) -> Vec<String> {
-        let judge = || super::payload::judge_payload(self.rulebook, schemas, kind, value);
-        let outcome = match memo {
-            Some(memo) => memo.of(kind, value, judge),
-            None => Arc::new(judge()),
+        let judge = || payload::judge_payload(self.rulebook, schemas, kind, value);
+        let outcome = match (memo, self.detail) {
+            (Some(memo), Detail::Whole) => memo.of(kind, value, judge),
+            (None, Detail::Whole) => Arc::new(judge()),
+            // What is judged in parts is not to be remembered.
+            (memo, Detail::Broken) => memo
+                .and_then(|memo| memo.known(kind, value))
+                .unwrap_or_else(|| {
+                    Arc::new(payload::Outcome {
+                        judged: Vec::new(),
+                        violations: payload::violations(self.rulebook, schemas, kind, value),
+                    })
+                }),
         };
         let notes = match whole {
             Site::Payload { payload, .. } => &self.evidence.payloads[*payload].notes[..],
@@ -264,7 +274,7 @@ impl<'a> Case<'a> {
         };
         let key = key
             .as_deref()
-            .or_else(|| value.pointer("/meta/key").and_then(Value::as_str));
+            .or_else(|| json::get(value, "/meta/key").and_then(Value::as_str));
         let items = key.and_then(|k| value.get(k)).and_then(Value::as_array);
         for (index, item) in items.into_iter().flatten().enumerate() {
             let prefix = format!("/{}/{index}", json::escape(key.unwrap_or_default()));

@@ -41,7 +41,7 @@ pub use predicate::{Loaded, Need, Predicate};
 pub use reproduce::{Shell, UNKNOWN, WRONG, configured_word, curl, shell_word};
 pub use sites::{Site, Sites};
 pub use story::holds;
-pub use verdicts::{Fact, Instance, Judged, Judgement, Tally, Trivial, Verdicts};
+pub use verdicts::{Fact, Instance, Judged, Judgement, Tallies, Tally, Trivial, Verdicts};
 
 use crate::rulebook::{Does, Rule, Rulebook};
 use crate::schema::Schemas;

@@ -6,6 +6,8 @@ use super::sites::{Site, Sites};
 use crate::json;
 use crate::rulebook::Rule;
 use crate::verdict::Finding;
+use foldhash::fast::FixedState;
+use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many findings of one rule in one story are kept; what lies beyond is counted.
@@ -14,8 +16,8 @@ const FINDINGS_MAX: usize = 100;
 /// What was concluded of a case, or of several.
 #[derive(Clone, Debug, Default)]
 pub struct Judgement {
-    /// By rule id.
-    pub tallies: BTreeMap<String, Tally>,
+    /// By rule id, in the order in which they were first concluded of.
+    pub tallies: Tallies,
     /// In the order of the exchanges.
     pub findings: Vec<Finding>,
     /// Distinct value-free observations by open point.
@@ -23,6 +25,9 @@ pub struct Judgement {
     /// Every instance in order, where they are asked for.
     pub(super) instances: Option<Vec<Judged>>,
 }
+
+/// What was concluded of each rule, by its id. Ids are the rulebook's own, so that their hash need not withstand anybody.
+pub type Tallies = IndexMap<String, Tally, FixedState>;
 
 /// How often a rule was judged, and why it could not be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -265,7 +270,7 @@ impl Judgement {
     /// Takes back what was concluded of a rule: it could not be judged.
     pub fn withdraw(&mut self, rule: &str, why: &str) {
         self.findings.retain(|finding| finding.rule != rule);
-        self.tallies.remove(rule);
+        self.tallies.shift_remove(rule);
         self.inconclusive(rule, why);
     }
 

@@ -12,8 +12,9 @@ use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::schema::Schemas;
 use crate::verdict::{Changes, Level, Proof, RuleCounts, RunRecord, Verdict};
 use sample::Sampler;
+use foldhash::fast::FixedState;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::{Mutex, PoisonError};
 
@@ -61,7 +62,7 @@ pub struct Prover<'a> {
     schemas: &'a Schemas,
     mode: Mode,
     /// By rule, then by story.
-    tried: Mutex<BTreeMap<&'a str, Stories>>,
+    tried: Mutex<HashMap<&'a str, Stories, FixedState>>,
     sampler: Sampler,
 }
 
@@ -157,6 +158,9 @@ impl<'a> Prover<'a> {
                     wanted.insert(rule, Vec::new());
                 }
             }
+        }
+        if wanted.is_empty() {
+            return Vec::new();
         }
         for instance in judgement.instances() {
             let Some(some) = wanted.get_mut(instance.rule.as_str()) else {

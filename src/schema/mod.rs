@@ -117,21 +117,33 @@ impl Schemas {
 
     /// Judges a document as a representation of `kind`; nothing where the kind is unknown.
     pub fn violations(&self, rulebook: &Rulebook, kind: &str, value: &Value) -> Vec<Violation> {
-        self.examine(rulebook, kind, value).violations
+        self.walk(rulebook, kind, value, |_, _| ()).1
     }
 
     /// Judges a document as a representation of `kind` and says which rules it gave something to
     /// judge for.
     pub fn examine(&self, rulebook: &Rulebook, kind: &str, value: &Value) -> Examination {
+        let judged = |places: &Places, walked: &Walked| places.judged(walked);
+        let (judged, violations) = self.walk(rulebook, kind, value, judged);
+        Examination { judged, violations }
+    }
+
+    /// What a document violates, and what is made of the walk through it.
+    fn walk<T: Default>(
+        &self,
+        rulebook: &Rulebook,
+        kind: &str,
+        value: &Value,
+        made_of: impl FnOnce(&Places, &Walked) -> T,
+    ) -> (T, Vec<Violation>) {
         let Some(known) = rulebook.kinds.get(kind) else {
-            return Examination::default();
+            return Default::default();
         };
         let root = &known.schema;
         let Compiled { places, validator } = &*self.compiled(kind, root);
-        let Walked {
-            judged,
-            mut defects,
-        } = places.walk(value);
+        let walked = places.walk(value);
+        let made = made_of(places, &walked);
+        let mut defects = walked.defects;
         if !validator.is_valid(value) {
             defects.extend(misfits_in_parts(validator, value));
         }
@@ -139,7 +151,7 @@ impl Schemas {
             .into_iter()
             .filter_map(|defect| attribute(rulebook, root, value, defect))
             .collect();
-        Examination { judged, violations }
+        (made, violations)
     }
 
     /// Ids of the written rules that judge one representation of that kind by itself.

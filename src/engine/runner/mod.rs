@@ -12,7 +12,7 @@ mod walks;
 use crate::clock::Timestamp;
 use crate::engine::session::Session;
 use crate::engine::stop::Stop;
-use crate::engine::template::{Origin, Scope, wait_of};
+use crate::engine::template::{Scope, wait_of};
 use crate::engine::{provision, token};
 use crate::judge::{Acceptance, Memo};
 use crate::judge::evidence::{Event, Evidence};
@@ -151,7 +151,8 @@ struct Called {
     exchange: usize,
     acceptance: Acceptance,
     value: Arc<Value>,
-    origin: Option<Origin>,
+    /// What the answer is judged as.
+    kind: Option<String>,
     /// The rule that a value breaks which it was built of.
     taint: Option<String>,
 }

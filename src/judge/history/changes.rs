@@ -8,7 +8,7 @@ use crate::json;
 use crate::judge::case::Case;
 use crate::judge::compare::{as_text, instant, leaves_open};
 use crate::judge::evidence::Event;
-use crate::rulebook::annotations::{Counts, Derived, Transition};
+use crate::rulebook::annotations::{Annotations, Counts, Derived, Transition};
 use crate::rulebook::{Does, hooks};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -53,18 +53,20 @@ impl History<'_> {
         let Some((a, b)) = pair else {
             return Vec::new();
         };
+        let about = |face: &str| Some(&case.rulebook.kinds.get(face)?.about);
         let between = Between {
             history: self,
             case,
             id,
             first,
             later,
+            abouts: [about(first.face), about(later.face)],
         };
         let mut found = Vec::new();
         leaves(
             a.value,
             b.value,
-            &mut String::new(),
+            &mut String::with_capacity(json::POINTER_BYTES),
             &mut |pointer, before, after| {
                 let is_shown = !a.hides(pointer) && !b.hides(pointer);
                 let applies = first.face == later.face
@@ -156,17 +158,14 @@ struct Between<'h, 'c> {
     id: ThingId,
     first: &'h Sight<'h>,
     later: &'h Sight<'h>,
+    /// What is known of the kinds that they show it as.
+    abouts: [Option<&'c Annotations>; 2],
 }
 
 impl Between<'_, '_> {
     /// Whether a field may have moved without being named.
     fn may_move(&self, pointer: &str, before: &Value, after: &Value) -> bool {
-        let faces = [self.first.face, self.later.face];
-        let mut abouts = faces.iter().filter_map(|face| {
-            let kind = self.case.rulebook.kinds.get(*face)?;
-            Some(&kind.about)
-        });
-        abouts.any(|about| {
+        self.abouts.into_iter().flatten().any(|about| {
             let mut counts = about.counts.iter();
             if let Some((_, counts)) = counts.find(|(at, _)| json::within(at, pointer)) {
                 return self.counts(counts);
@@ -303,7 +302,7 @@ fn leaves<'a>(
     };
     let above = at.len();
     for (name, member) in mine {
-        if let Some(other) = others.get(name) {
+        if let Some(other) = json::member(others, name) {
             json::push(at, name);
             leaves(member, other, at, visit);
             at.truncate(above);
