@@ -230,10 +230,12 @@ impl Asked<'_> {
                 Body::Parts(parts) if parts.iter().any(|p| p.name == *name) => {
                     return Sight::Sound;
                 }
-                Body::Form(form) => match is_hash(parameter).then(|| bracketed(form, name)).flatten() {
-                    Some(hash) => vec![hash],
-                    None => texts(form, name),
-                },
+                Body::Form(form) => {
+                    match is_hash(parameter).then(|| bracketed(form, name)).flatten() {
+                        Some(hash) => vec![hash],
+                        None => texts(form, name),
+                    }
+                }
                 Body::Json(members) => {
                     return match members.get(name).filter(|v| !v.is_null()) {
                         Some(value) => Sight::of(self.misfit(parameter, value)),

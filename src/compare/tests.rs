@@ -3,7 +3,7 @@
 use super::coordinates::TABLE;
 use super::*;
 use crate::rulebook::scenario::Scenario;
-use crate::rulebook::{Kind, Operation, Origin, Service};
+use crate::rulebook::{Kind, Operation, Origin, Rules, Service};
 use crate::verdict::Level;
 use serde_json::json;
 use std::path::{Path, PathBuf};

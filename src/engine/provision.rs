@@ -35,10 +35,7 @@ pub(super) fn provide(
 ) -> Result<(), Stop> {
     for (key, name) in [
         ("flow_sid", "${target.flow.flow_sid}"),
-        (
-            "disposable_flow_sid",
-            "${target.flow.disposable_flow_sid}",
-        ),
+        ("disposable_flow_sid", "${target.flow.disposable_flow_sid}"),
     ] {
         let reads = with.values().any(|value| reads(value, name));
         if !reads || !matches!(scope.fill_text(name), Err(TemplateError::Missing(_))) {

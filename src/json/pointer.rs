@@ -61,7 +61,9 @@ pub fn member<'a>(members: &'a Map<String, Value>, name: &str) -> Option<&'a Val
         return members.get(name);
     }
     let mut members = members.iter();
-    members.find(|(own, _)| *own == name).map(|(_, value)| value)
+    members
+        .find(|(own, _)| *own == name)
+        .map(|(_, value)| value)
 }
 
 /// The member or item of that name, where there is one.

@@ -12,7 +12,7 @@ use super::reproduce::curl;
 use super::sites::Site;
 use super::verdicts::{Fact, Judgement, Verdicts};
 use crate::json;
-use crate::rulebook::{Operation, Rulebook};
+use crate::rulebook::{CameBy, Operation, Rulebook};
 use crate::schema::{DEFECTS_MAX, Schemas};
 use crate::text;
 use crate::verdict::{Finding, Level};
@@ -289,6 +289,26 @@ impl<'a> Case<'a> {
                 broken,
             });
         }
+    }
+
+    /// What rules may bear on.
+    pub(super) fn came_by(&self) -> CameBy<'_> {
+        let mut came_by = CameBy::default();
+        for seen in &self.seen {
+            let exchange = seen.exchange;
+            let operation = (exchange.service.as_str(), exchange.operation.as_str());
+            came_by.operations.insert(operation);
+            let about = seen
+                .operation
+                .and_then(|operation| operation.thing.as_deref());
+            came_by.kinds.extend(about);
+        }
+        let kinds = self.representations.iter().map(|r| r.kind);
+        came_by.kinds.extend(kinds);
+        let statements = self.evidence.statements.iter();
+        let stated = statements.map(|statement| statement.expect.rule.as_str());
+        came_by.stated.extend(stated);
+        came_by
     }
 
     /// Representations of one kind.

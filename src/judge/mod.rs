@@ -135,10 +135,13 @@ fn judge_into(
     operation::judge(&case, &mut verdicts);
     parameter::judge(&case, &mut verdicts);
     listing::judge(&case, &mut verdicts);
-    for rule in rulebook.rules.in_order() {
+    for rule in rulebook.rules.bearing_on(&case.came_by()) {
         if let Some(predicate) = Loaded::of(rule) {
             predicate.judge(&case, rule, &mut verdicts);
         }
+    }
+    if cfg!(debug_assertions) {
+        others_conclude_nothing(&case, &mut verdicts);
     }
     observe::observe(&case, &mut judgement);
     for missed in &evidence.missed {
@@ -150,6 +153,23 @@ fn judge_into(
     only_binding(rulebook, &mut judgement);
     judgement.findings.sort_by_key(|f| f.step);
     judgement
+}
+
+/// Panics where a rule that was passed over would have concluded something: what it says it bears on is wrong.
+fn others_conclude_nothing(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
+    let judged: BTreeSet<&str> = {
+        let bearing = case.rulebook.rules.bearing_on(&case.came_by());
+        bearing.map(|rule| rule.id.as_str()).collect()
+    };
+    for rule in case.rulebook.rules.in_order() {
+        let passed_over = Loaded::of(rule).filter(|_| !judged.contains(rule.id.as_str()));
+        if let Some(predicate) = passed_over {
+            let before = verdicts.tally(&rule.id).cloned();
+            predicate.judge(case, rule, verdicts);
+            let after = verdicts.tally(&rule.id).cloned();
+            assert_eq!(after, before, "{} bears on more than it says", rule.id);
+        }
+    }
 }
 
 /// What the documents leave open or permit is observed and never accused.

@@ -10,7 +10,7 @@ use super::mutation::Mutation;
 use super::payload::{Document, Wrong};
 use super::verdicts::{Judged, Verdicts};
 use crate::rulebook::{
-    Check, Model, Names, Origin, Parameters, PayloadRule, Rule, Subject, Unread,
+    Bears, Check, Model, Names, Origin, Parameters, PayloadRule, Rule, Subject, Unread,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -207,6 +207,10 @@ impl Check for Loaded {
 
     fn payload(&self) -> Option<PayloadRule<'_>> {
         self.predicate.payload()
+    }
+
+    fn bears_on(&self) -> Bears<'_> {
+        self.predicate.bears_on()
     }
 
     fn rank(&self) -> usize {

@@ -145,6 +145,11 @@ impl<'v> Verdicts<'v> {
         *tally.or_default().trivial.entry(why).or_default() += 1;
     }
 
+    /// What was concluded of a rule so far.
+    pub(super) fn tally(&self, rule: &str) -> Option<&Tally> {
+        self.judgement.tallies.get(rule)
+    }
+
     /// What was found so far, by earlier rules.
     pub fn findings(&self) -> &[Finding] {
         &self.judgement.findings

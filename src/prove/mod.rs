@@ -11,8 +11,8 @@ use crate::judge::{Judged, Judgement, Memo, Mutation, Tally, judge_by, judge_sit
 use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::schema::Schemas;
 use crate::verdict::{Changes, Level, Proof, RuleCounts, RunRecord, Verdict};
-use sample::Sampler;
 use foldhash::fast::FixedState;
+use sample::Sampler;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;

@@ -1,7 +1,7 @@
 //! The rulebook: `specs/` as a validated model.
 
-mod all_rules;
 mod alike;
+mod all_rules;
 pub mod annotations;
 mod asyncapi;
 #[cfg(test)]
@@ -37,9 +37,11 @@ mod written_call;
 mod written_step;
 mod yaml;
 
-pub use all_rules::Rules;
 pub use alike::{like, referring_json, written_out_json};
-pub use check::{Catalogue, Check, Model, Parameters, PayloadRule, Subject, Unread, Written};
+pub use all_rules::{CameBy, Rules};
+pub use check::{
+    Bears, Catalogue, Check, Model, Parameters, PayloadRule, Subject, Unread, Written,
+};
 pub use load::{companion, parse_file};
 pub use model::{
     Does, Echo, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook, Service,

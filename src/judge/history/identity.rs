@@ -65,7 +65,11 @@ impl<'a> Things<'a> {
 
     /// The thing with that name within its nearest parent; nothing where two have it.
     pub fn by_name(&self, kind: &'a str, within: Option<ThingId>, name: &str) -> Option<ThingId> {
-        self.names.get(&(kind, within))?.get(name).copied().flatten()
+        self.names
+            .get(&(kind, within))?
+            .get(name)
+            .copied()
+            .flatten()
     }
 
     /// The names that stand for a thing.

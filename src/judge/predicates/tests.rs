@@ -5,7 +5,7 @@ use super::ENTRIES;
 use crate::judge::evidence::Evidence;
 use crate::judge::examples::{ComesTo, Example, RULE};
 use crate::judge::{Judgement, Loaded, Memo, Tally, judge_instances};
-use crate::rulebook::{Origin, Rule, Rulebook, Written};
+use crate::rulebook::{Origin, Rule, Rulebook, Rules, Written};
 use crate::schema::Schemas;
 use crate::source::{Document, Source};
 use crate::verdict::{Basis, Level};
@@ -15,7 +15,7 @@ use serde_json::Value;
 /// judges.
 fn bare() -> Rulebook {
     let mut rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
-    rulebook.rules.clear();
+    rulebook.rules = Rules::default();
     rulebook.open_points.clear();
     for kind in rulebook.kinds.values_mut() {
         loosen(&mut kind.schema);
