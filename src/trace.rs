@@ -765,22 +765,19 @@ mod tests {
     }
 
     fn rulebook(rules: &[(&str, &str, &[u32])]) -> Rulebook {
-        let rules = rules.iter().map(|(id, section, lines)| {
-            let rule = Rule {
-                id: (*id).to_owned(),
-                service: "flow".to_owned(),
-                level: Level::Must,
-                basis: Basis::Stated,
-                source: Source {
-                    document: Document::D3,
-                    section: (*section).to_owned(),
-                    lines: lines.to_vec(),
-                },
-                says: String::new(),
-                place: String::new(),
-                origin: Origin::Either,
-            };
-            (rule.id.clone(), rule)
+        let rules = rules.iter().map(|(id, section, lines)| Rule {
+            id: (*id).to_owned(),
+            service: "flow".to_owned(),
+            level: Level::Must,
+            basis: Basis::Stated,
+            source: Source {
+                document: Document::D3,
+                section: (*section).to_owned(),
+                lines: lines.to_vec(),
+            },
+            says: String::new(),
+            place: String::new(),
+            origin: Origin::Either,
         });
         Rulebook {
             edition: Edition::Embedded,

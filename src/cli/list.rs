@@ -6,7 +6,6 @@ use crate::engine::plan;
 use crate::reference::{Fault, Variant};
 use crate::rulebook::{self, Rule, Rulebook};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
 pub(super) fn list(args: &ListArgs) -> Done {
     let rulebook = load_to_tell(&args.specs)?;
@@ -31,21 +30,21 @@ fn named(all: Vec<(String, String)>) -> Vec<Value> {
         .collect()
 }
 
-fn of_rules(rules: &BTreeMap<String, Rule>) -> Vec<Value> {
+fn of_rules<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<Value> {
     let row = |rule: &Rule| {
         json!({
             "id": rule.id, "says": rule.says, "level": rule.level, "basis": rule.basis,
             "source": rule.source,
         })
     };
-    rules.values().map(row).collect()
+    rules.map(row).collect()
 }
 
 /// Rows with `id` and `says` first, whatever else there is behind them.
 fn rows(rulebook: &Rulebook, what: Listed) -> Vec<Value> {
     match what {
-        Listed::Rules => of_rules(&rulebook.rules),
-        Listed::Requests => of_rules(&rulebook.requests),
+        Listed::Rules => of_rules(rulebook.rules.values()),
+        Listed::Requests => of_rules(rulebook.requests.values()),
         Listed::Operations => rulebook
             .services
             .values()

@@ -11,13 +11,13 @@ mod ruling;
 mod tests;
 
 use crate::judge::evidence::{Evidence, Exchange, Expectation};
-use crate::judge::{Judgement, curl};
+use crate::judge::{Fact, Judgement, curl};
 use crate::rulebook::scenario::Credentials;
-use crate::rulebook::{Operation, Rulebook};
+use crate::rulebook::{Operation, Rule, Rulebook};
 use crate::schema::Schemas;
 use crate::verdict::{Finding, Level, Subject};
 use given::Given;
-use ruling::{Ruling, rulings};
+use ruling::{Of, Ruling, rulings};
 
 /// How much of a request was kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,33 +39,37 @@ pub fn judge_request(
 ) -> Judgement {
     let given = Given::of(operation, exchange);
     let mut judgement = Judgement::default();
-    for Ruling { rule, at, wrong } in rulings(schemas, operation, &given, kept) {
-        let Some(rule) = rulebook.requests.get(&rule) else {
+    for Ruling { of, wrong } in rulings(schemas, operation, &given, kept) {
+        let Some(rule) = rulebook.requests.get(&of.rule(operation)) else {
             continue;
         };
-        let finding = wrong.map(|fact| Finding {
-            rule: rule.id.clone(),
-            level: rule.level.of_finding(),
-            service: exchange.service.clone(),
-            operation: exchange.operation.clone(),
-            scenario: name.to_owned(),
-            step: exchange.step,
-            exchange: exchange.step,
-            pointer: at,
-            kind: fact.kind.to_owned(),
-            message: format!(
-                "the client sent {}, expected {}",
-                fact.actual, fact.expected
-            ),
-            expected: fact.expected,
-            actual: fact.actual,
-            reproduce: curl(exchange),
-            subject: Subject::Request,
-            ..Finding::default()
-        });
+        let finding = wrong.map(|fact| finding(rule, of.at(), fact, exchange, name));
         judgement.conclude(&rule.id, finding);
     }
     judgement
+}
+
+fn finding(rule: &Rule, at: String, fact: Fact, exchange: &Exchange, name: &str) -> Finding {
+    Finding {
+        rule: rule.id.clone(),
+        level: rule.level.of_finding(),
+        service: exchange.service.clone(),
+        operation: exchange.operation.clone(),
+        scenario: name.to_owned(),
+        step: exchange.step,
+        exchange: exchange.step,
+        pointer: at,
+        kind: fact.kind.to_owned(),
+        message: format!(
+            "the client sent {}, expected {}",
+            fact.actual, fact.expected
+        ),
+        expected: fact.expected,
+        actual: fact.actual,
+        reproduce: curl(exchange),
+        subject: Subject::Request,
+        ..Finding::default()
+    }
 }
 
 /// What is wrong with the requests of a story of ours that are meant to be accepted: nothing, or we
@@ -81,19 +85,17 @@ pub fn misdeeds(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> 
         let Some(operation) = rulebook.operation(&exchange.service, &exchange.operation) else {
             continue;
         };
-        let scenario = &evidence.scenario;
-        let judged = judge_request(
-            rulebook,
-            schemas,
-            operation,
-            exchange,
-            Kept::Whole,
-            scenario,
-        );
-        // How a target lets clients in is for its configuration to say.
-        let own = operation.client_credentials();
-        let is_misdeed = |f: &Finding| f.rule != own && f.level == Level::Must;
-        found.extend(judged.findings.into_iter().filter(is_misdeed));
+        let given = Given::of(operation, exchange);
+        for Ruling { of, wrong } in rulings(schemas, operation, &given, Kept::Whole) {
+            // How a target lets clients in is for its configuration to say.
+            let Some(fact) = wrong.filter(|_| of != Of::Credentials) else {
+                continue;
+            };
+            let rule = rulebook.requests.get(&of.rule(operation));
+            if let Some(rule) = rule.filter(|rule| rule.level.of_finding() == Level::Must) {
+                found.push(finding(rule, of.at(), fact, exchange, &evidence.scenario));
+            }
+        }
     }
     found
 }

@@ -13,11 +13,53 @@ use serde_json::{Value, json};
 
 /// A rule about the client that had something to judge.
 #[derive(Debug)]
-pub(super) struct Ruling {
-    pub(super) rule: String,
-    /// Where: `/query/PageSize`, `/body/To`, `/header/Authorization`.
-    pub(super) at: String,
+pub(super) struct Ruling<'a> {
+    pub(super) of: Of<'a>,
     pub(super) wrong: Option<Fact>,
+}
+
+/// What a rule about the client is about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Of<'a> {
+    /// How the body is encoded.
+    Body,
+    /// What is sent as a parameter.
+    Parameter(&'a str, Place, &'a str),
+    /// What the document advises of it.
+    Advice(&'a str, Place, &'a str),
+    /// The form of credentials.
+    Credentials,
+}
+
+impl<'a> Of<'a> {
+    fn parameter(parameter: &'a Parameter) -> Self {
+        Self::Parameter(&parameter.rule, parameter.place, &parameter.name)
+    }
+
+    fn advice(parameter: &'a Parameter) -> Self {
+        Self::Advice(&parameter.rule, parameter.place, &parameter.name)
+    }
+
+    /// The rule's id.
+    pub(super) fn rule(self, operation: &Operation) -> String {
+        match self {
+            Self::Body => operation.body_rule(),
+            Self::Parameter(rule, ..) => operation.client_rule(rule),
+            Self::Advice(rule, ..) => advised(&operation.client_rule(rule)),
+            Self::Credentials => operation.client_credentials(),
+        }
+    }
+
+    /// Where: `/query/PageSize`, `/body/To`, `/header/Authorization`.
+    pub(super) fn at(self) -> String {
+        match self {
+            Self::Body => "/body".to_owned(),
+            Self::Parameter(_, place, name) | Self::Advice(_, place, name) => {
+                json::join(&format!("/{}", word(place)), name)
+            }
+            Self::Credentials => "/header/Authorization".to_owned(),
+        }
+    }
 }
 
 /// What a part of a request gives to judge.
@@ -35,23 +77,23 @@ impl Sight {
         wrong.map_or(Self::Sound, Self::Wrong)
     }
 
-    fn ruling(self, rule: String, at: String) -> Option<Ruling> {
+    fn ruling(self, of: Of<'_>) -> Option<Ruling<'_>> {
         let wrong = match self {
             Self::Nothing => return None,
             Self::Sound => None,
             Self::Wrong(fact) => Some(fact),
         };
-        Some(Ruling { rule, at, wrong })
+        Some(Ruling { of, wrong })
     }
 }
 
 /// Everything that a request gives to judge, in the order of the operation's parameters.
-pub(super) fn rulings(
+pub(super) fn rulings<'a>(
     schemas: &Schemas,
-    operation: &Operation,
+    operation: &'a Operation,
     given: &Given<'_>,
     kept: Kept,
-) -> Vec<Ruling> {
+) -> Vec<Ruling<'a>> {
     let mut all = Vec::new();
     if let Some(ruling) = of_body(operation, given) {
         all.push(ruling);
@@ -66,7 +108,7 @@ pub(super) fn rulings(
             given,
             kept,
         };
-        let ruling = asked.parameter(parameter);
+        let ruling = asked.sight(parameter).ruling(Of::parameter(parameter));
         let is_sound = ruling.as_ref().is_some_and(|r| r.wrong.is_none());
         all.extend(ruling);
         if is_sound {
@@ -75,16 +117,13 @@ pub(super) fn rulings(
     }
     if operation.secured {
         let sight = of_credentials(&given.request.headers, kept);
-        all.extend(sight.ruling(
-            operation.client_credentials(),
-            "/header/Authorization".to_owned(),
-        ));
+        all.extend(sight.ruling(Of::Credentials));
     }
     all
 }
 
 /// How the body is encoded.
-fn of_body(operation: &Operation, given: &Given<'_>) -> Option<Ruling> {
+fn of_body<'a>(operation: &'a Operation, given: &Given<'_>) -> Option<Ruling<'a>> {
     if operation.bodies.is_empty() || matches!(given.body, Body::None) {
         return None;
     }
@@ -97,11 +136,8 @@ fn of_body(operation: &Operation, given: &Given<'_>) -> Option<Ruling> {
         }),
         Body::None | Body::Form(_) | Body::Json(_) | Body::Parts(_) => None,
     };
-    Some(Ruling {
-        rule: operation.body_rule(),
-        at: "/body".to_owned(),
-        wrong,
-    })
+    let of = Of::Body;
+    Some(Ruling { of, wrong })
 }
 
 /// The form of credentials.
@@ -157,13 +193,8 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn parameter(&self, parameter: &Parameter) -> Option<Ruling> {
-        let rule = self.operation.client_rule(&parameter.rule);
-        self.sight(parameter).ruling(rule, at(parameter))
-    }
-
     /// Whether texts follow what the document advises.
-    fn advice(&self, parameter: &Parameter) -> Option<Ruling> {
+    fn advice<'p>(&self, parameter: &'p Parameter) -> Option<Ruling<'p>> {
         let pattern = parameter.advice.as_ref()?;
         let texts = match (parameter.place, &self.given.body) {
             (Place::Query, _) => self.given.in_query(&parameter.name),
@@ -182,7 +213,7 @@ impl Asked<'_> {
             ..Fact::default()
         }));
         drop(misfits);
-        sight.ruling(rule, at(parameter))
+        sight.ruling(Of::advice(parameter))
     }
 
     fn sight(&self, parameter: &Parameter) -> Sight {
@@ -199,10 +230,12 @@ impl Asked<'_> {
                 Body::Parts(parts) if parts.iter().any(|p| p.name == *name) => {
                     return Sight::Sound;
                 }
-                Body::Form(form) => match bracketed(form, name).filter(|_| is_hash(parameter)) {
-                    Some(hash) => vec![hash],
-                    None => texts(form, name),
-                },
+                Body::Form(form) => {
+                    match is_hash(parameter).then(|| bracketed(form, name)).flatten() {
+                        Some(hash) => vec![hash],
+                        None => texts(form, name),
+                    }
+                }
                 Body::Json(members) => {
                     return match members.get(name).filter(|v| !v.is_null()) {
                         Some(value) => Sight::of(self.misfit(parameter, value)),
@@ -373,11 +406,6 @@ fn without_index(name: &str) -> &str {
 fn letters(name: &str) -> String {
     let kept = name.chars().filter(|c| c.is_alphanumeric());
     kept.flat_map(char::to_lowercase).collect()
-}
-
-/// Where a parameter stands in a request.
-fn at(parameter: &Parameter) -> String {
-    json::join(&format!("/{}", word(parameter.place)), &parameter.name)
 }
 
 const fn word(place: Place) -> &'static str {

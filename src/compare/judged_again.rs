@@ -169,7 +169,7 @@ mod tests {
     fn book(level: Level) -> Rulebook {
         let mut book = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
         book.rules
-            .retain(|id, _| id == RULE || id == "flow/execution/sid");
+            .retain(|rule| rule.id == RULE || rule.id == "flow/execution/sid");
         book.rules.get_mut(RULE).unwrap().level = level;
         book
     }

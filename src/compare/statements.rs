@@ -6,10 +6,12 @@ use super::operations::union;
 use crate::rulebook::{OpenPointEntry, Origin, Rule, Rulebook};
 use crate::source::Source;
 use crate::verdict::Level;
+use std::collections::BTreeSet;
 
 /// Rules, open points and scenarios of both rulebooks.
 pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
-    for id in union(&old.rules, &new.rules) {
+    let ids: BTreeSet<&String> = old.rules.keys().chain(new.rules.keys()).collect();
+    for id in ids.into_iter().cloned() {
         match (old.rules.get(&id), new.rules.get(&id)) {
             (Some(before), Some(after)) => rule(ledger, before, after),
             (None, Some(after)) if is_written(after) => added(ledger, after, old, new),

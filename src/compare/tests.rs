@@ -3,7 +3,7 @@
 use super::coordinates::TABLE;
 use super::*;
 use crate::rulebook::scenario::Scenario;
-use crate::rulebook::{Kind, Operation, Origin, Service};
+use crate::rulebook::{Kind, Operation, Origin, Rules, Service};
 use crate::verdict::Level;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -342,7 +342,7 @@ fn the_next_version_begins_from_the_last() {
 fn blank() -> Rulebook {
     Rulebook {
         edition: crate::rulebook::Edition::Embedded,
-        rules: BTreeMap::new(),
+        rules: Rules::default(),
         requests: BTreeMap::new(),
         services: BTreeMap::new(),
         open_points: BTreeMap::new(),
@@ -489,7 +489,7 @@ fn turn(book: &mut Rulebook) {
     let (_, gone) = points.pop_first().unwrap();
     let mut answer = book.rules["flow/execution/only-ends"].clone();
     (answer.id, answer.source) = ("flow/made-up/answer".into(), gone.source);
-    book.rules.insert(answer.id.clone(), answer);
+    book.rules.insert(answer);
     points.first_entry().unwrap().get_mut().point.says.push('!');
     book.open_points = points;
 }

@@ -46,7 +46,7 @@ use crate::clients;
 use crate::clock;
 use crate::http::Cause;
 use crate::judge::evidence::{Evidence, Exchange, Outcome};
-use crate::judge::{self, Judgement, Memo};
+use crate::judge::{self, Judgement};
 use crate::prove::{Mode, Prover};
 use crate::rulebook::Rulebook;
 use crate::rulebook::scenario::Scenario;
@@ -410,7 +410,11 @@ fn conclude_unguarded(
         };
         waited.turn += asked.elapsed().as_secs_f64();
         let began = session.now();
-        let Story { mut evidence, stop } = runner::play(
+        let Story {
+            mut evidence,
+            stop,
+            memo,
+        } = runner::play(
             rulebook,
             schemas,
             planned.service,
@@ -420,10 +424,9 @@ fn conclude_unguarded(
             interrupted,
         );
         let seconds = session.seconds_since(began);
-        let memo = Memo::default();
         let judgement = match beside.prover {
             Some(_) => judge::judge_instances(rulebook, schemas, &evidence, &memo),
-            None => judge::judge(rulebook, schemas, &evidence),
+            None => judge::judge_again(rulebook, schemas, &evidence, &memo),
         };
         // Where something was found, what we sent may be what the target gave us.
         let stop = match stop {

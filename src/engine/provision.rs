@@ -33,10 +33,12 @@ pub(super) fn provide(
     with: &Map<String, Value>,
     calls: &mut Vec<HookCall>,
 ) -> Result<(), Stop> {
-    for key in ["flow_sid", "disposable_flow_sid"] {
-        let name = format!("${{target.flow.{key}}}");
-        let reads = with.values().any(|v| v.to_string().contains(&name));
-        if !reads || !matches!(scope.fill_text(&name), Err(TemplateError::Missing(_))) {
+    for (key, name) in [
+        ("flow_sid", "${target.flow.flow_sid}"),
+        ("disposable_flow_sid", "${target.flow.disposable_flow_sid}"),
+    ] {
+        let reads = with.values().any(|value| reads(value, name));
+        if !reads || !matches!(scope.fill_text(name), Err(TemplateError::Missing(_))) {
             continue;
         }
         let sid = match made(session, number, calls)? {
@@ -52,6 +54,16 @@ pub(super) fn provide(
         scope.set_target("flow", key, json!(sid));
     }
     Ok(())
+}
+
+/// Whether a text within a value reads that.
+fn reads(value: &Value, name: &str) -> bool {
+    match value {
+        Value::String(text) => text.contains(name),
+        Value::Array(items) => items.iter().any(|item| reads(item, name)),
+        Value::Object(members) => members.values().any(|member| reads(member, name)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// Has a person or device do something, and keeps that it was so.

@@ -10,6 +10,7 @@ use crate::rulebook::scenario::Credentials;
 use crate::rulebook::{Operation, Parameter, Place};
 use crate::transport::{EncodeError, Multipart, encode};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A request with what it says in the documents' terms.
@@ -72,17 +73,17 @@ impl From<BuildError> for Stop {
 pub fn build(
     operation: &Operation,
     target: &Target,
-    with: &Map<String, Value>,
+    with: Map<String, Value>,
     credentials: Credentials,
 ) -> Result<Built, BuildError> {
     let mut sent = BTreeMap::new();
     for (name, value) in with {
-        let known = operation.parameters.iter().any(|p| p.name == *name);
+        let known = operation.parameters.iter().any(|p| p.name == name);
         if !known {
-            return Err(BuildError::UnknownParameter(name.clone()));
+            return Err(BuildError::UnknownParameter(name));
         }
         if !value.is_null() {
-            sent.insert(name.clone(), value.clone());
+            sent.insert(name, value);
         }
     }
     let mut path = path_of(operation, target)?;
@@ -392,11 +393,11 @@ fn multipart(body: &[(&str, &Value)], request: &mut Request) -> Result<(), Build
         let media_type = field("type").unwrap_or("application/octet-stream");
         let count = value.get("bytes").and_then(Value::as_u64);
         let content = match count {
-            Some(count) => every_byte(count),
-            None => field("text").unwrap_or_default().as_bytes().to_vec(),
+            Some(count) => Cow::Owned(every_byte(count)),
+            None => Cow::Borrowed(field("text").unwrap_or_default().as_bytes()),
         };
         parts = parts
-            .file(name, file_name, media_type, &content)
+            .file(name, file_name, media_type, content)
             .map_err(|e| unsendable(e.to_string()))?;
     }
     let (content_type, bytes) = parts.finish();

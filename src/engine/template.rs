@@ -4,7 +4,8 @@
 use super::near::Near;
 use super::stop::Stop;
 use crate::clock::{self, Timestamp};
-use crate::judge::payload;
+use crate::json;
+use crate::judge::{Memo, payload};
 use crate::rulebook::{Rulebook, kebab};
 use crate::schema::Schemas;
 use serde_json::{Map, Value, json};
@@ -31,6 +32,8 @@ pub(super) struct Scope<'a> {
     masked: BTreeMap<String, String>,
     /// The rule that a value breaks that was filled in all the same; see [`Scope::take_taint`].
     taint: RefCell<Option<String>>,
+    /// What was concluded of captured answers.
+    memo: Memo,
 }
 
 /// A result kept under a name.
@@ -113,7 +116,13 @@ impl<'a> Scope<'a> {
             now: Timestamp::UNIX_EPOCH,
             masked: BTreeMap::new(),
             taint: RefCell::default(),
+            memo: Memo::default(),
         }
+    }
+
+    /// What was concluded of captured answers, for whoever judges them next.
+    pub(super) fn into_memo(self) -> Memo {
+        self.memo
     }
 
     /// Says that a capture is missing because a rule was broken.
@@ -262,7 +271,7 @@ impl<'a> Scope<'a> {
                     .unwrap_or_default();
                 let text = what.as_str().filter(|t| !t.is_empty()).unwrap_or("x");
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
-                Ok(Value::String(text.chars().cycle().take(length).collect()))
+                Ok(Value::String(again_and_again(text, length)))
             }
             "$json" => Ok(Value::String(what.to_string())),
             "$time" => {
@@ -307,9 +316,7 @@ impl<'a> Scope<'a> {
             "unique" => return Ok(Value::String(self.unique(path))),
             "now" => return Ok(Value::String(clock::iso_seconds(self.now))),
             "target" => {
-                return self
-                    .target
-                    .pointer(&pointer)
+                return json::get(&self.target, &pointer)
                     .filter(|v| !v.is_null())
                     .cloned()
                     .ok_or_else(missing);
@@ -317,12 +324,13 @@ impl<'a> Scope<'a> {
             _ => {}
         }
         if let Some(value) = self.local.get(root) {
-            return value.pointer(&pointer).cloned().ok_or_else(missing);
+            let value = json::get(value, &pointer);
+            return value.cloned().ok_or_else(missing);
         }
         let Some((captured, pointer)) = self.captured(name) else {
             return Err(self.masked_or_missing(name));
         };
-        let value = captured.value.pointer(&pointer);
+        let value = json::get(&captured.value, &pointer);
         let Some(rule) = self.broken(captured, &pointer) else {
             return value.cloned().ok_or_else(|| self.masked_or_missing(name));
         };
@@ -360,11 +368,13 @@ impl<'a> Scope<'a> {
     fn broken(&self, captured: &Captured, pointer: &str) -> Option<String> {
         let origin = captured.origin.as_ref()?;
         let broken = captured.broken.get_or_init(|| {
-            payload::judge_payload(self.rulebook, self.schemas, &origin.kind, &captured.value)
-                .violations
-                .into_iter()
+            let (kind, value) = (&origin.kind, &captured.value);
+            let judge = || payload::judge_payload(self.rulebook, self.schemas, kind, value);
+            let outcome = self.memo.of(kind, value, judge);
+            let broken = outcome.violations.iter();
+            broken
                 .filter(|v| v.level == crate::verdict::Level::Must)
-                .map(|v| (v.pointer, v.rule))
+                .map(|v| (v.pointer.clone(), v.rule.clone()))
                 .collect()
         });
         broken
@@ -404,6 +414,19 @@ impl Captured {
     }
 }
 
+/// So many characters of a text that begins anew where it ends.
+fn again_and_again(text: &str, length: usize) -> String {
+    let characters = text.chars().count();
+    let rest = text.chars().take(length % characters);
+    let rest = &text[..rest.map(char::len_utf8).sum::<usize>()];
+    let mut whole = String::with_capacity(text.len() * (length / characters) + rest.len());
+    for _ in 0..length / characters {
+        whole.push_str(text);
+    }
+    whole.push_str(rest);
+    whole
+}
+
 /// Whether a request can name a thing by it.
 fn is_usable(value: &Value) -> bool {
     match value {
@@ -417,7 +440,7 @@ fn is_usable(value: &Value) -> bool {
 fn pointer_of(path: &str) -> String {
     let mut pointer = String::new();
     for segment in path.split('.').filter(|s| !s.is_empty()) {
-        crate::json::push(&mut pointer, segment);
+        json::push(&mut pointer, segment);
     }
     pointer
 }

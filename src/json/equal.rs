@@ -1,19 +1,20 @@
 //! When two JSON values are the same.
 
+use super::pointer::member;
 use serde_json::{Number, Value};
 
 /// True when both are the same JSON value: object order is free, numbers compare as decimals and
 /// never through floating point, so `1`, `1.0` and `10e-1` are the same.
 pub fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => Decimal::of(a) == Decimal::of(b),
+        (Value::Number(a), Value::Number(b)) => a == b || Decimal::of(a) == Decimal::of(b),
         (Value::Array(a), Value::Array(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
         }
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len()
                 && a.iter()
-                    .all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+                    .all(|(key, a)| member(b, key).is_some_and(|b| equal(a, b)))
         }
         (a, b) => a == b,
     }

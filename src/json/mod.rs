@@ -15,5 +15,7 @@ mod tests;
 pub use equal::equal;
 pub use excerpt::{excerpt, short, type_name};
 pub use parse::{Limits, Note, ParseFault, Parsed, Position, parse, parse_text};
-pub use pointer::{escape, expand, get, has_at_most, join, overlap, push, segments, within};
+pub use pointer::{
+    POINTER_BYTES, escape, expand, get, has_at_most, join, member, overlap, push, segments, within,
+};
 pub use window::window;

@@ -5,6 +5,7 @@
 
 use super::evidence::{Body, Exchange, Outcome};
 use crate::http::Response;
+use crate::json;
 use crate::rulebook::{Operation, Rulebook};
 use crate::text;
 use serde_json::Value;
@@ -100,10 +101,8 @@ fn carries(value: &Value, schema: &Value) -> bool {
         .get("required")
         .and_then(Value::as_array)
         .map_or(&[][..], Vec::as_slice);
-    let present = required
-        .iter()
-        .filter_map(Value::as_str)
-        .filter(|name| members.contains_key(*name))
-        .count();
-    2 * present >= required.len()
+    let names = required.iter().filter_map(Value::as_str);
+    let enough = required.len().div_ceil(2);
+    let present = names.filter(|name| json::member(members, name).is_some());
+    present.take(enough).count() == enough
 }

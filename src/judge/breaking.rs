@@ -8,7 +8,7 @@ use super::alternatives;
 use super::change::{Change, Other};
 use super::evidence::{Evidence, Exchange, Expectation};
 use super::mutation::Mutation;
-use super::payload::{Violation, judge_payload};
+use super::payload::{Violation, violations};
 use super::predicate::Loaded;
 use super::sites::Site;
 use super::verdicts::Judged;
@@ -114,7 +114,8 @@ fn of_exchange(
             .operation(&e.service, &e.operation)?
             .response
             .as_ref()?;
-        Some(flawless(rulebook, schemas, kind))
+        let made = schemas.made(kind, || flawless(rulebook, schemas, kind));
+        Some(Value::clone(&made))
     });
     let is_wanted = |e: &Exchange| matches!(e.expectation, Expectation::Accepted(_));
     let changes = match exchange {
@@ -135,7 +136,7 @@ fn flawless(rulebook: &Rulebook, schemas: &Schemas, kind: &str) -> Value {
     };
     let mut made = alternatives::skeleton(&known.schema);
     for _ in 0..ROUNDS_MAX {
-        let broken = judge_payload(rulebook, schemas, kind, &made).violations;
+        let broken = violations(rulebook, schemas, kind, &made);
         let must: Vec<Violation> = broken
             .into_iter()
             .filter(|v| v.level == Level::Must)
@@ -146,7 +147,7 @@ fn flawless(rulebook: &Rulebook, schemas: &Schemas, kind: &str) -> Value {
         for violation in must {
             let at = violation.pointer.as_str();
             let left = |candidate: &Value| {
-                let broken = judge_payload(rulebook, schemas, kind, candidate).violations;
+                let broken = violations(rulebook, schemas, kind, candidate);
                 let mut here = broken.into_iter();
                 here.find(|v| v.level == Level::Must && v.pointer == at)
             };
@@ -222,7 +223,7 @@ pub fn judge_site(
     site: &Site,
 ) -> Vec<Violation> {
     shown(rulebook, evidence, site).map_or_else(Vec::new, |(kind, value)| {
-        judge_payload(rulebook, schemas, kind, value).violations
+        violations(rulebook, schemas, kind, value)
     })
 }
 
@@ -422,7 +423,7 @@ mod tests {
         let operations = services.flat_map(|service| service.operations.values());
         for kind in operations.filter_map(|operation| operation.response.as_ref()) {
             let made = flawless(&rulebook, &schemas, kind);
-            let broken = judge_payload(&rulebook, &schemas, kind, &made).violations;
+            let broken = violations(&rulebook, &schemas, kind, &made);
             let must = broken.iter().filter(|v| v.level == Level::Must);
             let told: Vec<String> = must
                 .map(|v| format!("{} {}", v.pointer, v.message))

@@ -7,11 +7,12 @@ use super::acceptance::{Acceptance, acceptance, is_plain_error};
 use super::evidence::{Event, Evidence, Exchange};
 use super::history::History;
 use super::memo::Memo;
+use super::payload;
 use super::reproduce::curl;
 use super::sites::Site;
 use super::verdicts::{Fact, Judgement, Verdicts};
 use crate::json;
-use crate::rulebook::{Operation, Rulebook};
+use crate::rulebook::{CameBy, Operation, Rulebook};
 use crate::schema::{DEFECTS_MAX, Schemas};
 use crate::text;
 use crate::verdict::{Finding, Level};
@@ -186,10 +187,19 @@ impl<'a> Case<'a> {
         whole: &Site,
         judgement: &mut Judgement,
     ) -> Vec<String> {
-        let judge = || super::payload::judge_payload(self.rulebook, schemas, kind, value);
-        let outcome = match memo {
-            Some(memo) => memo.of(kind, value, judge),
-            None => Arc::new(judge()),
+        let judge = || payload::judge_payload(self.rulebook, schemas, kind, value);
+        let outcome = match (memo, self.detail) {
+            (Some(memo), Detail::Whole) => memo.of(kind, value, judge),
+            (None, Detail::Whole) => Arc::new(judge()),
+            // What is judged in parts is not to be remembered.
+            (memo, Detail::Broken) => memo
+                .and_then(|memo| memo.known(kind, value))
+                .unwrap_or_else(|| {
+                    Arc::new(payload::Outcome {
+                        judged: Vec::new(),
+                        violations: payload::violations(self.rulebook, schemas, kind, value),
+                    })
+                }),
         };
         let notes = match whole {
             Site::Payload { payload, .. } => &self.evidence.payloads[*payload].notes[..],
@@ -212,7 +222,7 @@ impl<'a> Case<'a> {
         let mut verdicts = Verdicts::new(self, judgement);
         if self.detail == Detail::Whole {
             for rule in &outcome.judged {
-                verdicts.instance(rule, whole.clone()).conclude(None);
+                verdicts.sound(rule, whole);
             }
         }
         let mut broken = Vec::new();
@@ -264,7 +274,7 @@ impl<'a> Case<'a> {
         };
         let key = key
             .as_deref()
-            .or_else(|| value.pointer("/meta/key").and_then(Value::as_str));
+            .or_else(|| json::get(value, "/meta/key").and_then(Value::as_str));
         let items = key.and_then(|k| value.get(k)).and_then(Value::as_array);
         for (index, item) in items.into_iter().flatten().enumerate() {
             let prefix = format!("/{}/{index}", json::escape(key.unwrap_or_default()));
@@ -279,6 +289,26 @@ impl<'a> Case<'a> {
                 broken,
             });
         }
+    }
+
+    /// What rules may bear on.
+    pub(super) fn came_by(&self) -> CameBy<'_> {
+        let mut came_by = CameBy::default();
+        for seen in &self.seen {
+            let exchange = seen.exchange;
+            let operation = (exchange.service.as_str(), exchange.operation.as_str());
+            came_by.operations.insert(operation);
+            let about = seen
+                .operation
+                .and_then(|operation| operation.thing.as_deref());
+            came_by.kinds.extend(about);
+        }
+        let kinds = self.representations.iter().map(|r| r.kind);
+        came_by.kinds.extend(kinds);
+        let statements = self.evidence.statements.iter();
+        let stated = statements.map(|statement| statement.expect.rule.as_str());
+        came_by.stated.extend(stated);
+        came_by
     }
 
     /// Representations of one kind.
@@ -410,7 +440,7 @@ impl Seen<'_> {
     }
 }
 
-impl Representation<'_> {
+impl<'a> Representation<'a> {
     /// The place of a pointer into it.
     pub fn site(&self, pointer: &str) -> Site {
         let pointer = format!("{}{pointer}", self.prefix);
@@ -421,11 +451,16 @@ impl Representation<'_> {
     }
 
     /// The value at `pointer`; nothing where it broke a rule of its own.
-    pub fn value(&self, pointer: &str) -> Option<&Value> {
-        if is_broken(&self.broken, &format!("{}{pointer}", self.prefix)) {
-            return None;
-        }
-        json::get(self.value, pointer)
+    pub fn value(&self, pointer: &str) -> Option<&'a Value> {
+        (!self.hides(pointer))
+            .then(|| json::get(self.value, pointer))
+            .flatten()
+    }
+
+    /// Whether the value at `pointer`, something above it or something below it broke a rule of its own.
+    pub fn hides(&self, pointer: &str) -> bool {
+        // Nearly always nothing broke.
+        !self.broken.is_empty() && is_broken(&self.broken, &format!("{}{pointer}", self.prefix))
     }
 
     /// The values at these pointers as one text; nothing where one is missing or broken.

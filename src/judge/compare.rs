@@ -4,15 +4,16 @@ use crate::clock::Timestamp;
 use crate::json;
 use crate::rulebook::rules::Comparison;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// Whether a value that was sent came back as another one.
 pub(super) fn agrees(compare: Comparison, sent: &Value, got: &Value) -> bool {
     match compare {
-        Comparison::Text => as_text(sent) == as_text(got),
+        Comparison::Text => spelled(sent) == spelled(got),
         // What is no JSON may be refused or replaced; only JSON can come back as itself.
-        Comparison::Json => match json::parse_text(&as_text(sent)) {
+        Comparison::Json => match json::parse_text(&spelled(sent)) {
             Some(sent) => {
-                json::parse_text(&as_text(got)).is_some_and(|got| json::equal(&sent, &got))
+                json::parse_text(&spelled(got)).is_some_and(|got| json::equal(&sent, &got))
             }
             None => true,
         },
@@ -45,10 +46,17 @@ pub(super) fn leaves_open(pointer: &str, value: &Value) -> bool {
 
 /// A value by its spelling in a form: texts as they are, null as nothing, the rest as JSON.
 pub(super) fn as_text(value: &Value) -> String {
+    spelled(value).into_owned()
+}
+
+/// The same, borrowed where it is a text.
+pub(super) fn spelled(value: &Value) -> Cow<'_, str> {
     match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Null => Cow::Borrowed(""),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Cow::Owned(value.to_string())
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Says nothing where a table is partial or a member's name is free.
 
-use super::payload::judge_payload;
+use super::payload;
 use crate::json::{self, Note};
 use crate::rulebook::Rulebook;
 use crate::schema::{Schemas, Violation};
@@ -84,7 +84,7 @@ fn second_members(
             members.insert(alias, Value::Null);
         }
     }
-    let extra = judge_payload(rulebook, schemas, kind, &doubled).violations;
+    let extra = payload::violations(rulebook, schemas, kind, &doubled);
     let of = |one: &Twice<'_>| {
         let (object, alias) = one.alias()?;
         let at = json::join(object, &alias);
@@ -116,7 +116,7 @@ fn earlier_values(
             *slot = one.earlier.clone();
         }
     }
-    let mut found = judge_payload(rulebook, schemas, kind, &as_others_read).violations;
+    let mut found = payload::violations(rulebook, schemas, kind, &as_others_read);
     found.retain(|v| {
         twice
             .iter()
@@ -144,7 +144,7 @@ mod tests {
         let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
         let parsed = parse(flow.as_bytes(), Limits::default()).expect("a document");
         let schemas = Schemas::default();
-        let known = judge_payload(&rulebook, &schemas, "flow/flow", &parsed.value).violations;
+        let known = payload::violations(&rulebook, &schemas, "flow/flow", &parsed.value);
         assert!(known.is_empty(), "{known:?}");
         violations(
             &rulebook,

@@ -2,6 +2,7 @@
 //! again.
 
 use super::payload::Outcome;
+use foldhash::fast::FixedState;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 pub struct Memo {
     is_closed: Cell<bool>,
     /// By address; each document is held, so that no other one comes to stand there.
-    known: RefCell<HashMap<usize, Known>>,
+    known: RefCell<HashMap<usize, Known, FixedState>>,
 }
 
 /// A document, the kind it was judged as, and what came of it.
@@ -25,24 +26,28 @@ impl Memo {
     }
 
     /// The outcome, judged where it is not known.
-    pub(super) fn of(
+    pub fn of(
         &self,
         kind: &str,
         value: &Arc<Value>,
         judge: impl FnOnce() -> Outcome,
     ) -> Arc<Outcome> {
-        let address = Arc::as_ptr(value).addr();
-        if let Some((_, of, outcome)) = self.known.borrow().get(&address)
-            && of == kind
-        {
-            return Arc::clone(outcome);
-        }
-        let outcome = Arc::new(judge());
-        if !self.is_closed.get() {
-            let known = (Arc::clone(value), kind.to_owned(), Arc::clone(&outcome));
-            self.known.borrow_mut().insert(address, known);
-        }
-        outcome
+        self.known(kind, value).unwrap_or_else(|| {
+            let outcome = Arc::new(judge());
+            if !self.is_closed.get() {
+                let known = (Arc::clone(value), kind.to_owned(), Arc::clone(&outcome));
+                let address = Arc::as_ptr(value).addr();
+                self.known.borrow_mut().insert(address, known);
+            }
+            outcome
+        })
+    }
+
+    /// The outcome, where it is known.
+    pub(super) fn known(&self, kind: &str, value: &Arc<Value>) -> Option<Arc<Outcome>> {
+        let known = self.known.borrow();
+        let (_, of, outcome) = known.get(&Arc::as_ptr(value).addr())?;
+        (of == kind).then(|| Arc::clone(outcome))
     }
 }
 

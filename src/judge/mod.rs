@@ -41,9 +41,9 @@ pub use predicate::{Loaded, Need, Predicate};
 pub use reproduce::{Shell, UNKNOWN, WRONG, configured_word, curl, shell_word};
 pub use sites::{Site, Sites};
 pub use story::holds;
-pub use verdicts::{Fact, Instance, Judged, Judgement, Tally, Trivial, Verdicts};
+pub use verdicts::{Fact, Instance, Judged, Judgement, Tallies, Tally, Trivial, Verdicts};
 
-use crate::rulebook::{Rule, Rulebook};
+use crate::rulebook::{Does, Rule, Rulebook};
 use crate::schema::Schemas;
 use crate::verdict::Level;
 use evidence::Evidence;
@@ -135,8 +135,13 @@ fn judge_into(
     operation::judge(&case, &mut verdicts);
     parameter::judge(&case, &mut verdicts);
     listing::judge(&case, &mut verdicts);
-    for (rule, predicate) in in_order(rulebook) {
-        predicate.judge(&case, rule, &mut verdicts);
+    for rule in rulebook.rules.bearing_on(&case.came_by()) {
+        if let Some(predicate) = Loaded::of(rule) {
+            predicate.judge(&case, rule, &mut verdicts);
+        }
+    }
+    if cfg!(debug_assertions) {
+        others_conclude_nothing(&case, &mut verdicts);
     }
     observe::observe(&case, &mut judgement);
     for missed in &evidence.missed {
@@ -150,13 +155,21 @@ fn judge_into(
     judgement
 }
 
-/// Written rules in the order of their predicates: what an earlier one accuses is hidden from those
-/// behind it.
-fn in_order(rulebook: &Rulebook) -> Vec<(&Rule, &Loaded)> {
-    let rules = rulebook.rules.values();
-    let mut written: Vec<_> = rules.filter_map(|r| Some((r, Loaded::of(r)?))).collect();
-    written.sort_by_key(|(_, predicate)| predicate.rank());
-    written
+/// Panics where a rule that was passed over would have concluded something: what it says it bears on is wrong.
+fn others_conclude_nothing(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
+    let judged: BTreeSet<&str> = {
+        let bearing = case.rulebook.rules.bearing_on(&case.came_by());
+        bearing.map(|rule| rule.id.as_str()).collect()
+    };
+    for rule in case.rulebook.rules.in_order() {
+        let passed_over = Loaded::of(rule).filter(|_| !judged.contains(rule.id.as_str()));
+        if let Some(predicate) = passed_over {
+            let before = verdicts.tally(&rule.id).cloned();
+            predicate.judge(case, rule, verdicts);
+            let after = verdicts.tally(&rule.id).cloned();
+            assert_eq!(after, before, "{} bears on more than it says", rule.id);
+        }
+    }
 }
 
 /// What the documents leave open or permit is observed and never accused.
@@ -179,6 +192,13 @@ fn only_binding(rulebook: &Rulebook, judgement: &mut Judgement) {
 /// Lists that may merely lag behind what was done in a story: the first page of each as an index
 /// into its exchanges.
 pub fn lagging(rulebook: &Rulebook, evidence: &Evidence) -> Vec<usize> {
+    let is_list = |exchange: &evidence::Exchange| {
+        let operation = rulebook.operation(&exchange.service, &exchange.operation);
+        operation.is_some_and(|operation| operation.does == Does::Lists)
+    };
+    if !evidence.exchanges.iter().any(is_list) {
+        return Vec::new();
+    }
     let case = Case::unjudged(rulebook, evidence);
     case.history.lagging(&case)
 }

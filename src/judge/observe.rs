@@ -8,7 +8,7 @@ use super::verdicts::Judgement;
 use crate::json;
 use crate::rulebook::open_points::{Aspect, Which};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Shapes deeper than this are cut.
 const SHAPE_DEPTH_MAX: usize = 6;
@@ -17,12 +17,20 @@ const SHAPE_PARTS_MAX: usize = 40;
 
 /// Writes down what each open point asks for.
 pub(super) fn observe(case: &Case<'_>, judgement: &mut Judgement) {
+    let mut by_service: BTreeMap<&str, Vec<&Seen<'_>>> = BTreeMap::new();
+    for seen in &case.seen {
+        let of_service = by_service.entry(&seen.exchange.service).or_default();
+        of_service.push(seen);
+    }
     for entry in case.rulebook.open_points.values() {
+        let Some(of_service) = by_service.get(entry.service.as_str()) else {
+            continue;
+        };
+        let mut found = BTreeSet::new();
         for observation in &entry.point.observe {
-            for seen in &case.seen {
-                let of_service = seen.exchange.service == entry.service;
+            for seen in of_service {
                 let named = observation.operation.as_deref();
-                if !of_service || named.is_some_and(|name| name != seen.exchange.operation) {
+                if named.is_some_and(|name| name != seen.exchange.operation) {
                     continue;
                 }
                 let fits = match (observation.of, &seen.acceptance) {
@@ -32,20 +40,18 @@ pub(super) fn observe(case: &Case<'_>, judgement: &mut Judgement) {
                     | (Which::Rejected, Acceptance::Rejected(_)) => true,
                     (Which::Accepted | Which::Rejected, _) => false,
                 };
-                if let Some(text) = fits.then(|| look(seen, &observation.aspect)).flatten() {
-                    judgement
-                        .observed
-                        .entry(entry.point.id.clone())
-                        .or_default()
-                        .insert(text);
-                }
+                found.extend(fits.then(|| look(seen, &observation.aspect)).flatten());
             }
+        }
+        if !found.is_empty() {
+            let observed = judgement.observed.entry(entry.point.id.clone());
+            observed.or_default().extend(found);
         }
     }
 }
 
 fn look(seen: &Seen<'_>, aspect: &Aspect) -> Option<String> {
-    let at = |pointer: &str| seen.exchange.document()?.pointer(pointer);
+    let at = |pointer: &str| json::get(seen.exchange.document()?, pointer);
     let operation = &seen.exchange.operation;
     match aspect {
         Aspect::Status => seen

@@ -24,10 +24,35 @@ pub struct Outcome {
 /// Judges a document as a representation of `kind`, list items included.
 pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: &Value) -> Outcome {
     let examined = schemas.examine(rulebook, kind, value);
-    let mut outcome = Outcome {
+    let outcome = Outcome {
         judged: examined.judged,
         violations: examined.violations,
     };
+    with_written(outcome, rulebook, schemas, kind, value)
+}
+
+/// The same, of which nothing but what is violated is asked: no rule that it gave something to judge for is named.
+pub fn violations(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    kind: &str,
+    value: &Value,
+) -> Vec<Violation> {
+    let outcome = Outcome {
+        judged: Vec::new(),
+        violations: schemas.violations(rulebook, kind, value),
+    };
+    with_written(outcome, rulebook, schemas, kind, value).violations
+}
+
+/// What the schema says, and what written rules about one representation say besides.
+fn with_written(
+    mut outcome: Outcome,
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    kind: &str,
+    value: &Value,
+) -> Outcome {
     let broken: Vec<String> = outcome
         .violations
         .iter()
@@ -77,7 +102,7 @@ fn representations<'a>(
     if let Some((item, key)) = page {
         let key = key
             .as_deref()
-            .or_else(|| value.pointer("/meta/key").and_then(Value::as_str));
+            .or_else(|| json::get(value, "/meta/key").and_then(Value::as_str));
         let list = key.and_then(|key| Some((key, value.get(key)?.as_array()?)));
         if let Some((key, items)) = list {
             let prefix = json::join("", key);
@@ -194,7 +219,7 @@ mod tests {
         ];
         Rulebook {
             digest: String::new(),
-            rules: rules.into_iter().map(|r| (r.id.clone(), r)).collect(),
+            rules: rules.into_iter().collect(),
             requests: BTreeMap::new(),
             services: BTreeMap::new(),
             open_points: BTreeMap::new(),

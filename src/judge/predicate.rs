@@ -11,7 +11,7 @@ use super::mutation::Mutation;
 use super::payload::{Document, Wrong};
 use super::verdicts::{Judged, Verdicts};
 use crate::rulebook::{
-    Check, Model, Names, Origin, Parameters, PayloadRule, Rule, Subject, Unread,
+    Bears, Check, Model, Names, Origin, Parameters, PayloadRule, Rule, Subject, Unread,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -168,11 +168,6 @@ impl Loaded {
         Self::of(rule).and_then(|loaded| (&*loaded.predicate as &dyn Any).downcast_ref())
     }
 
-    /// Its place in the order in which predicates judge.
-    pub(super) const fn rank(&self) -> usize {
-        self.rank
-    }
-
     /// Judges all that the case has of its subject.
     pub fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         self.predicate.judge(case, rule, verdicts);
@@ -214,6 +209,14 @@ impl Check for Loaded {
 
     fn payload(&self) -> Option<PayloadRule<'_>> {
         self.predicate.payload()
+    }
+
+    fn bears_on(&self) -> Bears<'_> {
+        self.predicate.bears_on()
+    }
+
+    fn rank(&self) -> usize {
+        self.rank
     }
 }
 

@@ -146,6 +146,15 @@ impl Sites {
         })
     }
 
+    /// The same as [`Sites::of`] for places of which each is said by a thing; what is not kept is not made.
+    pub fn of_each<T>(things: &[T], site: impl Fn(&T) -> Site) -> Option<Self> {
+        let (last, others) = things.split_last()?;
+        Some(Self {
+            others: others.iter().take(SITES_MAX - 1).map(&site).collect(),
+            last: site(last),
+        })
+    }
+
     /// The one where a finding stands.
     pub fn last(&self) -> &Site {
         &self.last
@@ -189,5 +198,10 @@ mod tests {
             (kept[0], many.last()),
             (&Site::Exchange(0), &Site::Exchange(19))
         );
+        for count in 0..20 {
+            let numbers: Vec<usize> = (0..count).collect();
+            let sites = Sites::of_each(&numbers, |&n| Site::Exchange(n));
+            assert_eq!(sites, Sites::of((0..count).map(Site::Exchange)));
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! What is concluded of a case, and the only way to a judged rule: an instance with the places in
 //! the evidence that decide it.
 
-use super::case::Case;
+use super::case::{Case, Representation};
 use super::sites::{Site, Sites};
 use crate::json;
 use crate::rulebook::Rule;
 use crate::verdict::Finding;
+use foldhash::fast::FixedState;
+use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many findings of one rule in one story are kept; what lies beyond is counted.
@@ -14,8 +16,8 @@ const FINDINGS_MAX: usize = 100;
 /// What was concluded of a case, or of several.
 #[derive(Clone, Debug, Default)]
 pub struct Judgement {
-    /// By rule id.
-    pub tallies: BTreeMap<String, Tally>,
+    /// By rule id, in the order in which they were first concluded of.
+    pub tallies: Tallies,
     /// In the order of the exchanges.
     pub findings: Vec<Finding>,
     /// Distinct value-free observations by open point.
@@ -23,6 +25,9 @@ pub struct Judgement {
     /// Every instance in order, where they are asked for.
     pub(super) instances: Option<Vec<Judged>>,
 }
+
+/// What was concluded of each rule, by its id. Ids are the rulebook's own, so that their hash need not withstand anybody.
+pub type Tallies = IndexMap<String, Tally, FixedState>;
 
 /// How often a rule was judged, and why it could not be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,6 +126,14 @@ impl<'v> Verdicts<'v> {
         }
     }
 
+    /// Counts an instance that was looked at elsewhere and found sound.
+    pub(super) fn sound(&mut self, rule: &str, site: &Site) {
+        match &self.judgement.instances {
+            Some(_) => self.instance(rule, site.clone()).conclude(None),
+            None => self.judgement.count(rule, 1),
+        }
+    }
+
     /// Records that a rule could not be judged.
     pub fn inconclusive<R: AsRef<str> + ?Sized>(&mut self, rule: &R, why: &str) {
         self.judgement.inconclusive(rule.as_ref(), why);
@@ -130,6 +143,11 @@ impl<'v> Verdicts<'v> {
     pub fn trivial<R: AsRef<str> + ?Sized>(&mut self, rule: &R, why: Trivial) {
         let tally = self.judgement.tallies.entry(rule.as_ref().to_owned());
         *tally.or_default().trivial.entry(why).or_default() += 1;
+    }
+
+    /// What was concluded of a rule so far.
+    pub(super) fn tally(&self, rule: &str) -> Option<&Tally> {
+        self.judgement.tallies.get(rule)
     }
 
     /// What was found so far, by earlier rules.
@@ -151,6 +169,12 @@ impl<'v> Verdicts<'v> {
         here.map(|f| f.pointer.as_str()).any(overlaps)
     }
 
+    /// The same of a place in a representation.
+    pub fn accuses_in(&self, shown: &Representation<'_>, pointer: &str) -> bool {
+        // Nearly always nobody is accused of anything.
+        !self.findings().is_empty() && self.accuses(&shown.site(pointer))
+    }
+
     /// A further finding of an instance that was concluded already.
     pub(super) fn broken(&mut self, rule: &str, site: &Site, fact: Fact) {
         if !self.judgement.is_told(rule) {
@@ -162,8 +186,8 @@ impl<'v> Verdicts<'v> {
 impl Instance<'_> {
     /// Counts the instance, with a finding at its last site where something is wrong.
     pub fn conclude(self, wrong: Option<Fact>) {
-        let site = self.sites.last().clone();
-        self.conclude_at(wrong.map(|fact| (site, fact)));
+        let wrong = wrong.map(|fact| (self.sites.last().clone(), fact));
+        self.conclude_at(wrong);
     }
 
     /// The same with a finding somewhere else.
@@ -251,7 +275,7 @@ impl Judgement {
     /// Takes back what was concluded of a rule: it could not be judged.
     pub fn withdraw(&mut self, rule: &str, why: &str) {
         self.findings.retain(|finding| finding.rule != rule);
-        self.tallies.remove(rule);
+        self.tallies.shift_remove(rule);
         self.inconclusive(rule, why);
     }
 

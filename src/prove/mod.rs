@@ -11,9 +11,10 @@ use crate::judge::{Judged, Judgement, Memo, Mutation, Tally, judge_by, judge_sit
 use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::schema::Schemas;
 use crate::verdict::{Changes, Level, Proof, RuleCounts, RunRecord, Verdict};
+use foldhash::fast::FixedState;
 use sample::Sampler;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::{Mutex, PoisonError};
 
@@ -61,7 +62,7 @@ pub struct Prover<'a> {
     schemas: &'a Schemas,
     mode: Mode,
     /// By rule, then by story.
-    tried: Mutex<BTreeMap<&'a str, Stories>>,
+    tried: Mutex<HashMap<&'a str, Stories, FixedState>>,
     sampler: Sampler,
 }
 
@@ -157,6 +158,9 @@ impl<'a> Prover<'a> {
                     wanted.insert(rule, Vec::new());
                 }
             }
+        }
+        if wanted.is_empty() {
+            return Vec::new();
         }
         for instance in judgement.instances() {
             let Some(some) = wanted.get_mut(instance.rule.as_str()) else {

@@ -30,6 +30,21 @@ pub trait Check: Any + Debug + Send + Sync {
     fn payload(&self) -> Option<PayloadRule<'_>> {
         None
     }
+
+    /// Without which of these it concludes nothing.
+    fn bears_on(&self) -> Bears<'_> {
+        match self.subject() {
+            Subject::Kind(kind) => Bears::Kinds(vec![kind]),
+            Subject::Operations(operations) => Bears::Operations(operations),
+            Subject::Steps => Bears::Steps,
+            Subject::Parameter(_) | Subject::Service => Bears::Anything,
+        }
+    }
+
+    /// Its place in the order in which predicates judge, where a catalogue gave it one.
+    fn rank(&self) -> usize {
+        0
+    }
 }
 
 /// What a predicate is about.
@@ -45,6 +60,19 @@ pub enum Subject<'a> {
     Service,
     /// What steps of scenarios state and name the rule for.
     Steps,
+}
+
+/// What must have come by for a predicate to conclude anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Bears<'a> {
+    /// A representation of one of these kinds, or a request that is about one of them.
+    Kinds(Vec<&'a str>),
+    /// A request to one of these operations of the rule's service.
+    Operations(Vec<&'a str>),
+    /// A statement that names the rule.
+    Steps,
+    /// That cannot be said beforehand.
+    Anything,
 }
 
 /// What a predicate asks of one representation of its kind, by nothing but itself.

@@ -293,7 +293,7 @@ pub(super) fn read(
     if draft.problems.is_empty() {
         Ok(Rulebook {
             edition: Edition::Embedded,
-            rules: draft.rules,
+            rules: draft.rules.into(),
             requests,
             services,
             open_points,

@@ -1,6 +1,7 @@
 //! The rulebook: `specs/` as a validated model.
 
 mod alike;
+mod all_rules;
 pub mod annotations;
 mod asyncapi;
 #[cfg(test)]
@@ -37,7 +38,10 @@ mod written_step;
 mod yaml;
 
 pub use alike::{like, referring_json, written_out_json};
-pub use check::{Catalogue, Check, Model, Parameters, PayloadRule, Subject, Unread, Written};
+pub use all_rules::{CameBy, Rules};
+pub use check::{
+    Bears, Catalogue, Check, Model, Parameters, PayloadRule, Subject, Unread, Written,
+};
 pub use load::{companion, parse_file};
 #[cfg(test)]
 pub(crate) use model::Edition;

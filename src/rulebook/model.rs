@@ -1,6 +1,7 @@
 //! The validated model that everything above reads: rules with their origin, operations, kinds,
 //! scenarios, open points. Built by `load`, never changed afterwards.
 
+use super::all_rules::Rules;
 use super::annotations::Annotations;
 use super::check::Written;
 use super::open_points::OpenPoint;
@@ -18,7 +19,7 @@ pub struct Rulebook {
     /// Which rulebook this is; asked for with [`Rulebook::digest`].
     pub(crate) edition: Edition,
     /// Every rule, derived and written, by id.
-    pub rules: BTreeMap<String, Rule>,
+    pub rules: Rules,
     /// What clients are held to, by id: derived from the same places as the rules about services, and
     /// never judged of a service.
     pub requests: BTreeMap<String, Rule>,

@@ -18,7 +18,7 @@ pub(crate) fn beside<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
         if let Some(target) = schema
             .get("$ref")
             .and_then(Value::as_str)
-            .and_then(|r| root.pointer(r.strip_prefix('#')?))
+            .and_then(|r| json::get(root, r.strip_prefix('#')?))
         {
             waiting.push(target);
         }

@@ -69,7 +69,7 @@ pub(super) fn name_misnamed(root: &Value, value: &Value, mut defects: Vec<Defect
 /// schema `root` does not list there.
 fn misnamed(root: &Value, value: &Value, pointer: &str) -> Option<String> {
     let (parent, name) = pointer.rsplit_once('/')?;
-    let members = value.pointer(parent)?.as_object()?;
+    let members = json::get(value, parent)?.as_object()?;
     let mut applying = reach::beside(root, root);
     let mut here = value;
     for segment in json::segments(parent) {
@@ -78,7 +78,7 @@ fn misnamed(root: &Value, value: &Value, pointer: &str) -> Option<String> {
         } else {
             reach::member(root, &applying, &segment)
         };
-        here = here.pointer(&json::join("", &segment))?;
+        here = json::get(here, &json::join("", &segment))?;
     }
     let is_listed = |key: &str| {
         applying
@@ -123,7 +123,7 @@ fn rule_at(root: &Value, value: &Value, pointer: &str) -> Option<String> {
         } else {
             reach::member(root, &applying, &segment)
         };
-        here = here.and_then(|v| v.pointer(&json::join("", &segment)));
+        here = here.and_then(|v| json::get(v, &json::join("", &segment)));
         let named = |s: &&Value| s.get(RULE_KEY).and_then(Value::as_str).map(str::to_owned);
         rule = applying.iter().find_map(named).or(rule);
     }

@@ -62,6 +62,8 @@ pub struct Examination {
 pub struct Schemas {
     compiled: RwLock<BTreeMap<String, Arc<Compiled>>>,
     payload_rules: OnceLock<BTreeMap<String, Vec<String>>>,
+    /// Documents that were made of kinds.
+    made: RwLock<BTreeMap<String, Arc<Value>>>,
 }
 
 /// One schema, ready to judge by.
@@ -98,23 +100,50 @@ impl Schemas {
         })
     }
 
+    /// A document that stands for all of its kind, made when first asked for.
+    pub fn made(&self, kind: &str, make: impl FnOnce() -> Value) -> Arc<Value> {
+        let known = self
+            .made
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(kind)
+            .cloned();
+        known.unwrap_or_else(|| {
+            let made = Arc::new(make());
+            let mut all = self.made.write().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(all.entry(kind.to_owned()).or_insert(made))
+        })
+    }
+
     /// Judges a document as a representation of `kind`; nothing where the kind is unknown.
     pub fn violations(&self, rulebook: &Rulebook, kind: &str, value: &Value) -> Vec<Violation> {
-        self.examine(rulebook, kind, value).violations
+        self.walk(rulebook, kind, value, |_, _| ()).1
     }
 
     /// Judges a document as a representation of `kind` and says which rules it gave something to
     /// judge for.
     pub fn examine(&self, rulebook: &Rulebook, kind: &str, value: &Value) -> Examination {
+        let judged = |places: &Places, walked: &Walked| places.judged(walked);
+        let (judged, violations) = self.walk(rulebook, kind, value, judged);
+        Examination { judged, violations }
+    }
+
+    /// What a document violates, and what is made of the walk through it.
+    fn walk<T: Default>(
+        &self,
+        rulebook: &Rulebook,
+        kind: &str,
+        value: &Value,
+        made_of: impl FnOnce(&Places, &Walked) -> T,
+    ) -> (T, Vec<Violation>) {
         let Some(known) = rulebook.kinds.get(kind) else {
-            return Examination::default();
+            return Default::default();
         };
         let root = &known.schema;
         let Compiled { places, validator } = &*self.compiled(kind, root);
-        let Walked {
-            judged,
-            mut defects,
-        } = places.walk(value);
+        let walked = places.walk(value);
+        let made = made_of(places, &walked);
+        let mut defects = walked.defects;
         if !validator.is_valid(value) {
             defects.extend(misfits_in_parts(validator, value));
         }
@@ -122,7 +151,7 @@ impl Schemas {
             .into_iter()
             .filter_map(|defect| attribute(rulebook, root, value, defect))
             .collect();
-        Examination { judged, violations }
+        (made, violations)
     }
 
     /// Ids of the written rules that judge one representation of that kind by itself.

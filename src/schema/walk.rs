@@ -8,6 +8,7 @@ use super::DEFECTS_MAX;
 use super::defect::{Defect, EXTRA_FIELDS_MAX};
 use crate::json;
 use crate::rulebook::{OTHER_FIELDS_KEY, RULE_KEY, reach};
+use foldhash::fast::FixedState;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -23,7 +24,7 @@ pub(super) struct Places {
 #[derive(Debug, Default)]
 struct Place {
     /// Members that are listed.
-    members: HashMap<String, Member>,
+    members: HashMap<String, Member, FixedState>,
     /// The place of members that are not listed, where something is said of them.
     others: Option<usize>,
     items: Option<usize>,
@@ -46,8 +47,8 @@ struct Member {
 /// What a walk found.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
-    /// Rules that have something to judge, sorted.
-    pub(super) judged: Vec<String>,
+    /// For each rule of the places, whether it has something to judge.
+    judged: Vec<bool>,
     pub(super) defects: Vec<Defect>,
 }
 
@@ -73,19 +74,24 @@ impl Places {
     pub(super) fn walk(&self, value: &Value) -> Walked {
         let mut walk = Walk {
             of: self,
-            pointer: String::new(),
+            pointer: String::with_capacity(json::POINTER_BYTES),
             judged: vec![false; self.rules.len()],
             defects: Vec::new(),
         };
         walk.visit(value, 0);
-        let judged = self.rules.iter().zip(&walk.judged);
         Walked {
-            judged: judged
-                .filter(|(_, judged)| **judged)
-                .map(|(rule, _)| rule.clone())
-                .collect(),
+            judged: walk.judged,
             defects: walk.defects,
         }
+    }
+
+    /// Rules that a walk gave something to judge for, sorted.
+    pub(super) fn judged(&self, walked: &Walked) -> Vec<String> {
+        let judged = self.rules.iter().zip(&walked.judged);
+        judged
+            .filter(|(_, judged)| **judged)
+            .map(|(rule, _)| rule.clone())
+            .collect()
     }
 }
 

@@ -4,21 +4,22 @@
 
 use super::encode::{self, EncodeError};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// The parts of a body under construction, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Multipart {
-    parts: Vec<Part>,
+pub struct Multipart<'c> {
+    parts: Vec<Part<'c>>,
 }
 
 #[derive(Clone, Debug)]
-struct Part {
+struct Part<'c> {
     head: String,
-    content: Vec<u8>,
+    content: Cow<'c, [u8]>,
 }
 
-impl Multipart {
+impl<'c> Multipart<'c> {
     /// No parts yet.
     pub fn new() -> Self {
         Self::default()
@@ -26,13 +27,13 @@ impl Multipart {
 
     /// Adds a plain field.
     #[must_use]
-    pub fn text(mut self, name: &str, value: &str) -> Self {
+    pub fn text(mut self, name: &str, value: &'c str) -> Self {
         self.parts.push(Part {
             head: format!(
                 "Content-Disposition: form-data; name=\"{}\"\r\n\r\n",
                 quoted(name)
             ),
-            content: value.as_bytes().to_vec(),
+            content: Cow::Borrowed(value.as_bytes()),
         });
         self
     }
@@ -43,7 +44,7 @@ impl Multipart {
         name: &str,
         file_name: &str,
         media_type: &str,
-        content: &[u8],
+        content: impl Into<Cow<'c, [u8]>>,
     ) -> Result<Self, EncodeError> {
         encode::header("Content-Type", media_type)?;
         self.parts.push(Part {
@@ -52,7 +53,7 @@ impl Multipart {
                 quoted(name),
                 quoted(file_name),
             ),
-            content: content.to_vec(),
+            content: content.into(),
         });
         Ok(self)
     }
@@ -105,9 +106,9 @@ impl Multipart {
     }
 }
 
-impl Part {
+impl Part<'_> {
     fn holds(&self, needle: &[u8]) -> bool {
-        let found = |hay: &[u8]| hay.windows(needle.len()).any(|window| window == needle);
+        let found = |hay: &[u8]| memchr::memmem::find(hay, needle).is_some();
         found(self.head.as_bytes()) || found(&self.content)
     }
 }
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
     use crate::http::received;
 
-    fn body(parts: &Multipart) -> (String, String) {
+    fn body(parts: &Multipart<'_>) -> (String, String) {
         let (media_type, body) = parts.finish();
         let boundary = media_type
             .split_once("boundary=")
@@ -182,7 +183,8 @@ mod tests {
     fn the_boundary_never_occurs_in_a_part() {
         let plain = Multipart::new().text("a", "x");
         let first = body(&plain).0;
-        let nested = Multipart::new().text("a", &body(&plain).1);
+        let within = body(&plain).1;
+        let nested = Multipart::new().text("a", &within);
         let (boundary, text) = body(&nested);
         assert_ne!(boundary, first);
         assert_eq!(text.matches(&boundary).count(), 2);

@@ -56,7 +56,6 @@ impl<'a> Runner<'a> {
         if operation.list_key.is_some() && step.until.is_none() && step.between.is_empty() {
             (value, called) = self.look_until_stated(step, operation, (value, called))?;
         }
-        let origin = called.origin.clone().filter(|_| !step.walk);
         let expected = self.as_expected(step, &called);
         let exchange = &self.evidence.exchanges[called.exchange];
         if matches!(called.acceptance, Acceptance::Rejected(_)) && judge::is_plain_error(exchange) {
@@ -96,6 +95,11 @@ impl<'a> Runner<'a> {
             let missed = named.map(|named| Missed::behind(named, &rule));
             self.evidence.missed.extend(missed);
         }
+        let is_captured = step.capture.is_some() && !step.walk;
+        let origin = called.kind.filter(|_| is_captured).map(|kind| Origin {
+            kind,
+            sent: self.evidence.exchanges[called.exchange].sent.clone(),
+        });
         let kept = (step.capture.as_ref(), step.expect.as_slice());
         self.finish(kept, value, origin, Some(called.exchange))?;
         expected
@@ -135,7 +139,7 @@ impl<'a> Runner<'a> {
         let taint = self.scope.take_taint();
         let settings = self.session.settings();
         let target = &settings.targets[&operation.service];
-        let mut built = request::build(operation, target, &with, step.credentials)?;
+        let mut built = request::build(operation, target, with, step.credentials)?;
         let (origin, prefix) = split_url(&target.url);
         built.request.target = format!("{prefix}{}", built.request.target);
         let own_rule = format!("{}/{}", operation.service, operation.id);
@@ -259,8 +263,6 @@ impl<'a> Runner<'a> {
             Acceptance::Rejected(_) => operation.error.clone(),
             Acceptance::Inconclusive(_) => None,
         };
-        let sent = exchange.sent.clone();
-        let origin = kind.map(|kind| Origin { kind, sent });
         let index = self.keep(exchange);
         if unreachable {
             return Err(Stop::Unreachable(detail.unwrap_or_default()));
@@ -269,7 +271,7 @@ impl<'a> Runner<'a> {
             exchange: index,
             acceptance,
             value,
-            origin,
+            kind,
             taint: None,
         })
     }

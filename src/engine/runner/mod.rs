@@ -12,10 +12,10 @@ mod walks;
 use crate::clock::Timestamp;
 use crate::engine::session::Session;
 use crate::engine::stop::Stop;
-use crate::engine::template::{Origin, Scope, wait_of};
+use crate::engine::template::{Scope, wait_of};
 use crate::engine::{provision, token};
-use crate::judge::Acceptance;
 use crate::judge::evidence::{Event, Evidence};
+use crate::judge::{Acceptance, Memo};
 use crate::rulebook::scenario::{Group, Scenario};
 use crate::rulebook::step::{Step, Use, Verb};
 use crate::rulebook::{Rulebook, Service};
@@ -36,6 +36,8 @@ pub(crate) struct Story {
     pub evidence: Evidence,
     /// Why it ended early, where it did.
     pub stop: Option<Stop>,
+    /// What was concluded of documents that later steps read.
+    pub memo: Memo,
 }
 
 /// Plays a scenario of `service` in `session`; each attempt has names of its own.
@@ -105,6 +107,7 @@ pub(crate) fn play(
     Story {
         evidence: runner.evidence,
         stop,
+        memo: runner.scope.into_memo(),
     }
 }
 
@@ -148,7 +151,8 @@ struct Called {
     exchange: usize,
     acceptance: Acceptance,
     value: Arc<Value>,
-    origin: Option<Origin>,
+    /// What the answer is judged as.
+    kind: Option<String>,
     /// The rule that a value breaks which it was built of.
     taint: Option<String>,
 }

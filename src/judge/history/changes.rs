@@ -8,7 +8,7 @@ use crate::json;
 use crate::judge::case::Case;
 use crate::judge::compare::{as_text, instant, leaves_open};
 use crate::judge::evidence::Event;
-use crate::rulebook::annotations::{Counts, Derived, Transition};
+use crate::rulebook::annotations::{Annotations, Counts, Derived, Transition};
 use crate::rulebook::{Does, hooks};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -16,13 +16,13 @@ use std::time::Duration;
 
 /// A field that two sights show.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct Change<'a> {
     /// Where.
     pub pointer: String,
     /// What the first one shows.
-    pub before: Value,
+    pub before: &'a Value,
     /// What the later one shows.
-    pub after: Value,
+    pub after: &'a Value,
 }
 
 impl History<'_> {
@@ -42,38 +42,40 @@ impl History<'_> {
 
     /// Fields of a thing that both sights show: those that apply in both faces, that no rule of their own
     /// hides, and that nothing has moved without naming them.
-    pub fn compared(
+    pub fn compared<'a>(
         &self,
-        case: &Case<'_>,
+        case: &Case<'a>,
         id: ThingId,
         first: &Sight<'_>,
         later: &Sight<'_>,
-    ) -> Vec<Change> {
+    ) -> Vec<Change<'a>> {
         let pair = first.representation(case).zip(later.representation(case));
         let Some((a, b)) = pair else {
             return Vec::new();
         };
+        let about = |face: &str| Some(&case.rulebook.kinds.get(face)?.about);
         let between = Between {
             history: self,
             case,
             id,
             first,
             later,
+            abouts: [about(first.face), about(later.face)],
         };
         let mut found = Vec::new();
         leaves(
             a.value,
             b.value,
-            &mut String::new(),
+            &mut String::with_capacity(json::POINTER_BYTES),
             &mut |pointer, before, after| {
-                let is_shown = a.value(pointer).is_some() && b.value(pointer).is_some();
+                let is_shown = !a.hides(pointer) && !b.hides(pointer);
                 let applies = first.face == later.face
                     || !(leaves_open(pointer, before) || leaves_open(pointer, after));
                 if is_shown && applies && !between.may_move(pointer, before, after) {
                     found.push(Change {
                         pointer: pointer.to_owned(),
-                        before: before.clone(),
-                        after: after.clone(),
+                        before,
+                        after,
                     });
                 }
             },
@@ -156,17 +158,14 @@ struct Between<'h, 'c> {
     id: ThingId,
     first: &'h Sight<'h>,
     later: &'h Sight<'h>,
+    /// What is known of the kinds that they show it as.
+    abouts: [Option<&'c Annotations>; 2],
 }
 
 impl Between<'_, '_> {
     /// Whether a field may have moved without being named.
     fn may_move(&self, pointer: &str, before: &Value, after: &Value) -> bool {
-        let faces = [self.first.face, self.later.face];
-        let mut abouts = faces.iter().filter_map(|face| {
-            let kind = self.case.rulebook.kinds.get(*face)?;
-            Some(&kind.about)
-        });
-        abouts.any(|about| {
+        self.abouts.into_iter().flatten().any(|about| {
             let mut counts = about.counts.iter();
             if let Some((_, counts)) = counts.find(|(at, _)| json::within(at, pointer)) {
                 return self.counts(counts);
@@ -284,21 +283,26 @@ fn texts(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-impl Change {
+impl Change<'_> {
     /// Whether the two sights differ.
     pub fn is_changed(&self) -> bool {
-        !same(&self.before, &self.after)
+        !same(self.before, self.after)
     }
 }
 
 /// Fields that both documents have; an object on both sides is looked into.
-fn leaves(a: &Value, b: &Value, at: &mut String, visit: &mut dyn FnMut(&str, &Value, &Value)) {
+fn leaves<'a>(
+    a: &'a Value,
+    b: &'a Value,
+    at: &mut String,
+    visit: &mut dyn FnMut(&str, &'a Value, &'a Value),
+) {
     let (Value::Object(mine), Value::Object(others)) = (a, b) else {
         return visit(at, a, b);
     };
     let above = at.len();
     for (name, member) in mine {
-        if let Some(other) = others.get(name) {
+        if let Some(other) = json::member(others, name) {
             json::push(at, name);
             leaves(member, other, at, visit);
             at.truncate(above);

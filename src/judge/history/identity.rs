@@ -32,9 +32,10 @@ pub struct Thing<'a> {
 #[derive(Debug, Default)]
 pub struct Things<'a> {
     all: Vec<Thing<'a>>,
-    keys: BTreeMap<(&'a str, String), ThingId>,
+    /// By kind and key.
+    keys: BTreeMap<&'a str, BTreeMap<String, ThingId>>,
     /// By kind, nearest parent and name; nothing where two things have it.
-    names: BTreeMap<(&'a str, Option<ThingId>, String), Option<ThingId>>,
+    names: BTreeMap<(&'a str, Option<ThingId>), BTreeMap<String, Option<ThingId>>>,
 }
 
 impl<'a> Things<'a> {
@@ -59,55 +60,56 @@ impl<'a> Things<'a> {
 
     /// The thing with that key.
     pub fn by_key(&self, kind: &'a str, key: &str) -> Option<ThingId> {
-        self.keys.get(&(kind, key.to_owned())).copied()
+        self.keys.get(kind)?.get(key).copied()
     }
 
     /// The thing with that name within its nearest parent; nothing where two have it.
     pub fn by_name(&self, kind: &'a str, within: Option<ThingId>, name: &str) -> Option<ThingId> {
-        let name = (kind, within, name.to_owned());
-        self.names.get(&name).copied().flatten()
+        self.names
+            .get(&(kind, within))?
+            .get(name)
+            .copied()
+            .flatten()
     }
 
     /// The names that stand for a thing.
     pub fn names_of(&self, id: ThingId) -> impl Iterator<Item = &String> {
-        let names = self
-            .names
-            .iter()
-            .filter(move |(_, named)| **named == Some(id));
-        names.map(|((_, _, name), _)| name)
+        let names = self.names.values().flatten();
+        let names = names.filter(move |(_, named)| **named == Some(id));
+        names.map(|(name, _)| name)
     }
 
     /// The thing with that key, met now where it was not before.
     pub(super) fn meet(&mut self, kind: &'a str, key: &str) -> ThingId {
-        let next = self.all.len();
-        let id = *self.keys.entry((kind, key.to_owned())).or_insert(next);
-        if id == next {
-            self.all.push(Thing {
-                kind,
-                key: key.to_owned(),
-                parents: Vec::new(),
-                is_ours: false,
-                sights: Vec::new(),
-                writes: Vec::new(),
-                made: None,
-                ended: None,
-            });
+        if let Some(id) = self.by_key(kind, key) {
+            return id;
         }
+        let id = self.all.len();
+        let keys = self.keys.entry(kind).or_default();
+        keys.insert(key.to_owned(), id);
+        self.all.push(Thing {
+            kind,
+            key: key.to_owned(),
+            parents: Vec::new(),
+            is_ours: false,
+            sights: Vec::new(),
+            writes: Vec::new(),
+            made: None,
+            ended: None,
+        });
         id
     }
 
     /// From now on a name stands for a thing, unless it stands for another one that was not ended.
-    pub(super) fn name(&mut self, id: ThingId, name: String) {
+    pub(super) fn name(&mut self, id: ThingId, name: &str) {
         let within = self.all[id].parents.last().copied();
-        let place = (self.all[id].kind, within, name);
-        let other = self.names.get(&place).copied();
-        let is_free = match other {
-            None => true,
-            Some(None) => false,
-            Some(Some(other)) => other == id || self.all[other].ended.is_some(),
+        let names = self.names.entry((self.all[id].kind, within)).or_default();
+        let Some(named) = names.get_mut(name) else {
+            names.insert(name.to_owned(), Some(id));
+            return;
         };
-        let named = is_free.then_some(id);
-        self.names.insert(place, named);
+        let is_free = named.is_some_and(|other| other == id || self.all[other].ended.is_some());
+        *named = is_free.then_some(id);
     }
 
     /// Says what a thing belongs to, where that was not known, or not so closely.

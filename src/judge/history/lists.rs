@@ -3,6 +3,7 @@
 use super::History;
 use super::identity::ThingId;
 use super::sights::{Shows, When};
+use crate::json;
 use crate::judge::acceptance::Acceptance;
 use crate::judge::case::Case;
 use crate::judge::evidence::Poll;
@@ -152,7 +153,7 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
         let via = exchange.via.as_ref().filter(|via| via.pointer == NEXT);
         let page = items.remove(&index).unwrap_or_default();
         let accepted = seen.acceptance == Acceptance::Accepted;
-        let next = exchange.document().and_then(|page| page.pointer(NEXT));
+        let next = exchange.document().and_then(|page| json::get(page, NEXT));
         let is_last = next.is_none_or(|next| next.is_null() || *next == "");
         // What broke as a whole shows neither what it holds nor whether it ends.
         let is_sound = accepted && !seen.broken.iter().any(String::is_empty);

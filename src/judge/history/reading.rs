@@ -7,12 +7,13 @@ use super::sights::{Bound, Shows, Sight, When};
 use super::writes::{Named, Origin, Outcome, Write};
 use crate::judge::acceptance::Acceptance;
 use crate::judge::case::{Case, Representation, Seen};
-use crate::judge::compare::as_text;
+use crate::judge::compare::{as_text, spelled};
 use crate::judge::evidence::{Event, HookCall, Poll};
 use crate::rulebook::annotations::Annotations;
 use crate::rulebook::hooks::{self, Effect};
 use crate::rulebook::{Does, Operation, Place, Rulebook, reach};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 impl<'a> History<'a> {
@@ -107,7 +108,8 @@ impl<'a> Reading<'_, 'a> {
             && seen.exchange.credentials.flaw().is_none()
             && !matches!(seen.exchange.status(), Some(401 | 403 | 408 | 425 | 429))
         {
-            self.look(thing, &bound, Shows::NotFound, Some(index), when);
+            let face = bound.face.unwrap_or_default();
+            self.look(thing, face, Shows::NotFound, Some(index), when);
         }
         if operation.does.writes() {
             self.write(index, operation, seen, &bound, shown);
@@ -122,9 +124,9 @@ impl<'a> Reading<'_, 'a> {
         let Some((face, about)) = face(rulebook, operation.thing.as_deref()) else {
             return Bound::default();
         };
-        let texts: Vec<Option<String>> = operation
+        let texts: Vec<Option<Cow<'_, str>>> = operation
             .path_names()
-            .map(|p| seen.exchange.sent.get(&p.name).map(as_text))
+            .map(|p| seen.exchange.sent.get(&p.name).map(spelled))
             .collect();
         let identity = about.identity.as_ref();
         // What a thing is known by may be what it belongs to: a user's channel.
@@ -211,7 +213,7 @@ impl<'a> Reading<'_, 'a> {
         let key = self.case.representations[*shown].value(at)?.as_str()?;
         let parents: Option<Vec<ThingId>> = parents.iter().copied().collect();
         let id = self.met(kind, key, &parents?);
-        self.history.things.name(id, text.to_owned());
+        self.history.things.name(id, text);
         Some((id, true))
     }
 
@@ -245,7 +247,7 @@ impl<'a> Reading<'_, 'a> {
         for name in &identity.names {
             let name = representation.value(name).and_then(Value::as_str);
             if let Some(name) = name.filter(|name| !name.is_empty()) {
-                self.history.things.name(id, name.to_owned());
+                self.history.things.name(id, name);
             }
         }
         let shows = if is_item {
@@ -253,11 +255,7 @@ impl<'a> Reading<'_, 'a> {
         } else {
             Shows::Whole(index)
         };
-        let bound = Bound {
-            face: Some(face),
-            ..bound.clone()
-        };
-        self.look(id, &bound, shows, exchange, when);
+        self.look(id, face, shows, exchange, when);
         Some(id)
     }
 
@@ -279,7 +277,7 @@ impl<'a> Reading<'_, 'a> {
                 // It was shown where it does not belong: its address says nothing of it.
                 (Some(named), Some(said)) if self.history.things.get(named).key != said => return,
                 (Some(named), _) => Some(named),
-                (None, Some(said)) => Some(self.met(kind, said, &parents.clone())),
+                (None, Some(said)) => Some(self.met(kind, said, &parents)),
                 (None, None) => None,
             };
             match parent {
@@ -293,14 +291,14 @@ impl<'a> Reading<'_, 'a> {
     fn look(
         &mut self,
         id: ThingId,
-        bound: &Bound<'a>,
+        face: &'a str,
         shows: Shows,
         exchange: Option<usize>,
         when: When,
     ) {
         let seen = exchange.map(|index| self.case.seen[index].exchange);
         self.history.things.get_mut(id).sights.push(Sight {
-            face: bound.face.unwrap_or_default(),
+            face,
             shows,
             exchange,
             when,
@@ -458,15 +456,19 @@ fn face<'a>(rulebook: &'a Rulebook, kind: Option<&str>) -> Option<(&'a str, &'a 
 
 /// The values that identify a thing, as one text.
 fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<String> {
-    let parts: Option<Vec<String>> = pointers
-        .iter()
-        .map(|at| {
-            let value = representation.value(at)?;
-            let is_usable = value.is_number() || value.as_str().is_some_and(|t| !t.is_empty());
-            is_usable.then(|| as_text(value))
-        })
-        .collect();
-    parts.map(|parts| parts.join("\n"))
+    let mut key = String::new();
+    for (n, at) in pointers.iter().enumerate() {
+        let value = representation.value(at)?;
+        let is_usable = value.is_number() || value.as_str().is_some_and(|t| !t.is_empty());
+        if !is_usable {
+            return None;
+        }
+        if n > 0 {
+            key.push('\n');
+        }
+        key.push_str(&spelled(value));
+    }
+    Some(key)
 }
 
 /// Whether a request was refused for certain: 4xx, and in D1 2xx with `success` false.

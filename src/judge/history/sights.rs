@@ -69,7 +69,7 @@ impl Sight<'_> {
     }
 
     /// The value at `pointer`; nothing where it broke a rule of its own.
-    pub fn value<'c>(&self, case: &'c Case<'_>, pointer: &str) -> Option<&'c Value> {
+    pub fn value<'a>(&self, case: &Case<'a>, pointer: &str) -> Option<&'a Value> {
         self.representation(case)?.value(pointer)
     }
 }

@@ -41,7 +41,7 @@ impl Predicate for Configured {
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let pointer = format!("/{}/{}", rule.service, self.key.replace('.', "/"));
-        let Some(wanted) = case.evidence.configured.pointer(&pointer) else {
+        let Some(wanted) = json::get(&case.evidence.configured, &pointer) else {
             return;
         };
         for thing in case.of_kind(&self.kind) {

@@ -26,6 +26,10 @@ impl Check for Counts {
         Subject::Kind(self.kinds.first().map_or("", String::as_str))
     }
 
+    fn bears_on(&self) -> Bears<'_> {
+        Bears::Kinds(self.kinds.iter().map(String::as_str).collect())
+    }
+
     fn names(&self, names: &mut Names<'_>) {
         for kind in &self.kinds {
             names.kind("kinds", kind).pointer("at", &self.at);

@@ -135,12 +135,12 @@ fn judge_sight<'s>(
         .iter()
         .filter_map(|field| before(field).map(|(before, after)| (field, before, after)))
         .collect();
-    let Some(sites) = Sites::of(compared.iter().map(|(field, ..)| shown.site(field))) else {
+    let Some(sites) = Sites::of_each(&compared, |(field, ..)| shown.site(field)) else {
         verdicts.trivial(rule, Trivial::Alone);
         return;
     };
     let wrong = compared.iter().find(|(field, before, after)| {
-        !same(before, after) && !verdicts.accuses(&shown.site(field))
+        !same(before, after) && !verdicts.accuses_in(shown, field)
     });
     let wrong = wrong.map(|(field, before, after)| {
         let fact = Fact {

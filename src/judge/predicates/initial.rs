@@ -70,6 +70,10 @@ impl Check for Initial {
         Subject::Kind(self.kinds.first().map_or("", String::as_str))
     }
 
+    fn bears_on(&self) -> Bears<'_> {
+        Bears::Kinds(self.kinds.iter().map(String::as_str).collect())
+    }
+
     fn names(&self, names: &mut Names<'_>) {
         for kind in &self.kinds {
             names
@@ -240,7 +244,7 @@ impl Initial {
         let differs = given.any(|(name, value)| said(name) != Some(value));
         let is_them = self.apart.as_ref().is_some_and(|apart| {
             let field = apart.is.value(case, id, made);
-            said(&apart.parameter).is_some_and(|said| field.is_none_or(|(value, _)| value == *said))
+            said(&apart.parameter).is_some_and(|said| field.is_none_or(|(value, _)| value == said))
         });
         let is_said = |name: &String| said(name).is_some_and(|sent| !sent.is_null() && *sent != "");
         differs || is_them || !self.beside.iter().all(is_said)
@@ -269,14 +273,17 @@ impl Initial {
         (shown, at): (&Representation<'_>, &str),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let site = shown.site(at);
-        let Some(got) = shown.value(at).filter(|_| !verdicts.accuses(&site)) else {
+        let found = shown.value(at);
+        let Some(got) = found.filter(|_| !verdicts.accuses_in(shown, at)) else {
             return;
         };
         let (expected, sites) = match &self.from {
-            None => (self.is.clone(), Sites::from(site)),
+            None => (self.is.as_slice(), Sites::from(shown.site(at))),
             Some(from) => match from.value(case, id, made) {
-                Some((value, told)) => (vec![value], Sites::from([told, site])),
+                Some((value, told)) => (
+                    std::slice::from_ref(value),
+                    Sites::from([told, shown.site(at)]),
+                ),
                 None => return,
             },
         };
@@ -286,28 +293,33 @@ impl Initial {
             .and_then(json::parse_text);
         let got = parsed.as_ref().unwrap_or(got);
         let wrong = !expected.iter().any(|value| json::equal(value, got));
-        let words: Vec<String> = expected.iter().map(json::short).collect();
-        let fact = Fact {
-            kind: "initial",
-            expected: words.join(" or "),
-            actual: json::short(got),
-            message: format!(
-                "{} of a new {} that was given none: expected {}, got {}",
-                at,
-                case.history.things.get(id).kind,
-                words.join(" or "),
-                as_text(got)
-            ),
+        let fact = || {
+            let words: Vec<String> = expected.iter().map(json::short).collect();
+            Fact {
+                kind: "initial",
+                expected: words.join(" or "),
+                actual: json::short(got),
+                message: format!(
+                    "{} of a new {} that was given none: expected {}, got {}",
+                    at,
+                    case.history.things.get(id).kind,
+                    words.join(" or "),
+                    as_text(got)
+                ),
+            }
         };
-        verdicts
-            .instance(rule, sites)
-            .conclude(wrong.then_some(fact));
+        verdicts.instance(rule, sites).conclude(wrong.then(fact));
     }
 }
 
 impl From {
     /// What the last sight of the parent before the making shows, where nothing may have changed it since.
-    fn value(&self, case: &Case<'_>, id: ThingId, made: &Write<'_>) -> Option<(Value, Site)> {
+    fn value<'a>(
+        &self,
+        case: &Case<'a>,
+        id: ThingId,
+        made: &Write<'_>,
+    ) -> Option<(&'a Value, Site)> {
         let history = &case.history;
         let kind = &case.rulebook.kinds.get(&self.kind)?.about;
         let mut parents = history.things.get(id).parents.iter().rev();
@@ -325,6 +337,6 @@ impl From {
         let shown = sight
             .representation(case)
             .filter(|_| !touched && history.is_own(parent))?;
-        Some((shown.value(&self.at)?.clone(), shown.site(&self.at)))
+        Some((shown.value(&self.at)?, shown.site(&self.at)))
     }
 }

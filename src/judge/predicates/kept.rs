@@ -258,7 +258,7 @@ impl Kept {
         if parameter.place != Place::Body || !is_allowed {
             return None;
         }
-        let names_max = parameter.schema.pointer("/propertyNames/maxLength");
+        let names_max = json::get(&parameter.schema, "/propertyNames/maxLength");
         let names_max = names_max.and_then(Value::as_u64);
         if let Some(shown) = self.shown.get(&parameter.name) {
             return Some(Expected {

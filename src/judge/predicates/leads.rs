@@ -51,6 +51,10 @@ impl Check for Leads {
         Subject::Kind(self.shown.first().map_or("", |place| &place.kind))
     }
 
+    fn bears_on(&self) -> Bears<'_> {
+        Bears::Kinds(self.shown.iter().map(|place| place.kind.as_str()).collect())
+    }
+
     fn names(&self, names: &mut Names<'_>) {
         for place in &self.shown {
             names.kind("kind", &place.kind).pointer("at", &place.at);

@@ -33,6 +33,10 @@ impl Check for LinksForEach {
         Subject::Kind(self.shown.first().map_or("", |linked| &linked.kind))
     }
 
+    fn bears_on(&self) -> Bears<'_> {
+        Bears::Kinds(self.shown.iter().map(|linked| linked.kind.as_str()).collect())
+    }
+
     fn names(&self, names: &mut Names<'_>) {
         for Linked { kind, at, .. } in &self.shown {
             names.kind("kind", kind).pointer("at", at);

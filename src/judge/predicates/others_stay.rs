@@ -196,12 +196,12 @@ fn judge_pair(
         return;
     };
     let mut compared = history.compared(case, id, before, after);
-    compared.retain(|c| !is_address(&c.pointer) && !verdicts.accuses(&shown.site(&c.pointer)));
-    let Some(sites) = Sites::of(compared.iter().map(|c| shown.site(&c.pointer))) else {
+    compared.retain(|c| !is_address(&c.pointer) && !verdicts.accuses_in(shown, &c.pointer));
+    let Some(sites) = Sites::of_each(&compared, |c| shown.site(&c.pointer)) else {
         return;
     };
     let wrong = compared.iter().find(|c| c.is_changed()).map(|change| {
-        let (was, is) = (json::short(&change.before), json::short(&change.after));
+        let (was, is) = (json::short(change.before), json::short(change.after));
         let fact = Fact {
             kind: "changed",
             message: format!(

@@ -9,7 +9,9 @@ pub(super) use crate::judge::mutation::Mutation;
 pub(super) use crate::judge::predicate::{Need, Predicate};
 pub(super) use crate::judge::sites::{Site, Sites};
 pub(super) use crate::judge::verdicts::{Fact, Judged, Trivial, Verdicts};
-pub(super) use crate::rulebook::{Check, Model, Names, Operation, PayloadRule, Rule, Subject};
+pub(super) use crate::rulebook::{
+    Bears, Check, Model, Names, Operation, PayloadRule, Rule, Subject,
+};
 pub(super) use schemars::JsonSchema;
 pub(super) use serde::Deserialize;
 pub(super) use serde_json::{Value, json};

@@ -33,6 +33,10 @@ impl Check for RefersWithin {
         Subject::Kind(self.shown.first().map_or("", |place| &place.kind))
     }
 
+    fn bears_on(&self) -> Bears<'_> {
+        Bears::Kinds(self.shown.iter().map(|place| place.kind.as_str()).collect())
+    }
+
     fn names(&self, names: &mut Names<'_>) {
         names.kind("to", &self.to);
         for place in &self.shown {

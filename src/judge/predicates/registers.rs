@@ -80,7 +80,7 @@ impl Predicate for Registers {
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(application) = case.evidence.configured.pointer("/auth/application") else {
+        let Some(application) = json::get(&case.evidence.configured, "/auth/application") else {
             return;
         };
         let mut shown = BTreeSet::new();
@@ -95,7 +95,7 @@ impl Predicate for Registers {
             if call.name == ANNOUNCE {
                 shown.insert(qr);
             }
-            let registered = result.pointer(REGISTERED).and_then(Value::as_bool);
+            let registered = json::get(result, REGISTERED).and_then(Value::as_bool);
             let Some(registered) = registered.filter(|_| call.name == SCAN) else {
                 continue;
             };
@@ -104,8 +104,8 @@ impl Predicate for Registers {
             };
             // Who is registered already is not registered again.
             let is_first = scanned.insert(token.of.clone());
-            let like = token.like(application, call);
-            if like != Some(self.token) || !shown.contains(qr) || !is_first {
+            let is_judged = is_first && shown.contains(qr);
+            if !is_judged || token.like(application, call) != Some(self.token) {
                 continue;
             }
             let wanted = self.token.is_good();
@@ -237,10 +237,8 @@ impl<'c> Token<'c> {
             serde_json::from_slice::<Value>(&bytes).ok()
         };
         let claims = part(claims)?;
-        let of = claims
-            .pointer("/context/custom_user_id")?
-            .as_str()?
-            .to_owned();
+        let of = json::get(&claims, "/context/custom_user_id")?;
+        let of = of.as_str()?.to_owned();
         Some(Self {
             header: part(header)?,
             claims,
@@ -253,7 +251,7 @@ impl<'c> Token<'c> {
     /// What it is like; nothing where that cannot be said for certain, or in one word.
     fn like(&self, application: &Value, call: &HookCall) -> Option<Like> {
         let own = |name: &str| application.get(name).filter(|value| **value != REDACTED);
-        let claim = |pointer: &str| self.claims.pointer(pointer);
+        let claim = |pointer: &str| json::get(&self.claims, pointer);
         let mut flaws = Vec::new();
         let algorithm = self
             .header

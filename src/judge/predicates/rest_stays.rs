@@ -131,8 +131,8 @@ impl RestStays {
             compared.retain(|c| !names(other, &c.pointer));
         }
         compared
-            .retain(|c| !names(write, &c.pointer) && !verdicts.accuses(&shown.site(&c.pointer)));
-        let Some(sites) = Sites::of(compared.iter().map(|c| shown.site(&c.pointer))) else {
+            .retain(|c| !names(write, &c.pointer) && !verdicts.accuses_in(shown, &c.pointer));
+        let Some(sites) = Sites::of_each(&compared, |c| shown.site(&c.pointer)) else {
             verdicts.trivial(rule, Trivial::Alone);
             return;
         };
@@ -143,13 +143,13 @@ impl RestStays {
             };
             let fact = Fact {
                 kind: "changed",
-                expected: format!("{}, as before", json::short(&change.before)),
-                actual: json::short(&change.after),
+                expected: format!("{}, as before", json::short(change.before)),
+                actual: json::short(change.after),
                 message: format!(
                     "{} went from {} to {} although {} {how}",
                     change.pointer,
-                    json::short(&change.before),
-                    json::short(&change.after),
+                    json::short(change.before),
+                    json::short(change.after),
                     self.operation()
                 ),
             };

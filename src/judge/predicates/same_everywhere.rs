@@ -134,7 +134,7 @@ fn judge_pair(
     let mut compared = history.compared(case, id, before, later);
     compared.retain(|c| {
         let applies = before.face == later.face || !is_address(&c.pointer);
-        applies && !for_good(&c.pointer) && !verdicts.accuses(&shown.site(&c.pointer))
+        applies && !for_good(&c.pointer) && !verdicts.accuses_in(shown, &c.pointer)
     });
     let changed = compared.iter().find(|c| c.is_changed());
     let is_item = |sight: &Sight<'_>| matches!(sight.shows, Shows::Item(_));
@@ -151,15 +151,15 @@ fn judge_pair(
             return;
         }
     }
-    let Some(sites) = Sites::of(compared.iter().map(|c| shown.site(&c.pointer))) else {
+    let Some(sites) = Sites::of_each(&compared, |c| shown.site(&c.pointer)) else {
         verdicts.trivial(rule, Trivial::Alone);
         return;
     };
     let wrong = changed.map(|change| {
         let fact = Fact {
             kind: "differs",
-            expected: format!("{}, as shown before", json::short(&change.before)),
-            actual: json::short(&change.after),
+            expected: format!("{}, as shown before", json::short(change.before)),
+            actual: json::short(change.after),
             ..Fact::default()
         };
         (shown.site(&change.pointer), fact)

@@ -54,6 +54,11 @@ impl Check for SamePhone {
         Subject::Operations(vec![CREATE])
     }
 
+    fn bears_on(&self) -> Bears<'_> {
+        // A registration by a person's app counts, too.
+        Bears::Anything
+    }
+
     fn names(&self, names: &mut Names<'_>) {
         names.operation("differs", CREATE);
     }

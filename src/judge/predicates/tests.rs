@@ -5,7 +5,7 @@ use super::ENTRIES;
 use crate::judge::evidence::Evidence;
 use crate::judge::examples::{ComesTo, Example, RULE};
 use crate::judge::{Judgement, Loaded, Memo, Tally, judge_instances};
-use crate::rulebook::{Origin, Rule, Rulebook, Written};
+use crate::rulebook::{Origin, Rule, Rulebook, Rules, Written};
 use crate::schema::Schemas;
 use crate::source::{Document, Source};
 use crate::verdict::{Basis, Level};
@@ -15,7 +15,7 @@ use serde_json::Value;
 /// judges.
 fn bare() -> Rulebook {
     let mut rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
-    rulebook.rules.clear();
+    rulebook.rules = Rules::default();
     rulebook.open_points.clear();
     for kind in rulebook.kinds.values_mut() {
         loosen(&mut kind.schema);
@@ -123,7 +123,7 @@ fn every_example_comes_to_what_it_says() {
         }
         for example in &examples {
             let rule = rule(example, entry.name);
-            rulebook.rules.insert(rule.id.clone(), rule);
+            rulebook.rules.insert(rule);
             if let Some(why) = problem(&rulebook, example) {
                 let of = (&example.parameters, example.comes_to);
                 problems.push(format!("{}: {of:?}: {why}", entry.name));

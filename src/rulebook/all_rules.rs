@@ -1,0 +1,255 @@
+//! All rules of a rulebook: by id, in the order in which they judge, and by what they bear on.
+//!
+//! All this is worked out once; what a rule asks is its own business.
+
+use super::check::Bears;
+use super::model::{Origin, Rule};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Index;
+use std::sync::OnceLock;
+
+/// Rules in the order of their ids.
+#[derive(Debug, Default)]
+pub struct Rules {
+    all: Vec<Rule>,
+    /// Worked out when first asked for.
+    order: OnceLock<Order>,
+}
+
+/// What came by that predicates bear on.
+#[derive(Clone, Debug, Default)]
+pub struct CameBy<'c> {
+    /// Operations that were asked for, each with its service before it.
+    pub operations: BTreeSet<(&'c str, &'c str)>,
+    /// Kinds of representations, and those that requests were about.
+    pub kinds: BTreeSet<&'c str>,
+    /// Rules that statements name.
+    pub stated: BTreeSet<&'c str>,
+}
+
+/// Rules that predicates judge, in the order of judging; each is found by what it bears on.
+#[derive(Debug, Default)]
+struct Order {
+    /// Where they stand among all rules. All else here are places in this list.
+    ranked: Vec<usize>,
+    /// By service and operation.
+    by_operation: BTreeMap<String, BTreeMap<String, Vec<usize>>>,
+    by_kind: BTreeMap<String, Vec<usize>>,
+    /// By the rule's own id.
+    by_statement: BTreeMap<String, usize>,
+    /// Of which it cannot be said beforehand.
+    anyhow: Vec<usize>,
+}
+
+impl Order {
+    fn of(rules: &[Rule]) -> Self {
+        let written = rules.iter().enumerate();
+        let written = written.filter_map(|(at, rule)| match &rule.origin {
+            Origin::Written(written) => Some((written.check.rank(), at, &*written.check)),
+            Origin::Property { .. }
+            | Origin::NoOtherFields { .. }
+            | Origin::Operation { .. }
+            | Origin::Parameter { .. }
+            | Origin::Credentials { .. }
+            | Origin::ListKey { .. }
+            | Origin::ListWalk { .. }
+            | Origin::Either => None,
+        });
+        let mut written: Vec<_> = written.collect();
+        written.sort_by_key(|(rank, at, _)| (*rank, *at));
+        let mut order = Self::default();
+        for (place, (_, at, check)) in written.into_iter().enumerate() {
+            let rule = &rules[at];
+            order.ranked.push(at);
+            match check.bears_on() {
+                Bears::Anything => order.anyhow.push(place),
+                Bears::Steps => {
+                    order.by_statement.insert(rule.id.clone(), place);
+                }
+                Bears::Kinds(kinds) => {
+                    for kind in kinds {
+                        let by_kind = order.by_kind.entry(kind.to_owned());
+                        by_kind.or_default().push(place);
+                    }
+                }
+                Bears::Operations(operations) => {
+                    let of_service = order.by_operation.entry(rule.service.clone()).or_default();
+                    for operation in operations {
+                        let by_operation = of_service.entry(operation.to_owned());
+                        by_operation.or_default().push(place);
+                    }
+                }
+            }
+        }
+        order
+    }
+}
+
+impl Rules {
+    /// The rule of that id.
+    pub fn get(&self, id: &str) -> Option<&Rule> {
+        self.find(id).ok().map(|at| &self.all[at])
+    }
+
+    /// Whether there is a rule of that id.
+    pub fn contains_key(&self, id: &str) -> bool {
+        self.find(id).is_ok()
+    }
+
+    /// Every rule with its id, by id.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &Rule)> {
+        self.all.iter().map(|rule| (&rule.id, rule))
+    }
+
+    /// Every id in order.
+    pub fn keys(&self) -> impl Iterator<Item = &String> + Clone {
+        self.all.iter().map(|rule| &rule.id)
+    }
+
+    /// Every rule by id.
+    pub fn values(&self) -> std::slice::Iter<'_, Rule> {
+        self.all.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Written rules in the order of their predicates: what an earlier one accuses is hidden from those
+    /// behind it.
+    pub fn in_order(&self) -> impl Iterator<Item = &Rule> {
+        self.order().ranked.iter().map(|&at| &self.all[at])
+    }
+
+    /// Those of them that may conclude something of what came by, in the same order.
+    pub fn bearing_on<'r>(
+        &'r self,
+        came_by: &CameBy<'_>,
+    ) -> impl Iterator<Item = &'r Rule> + use<'r> {
+        let order = self.order();
+        let mut places = order.anyhow.clone();
+        for (service, operation) in &came_by.operations {
+            let of_service = order.by_operation.get(*service);
+            places.extend(
+                of_service
+                    .and_then(|by| by.get(*operation))
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        for kind in &came_by.kinds {
+            places.extend(order.by_kind.get(*kind).into_iter().flatten());
+        }
+        for rule in &came_by.stated {
+            places.extend(order.by_statement.get(*rule));
+        }
+        places.sort_unstable();
+        places.dedup();
+        let rules = places.into_iter().map(|place| order.ranked[place]);
+        rules.map(|at| &self.all[at])
+    }
+
+    fn order(&self) -> &Order {
+        self.order.get_or_init(|| Order::of(&self.all))
+    }
+
+    /// Adds a rule, or puts it in the place of the one of its id.
+    pub fn insert(&mut self, rule: Rule) {
+        self.order.take();
+        match self.find(&rule.id) {
+            Ok(at) => self.all[at] = rule,
+            Err(at) => self.all.insert(at, rule),
+        }
+    }
+
+    /// The rule of that id, to be changed in all but its id.
+    pub fn get_mut(&mut self, id: &str) -> Option<&mut Rule> {
+        self.order.take();
+        self.find(id).ok().map(|at| &mut self.all[at])
+    }
+
+    /// Keeps some rules alone.
+    pub fn retain(&mut self, keeps: impl Fn(&Rule) -> bool) {
+        self.order.take();
+        self.all.retain(keeps);
+    }
+
+    /// Takes a rule out.
+    pub fn remove(&mut self, id: &str) -> Option<Rule> {
+        self.order.take();
+        self.find(id).ok().map(|at| self.all.remove(at))
+    }
+
+    fn find(&self, id: &str) -> Result<usize, usize> {
+        self.all.binary_search_by(|rule| rule.id.as_str().cmp(id))
+    }
+}
+
+impl From<BTreeMap<String, Rule>> for Rules {
+    fn from(rules: BTreeMap<String, Rule>) -> Self {
+        Self {
+            all: rules.into_values().collect(),
+            order: OnceLock::new(),
+        }
+    }
+}
+
+impl FromIterator<Rule> for Rules {
+    fn from_iter<I: IntoIterator<Item = Rule>>(rules: I) -> Self {
+        let rules = rules.into_iter().map(|rule| (rule.id.clone(), rule));
+        Self::from(rules.collect::<BTreeMap<_, _>>())
+    }
+}
+
+impl Index<&str> for Rules {
+    type Output = Rule;
+
+    /// The rule of an id that is known to be there.
+    fn index(&self, id: &str) -> &Rule {
+        self.get(id).expect("a rule of that id is there")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rulebook::Rulebook;
+
+    #[test]
+    fn what_came_by_brings_the_rules_that_bear_on_it_in_their_order() {
+        let rulebook = Rulebook::embedded().expect("it loads");
+        let rules = &rulebook.rules;
+        let ids = |found: &mut dyn Iterator<Item = &Rule>| -> Vec<String> {
+            found.map(|rule| rule.id.clone()).collect()
+        };
+        let all = ids(&mut rules.in_order());
+        let nothing = ids(&mut rules.bearing_on(&CameBy::default()));
+        let some = ids(&mut rules.bearing_on(&CameBy {
+            operations: BTreeSet::from([("chat", "update-service")]),
+            kinds: BTreeSet::from(["chat/service"]),
+            stated: BTreeSet::new(),
+        }));
+        assert!(nothing.len() < some.len() && some.len() < all.len());
+        assert!(nothing.iter().all(|id| some.contains(id)));
+        let mut rest = all.iter();
+        assert!(some.iter().all(|id| rest.any(|other| other == id)));
+    }
+
+    #[test]
+    fn rules_come_and_go_by_their_ids() {
+        let rulebook = Rulebook::embedded().expect("it loads");
+        let mut rules: Rules = rulebook.rules.values().take(3).cloned().collect();
+        let first = rules.keys().next().cloned().expect("there are three");
+        let rule = rules.remove(&first).expect("it is there");
+        assert!(!rules.contains_key(&first) && rules.len() == 2);
+        rules.insert(rule);
+        assert_eq!(rules.keys().next(), Some(&first));
+        assert_eq!(rules[first.as_str()].id, first);
+    }
+}
