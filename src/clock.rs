@@ -46,6 +46,13 @@ impl Default for VirtualClock {
 }
 
 impl VirtualClock {
+    /// A clock that stands at that instant, to the millisecond.
+    pub fn at(instant: Timestamp) -> Self {
+        Self {
+            unix_ms: AtomicI64::new(instant.as_millisecond()),
+        }
+    }
+
     /// The instant it stands at.
     pub fn now(&self) -> Timestamp {
         from_unix_ms(self.unix_ms.load(Ordering::SeqCst))

@@ -74,14 +74,34 @@ fn finding(rule: &Rule, at: String, fact: Fact, exchange: &Exchange, name: &str)
 
 /// What is wrong with the requests of a story of ours that are meant to be accepted: nothing, or we
 /// accuse services by requests that no document allows.
-pub fn misdeeds(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Vec<Finding> {
-    let meant = |exchange: &&Exchange| {
+///
+/// `before` is what the same story sent when nothing was wrong with it: what it sends in the same place again is not
+/// judged again.
+pub fn misdeeds(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    evidence: &Evidence,
+    before: &[Exchange],
+) -> Vec<Finding> {
+    let meant = |exchange: &Exchange| {
         matches!(exchange.expectation, Expectation::Accepted(_))
             && exchange.via.is_none()
             && exchange.credentials == Credentials::Default
     };
+    let is_known = |index: usize, exchange: &Exchange| {
+        before.get(index).is_some_and(|known| {
+            meant(known)
+                && known.operation == exchange.operation
+                && known.service == exchange.service
+                && known.request == exchange.request
+                && known.sent == exchange.sent
+        })
+    };
     let mut found = Vec::new();
-    for exchange in evidence.exchanges.iter().filter(meant) {
+    for (index, exchange) in evidence.exchanges.iter().enumerate() {
+        if !meant(exchange) || is_known(index, exchange) {
+            continue;
+        }
         let Some(operation) = rulebook.operation(&exchange.service, &exchange.operation) else {
             continue;
         };

@@ -457,7 +457,7 @@ fn a_story_whose_request_is_none_is_our_own_fault() {
             exchanges: vec![sent],
             ..Evidence::default()
         };
-        super::misdeeds(of_specs(), &Schemas::default(), &evidence).len()
+        super::misdeeds(of_specs(), &Schemas::default(), &evidence, &[]).len()
     };
     let meant = || Expectation::Accepted("chat/create-channel".to_owned());
     let refused = || Expectation::Rejected("chat/create-channel/type".to_owned());

@@ -54,11 +54,12 @@ use crate::rulebook::step::Step;
 use crate::schema::Schemas;
 use crate::verdict::{Asked, Level, RunEvent, RunRecord, ScenarioResult, Spent, Timings, Verdict};
 pub use record::{Concluded, ONLY_IN_FILES, Recorder};
-use runner::Story;
 pub(crate) use runner::play;
+use runner::{Marks, Story, Telling};
 use session::Session;
 use stage::Stage;
 pub use stage::{Room, jobs_default};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -263,6 +264,19 @@ fn recorded(
     recorder.finish(|rule| services.contains(&rule.service.as_str()), complete)
 }
 
+/// The record of stories that were told one by one, in the plan's order.
+pub fn record_of(
+    rulebook: &Rulebook,
+    sessions: &dyn Sessions,
+    planned: &[Planned<'_>],
+    told: Vec<Concluded>,
+) -> RunRecord {
+    let mut recorder = Recorder::new(rulebook, sessions.targets(), 0);
+    told.into_iter()
+        .for_each(|concluded| recorder.add(concluded));
+    recorded(recorder, planned, None, true)
+}
+
 /// How long a run took, where time is real.
 fn tell_the_time(record: &mut RunRecord, sessions: &dyn Sessions, started: Instant) {
     if record.is_live() {
@@ -323,10 +337,90 @@ pub fn conclude(
     )
 }
 
+/// What a story showed, with what was concluded of its documents: for those who have it told again with something changed.
+#[derive(Debug, Default)]
+pub struct Told {
+    evidence: Evidence,
+    memo: Memo,
+    marks: Marks,
+    /// Whether nothing was found, in what came nor in what we sent.
+    is_sound: bool,
+}
+
+impl Told {
+    /// Exchanges whose requests were found to be decent.
+    fn decent(&self) -> &[Exchange] {
+        if self.is_sound {
+            &self.evidence.exchanges
+        } else {
+            &[]
+        }
+    }
+}
+
+/// The same as [`conclude`], and keeps what was told; a prover looks on where there is one.
+pub fn conclude_kept(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    planned: &Planned<'_>,
+    sessions: &dyn Sessions,
+    seed: u64,
+    prover: Option<&Prover<'_>>,
+) -> (Concluded, Told) {
+    let told = RefCell::default();
+    let beside = Beside {
+        prover,
+        told: Some(&told),
+        keeper: None,
+    };
+    let calm = AtomicBool::new(false);
+    let concluded = conclude_beside(rulebook, schemas, planned, sessions, seed, &calm, beside);
+    let told = told.into_inner();
+    told.memo.close();
+    (concluded, told)
+}
+
+/// Has a story told again, in a session of somebody else's, and judged: what is as it was is neither read nor judged
+/// again. Concludes verdict and findings, and nothing of what a record wants to know besides.
+pub fn conclude_again(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    planned: &Planned<'_>,
+    session: &dyn Session,
+    seed: u64,
+    told: &Told,
+) -> Concluded {
+    let id = &planned.scenario.id;
+    let work = || {
+        let calm = AtomicBool::new(false);
+        let Story { evidence, stop, .. } = runner::play_again(
+            rulebook,
+            schemas,
+            planned.service,
+            &planned.scenario,
+            session,
+            (seed, 0),
+            &calm,
+            Telling::Again(&told.evidence, &told.marks),
+        );
+        let judgement = judge::judge_again(rulebook, schemas, &evidence, &told.memo);
+        let stop = match stop {
+            None if judgement.findings.is_empty() => {
+                misdeed(rulebook, schemas, &evidence, told.decent())
+            }
+            stop => stop,
+        };
+        ended(id, judgement, stop, evidence.exchanges.len(), 0.0)
+    };
+    guarded(id, work)
+}
+
 /// Who looks on while a story is told.
 #[derive(Clone, Copy, Default)]
 struct Beside<'b, 'p> {
     prover: Option<&'b Prover<'p>>,
+    /// Where what was told goes.
+    told: Option<&'b RefCell<Told>>,
     /// With the story's place in the plan.
     keeper: Option<(&'b Keeper, usize)>,
 }
@@ -335,6 +429,7 @@ impl<'b, 'p> Beside<'b, 'p> {
     fn of(options: &'b Options, prover: &'b Prover<'p>, index: usize) -> Self {
         Self {
             prover: (options.prove != Mode::Off).then_some(prover),
+            told: None,
             keeper: options.keeper.as_deref().map(|keeper| (keeper, index)),
         }
     }
@@ -367,6 +462,20 @@ fn conclude_beside(
             beside,
         )
     };
+    let mut is_done = false;
+    let concluded = guarded(&planned.scenario.id, || {
+        let concluded = work();
+        is_done = true;
+        concluded
+    });
+    if !is_done {
+        beside.pass_over();
+    }
+    concluded
+}
+
+/// A panic in a story is our own fault and stays in it.
+fn guarded(id: &str, work: impl FnOnce() -> Concluded) -> Concluded {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let what = panic
             .downcast_ref::<String>()
@@ -374,14 +483,7 @@ fn conclude_beside(
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
         let stop = Stop::Error(format!("internal: {what}"));
-        beside.pass_over();
-        ended(
-            &planned.scenario.id,
-            Judgement::default(),
-            Some(stop),
-            0,
-            0.0,
-        )
+        ended(id, Judgement::default(), Some(stop), 0, 0.0)
     })
 }
 
@@ -410,11 +512,12 @@ fn conclude_unguarded(
         };
         waited.turn += asked.elapsed().as_secs_f64();
         let began = session.now();
+        let mut marks = Marks::default();
         let Story {
             mut evidence,
             stop,
             memo,
-        } = runner::play(
+        } = runner::play_again(
             rulebook,
             schemas,
             planned.service,
@@ -422,6 +525,10 @@ fn conclude_unguarded(
             session.as_ref(),
             (seed, attempt),
             interrupted,
+            match beside.told {
+                Some(_) => Telling::First(&mut marks),
+                None => Telling::Once,
+            },
         );
         let seconds = session.seconds_since(began);
         let judgement = match beside.prover {
@@ -430,7 +537,7 @@ fn conclude_unguarded(
         };
         // Where something was found, what we sent may be what the target gave us.
         let stop = match stop {
-            None if judgement.findings.is_empty() => misdeed(rulebook, schemas, &evidence),
+            None if judgement.findings.is_empty() => misdeed(rulebook, schemas, &evidence, &[]),
             stop => stop,
         };
         let went_wrong = !judgement.findings.is_empty()
@@ -458,6 +565,20 @@ fn conclude_unguarded(
         let scenario = Some(&planned.scenario);
         let told = (judgement, stop.clone());
         let concluded = concluded_of(rulebook, scenario, &evidence, told, seconds);
+        if let Some(told) = beside.told {
+            let is_sound = concluded.stopped.is_none() && concluded.judgement.findings.is_empty();
+            told.replace(Told {
+                evidence,
+                memo,
+                marks,
+                is_sound,
+            });
+            let judgement = concluded.judgement.without_instances();
+            return Concluded {
+                judgement,
+                ..concluded
+            };
+        }
         if let Some((keeper, index)) = beside.keeper {
             let turned_away = turned_away.clone();
             keeper.keep(
@@ -483,8 +604,13 @@ fn conclude_unguarded(
 
 /// Why a story of ours accuses nobody: a request in it that was meant to be accepted is none that the
 /// documents allow.
-fn misdeed(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Option<Stop> {
-    let found = clients::misdeeds(rulebook, schemas, evidence);
+fn misdeed(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    evidence: &Evidence,
+    decent: &[Exchange],
+) -> Option<Stop> {
+    let found = clients::misdeeds(rulebook, schemas, evidence, decent);
     let first = found.first()?;
     Some(Stop::Error(format!(
         "step {} is no request that the documents allow: {} ({})",

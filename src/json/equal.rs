@@ -20,6 +20,21 @@ pub fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// True when both are the same in every respect that can be seen: the order of members and the spelling of numbers
+/// included.
+pub fn identical(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| identical(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            let mut members = a.iter().zip(b);
+            a.len() == b.len() && members.all(|((k, a), (l, b))| k == l && identical(a, b))
+        }
+        (a, b) => a == b,
+    }
+}
+
 /// A number in one spelling: sign, digits without zeros at either end, power of ten.
 #[derive(PartialEq, Eq)]
 struct Decimal {

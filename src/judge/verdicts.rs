@@ -235,6 +235,13 @@ impl Judgement {
         self.instances.as_deref().unwrap_or_default()
     }
 
+    /// The same without its instances, which take the most room.
+    #[must_use]
+    pub fn without_instances(mut self) -> Self {
+        self.instances = None;
+        self
+    }
+
     /// Counts an instance outside any case, with a finding where there is one.
     pub fn conclude(&mut self, rule: &str, finding: Option<Finding>) {
         self.count(rule, 1);

@@ -1,13 +1,13 @@
 //! What all services share: identifiers, credentials, switches, refusals, callbacks.
 
-use super::{Call, Fault, Settings, Variant};
+use super::{Call, Fault, Settings, Switch, Variant};
 use crate::clock::Timestamp;
 use crate::http::{Request, Response};
 use crate::ids;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -48,15 +48,17 @@ pub struct Core {
     asked: Asked,
 }
 
-/// One mark for each switch, in the order they are declared.
+/// One mark for each switch, in the order they are declared; and the switches in the order in which they were first
+/// asked about.
 #[derive(Clone, Debug)]
 struct Asked {
     faults: Vec<Cell<bool>>,
     variants: Vec<Cell<bool>>,
+    in_order: RefCell<Vec<Switch>>,
 }
 
 /// One HTTP request that the reference wants delivered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Callback {
     /// Names this callback; its attempts share it.
     pub id: u64,
@@ -85,6 +87,12 @@ pub enum Delivery {
     Unreachable,
 }
 
+impl Asked {
+    fn note(&self, switch: Switch) {
+        self.in_order.borrow_mut().push(switch);
+    }
+}
+
 impl Core {
     pub(super) fn new(settings: Settings) -> Self {
         Self {
@@ -97,6 +105,7 @@ impl Core {
             asked: Asked {
                 faults: vec![Cell::new(false); Fault::ALL.len()],
                 variants: vec![Cell::new(false); Variant::ALL.len()],
+                in_order: RefCell::default(),
             },
             due: Vec::new(),
             put_off: Vec::new(),
@@ -121,28 +130,24 @@ impl Core {
 
     /// True when that defect is switched on.
     pub fn fails(&self, fault: Fault) -> bool {
-        self.asked.faults[fault as usize].set(true);
+        if !self.asked.faults[fault as usize].replace(true) {
+            self.asked.note(Switch::Fault(fault));
+        }
         self.settings.faults.contains(&fault)
     }
 
     /// True when that legal freedom is switched on.
     pub fn varies(&self, variant: Variant) -> bool {
-        self.asked.variants[variant as usize].set(true);
+        if !self.asked.variants[variant as usize].replace(true) {
+            self.asked.note(Switch::Variant(variant));
+        }
         self.settings.variants.contains(&variant)
     }
 
-    /// Switches that were asked about so far: only those can have made a difference.
-    pub(super) fn consulted(&self) -> (BTreeSet<Fault>, BTreeSet<Variant>) {
-        let asked = |cells: &[Cell<bool>], index: usize| cells[index].get();
-        let faults = Fault::ALL
-            .iter()
-            .copied()
-            .filter(|f| asked(&self.asked.faults, *f as usize));
-        let variants = Variant::ALL
-            .iter()
-            .copied()
-            .filter(|v| asked(&self.asked.variants, *v as usize));
-        (faults.collect(), variants.collect())
+    /// Switches that were asked about since this was last asked, in that order: before it none of them can have made
+    /// a difference.
+    pub(super) fn newly_asked(&self) -> Vec<Switch> {
+        self.asked.in_order.take()
     }
 
     /// Checks HTTP Basic credentials (D2 and D3, Authentication).

@@ -45,6 +45,40 @@ pub struct Settings {
     pub variants: BTreeSet<Variant>,
 }
 
+/// A fault or a variant: one thing in which a reference may differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Switch {
+    /// A deliberate defect.
+    Fault(Fault),
+    /// A deliberate legal freedom.
+    Variant(Variant),
+}
+
+impl Switch {
+    /// Every one: faults, then variants.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let faults = Fault::ALL.iter().map(|fault| Self::Fault(*fault));
+        faults.chain(Variant::ALL.iter().map(|variant| Self::Variant(*variant)))
+    }
+
+    /// This and nothing else, as settings have it.
+    pub fn alone(self) -> (BTreeSet<Fault>, BTreeSet<Variant>) {
+        match self {
+            Self::Fault(fault) => (BTreeSet::from([fault]), BTreeSet::new()),
+            Self::Variant(variant) => (BTreeSet::new(), BTreeSet::from([variant])),
+        }
+    }
+}
+
+impl Settings {
+    /// The same with nothing switched on but this.
+    #[must_use]
+    pub fn with(mut self, switch: Option<Switch>) -> Self {
+        (self.faults, self.variants) = switch.map_or_else(Default::default, Switch::alone);
+        self
+    }
+}
+
 /// The whole implementation: four services over one core.
 #[derive(Clone, Debug)]
 pub struct Reference {
@@ -99,9 +133,9 @@ impl Reference {
         answer.unwrap_or_else(|refusal| self.core.refuse(&refusal))
     }
 
-    /// Faults and variants that were asked about so far: only those can have made a difference.
-    pub fn consulted(&self) -> (BTreeSet<Fault>, BTreeSet<Variant>) {
-        self.core.consulted()
+    /// Switches that were asked about since this was last asked: only those can have made a difference.
+    pub fn newly_asked(&self) -> Vec<Switch> {
+        self.core.newly_asked()
     }
 
     /// Switches faults and variants while it runs; what is there stays as it is.

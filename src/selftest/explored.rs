@@ -2,18 +2,18 @@
 //!
 //! The list of what is found stands in a file and may only grow.
 
-use super::{NotYet, Selftest};
+use super::{NotYet, Selftest, name};
 use crate::engine::derive::deck::Deck;
-use crate::engine::sessions::{Consulted, Offline};
-use crate::engine::{Planned, conclude};
+use crate::engine::sessions::{Offline, Track};
+use crate::engine::{Concluded, Planned, conclude};
 use crate::explore::numbered;
-use crate::reference::{Fault, Variant};
+use crate::reference::{Fault, Switch};
 use crate::verdict::Level;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Sequences of one fault or variant: those that ask about it, and about little else.
 const PER_SWITCH_MAX: usize = 1_000;
@@ -91,6 +91,17 @@ impl Explored {
     }
 }
 
+/// A sequence on the clean reference.
+struct Sequence {
+    number: u64,
+    track: Arc<Track>,
+    consulted: BTreeSet<Switch>,
+    /// How many faults it asks about.
+    faults: usize,
+    /// What it tells of whoever conforms, and of who does not.
+    told: [Option<String>; 2],
+}
+
 impl Selftest<'_> {
     /// Draws so many sequences, and plays on each fault and variant those that ask about it.
     pub fn explored(
@@ -100,7 +111,7 @@ impl Selftest<'_> {
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Explored {
         let switches: Vec<Switch> = Switch::all()
-            .filter(|s| self.is_wanted(&s.name()))
+            .filter(|s| self.is_wanted(&name(*s)))
             .filter(|s| !matches!(s, Switch::Variant(v) if not_yet.names_variant(v.id())))
             .collect();
         let mut explored = self.explored_with((sequences, seed), &switches, progress);
@@ -129,45 +140,31 @@ impl Selftest<'_> {
     ) -> Explored {
         let services = self.rulebook.services.values().collect();
         let deck = Deck::shuffled(self.rulebook, services, seed, false);
-        let consulted = Mutex::new(BTreeMap::new());
+        let count = usize::try_from(sequences).unwrap_or(usize::MAX);
+        let clean = self.side_by_side(
+            count,
+            |number| self.clean_sequence(&deck, number as u64),
+            &|_| {},
+        );
         let mut explored = Explored::default();
-        let clean = self
-            .sessions(BTreeSet::new(), BTreeSet::new())
-            .consulting(&consulted);
-        let mut asked: Vec<Consulted> = Vec::new();
-        for number in 0..sequences {
-            let found = self.sequence(&deck, number, &clean, Switch::None);
-            explored
-                .unclean
-                .extend(found.map(|rule| format!("clean reference: sequence {number}: {rule}")));
-            let mut all = consulted.lock().unwrap_or_else(PoisonError::into_inner);
-            asked.push(
-                std::mem::take(&mut *all)
-                    .into_values()
-                    .next()
-                    .unwrap_or_default(),
-            );
+        for sequence in &clean {
+            let (number, found) = (sequence.number, sequence.told[0].as_ref());
+            let line = found.map(|rule| format!("clean reference: sequence {number}: {rule}"));
+            explored.unclean.extend(line);
         }
-        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let found = Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs.max(1) {
-                scope.spawn(|| {
-                    while let Some(switch) = switches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let first = self.first_found(&deck, *switch, &asked);
-                        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-                        found.extend(first.map(|(number, rule)| (*switch, number, rule)));
-                        progress(done.fetch_add(1, Ordering::Relaxed) + 1, switches.len());
-                    }
-                });
-            }
+        let first = |index: usize| self.first_found(&deck, switches[index], &clean);
+        let all = self.side_by_side(switches.len(), first, &|done| {
+            progress(done, switches.len());
         });
         explored.by.sequences = sequences;
-        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        found.sort_by_key(|(switch, ..)| switch.name());
-        for (switch, number, rule) in found {
+        let mut found: Vec<_> = switches
+            .iter()
+            .zip(all)
+            .filter_map(|(switch, found)| Some((*switch, found?)))
+            .collect();
+        found.sort_by_key(|(switch, _)| name(*switch));
+        for (switch, (number, rule)) in found {
             match switch {
-                Switch::None => {}
                 Switch::Fault(fault) => {
                     explored.by.found.insert(fault.id().to_owned());
                 }
@@ -180,42 +177,53 @@ impl Selftest<'_> {
         explored
     }
 
+    fn clean_sequence(&self, deck: &Deck<'_>, number: u64) -> Sequence {
+        let tracks = Mutex::new(BTreeMap::new());
+        let sessions = self
+            .sessions(BTreeSet::new(), BTreeSet::new())
+            .tracking(&tracks);
+        let concluded = self.sequence(deck, number, &sessions);
+        let told = [true, false].map(|conforms| first_told(concluded.as_ref(), conforms));
+        let tracks = tracks.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let track = Arc::new(tracks.into_values().next().unwrap_or_default());
+        let consulted: BTreeSet<Switch> = track.consulted().collect();
+        let is_fault = |switch: &&Switch| matches!(switch, Switch::Fault(_));
+        Sequence {
+            number,
+            track,
+            faults: consulted.iter().filter(is_fault).count(),
+            consulted,
+            told,
+        }
+    }
+
     fn first_found(
         &self,
         deck: &Deck<'_>,
         switch: Switch,
-        asked: &[Consulted],
+        clean: &[Sequence],
     ) -> Option<(u64, String)> {
-        let sessions = match switch {
-            Switch::None => self.sessions(BTreeSet::new(), BTreeSet::new()),
-            Switch::Fault(fault) => self.sessions(BTreeSet::from([fault]), BTreeSet::new()),
-            Switch::Variant(variant) => self.sessions(BTreeSet::new(), BTreeSet::from([variant])),
-        };
-        let asks = |consulted: &Consulted| match switch {
-            Switch::None => true,
-            Switch::Fault(fault) => consulted.faults.contains(&fault),
-            Switch::Variant(variant) => consulted.variants.contains(&variant),
-        };
-        let numbers = (0_u64..)
-            .zip(asked)
-            .filter(|(_, consulted)| asks(consulted));
-        let mut numbers: Vec<(u64, &Consulted)> = numbers.collect();
-        numbers.sort_by_key(|(number, asked)| (asked.faults.len(), *number));
-        let mut numbers = numbers
+        let (faults, variants) = switch.alone();
+        let sessions = self.sessions(faults, variants);
+        let conforms = matches!(switch, Switch::Variant(_));
+        let asking = clean.iter().filter(|s| s.consulted.contains(&switch));
+        let mut asking: Vec<&Sequence> = asking.collect();
+        asking.sort_by_key(|sequence| (sequence.faults, sequence.number));
+        asking
             .into_iter()
-            .map(|(number, _)| number)
-            .take(PER_SWITCH_MAX);
-        numbers.find_map(|number| Some((number, self.sequence(deck, number, &sessions, switch)?)))
+            .take(PER_SWITCH_MAX)
+            .find_map(|sequence| {
+                let number = sequence.number;
+                let told = if sequence.track.begin(Some(switch)).goes_the_same_way() {
+                    sequence.told[usize::from(!conforms)].clone()
+                } else {
+                    first_told(self.sequence(deck, number, &sessions).as_ref(), conforms)
+                };
+                Some((number, told?))
+            })
     }
 
-    /// The first rule that a sequence breaks; whoever conforms is accused by must-rules alone.
-    fn sequence(
-        &self,
-        deck: &Deck<'_>,
-        number: u64,
-        sessions: &Offline<'_>,
-        switch: Switch,
-    ) -> Option<String> {
+    fn sequence(&self, deck: &Deck<'_>, number: u64, sessions: &Offline<'_>) -> Option<Concluded> {
         let (service, steps) = deck.draw(number)?;
         let planned = Planned {
             service,
@@ -223,34 +231,16 @@ impl Selftest<'_> {
         };
         let calm = AtomicBool::new(false);
         let concluded = conclude(self.rulebook, self.schemas, &planned, sessions, SEED, &calm);
-        let counts = |level: Level| matches!(switch, Switch::Fault(_)) || level == Level::Must;
-        let mut findings = concluded.judgement.findings.into_iter();
-        let finding = findings.find(|finding| counts(finding.level))?;
-        Some(format!(
-            "{} ({}): {}",
-            finding.rule, finding.operation, finding.message
-        ))
+        Some(concluded)
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Switch {
-    None,
-    Fault(Fault),
-    Variant(Variant),
-}
-
-impl Switch {
-    fn all() -> impl Iterator<Item = Self> {
-        let faults = Fault::ALL.iter().map(|fault| Self::Fault(*fault));
-        faults.chain(Variant::ALL.iter().map(|variant| Self::Variant(*variant)))
-    }
-
-    fn name(self) -> String {
-        match self {
-            Self::None => String::new(),
-            Self::Fault(fault) => format!("fault {}", fault.id()),
-            Self::Variant(variant) => format!("variant {}", variant.id()),
-        }
-    }
+/// The first rule that a sequence breaks; whoever conforms is accused by must-rules alone.
+fn first_told(concluded: Option<&Concluded>, conforms: bool) -> Option<String> {
+    let mut findings = concluded?.judgement.findings.iter();
+    let finding = findings.find(|finding| !conforms || finding.level == Level::Must)?;
+    Some(format!(
+        "{} ({}): {}",
+        finding.rule, finding.operation, finding.message
+    ))
 }

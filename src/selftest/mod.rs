@@ -11,6 +11,7 @@ mod matrix;
 mod not_yet;
 mod pairs;
 mod report;
+mod scenes;
 mod written;
 
 pub use explored::{Explored, ExploredBy};
@@ -20,26 +21,21 @@ pub use not_yet::NotYet;
 pub use pairs::Pairs;
 
 use crate::engine::plan::{self, Planned};
-use crate::engine::sessions::{Consulted, Mangle, Offline};
-use crate::engine::{self, Concluded, Options, Target};
+use crate::engine::sessions::{Mangle, Offline};
+use crate::engine::{Concluded, Target};
 use crate::judge::payload::judge_payload;
 use crate::judge::{Change, closed_at, of_property};
-use crate::prove::Mode;
-use crate::reference::{Fault, Variant};
+use crate::reference::{Fault, Switch, Variant};
 use crate::rulebook::{Origin, Rulebook};
 use crate::schema::Schemas;
 use crate::text::glob;
-use crate::verdict::{Level, Proof, RunEvent, Verdict};
+use crate::verdict::Level;
 use mangle::Rewrite;
+use scenes::{Came, Clean};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 /// Scenarios that a generated fault is tried on: the smallest that bring what it changes.
 const SCENARIOS_PER_REWRITE: usize = 3;
-/// Nothing that is proven in process comes near it.
-const PROOF_MAX: Duration = Duration::from_secs(3600);
 
 /// What a self-test is made with.
 #[derive(Debug)]
@@ -56,11 +52,9 @@ pub struct Selftest<'a> {
     pub filters: Vec<String>,
 }
 
-/// One thing that is tried on the reference.
+/// One fault that is generated.
 #[derive(Debug)]
 enum Trial {
-    Variant(Variant),
-    Fault(Fault),
     Rewrite(Rewrite),
     Payload {
         kind: String,
@@ -73,126 +67,51 @@ enum Trial {
     },
 }
 
-/// What the clean reference showed of one scenario.
-#[derive(Debug)]
-struct Clean {
-    /// Index into the plan.
-    index: usize,
-    /// Scenario id.
-    scenario: String,
-    exchanges: usize,
-    operations: BTreeSet<String>,
-    kinds: BTreeSet<String>,
-    consulted: Consulted,
-}
-
 impl Selftest<'_> {
     /// Runs everything; `progress` is told how many of how many trials are done.
     pub fn run(&self, progress: &(dyn Fn(usize, usize) + Sync)) -> Matrix {
         let planned = plan::all(self.rulebook);
-        let (clean, mut matrix) = self.clean(&planned);
-        let trials = self.trials(&clean);
-        let done = AtomicUsize::new(0);
-        let next = AtomicUsize::new(0);
-        let rows = Mutex::new(BTreeMap::new());
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs.max(1) {
-                scope.spawn(|| {
-                    while let Some(trial) = trials.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let row = self.try_out(trial, &planned, &clean);
-                        let mut rows = rows
-                            .lock()
-                            .unwrap_or_else(std::sync::PoisonError::into_inner);
-                        rows.insert(trial.id(), row);
-                        progress(done.fetch_add(1, Ordering::Relaxed) + 1, trials.len());
-                    }
-                });
-            }
+        let switches: BTreeSet<Switch> = Switch::all()
+            .filter(|switch| self.is_wanted(&name(*switch)))
+            .collect();
+        let is_whole = self.filters.is_empty();
+        // Faults and variants are tried all at once, story by story.
+        let tell = |told: usize| progress(switches.len() * told / planned.len(), switches.len());
+        let scenes = self.scenes(&planned, &switches, is_whole, &tell);
+        let clean = &scenes.clean;
+        let mut matrix = Matrix {
+            unclean: scenes.unclean,
+            proof: scenes.proof,
+            ..Matrix::default()
+        };
+        if is_whole {
+            let shown: BTreeSet<&String> = clean.iter().flat_map(|c| &c.kinds).collect();
+            matrix.find_idle(self.rulebook, &scenes.judged, &shown);
+        }
+        let named = scenes.rows.into_iter();
+        matrix.rows = named.map(|(switch, row)| (name(switch), row)).collect();
+        let trials = self.trials(clean);
+        let all = switches.len() + trials.len();
+        let try_out = |trial: usize| self.try_out(&trials[trial], &planned, clean);
+        let rows = self.side_by_side(trials.len(), try_out, &|tried| {
+            progress(switches.len() + tried, all);
         });
-        matrix.rows = rows
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        if self.filters.is_empty() {
+        let generated = trials.iter().map(Trial::id);
+        matrix.rows.extend(generated.zip(rows));
+        if is_whole {
             matrix.find_dead(self.rulebook);
-            matrix.proof = self.proof(&planned);
         }
         matrix
     }
 
-    /// What the green of the clean reference is worth, rule by rule.
-    fn proof(&self, planned: &[Planned<'_>]) -> Option<Proof> {
-        let options = Options {
-            seed: 0,
-            jobs: self.jobs,
-            shuffle: false,
-            run_max: PROOF_MAX,
-            prove: Mode::Rules,
-            keeper: None,
-        };
-        let mut proof = None;
-        let mut keep = |event| {
-            if let RunEvent::Finished { record } = event {
-                proof = record.proof;
-            }
-        };
-        engine::run(
-            self.rulebook,
-            self.schemas,
-            planned,
-            &self.sessions(BTreeSet::new(), BTreeSet::new()),
-            &options,
-            &AtomicBool::new(false),
-            &mut keep,
-            |_, _| (),
-        );
-        proof
-    }
-
     /// The clean reference under all scenarios.
-    fn clean(&self, planned: &[Planned<'_>]) -> (Vec<Clean>, Matrix) {
-        let consulted = Mutex::new(BTreeMap::new());
-        let sessions = self
-            .sessions(BTreeSet::new(), BTreeSet::new())
-            .consulting(&consulted);
-        let mut matrix = Matrix::default();
-        let mut clean: Vec<Clean> = Vec::new();
-        let mut judged = BTreeSet::new();
-        for (index, one) in planned.iter().enumerate() {
-            let concluded = self.play(one, &sessions);
-            if concluded.result.verdict != Verdict::Pass || !concluded.judgement.findings.is_empty()
-            {
-                matrix
-                    .unclean
-                    .push(complaint("clean reference", &concluded));
-            }
-            let tallies = concluded.judgement.tallies.iter();
-            let of_instances = tallies.filter(|(_, tally)| tally.judged() > 0);
-            judged.extend(of_instances.map(|(rule, _)| rule.clone()));
-            let consulted = consulted
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .remove(&one.scenario.id)
-                .unwrap_or_default();
-            clean.push(Clean {
-                index,
-                scenario: one.scenario.id.clone(),
-                exchanges: concluded.exchanges,
-                operations: concluded.operations,
-                kinds: concluded.kinds,
-                consulted,
-            });
-        }
-        if self.filters.is_empty() {
-            let shown: BTreeSet<&String> = clean.iter().flat_map(|c| &c.kinds).collect();
-            matrix.find_idle(self.rulebook, &judged, &shown);
-        }
-        (clean, matrix)
+    fn clean(&self, planned: &[Planned<'_>]) -> Vec<Clean> {
+        self.scenes(planned, &BTreeSet::new(), false, &|_| {}).clean
     }
 
+    /// Faults that are generated from the rulebook.
     fn trials(&self, clean: &[Clean]) -> Vec<Trial> {
         let mut trials: Vec<Trial> = Vec::new();
-        trials.extend(Variant::ALL.iter().map(|v| Trial::Variant(*v)));
-        trials.extend(Fault::ALL.iter().map(|f| Trial::Fault(*f)));
         let shown: BTreeSet<&String> = clean.iter().flat_map(|c| &c.kinds).collect();
         for rule in self.rulebook.rules.values() {
             match &rule.origin {
@@ -241,9 +160,7 @@ impl Selftest<'_> {
             Trial::Rewrite(rewrite) => clean
                 .iter()
                 .any(|c| rewrite.touches(&c.operations, &c.kinds, &c.scenario)),
-            Trial::Variant(_) | Trial::Fault(_) | Trial::Payload { .. } | Trial::Written { .. } => {
-                true
-            }
+            Trial::Payload { .. } | Trial::Written { .. } => true,
         }
     }
 
@@ -269,20 +186,6 @@ impl Selftest<'_> {
 
     fn try_out(&self, trial: &Trial, planned: &[Planned<'_>], clean: &[Clean]) -> Row {
         match trial {
-            Trial::Variant(variant) => {
-                let touched = clean
-                    .iter()
-                    .filter(|c| c.consulted.variants.contains(variant));
-                let sessions = self.sessions(BTreeSet::new(), BTreeSet::from([*variant]));
-                let mut row = self.over(touched, planned, &sessions);
-                row.is_variant = true;
-                row
-            }
-            Trial::Fault(fault) => {
-                let touched = clean.iter().filter(|c| c.consulted.faults.contains(fault));
-                let sessions = self.sessions(BTreeSet::from([*fault]), BTreeSet::new());
-                self.over(touched, planned, &sessions)
-            }
             Trial::Rewrite(rewrite) => self.rewritten(rewrite, planned, clean),
             Trial::Payload {
                 kind,
@@ -301,20 +204,8 @@ impl Selftest<'_> {
     ) -> Row {
         let mut row = Row::default();
         for clean in touched {
-            let concluded = self.play(&planned[clean.index], sessions);
-            row.scenarios += 1;
-            for finding in &concluded.judgement.findings {
-                row.killed_by.insert(finding.rule.clone());
-                if finding.level == Level::Must {
-                    row.failed_by.insert(finding.rule.clone());
-                }
-            }
-            if concluded.result.verdict == Verdict::Error {
-                row.errors.push(format!(
-                    "{}: {}",
-                    concluded.result.id, concluded.result.reason
-                ));
-            }
+            let concluded = self.play(clean, planned, sessions);
+            row.add_scenario(&Came::of(&concluded));
         }
         row
     }
@@ -371,22 +262,15 @@ impl Selftest<'_> {
         row
     }
 
-    fn play(&self, planned: &Planned<'_>, sessions: &Offline<'_>) -> Concluded {
-        let calm = AtomicBool::new(false);
-        engine::conclude(self.rulebook, self.schemas, planned, sessions, 0, &calm)
-    }
-
     fn sessions<'b>(&self, faults: BTreeSet<Fault>, variants: BTreeSet<Variant>) -> Offline<'b> {
         Offline::in_process(0, faults, variants, self.targets.clone())
     }
 }
 
 impl Trial {
-    /// Names the row: `fault flow/…`, `variant …`, `generated RULE ~ CHANGE`.
+    /// Names the row: `generated RULE ~ CHANGE`.
     fn id(&self) -> String {
         match self {
-            Self::Variant(variant) => format!("variant {}", variant.id()),
-            Self::Fault(fault) => format!("fault {}", fault.id()),
             Self::Rewrite(rewrite) => format!("generated {}", rewrite.id()),
             Self::Payload {
                 kind,
@@ -397,6 +281,14 @@ impl Trial {
             }
             Self::Written { rule } => format!("generated {rule} broken"),
         }
+    }
+}
+
+/// Names the row of a fault or a variant.
+fn name(switch: Switch) -> String {
+    match switch {
+        Switch::Fault(fault) => format!("fault {}", fault.id()),
+        Switch::Variant(variant) => format!("variant {}", variant.id()),
     }
 }
 

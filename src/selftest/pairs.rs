@@ -8,7 +8,7 @@ use super::{Clean, Recorded, Selftest, Trial};
 use crate::engine::plan::{self, Planned};
 use crate::engine::sessions::{Mangle, Offline};
 use crate::json;
-use crate::reference::{Fault, Variant};
+use crate::reference::{Fault, Switch, Variant};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;
@@ -142,7 +142,7 @@ impl Selftest<'_> {
     /// Tries so many pairs of either sort.
     pub fn pairs(&self, count: usize, seed: u64, recorded: &Recorded) -> Pairs {
         let planned = plan::all(self.rulebook);
-        let (clean, _) = self.clean(&planned);
+        let clean = self.clean(&planned);
         let mut drawn = Drawn(ChaCha8Rng::seed_from_u64(seed));
         let mut pairs = Pairs::default();
         let variants: Vec<Variant> = Variant::ALL
@@ -187,7 +187,7 @@ impl Selftest<'_> {
         drawn: &mut Drawn,
     ) -> Option<String> {
         let sessions = self.sessions(BTreeSet::new(), BTreeSet::from(pair));
-        let asks = |c: &Clean, v: &Variant| c.consulted.variants.contains(v);
+        let asks = |c: &Clean, v: &Variant| c.consulted.contains(&Switch::Variant(*v));
         let mut touched: Vec<&Clean> = clean
             .iter()
             .filter(|c| pair.iter().all(|v| asks(c, v)))
@@ -214,7 +214,7 @@ impl Selftest<'_> {
         drawn: &mut Drawn,
     ) -> Together {
         let deep = self.sessions(BTreeSet::from([fault]), BTreeSet::new());
-        let asks = |c: &&Clean| c.consulted.faults.contains(&fault);
+        let asks = |c: &&Clean| c.consulted.contains(&Switch::Fault(fault));
         let caught = clean
             .iter()
             .filter(asks)
@@ -305,7 +305,7 @@ impl Selftest<'_> {
     }
 
     fn told(&self, clean: &Clean, planned: &[Planned<'_>], sessions: &Offline<'_>) -> Told {
-        let concluded = self.play(&planned[clean.index], sessions);
+        let concluded = self.play(clean, planned, sessions);
         let findings = concluded.judgement.findings.into_iter();
         let places: Vec<_> = findings.map(|f| (f.rule, f.pointer)).collect();
         Told {
@@ -320,11 +320,7 @@ impl Selftest<'_> {
 fn soft(trial: Trial) -> Option<Rewrite> {
     match trial {
         Trial::Rewrite(rewrite @ Rewrite::Representation { .. }) => Some(rewrite),
-        Trial::Rewrite(_)
-        | Trial::Variant(_)
-        | Trial::Fault(_)
-        | Trial::Payload { .. }
-        | Trial::Written { .. } => None,
+        Trial::Rewrite(_) | Trial::Payload { .. } | Trial::Written { .. } => None,
     }
 }
 

@@ -10,7 +10,7 @@ use super::script::{self, Act, Script};
 use super::seeds::{Seed, SeedError, Step};
 use crate::clock::{self, Timestamp, VirtualClock};
 use crate::http::{Request, Response};
-use crate::reference::{Callback, Delivery, Fault, Reference, Settings, Variant};
+use crate::reference::{Callback, Delivery, Fault, Reference, Settings, Switch, Variant};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -87,6 +87,16 @@ impl WorldClock {
                 let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX / 4);
                 ahead_ms.fetch_add(by_ms, Ordering::SeqCst);
             }
+        }
+    }
+
+    /// Another clock that shows the same time and goes its own way from here.
+    fn fork(&self) -> Self {
+        match self {
+            Self::Virtual(clock) => Self::Virtual(VirtualClock::at(clock.now())),
+            Self::Real { ahead_ms } => Self::Real {
+                ahead_ms: AtomicI64::new(ahead_ms.load(Ordering::SeqCst)),
+            },
         }
     }
 
@@ -213,9 +223,38 @@ impl World {
         self.clock.now()
     }
 
-    /// Faults and variants that its reference was asked about so far.
-    pub fn consulted(&self) -> (BTreeSet<Fault>, BTreeSet<Variant>) {
-        self.state().reference.consulted()
+    /// Switches that its reference was asked about since this was last asked.
+    pub fn newly_asked(&self) -> Vec<Switch> {
+        self.state().reference.newly_asked()
+    }
+
+    /// Another world in the same state, which goes its own way from here with nothing switched on but this.
+    #[must_use]
+    pub fn fork(&self, switch: Option<Switch>, deliver: Arc<dyn Deliver>) -> Self {
+        let settings = self.settings.clone().with(switch);
+        let state = self.state();
+        let mut reference = state.reference.clone();
+        reference.switch(settings.faults.clone(), settings.variants.clone());
+        let state = State {
+            reference,
+            before: state.before.clone(),
+            script: state.script.clone(),
+            faults: settings.faults.clone(),
+            variants: settings.variants.clone(),
+            seed: state.seed,
+            begun_with: state.begun_with.clone(),
+            since: state.since.clone(),
+            last_change: state.last_change,
+            generation: state.generation,
+            lease: state.lease.clone(),
+        };
+        Self {
+            settings,
+            beginning: self.beginning.clone(),
+            clock: self.clock.fork(),
+            state: Mutex::new(state),
+            deliver,
+        }
     }
 
     /// Lets that much time pass at once.

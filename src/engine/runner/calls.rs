@@ -10,7 +10,7 @@ use crate::http::{Cause, Response};
 use crate::json;
 use crate::judge;
 use crate::judge::evidence::{
-    BODY_EXCERPT_BYTES, Event, Exchange, Expectation, Missed, Outcome, Payload, Poll, Span,
+    BODY_EXCERPT_BYTES, Body, Event, Exchange, Expectation, Missed, Outcome, Payload, Poll, Span,
 };
 use crate::judge::{Acceptance, acceptance};
 use crate::rulebook::scenario::{Credentials, Until};
@@ -253,7 +253,7 @@ impl<'a> Runner<'a> {
             .as_ref()
             .err()
             .map(|f| format!("{}: {}", f.cause, f.detail));
-        exchange.outcome = outcome(answer, operation, self.rulebook);
+        exchange.outcome = self.outcome(&exchange, answer, operation);
         let acceptance = acceptance(self.rulebook, &exchange, Some(operation));
         let value = exchange
             .document()
@@ -274,6 +274,46 @@ impl<'a> Runner<'a> {
             kind,
             taint: None,
         })
+    }
+
+    /// What came of a request. A document that came in the same place when the story was told before is shared with what was
+    /// concluded of it then.
+    fn outcome(
+        &self,
+        exchange: &Exchange,
+        answer: Result<Response, SendFault>,
+        operation: &Operation,
+    ) -> Outcome {
+        let before = self.before.get(self.evidence.exchanges.len());
+        let before = before.filter(|before| {
+            before.service == exchange.service && before.operation == exchange.operation
+        });
+        let Some(Outcome::Answered {
+            response: known,
+            body: read,
+        }) = before.map(|before| &before.outcome)
+        else {
+            return outcome(answer, operation, self.rulebook);
+        };
+        match answer {
+            Ok(response) if response == *known => Outcome::Answered {
+                response,
+                body: read.clone(),
+            },
+            answer => {
+                let mut outcome = outcome(answer, operation, self.rulebook);
+                if let Outcome::Answered {
+                    body: Body::Document { value, .. },
+                    ..
+                } = &mut outcome
+                    && let Body::Document { value: known, .. } = read
+                    && json::identical(value, known)
+                {
+                    *value = Arc::clone(known);
+                }
+                outcome
+            }
+        }
     }
 
     /// Evidence is kept until the scenario is judged, so there is an end to how much.

@@ -6,6 +6,7 @@ mod again;
 mod calls;
 mod hooks;
 mod links;
+mod marks;
 mod statements;
 mod walks;
 
@@ -14,12 +15,13 @@ use crate::engine::session::Session;
 use crate::engine::stop::Stop;
 use crate::engine::template::{Scope, wait_of};
 use crate::engine::{provision, token};
-use crate::judge::evidence::{Event, Evidence};
+use crate::judge::evidence::{Event, Evidence, Exchange};
 use crate::judge::{Acceptance, Memo};
 use crate::rulebook::scenario::{Group, Scenario};
 use crate::rulebook::step::{Step, Use, Verb};
 use crate::rulebook::{Rulebook, Service};
 use crate::schema::Schemas;
+pub(crate) use marks::Marks;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -50,6 +52,46 @@ pub(crate) fn play(
     (seed, attempt): (u64, usize),
     interrupted: &AtomicBool,
 ) -> Story {
+    let attempt = (seed, attempt);
+    play_again(
+        rulebook,
+        schemas,
+        service,
+        scenario,
+        session,
+        attempt,
+        interrupted,
+        Telling::Once,
+    )
+}
+
+/// How often a story is told.
+#[derive(Debug)]
+pub(crate) enum Telling<'t> {
+    /// Once.
+    Once,
+    /// For the first time: it is noted what its steps do.
+    First(&'t mut Marks),
+    /// Again: what comes to what it came to before is taken from there.
+    Again(&'t Evidence, &'t Marks),
+}
+
+/// The same of a story that is told more than once.
+#[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
+pub(crate) fn play_again(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    service: &Service,
+    scenario: &Scenario,
+    session: &dyn Session,
+    (seed, attempt): (u64, usize),
+    interrupted: &AtomicBool,
+    mut telling: Telling<'_>,
+) -> Story {
+    let before: &[Exchange] = match &telling {
+        Telling::Once | Telling::First(_) => &[],
+        Telling::Again(before, _) => &before.exchanges,
+    };
     let salt = match attempt {
         0 => format!("{seed}/{}", scenario.id),
         again => format!("{seed}/{}/{again}", scenario.id),
@@ -64,6 +106,7 @@ pub(crate) fn play(
         service,
         session,
         interrupted,
+        before,
         scope: Scope::new(rulebook, schemas, target, salt),
         evidence: Evidence {
             scenario: scenario.id.clone(),
@@ -81,6 +124,7 @@ pub(crate) fn play(
         judged_as: BTreeMap::new(),
         listeners: Vec::new(),
         looked: session.now(),
+        is_told_always: false,
     };
     let matrix: Map<String, Value> = scenario
         .matrix
@@ -93,11 +137,26 @@ pub(crate) fn play(
     let mut stop = None;
     for (index, step) in scenario.steps.iter().enumerate() {
         runner.step = index + 1;
+        match &mut telling {
+            Telling::Once => {}
+            Telling::First(marks) => runner.mark(marks),
+            Telling::Again(before, marks) => {
+                if runner.pass_over_step(index, before, marks) {
+                    continue;
+                }
+            }
+        }
         if let Err(why) = runner.step(step) {
             runner.miss(&scenario.steps[index..], &why);
             stop = Some(why);
             break;
         }
+        if let Telling::First(marks) = &mut telling {
+            runner.mark_end(marks);
+        }
+    }
+    if let Telling::First(marks) = &mut telling {
+        runner.mark_last(marks);
     }
     if stop.is_none() {
         runner.look_again();
@@ -116,6 +175,8 @@ struct Runner<'a> {
     service: &'a Service,
     session: &'a dyn Session,
     interrupted: &'a AtomicBool,
+    /// What the story showed when it was told before.
+    before: &'a [Exchange],
     scope: Scope<'a>,
     evidence: Evidence,
     step: usize,
@@ -135,9 +196,12 @@ struct Runner<'a> {
     listeners: Vec<Listener>,
     /// When it was last looked for callbacks.
     looked: Timestamp,
+    /// Whether the step is carried out each time: it looks into what earlier ones observed, or does more than ask the world.
+    is_told_always: bool,
 }
 
 /// An address of this story.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Listener {
     name: String,
     url: String,

@@ -9,10 +9,12 @@ mod live;
 mod offline;
 mod persons;
 mod slots;
+mod track;
 
 pub use hooks::{ask, hooks_of_reference};
 pub use live::{Live, Manner};
-pub use offline::{Consulted, Mangle, Network, ORIGIN, Offline};
+pub use offline::{Mangle, Network, ORIGIN, Offline};
+pub use track::{Passed, Rerun, Track};
 
 use sha2::{Digest, Sha256};
 

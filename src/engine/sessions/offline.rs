@@ -1,17 +1,19 @@
 //! The reference as target: each scenario has a world of its own, with its own clock, so that
 //! waiting costs nothing and stories do not meet.
 
+use super::track::{Noting, Passed, Rerun, TakenUp, Track};
 use crate::clock::Timestamp;
 use crate::engine::session::{Callbacks, HookFault, SendFault, Session};
 use crate::engine::settings::{Settings, Target};
 use crate::engine::{Planned, Sessions};
 use crate::http::{Request, Response};
-use crate::reference::{Callback, Fault, Variant};
+use crate::reference::{Callback, Fault, Switch, Variant};
 use crate::rulebook::hooks;
 use crate::server::{self, Deliver, Outcome, Server, World, WorldClock};
 use crate::transport::{BaseUrl, Client, Limits, Sink};
 use crate::verdict::{REFERENCE, SERVICES};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,26 +37,17 @@ pub trait Mangle: Sync + fmt::Debug {
     fn payload(&self, kind: &str, document: &mut Value);
 }
 
-/// Which switches the reference asked about while it answered: only what was asked about can have
-/// changed an answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Consulted {
-    /// Faults.
-    pub faults: BTreeSet<Fault>,
-    /// Variants.
-    pub variants: BTreeSet<Variant>,
-}
-
 /// Offline sessions.
 #[derive(Debug)]
 pub struct Offline<'a> {
     seed: u64,
     faults: BTreeSet<Fault>,
     variants: BTreeSet<Variant>,
-    targets: BTreeMap<String, Target>,
+    /// The same for every world.
+    settings: Settings,
     over_tcp: Option<(Server, Client)>,
     mangle: Option<&'a dyn Mangle>,
-    consulted: Option<&'a Mutex<BTreeMap<String, Consulted>>>,
+    tracks: Option<&'a Mutex<BTreeMap<String, Track>>>,
     sinks: Arc<Sinks>,
     between: Option<Arc<dyn Network>>,
 }
@@ -78,10 +71,10 @@ impl<'a> Offline<'a> {
             seed,
             faults,
             variants,
-            targets,
+            settings: settings(targets),
             over_tcp: None,
             mangle: None,
-            consulted: None,
+            tracks: None,
             sinks,
             between: None,
         }
@@ -110,10 +103,10 @@ impl<'a> Offline<'a> {
             seed,
             faults,
             variants,
-            targets,
+            settings: settings(targets),
             over_tcp: Some((server, client)),
             mangle: None,
-            consulted: None,
+            tracks: None,
             sinks,
             between: None,
         })
@@ -133,10 +126,10 @@ impl<'a> Offline<'a> {
         self
     }
 
-    /// The same sessions, which tell by scenario what the reference asked about; in process only.
+    /// The same sessions, which keep by scenario what passed in them; in process only.
     #[must_use]
-    pub fn consulting(mut self, consulted: &'a Mutex<BTreeMap<String, Consulted>>) -> Self {
-        self.consulted = Some(consulted);
+    pub fn tracking(mut self, tracks: &'a Mutex<BTreeMap<String, Track>>) -> Self {
+        self.tracks = Some(tracks);
         self
     }
 }
@@ -145,11 +138,6 @@ impl Offline<'_> {
     /// A fresh world of that name.
     pub fn world(&self, scenario: &str) -> Result<Box<dyn Session + '_>, String> {
         let name = super::short_name(scenario);
-        let sink = self.sinks.open(&name);
-        let callbacks = Callbacks {
-            sink,
-            prefix: String::new(),
-        };
         let way = match &self.over_tcp {
             None => {
                 let settings = crate::reference::Settings {
@@ -158,16 +146,21 @@ impl Offline<'_> {
                     faults: self.faults.clone(),
                     variants: self.variants.clone(),
                 };
-                let sinks = Arc::clone(&self.sinks) as Arc<dyn Deliver>;
-                let deliver = match &self.between {
-                    None => sinks,
-                    Some(network) => Arc::new(Through {
-                        network: Arc::clone(network),
-                        sinks,
-                    }),
-                };
-                let world = World::new(settings, WorldClock::stands_still(), deliver);
-                Way::InProcess(Box::new(world))
+                let deliver = self.deliver();
+                match self.tracks {
+                    None => Way::InProcess(Box::new(fresh(settings, deliver))),
+                    Some(tracks) => {
+                        let noting = Arc::new(Noting::before(deliver));
+                        let world = fresh(settings.clone(), Arc::clone(&noting) as _);
+                        let track = RefCell::new(Track::of(settings, &world));
+                        Way::Tracked {
+                            world: Box::new(world),
+                            noting,
+                            track,
+                            tracks,
+                        }
+                    }
+                }
             }
             Some((server, client)) => {
                 let base = BaseUrl::parse(server.url()).map_err(|e| e.to_string())?;
@@ -178,24 +171,62 @@ impl Offline<'_> {
                 }
             }
         };
-        let mut settings = Settings {
-            targets: self.targets.clone(),
-            ..Settings::default()
-        };
-        for (service, target) in &mut settings.targets {
-            target.url = format!("{ORIGIN}/{service}");
+        Ok(self.session(scenario, name, way))
+    }
+
+    /// The world of a story that is told again with something switched on, of which it is known what passes as long as
+    /// it asks what it asked before.
+    pub fn taken_up(
+        &self,
+        scenario: &str,
+        switch: Switch,
+        (rerun, passed): (&Rerun, Passed),
+    ) -> Box<dyn Session + '_> {
+        let world = rerun.take_up(switch, passed, self.deliver());
+        let way = Way::TakenUp(RefCell::new(Box::new(world)));
+        self.session(scenario, super::short_name(scenario), way)
+    }
+
+    fn deliver(&self) -> Arc<dyn Deliver> {
+        let sinks = Arc::clone(&self.sinks) as Arc<dyn Deliver>;
+        match &self.between {
+            None => sinks,
+            Some(network) => Arc::new(Through {
+                network: Arc::clone(network),
+                sinks,
+            }),
         }
-        let scenario = scenario.to_owned();
-        let offline = self;
-        Ok(Box::new(OneWorld {
+    }
+
+    fn session<'s>(&'s self, scenario: &str, name: String, way: Way<'s>) -> Box<dyn Session + 's> {
+        let callbacks = Callbacks {
+            sink: self.sinks.open(&name),
+            prefix: String::new(),
+        };
+        Box::new(OneWorld {
             way,
             name,
-            scenario,
-            settings,
+            scenario: scenario.to_owned(),
             callbacks,
-            offline,
-        }))
+            offline: self,
+        })
     }
+}
+
+/// The reference's targets as every world has them.
+fn settings(targets: BTreeMap<String, Target>) -> Settings {
+    let mut settings = Settings {
+        targets,
+        ..Settings::default()
+    };
+    for (service, target) in &mut settings.targets {
+        target.url = format!("{ORIGIN}/{service}");
+    }
+    settings
+}
+
+fn fresh(settings: crate::reference::Settings, deliver: Arc<dyn Deliver>) -> World {
+    World::new(settings, WorldClock::stands_still(), deliver)
 }
 
 impl Sessions for Offline<'_> {
@@ -216,13 +247,19 @@ struct OneWorld<'a> {
     way: Way<'a>,
     name: String,
     scenario: String,
-    settings: Settings,
     callbacks: Callbacks,
     offline: &'a Offline<'a>,
 }
 
 enum Way<'a> {
     InProcess(Box<World>),
+    Tracked {
+        world: Box<World>,
+        noting: Arc<Noting>,
+        track: RefCell<Track>,
+        tracks: &'a Mutex<BTreeMap<String, Track>>,
+    },
+    TakenUp(RefCell<Box<TakenUp>>),
     Tcp {
         server: &'a Server,
         client: &'a Client,
@@ -234,6 +271,19 @@ impl OneWorld<'_> {
     fn exchange(&self, request: &Request) -> Result<Response, SendFault> {
         match &self.way {
             Way::InProcess(world) => Ok(world.handle(request)),
+            Way::Tracked {
+                world,
+                noting,
+                track,
+                ..
+            } => {
+                let response = world.handle(request);
+                let delivered = noting.take();
+                let mut track = track.borrow_mut();
+                track.asked_for(world, request, &response, delivered);
+                Ok(response)
+            }
+            Way::TakenUp(world) => Ok(world.borrow_mut().handle(request)),
             Way::Tcp { client, base, .. } => {
                 let target = format!("/_world/{}{}", self.name, request.target);
                 let request = Request {
@@ -250,7 +300,7 @@ impl OneWorld<'_> {
 
 impl Session for OneWorld<'_> {
     fn settings(&self) -> &Settings {
-        &self.settings
+        &self.offline.settings
     }
 
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
@@ -281,13 +331,19 @@ impl Session for OneWorld<'_> {
     fn wait(&self, duration: Duration) {
         match &self.way {
             Way::InProcess(world) => world.advance(duration),
+            Way::Tracked { world, track, .. } => {
+                world.advance(duration);
+                track.borrow_mut().waited(world, duration);
+            }
+            Way::TakenUp(world) => world.borrow_mut().advance(duration),
             Way::Tcp { server, .. } => server.advance(&self.name, duration),
         }
     }
 
     fn now(&self) -> Timestamp {
         match &self.way {
-            Way::InProcess(world) => world.now(),
+            Way::InProcess(world) | Way::Tracked { world, .. } => world.now(),
+            Way::TakenUp(world) => world.borrow().now(),
             Way::Tcp { server, .. } => server.now(&self.name),
         }
     }
@@ -298,6 +354,21 @@ impl Session for OneWorld<'_> {
 
     fn callbacks(&self) -> Option<&Callbacks> {
         Some(&self.callbacks)
+    }
+
+    fn passages(&self) -> usize {
+        match &self.way {
+            Way::InProcess(_) | Way::Tcp { .. } => 0,
+            Way::Tracked { track, .. } => track.borrow().len(),
+            Way::TakenUp(world) => world.borrow().passages(),
+        }
+    }
+
+    fn pass_over(&self, passages: usize) -> bool {
+        match &self.way {
+            Way::InProcess(_) | Way::Tracked { .. } | Way::Tcp { .. } => false,
+            Way::TakenUp(world) => world.borrow_mut().pass_over(passages),
+        }
     }
 
     fn mangle_payload(&self, kind: &str, document: &mut Value) {
@@ -311,12 +382,10 @@ impl Drop for OneWorld<'_> {
     fn drop(&mut self) {
         self.offline.sinks.close(&self.name);
         match &self.way {
-            Way::InProcess(world) => {
-                if let Some(consulted) = self.offline.consulted {
-                    let (faults, variants) = world.consulted();
-                    let mut all = consulted.lock().unwrap_or_else(PoisonError::into_inner);
-                    all.insert(self.scenario.clone(), Consulted { faults, variants });
-                }
+            Way::InProcess(_) | Way::TakenUp(_) => {}
+            Way::Tracked { track, tracks, .. } => {
+                let mut all = tracks.lock().unwrap_or_else(PoisonError::into_inner);
+                all.insert(self.scenario.clone(), track.take());
             }
             Way::Tcp { server, .. } => {
                 server.drop_world(&self.name);
