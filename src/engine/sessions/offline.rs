@@ -170,7 +170,7 @@ impl Offline<'_> {
                 Way::InProcess(Box::new(world))
             }
             Some((server, client)) => {
-                let base = BaseUrl::parse(server.url()).map_err(|e| e.to_string())?;
+                let base = BaseUrl::parse(&server.world_url(&name)).map_err(|e| e.to_string())?;
                 Way::Tcp {
                     server,
                     client,
@@ -234,16 +234,9 @@ impl OneWorld<'_> {
     fn exchange(&self, request: &Request) -> Result<Response, SendFault> {
         match &self.way {
             Way::InProcess(world) => Ok(world.handle(request)),
-            Way::Tcp { client, base, .. } => {
-                let target = format!("/_world/{}{}", self.name, request.target);
-                let request = Request {
-                    target,
-                    ..request.clone()
-                };
-                client
-                    .send(base, &request, client.limits().timeout)
-                    .map_err(|fault| SendFault::from(&fault))
-            }
+            Way::Tcp { client, base, .. } => client
+                .send(base, request, client.limits().timeout)
+                .map_err(|fault| SendFault::from(&fault)),
         }
     }
 }
