@@ -104,7 +104,8 @@ impl Response {
 
     /// A JSON response; `value` is written compactly, keys in their given order.
     pub fn json(status: u16, value: &serde_json::Value) -> Self {
-        Self::new(status, "application/json", value.to_string())
+        let text = serde_json::to_vec(value).expect("a tree can be written");
+        Self::new(status, "application/json", text)
     }
 
     /// True for 200 to 299.
@@ -114,48 +115,66 @@ impl Response {
 }
 
 /// Header fields in order; names compare without regard to ASCII case.
+///
+/// All of them stand in one text: a message has many short ones, and each would be two allocations.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<String>", into = "Vec<String>")]
-pub struct Headers(Vec<(String, String)>);
+pub struct Headers {
+    text: String,
+    /// Where in the text each name and each value ends; one begins where the last has ended.
+    ends: Vec<(usize, usize)>,
+}
 
 impl Headers {
     /// The first value of that name.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0
-            .iter()
+        self.iter()
             .find(|(n, _)| n.eq_ignore_ascii_case(name))
-            .map(|(_, v)| v.as_str())
+            .map(|(_, v)| v)
     }
 
     /// Replaces every field of that name by this one.
-    pub fn set(&mut self, name: &str, value: impl Into<String>) {
+    pub fn set(&mut self, name: &str, value: impl AsRef<str>) {
         self.remove(name);
         self.add(name, value);
     }
 
     /// Adds a field, keeping earlier ones of the same name.
-    pub fn add(&mut self, name: &str, value: impl Into<String>) {
-        self.0.push((name.to_owned(), value.into()));
+    pub fn add(&mut self, name: &str, value: impl AsRef<str>) {
+        self.text.push_str(name);
+        let name_end = self.text.len();
+        self.text.push_str(value.as_ref());
+        self.ends.push((name_end, self.text.len()));
     }
 
     /// Removes every field of that name.
     pub fn remove(&mut self, name: &str) {
-        self.0.retain(|(n, _)| !n.eq_ignore_ascii_case(name));
+        if self.get(name).is_some() {
+            *self = self
+                .iter()
+                .filter(|(n, _)| !n.eq_ignore_ascii_case(name))
+                .collect();
+        }
     }
 
     /// All fields in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(n, v)| (n.as_str(), v.as_str()))
+        let mut start = 0;
+        self.ends.iter().map(move |&(name_end, value_end)| {
+            let name = &self.text[start..name_end];
+            start = value_end;
+            (name, &self.text[name_end..value_end])
+        })
     }
 
     /// How many fields there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.ends.len()
     }
 
     /// True when there is no field.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.ends.is_empty()
     }
 
     /// The media type without parameters, in lower case: `application/json`.
@@ -175,8 +194,8 @@ impl Headers {
 /// One line for each field, as it stands in a message: what redacts texts knows that form.
 impl From<Headers> for Vec<String> {
     fn from(headers: Headers) -> Self {
-        let lines = headers.0.into_iter();
-        lines
+        headers
+            .iter()
             .map(|(name, value)| format!("{name}: {value}"))
             .collect()
     }
@@ -184,17 +203,20 @@ impl From<Headers> for Vec<String> {
 
 impl From<Vec<String>> for Headers {
     fn from(lines: Vec<String>) -> Self {
-        let field = |line: String| match line.split_once(": ") {
-            Some((name, value)) => (name.to_owned(), value.to_owned()),
-            None => (line, String::new()),
-        };
-        lines.into_iter().map(field).collect()
+        lines
+            .iter()
+            .map(|line| line.split_once(": ").unwrap_or((line, "")))
+            .collect()
     }
 }
 
-impl FromIterator<(String, String)> for Headers {
-    fn from_iter<I: IntoIterator<Item = (String, String)>>(fields: I) -> Self {
-        Self(fields.into_iter().collect())
+impl<N: AsRef<str>, V: AsRef<str>> FromIterator<(N, V)> for Headers {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(fields: I) -> Self {
+        let mut headers = Self::default();
+        for (name, value) in fields {
+            headers.add(name.as_ref(), value);
+        }
+        headers
     }
 }
 

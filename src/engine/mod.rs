@@ -46,7 +46,7 @@ use crate::clients;
 use crate::clock;
 use crate::http::Cause;
 use crate::judge::evidence::{Evidence, Exchange, Outcome};
-use crate::judge::{self, Judgement};
+use crate::judge::{self, Judgement, Memo};
 use crate::prove::{Mode, Prover};
 use crate::rulebook::Rulebook;
 use crate::rulebook::scenario::Scenario;

@@ -1,6 +1,7 @@
-//! Reading untrusted JSON: limits are checked before any tree is built, and what the tree would hide
-//! is noted.
+//! Reading untrusted JSON: no tree grows beyond the limits, and what the tree would hide is noted.
 //!
+//! Nearly every document is within them and has nothing odd, so it is read once, and the reading ends where
+//! that turns out otherwise. Only then its tokens are looked at, for what is wrong and where.
 //! What a fault or a note means for a verdict is the judge's business.
 
 use super::push;
@@ -178,7 +179,7 @@ pub enum ParseFault {
     },
 }
 
-/// Reads an untrusted JSON document. Limits are checked before any tree is built.
+/// Reads an untrusted JSON document. No tree is built that is beyond the limits.
 pub fn parse(bytes: &[u8], limits: Limits) -> Result<Parsed, ParseFault> {
     if bytes.len() > limits.bytes {
         return Err(ParseFault::TooLarge {
@@ -186,24 +187,21 @@ pub fn parse(bytes: &[u8], limits: Limits) -> Result<Parsed, ParseFault> {
             limit: limits.bytes,
         });
     }
-    std::str::from_utf8(bytes).map_err(|e| ParseFault::NotUtf8 {
+    let text = std::str::from_utf8(bytes).map_err(|e| ParseFault::NotUtf8 {
         at: Position::of(bytes, e.valid_up_to()),
     })?;
-    let mark = if bytes.starts_with("\u{feff}".as_bytes()) {
-        "\u{feff}".len()
-    } else {
-        0
-    };
-    let text = &bytes[mark..];
-    if text.iter().all(u8::is_ascii_whitespace) {
+    let unmarked = text.strip_prefix('\u{feff}');
+    let text = unmarked.unwrap_or(text);
+    let mark = bytes.len() - text.len();
+    if text.as_bytes().iter().all(u8::is_ascii_whitespace) {
         return Err(ParseFault::Empty);
+    }
+    let mut notes = Vec::from_iter(unmarked.map(|_| Note::ByteOrderMark));
+    if let Some(value) = super::tree::read_plain(text, limits) {
+        return Ok(Parsed { value, notes });
     }
     let duplicates = scan(bytes, mark, limits)?;
     let value = super::tree::read(text).map_err(|e| syntax(bytes, mark, &e))?;
-    let mut notes = Vec::new();
-    if mark > 0 {
-        notes.push(Note::ByteOrderMark);
-    }
     notes.extend(duplicates.into_iter().map(|d| d.note(bytes)));
     Ok(Parsed { value, notes })
 }
@@ -230,7 +228,7 @@ fn syntax(bytes: &[u8], mark: usize, error: &serde_json::Error) -> ParseFault {
 }
 
 /// A key that stands in one object twice.
-struct Duplicate {
+pub(super) struct Duplicate {
     pointer: String,
     first: usize,
     second: usize,
@@ -268,7 +266,11 @@ enum Open<'a> {
 
 /// Walks the tokens without building anything: counts depth and nodes and finds duplicate keys.
 /// What is no JSON passes here and is refused by the reader behind.
-fn scan(bytes: &[u8], start: usize, limits: Limits) -> Result<Vec<Duplicate>, ParseFault> {
+pub(super) fn scan(
+    bytes: &[u8],
+    start: usize,
+    limits: Limits,
+) -> Result<Vec<Duplicate>, ParseFault> {
     let mut open: Vec<Open<'_>> = Vec::new();
     let mut nodes = 0_usize;
     let mut duplicates = Vec::new();

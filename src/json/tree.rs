@@ -3,31 +3,94 @@
 //! The tree is the one that `serde_json` itself builds; but its maps and lists grow by doubling, and
 //! a map of one member has room for four. A body of many small objects would take twice as much.
 
-use super::parse::RESERVED_KEYS;
+use super::parse::{Limits, RESERVED_KEYS};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+use std::cell::Cell;
 use std::fmt;
 
 /// Reads a text whose size, depth and number of values were looked at before.
-pub(super) fn read(text: &[u8]) -> Result<Value, serde_json::Error> {
-    let mut reader = serde_json::Deserializer::from_slice(text);
-    let value = Tree.deserialize(&mut reader)?;
+pub(super) fn read(text: &str) -> Result<Value, serde_json::Error> {
+    read_as(text, Tree { bounds: None })
+}
+
+/// Reads a text that is within the limits, names no key twice in one object and none that is reserved;
+/// nothing where it is not, or no JSON.
+pub(super) fn read_plain(text: &str, limits: Limits) -> Option<Value> {
+    // Unescaped, a reserved key looks like what the reader itself gives for a number.
+    if memchr::memmem::find(text.as_bytes(), RESERVED_BEGIN.as_bytes()).is_some() {
+        return None;
+    }
+    let nodes = Cell::new(0);
+    let bounds = Some(Bounds {
+        nodes: &nodes,
+        depth: 0,
+        limits,
+    });
+    read_as(text, Tree { bounds }).ok()
+}
+
+/// How all reserved keys begin.
+const RESERVED_BEGIN: &str = "$serde_json::private::";
+
+fn read_as(text: &str, tree: Tree<'_>) -> Result<Value, serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = tree.deserialize(&mut reader)?;
     reader.end()?;
     Ok(value)
 }
 
-/// Makes a value of whatever comes.
-struct Tree;
+/// Makes a value of whatever comes, or ends where it is out of bounds.
+#[derive(Clone, Copy)]
+struct Tree<'b> {
+    bounds: Option<Bounds<'b>>,
+}
 
-impl<'de> DeserializeSeed<'de> for Tree {
+/// How far a tree may grow.
+#[derive(Clone, Copy)]
+struct Bounds<'b> {
+    /// Values and keys so far.
+    nodes: &'b Cell<usize>,
+    /// Objects and arrays around this one.
+    depth: usize,
+    limits: Limits,
+}
+
+impl Tree<'_> {
+    /// Counts one more value or key.
+    fn count<E: Error>(self) -> Result<(), E> {
+        let Some(bounds) = self.bounds else {
+            return Ok(());
+        };
+        bounds.nodes.set(bounds.nodes.get() + 1);
+        if bounds.nodes.get() > bounds.limits.nodes {
+            return Err(E::custom("more values than are allowed"));
+        }
+        Ok(())
+    }
+
+    /// What stands within an object or array that is read.
+    fn within<E: Error>(mut self) -> Result<Self, E> {
+        if let Some(bounds) = &mut self.bounds {
+            bounds.depth += 1;
+            if bounds.depth > bounds.limits.depth {
+                return Err(E::custom("deeper than is allowed"));
+            }
+        }
+        Ok(self)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Tree<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        self.count()?;
         from.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Tree {
+impl<'de> Visitor<'de> for Tree<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -59,8 +122,9 @@ impl<'de> Visitor<'de> for Tree {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
+        let within = self.within()?;
         let mut items = Vec::new();
-        while let Some(item) = from.next_element_seed(Tree)? {
+        while let Some(item) = from.next_element_seed(within)? {
             items.push(item);
         }
         items.shrink_to_fit();
@@ -69,23 +133,44 @@ impl<'de> Visitor<'de> for Tree {
 
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
         let mut members: Vec<(String, Value)> = Vec::new();
-        while let Some(key) = from.next_key_seed(Key)? {
+        let seed = Key {
+            is_plain: self.bounds.is_some(),
+        };
+        // Not before the first key it shows that this is no number.
+        let mut within = None;
+        while let Some(key) = from.next_key_seed(seed)? {
             let Some(key) = key else {
                 let text: String = from.next_value()?;
                 let number: Number = text.parse().map_err(A::Error::custom)?;
                 return Ok(Value::Number(number));
             };
-            members.push((key, from.next_value_seed(Tree)?));
+            self.count()?;
+            let tree = match within {
+                Some(tree) => tree,
+                None => *within.insert(self.within()?),
+            };
+            members.push((key, from.next_value_seed(tree)?));
         }
-        let mut map = Map::with_capacity(members.len());
+        if within.is_none() {
+            self.within::<A::Error>()?;
+        }
+        let count = members.len();
+        let mut map = Map::with_capacity(count);
         map.extend(members);
+        if self.bounds.is_some() && map.len() < count {
+            return Err(A::Error::custom("a key that is there twice"));
+        }
         Ok(Value::Object(map))
     }
 }
 
 /// A key; nothing for the one under which the reader gives a number whose text must be kept, and which no
 /// document may have.
-struct Key;
+#[derive(Clone, Copy)]
+struct Key {
+    /// Whether no document's key is reserved unless it is escaped.
+    is_plain: bool,
+}
 
 impl<'de> DeserializeSeed<'de> for Key {
     type Value = Option<String>;
@@ -95,14 +180,22 @@ impl<'de> DeserializeSeed<'de> for Key {
     }
 }
 
-impl Visitor<'_> for Key {
+impl<'de> Visitor<'de> for Key {
     type Value = Option<String>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
     }
 
-    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+    fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {
+        Ok((key != RESERVED_KEYS[0]).then(|| key.to_owned()))
+    }
+
+    /// Only what is escaped is not borrowed.
+    fn visit_str<E: Error>(self, key: &str) -> Result<Self::Value, E> {
+        if self.is_plain && RESERVED_KEYS.contains(&key) {
+            return Err(E::custom("a key that is reserved"));
+        }
         Ok((key != RESERVED_KEYS[0]).then(|| key.to_owned()))
     }
 }
@@ -117,10 +210,25 @@ mod tests {
     }
 
     proptest! {
+        /// What is read at once is what two looks find nothing odd about.
+        #[test]
+        fn it_is_plain_where_its_tokens_are(
+            text in "([{}\\[\\],:]|\"[a-c\\\\n]{0,2}\"|-?[0-9.e+]{1,4}|null|true| |(\\{\"[ab]\":){1,3}|[\\]}]{1,3}|\"\\$serde_json::private::Number\":\"1\"|\"\\\\u0024serde_json::private::RawValue\"){0,12}",
+            depth in 0_usize..4,
+            nodes in 0_usize..8,
+        ) {
+            let limits = Limits { depth, nodes, bytes: 1_000 };
+            let tokens = super::super::parse::scan(text.as_bytes(), 0, limits);
+            let is_odd = tokens.map_or(true, |duplicates| !duplicates.is_empty());
+            let careful = read(&text).ok().filter(|_| !is_odd);
+            let plain = read_plain(&text, limits);
+            prop_assert_eq!(plain.map(|v| v.to_string()), careful.map(|v| v.to_string()));
+        }
+
         /// The tree is the one that `serde_json` builds, and what it refuses is refused at the same place.
         #[test]
         fn it_is_the_same_tree(text in "([{}\\[\\],:]|\"[a-c\\\\n]{0,2}\"|-?[0-9.e+]{1,4}|null|true| ){0,30}") {
-            match (read(text.as_bytes()), plain(&text)) {
+            match (read(&text), plain(&text)) {
                 (Ok(lean), Ok(plain)) => prop_assert_eq!(lean.to_string(), plain.to_string()),
                 (Err(lean), Err(plain)) => prop_assert_eq!(lean.to_string(), plain.to_string()),
                 (lean, plain) => prop_assert!(false, "{lean:?} {plain:?}"),
@@ -132,7 +240,7 @@ mod tests {
     fn numbers_keep_their_text_and_of_a_key_the_last_value_counts() {
         let text =
             r#"{"b":1.50,"a":[-0,1E+2,1e999999,123456789012345678901234567890],"b":{"c":2}}"#;
-        let lean = read(text.as_bytes()).unwrap();
+        let lean = read(text).unwrap();
         assert_eq!(lean.to_string(), plain(text).unwrap().to_string());
         assert_eq!(lean["b"], serde_json::json!({"c": 2}));
     }

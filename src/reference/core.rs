@@ -186,7 +186,7 @@ impl Core {
         let mut text = if self.varies(Variant::PrettyJson) {
             format!("{value:#}")
         } else {
-            value.to_string()
+            serde_json::to_string(value).expect("a tree can be written")
         };
         if !text.is_ascii() && self.varies(Variant::EscapedJson) {
             text = in_ascii(&text);

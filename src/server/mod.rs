@@ -34,7 +34,7 @@ use self::page::People;
 use self::relay::Relay;
 use self::script::Script;
 use crate::clock::{self, Timestamp};
-use crate::http::{Headers, Request, Response};
+use crate::http::{Request, Response};
 use crate::reference::{self, Fault, Variant};
 use httpmock::{HttpMockRequest, HttpMockResponse, MockServer};
 use serde_json::json;
@@ -235,8 +235,8 @@ impl Server {
             when.any_request();
             then.respond_with(move |request| {
                 let request = read(request);
-                let answered = answering.answer(&request);
-                written(relay::marked(answered, &request.method))
+                let is_head = request.method == "HEAD";
+                written(relay::marked(answering.answer(request), is_head))
             });
         });
         Ok(Self {
@@ -370,11 +370,12 @@ impl Worlds {
     }
 
     /// An answer, which pages of other origins may read where they may ask.
-    fn answer(&self, request: &Request) -> Answered {
-        let Some(origin) = self.allowed_origin(request) else {
+    fn answer(&self, request: Request) -> Answered {
+        let Some(origin) = self.allowed_origin(&request) else {
             return self.answer_plainly(request);
         };
-        let mut answered = if request.method == "OPTIONS" {
+        let preflight = (request.method == "OPTIONS").then(|| request.headers.clone());
+        let mut answered = if preflight.is_some() {
             Response::empty(204).into()
         } else {
             self.answer_plainly(request)
@@ -383,9 +384,9 @@ impl Worlds {
         headers.set("Access-Control-Allow-Origin", origin);
         headers.set("Vary", "Origin");
         headers.set("Access-Control-Expose-Headers", "Retry-After, Location");
-        if request.method == "OPTIONS" {
+        if let Some(asking) = preflight {
             headers.set("Access-Control-Allow-Methods", "GET, POST, DELETE");
-            let asked = request.headers.get("Access-Control-Request-Headers");
+            let asked = asking.get("Access-Control-Request-Headers");
             headers.set("Access-Control-Allow-Headers", asked.unwrap_or_default());
             headers.set("Access-Control-Max-Age", "600");
         }
@@ -404,7 +405,7 @@ impl Worlds {
         (is_open && !is_control(inner.unwrap_or(target))).then(|| origin.to_owned())
     }
 
-    fn answer_plainly(&self, request: &Request) -> Answered {
+    fn answer_plainly(&self, mut request: Request) -> Answered {
         if request.body.len() > Self::BODY_BYTES_MAX {
             return refusal(413, "the body is too large").into();
         }
@@ -412,12 +413,12 @@ impl Worlds {
             .settings
             .page
             .as_ref()
-            .and_then(|_| page::page(request));
+            .and_then(|_| page::page(&request));
         if let Some(page) = page {
             return page.into();
         }
         let Some(rest) = request.target.strip_prefix("/_world/") else {
-            return self.answer_in("", request);
+            return self.answer_in("", &request);
         };
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (name, target) = rest.split_at(end);
@@ -429,7 +430,7 @@ impl Worlds {
             .into();
         }
         if target.is_empty() && request.method == "DELETE" {
-            if let Some(refusal) = self.gate.refuses(request) {
+            if let Some(refusal) = self.gate.refuses(&request) {
                 return refusal.into();
             }
             return if self.forget(name) {
@@ -438,11 +439,9 @@ impl Worlds {
                 refusal(404, "no world has that name").into()
             };
         }
-        let inner = Request {
-            target: target.to_owned(),
-            ..request.clone()
-        };
-        self.answer_in(name, &inner)
+        let (name, target) = (name.to_owned(), target.to_owned());
+        request.target = target;
+        self.answer_in(&name, &request)
     }
 
     fn answer_in(&self, name: &str, request: &Request) -> Answered {
@@ -573,7 +572,11 @@ fn read(request: &HttpMockRequest) -> Request {
     Request {
         method: request.method_str().to_owned(),
         target: target.to_owned(),
-        headers: request.headers_vec().iter().cloned().collect::<Headers>(),
+        headers: request
+            .headers_vec()
+            .iter()
+            .map(|(name, value)| (name, value))
+            .collect(),
         body: request.body_vec(),
     }
 }

@@ -21,10 +21,10 @@ pub(super) const STREAM_BEATS_EVERY: Duration = Duration::from_secs(5);
 const HEAD_BYTES_MAX: u64 = 256 << 10;
 
 /// The answer with a mark, where it is not passed on as it is.
-pub(super) fn marked(answered: Answered, method: &str) -> Response {
+pub(super) fn marked(answered: Answered, is_head: bool) -> Response {
     let mut response = answered.response;
     let mark = match answered.wire {
-        Wire::Whole if method == "HEAD" => "head".to_owned(),
+        Wire::Whole if is_head => "head".to_owned(),
         Wire::Whole => return response,
         Wire::Delay(by) => format!("delay {}", by.as_millis()),
         Wire::Cut => "cut".to_owned(),

@@ -111,8 +111,8 @@ fn bodies_and_the_number_of_worlds_are_bounded() {
     let worlds = Worlds::new(still(1), "http://x".to_owned(), Arc::default()).unwrap();
     let mut request = Request::new("POST", "/flow/v1/Flows");
     request.body = vec![b'a'; Worlds::BODY_BYTES_MAX + 1];
-    assert_eq!(worlds.answer(&request).response.status, 413);
-    let enter = |name: usize| worlds.answer(&Request::new("GET", format!("/_world/{name}/flow")));
+    assert_eq!(worlds.answer(request).response.status, 413);
+    let enter = |name: usize| worlds.answer(Request::new("GET", format!("/_world/{name}/flow")));
     for name in 0..Worlds::WORLDS_MAX {
         assert_ne!(enter(name).response.status, 503, "{name}");
     }

@@ -391,8 +391,8 @@ impl<D: Door> Site<D> {
 fn headers(map: &HeaderMap) -> Headers {
     map.iter()
         .map(|(name, value)| {
-            let value = value.as_bytes().iter().map(|b| char::from(*b)).collect();
-            (name.as_str().to_owned(), value)
+            let value: String = value.as_bytes().iter().map(|b| char::from(*b)).collect();
+            (name.as_str(), value)
         })
         .collect()
 }

@@ -9,6 +9,7 @@ use super::fault::Fault;
 use super::room::Share;
 use crate::http::{Cause, Headers, Response};
 use crate::text::{self, Size};
+use std::borrow::Cow;
 use std::fmt;
 use std::mem::MaybeUninit;
 
@@ -192,7 +193,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Fault> {
     let headers = parsed
         .headers
         .iter()
-        .map(|field| (field.name.to_owned(), text(field.value)))
+        .map(|field| (field.name, text(field.value)))
         .collect();
     Ok(Some(Head {
         status,
@@ -202,10 +203,10 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Fault> {
 }
 
 /// A field's value: UTF-8 where it is, each byte one character where it is not.
-fn text(value: &[u8]) -> String {
+fn text(value: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(value).map_or_else(
         |_| value.iter().map(|b| char::from(*b)).collect(),
-        ToOwned::to_owned,
+        Cow::Borrowed,
     )
 }
 

@@ -163,7 +163,7 @@ impl Offline<'_> {
                 }
             }
             Some((server, client)) => {
-                let base = BaseUrl::parse(server.url()).map_err(|e| e.to_string())?;
+                let base = BaseUrl::parse(&server.world_url(&name)).map_err(|e| e.to_string())?;
                 Way::Tcp {
                     server,
                     client,
@@ -284,16 +284,9 @@ impl OneWorld<'_> {
                 Ok(response)
             }
             Way::TakenUp(world) => Ok(world.borrow_mut().handle(request)),
-            Way::Tcp { client, base, .. } => {
-                let target = format!("/_world/{}{}", self.name, request.target);
-                let request = Request {
-                    target,
-                    ..request.clone()
-                };
-                client
-                    .send(base, &request, client.limits().timeout)
-                    .map_err(|fault| SendFault::from(&fault))
-            }
+            Way::Tcp { client, base, .. } => client
+                .send(base, request, client.limits().timeout)
+                .map_err(|fault| SendFault::from(&fault)),
         }
     }
 }

@@ -139,9 +139,9 @@ fn judge_sight<'s>(
         verdicts.trivial(rule, Trivial::Alone);
         return;
     };
-    let wrong = compared.iter().find(|(field, before, after)| {
-        !same(before, after) && !verdicts.accuses_in(shown, field)
-    });
+    let wrong = compared
+        .iter()
+        .find(|(field, before, after)| !same(before, after) && !verdicts.accuses_in(shown, field));
     let wrong = wrong.map(|(field, before, after)| {
         let fact = Fact {
             kind: "changed",

@@ -34,7 +34,12 @@ impl Check for LinksForEach {
     }
 
     fn bears_on(&self) -> Bears<'_> {
-        Bears::Kinds(self.shown.iter().map(|linked| linked.kind.as_str()).collect())
+        Bears::Kinds(
+            self.shown
+                .iter()
+                .map(|linked| linked.kind.as_str())
+                .collect(),
+        )
     }
 
     fn names(&self, names: &mut Names<'_>) {

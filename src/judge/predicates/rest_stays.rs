@@ -130,8 +130,7 @@ impl RestStays {
             }
             compared.retain(|c| !names(other, &c.pointer));
         }
-        compared
-            .retain(|c| !names(write, &c.pointer) && !verdicts.accuses_in(shown, &c.pointer));
+        compared.retain(|c| !names(write, &c.pointer) && !verdicts.accuses_in(shown, &c.pointer));
         let Some(sites) = Sites::of_each(&compared, |c| shown.site(&c.pointer)) else {
             verdicts.trivial(rule, Trivial::Alone);
             return;
