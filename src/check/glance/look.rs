@@ -132,9 +132,9 @@ pub(super) static FREE: Place = Place {
 #[inline]
 fn marks(word: u64) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;
-    let quote = (word ^ (EACH * b'"' as u64)).wrapping_sub(EACH);
-    let backslash = (word ^ (EACH * b'\\' as u64)).wrapping_sub(EACH);
-    let control = word.wrapping_sub(EACH * b' ' as u64);
+    let quote = (word ^ (EACH * u64::from(b'"'))).wrapping_sub(EACH);
+    let backslash = (word ^ (EACH * u64::from(b'\\'))).wrapping_sub(EACH);
+    let control = word.wrapping_sub(EACH * u64::from(b' '));
     (word | quote | backslash | control) & (EACH * 0x80)
 }
 
