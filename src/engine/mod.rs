@@ -272,8 +272,9 @@ pub fn record_of(
     told: Vec<Concluded>,
 ) -> RunRecord {
     let mut recorder = Recorder::new(rulebook, sessions.targets(), 0);
-    told.into_iter()
-        .for_each(|concluded| recorder.add(concluded));
+    for concluded in told {
+        recorder.add(concluded);
+    }
     recorded(recorder, planned, None, true)
 }
 

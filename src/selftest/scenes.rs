@@ -257,7 +257,8 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     /// Stories and generated faults of the sample.
-    const EVERY_STORY: usize = if cfg!(debug_assertions) { 90 } else { 9 };
+    const EVERY_STORY: usize = if cfg!(debug_assertions) { 180 } else { 18 };
+    const EVERY_PLACE: usize = if cfg!(debug_assertions) { 30 } else { 3 };
     const EVERY_REWRITE: usize = if cfg!(debug_assertions) { 40 } else { 4 };
 
     struct Tried<'a>(Selftest<'a>, Vec<Planned<'a>>);
@@ -328,7 +329,7 @@ mod tests {
     fn generated_faults_come_to_what_the_whole_way_comes_to() {
         with_all(|tried| {
             let clean: Vec<Clean> = (0..tried.1.len())
-                .step_by(EVERY_STORY / 3)
+                .step_by(EVERY_PLACE)
                 .map(|index| tried.scene(index, &BTreeSet::new()).clean)
                 .collect();
             let rewrites = tried.0.trials(&clean).into_iter().filter_map(|t| match t {
