@@ -103,6 +103,10 @@ impl Response {
     }
 
     /// A JSON response; `value` is written compactly, keys in their given order.
+    ///
+    /// # Panics
+    ///
+    /// Never: whatever is a tree can be written.
     pub fn json(status: u16, value: &serde_json::Value) -> Self {
         let text = serde_json::to_vec(value).expect("a tree can be written");
         Self::new(status, "application/json", text)
