@@ -435,6 +435,14 @@ impl<'b, 'p> Beside<'b, 'p> {
         }
     }
 
+    /// How the story is told, where what its steps do may be wanted later.
+    fn telling<'m>(&self, marks: &'m mut Marks) -> Telling<'m> {
+        match self.told {
+            Some(_) => Telling::First(marks),
+            None => Telling::Once,
+        }
+    }
+
     /// The story left nothing to keep.
     fn pass_over(&self) {
         if let Some((keeper, index)) = self.keeper {
@@ -526,10 +534,7 @@ fn conclude_unguarded(
             session.as_ref(),
             (seed, attempt),
             interrupted,
-            match beside.told {
-                Some(_) => Telling::First(&mut marks),
-                None => Telling::Once,
-            },
+            beside.telling(&mut marks),
         );
         let seconds = session.seconds_since(began);
         let judgement = match beside.prover {

@@ -65,10 +65,6 @@ impl Example {
     }
 }
 
-#[expect(
-    clippy::return_self_not_must_use,
-    reason = "what ends a scene takes it"
-)]
 impl Scene {
     /// An accepted request: what was sent, by parameter, and the answer.
     pub fn answered(self, operation: &str, sent: Value, answer: Value) -> Self {

@@ -218,7 +218,7 @@ mod tests {
             rule("auth/thing/written", Origin::Written(check)),
         ];
         Rulebook {
-            digest: String::new(),
+            edition: crate::rulebook::Edition::Embedded,
             rules: rules.into_iter().collect(),
             requests: BTreeMap::new(),
             services: BTreeMap::new(),

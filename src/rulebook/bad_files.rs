@@ -113,7 +113,7 @@ fn files() -> Vec<(&'static str, String)> {
 fn load(files: &[(&str, String)]) -> Result<Rulebook, Problems> {
     let sources = files
         .iter()
-        .map(|(path, text)| ((*path).to_owned(), text.clone().into_bytes()))
+        .map(|(path, text)| ((*path).to_owned(), text.clone().into_bytes().into()))
         .collect();
     read(
         &sources,
@@ -267,7 +267,7 @@ fn files_in_no_place_and_that_are_no_text() {
             .to_string()
             .contains("no place for this file")
     );
-    let sources = [("common.yaml".to_owned(), b"\xff".to_vec())].into();
+    let sources = [("common.yaml".to_owned(), b"\xff".to_vec().into())].into();
     let problems = read(
         &sources,
         Problems::default(),
@@ -751,7 +751,7 @@ proptest::proptest! {
         let at = at % text.len();
         text.replace_range(at..at, &put);
         let _ = load(&broken);
-        let sources = [("flow/rules/x.yaml".to_owned(), bytes)].into();
+        let sources = [("flow/rules/x.yaml".to_owned(), bytes.into())].into();
         let _ = read(&sources, Problems::default(), Extent::Whole, Rulebook::catalogue());
     }
 }

@@ -65,7 +65,7 @@ mod tests {
     fn asked(fields: &[(&str, &str)], token: Option<&str>) -> Option<u16> {
         let mut request = Request::new("POST", "/_control/reset");
         for (name, value) in fields {
-            request.headers.add(name, (*value).to_owned());
+            request.headers.add(name, value);
         }
         let token = token.map(str::to_owned);
         Gate { token }

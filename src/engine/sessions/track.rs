@@ -32,6 +32,7 @@ struct Passage {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are requests")]
 enum Deed {
     /// A request or a hook, with the callbacks that came before its answer.
     Asked {

@@ -28,14 +28,17 @@ pub struct Thing<'a> {
     pub ended: Option<WriteId>,
 }
 
+/// Things by name; nothing where two have it.
+type Named = BTreeMap<String, Option<ThingId>>;
+
 /// All things of a case.
 #[derive(Debug, Default)]
 pub struct Things<'a> {
     all: Vec<Thing<'a>>,
     /// By kind and key.
     keys: BTreeMap<&'a str, BTreeMap<String, ThingId>>,
-    /// By kind, nearest parent and name; nothing where two things have it.
-    names: BTreeMap<(&'a str, Option<ThingId>), BTreeMap<String, Option<ThingId>>>,
+    /// By kind and nearest parent.
+    names: BTreeMap<(&'a str, Option<ThingId>), Named>,
 }
 
 impl<'a> Things<'a> {
