@@ -54,8 +54,8 @@ use crate::rulebook::step::Step;
 use crate::schema::Schemas;
 use crate::verdict::{Asked, Level, RunEvent, RunRecord, ScenarioResult, Spent, Timings, Verdict};
 pub use record::{Concluded, ONLY_IN_FILES, Recorder};
+use runner::Story;
 pub(crate) use runner::play;
-use runner::{Marks, Story, Telling};
 use session::Session;
 use stage::Stage;
 pub use stage::{Room, jobs_default};
@@ -343,7 +343,6 @@ pub fn conclude(
 pub struct Told {
     evidence: Evidence,
     memo: Memo,
-    marks: Marks,
     /// Whether nothing was found, in what came nor in what we sent.
     is_sound: bool,
 }
@@ -402,7 +401,7 @@ pub fn conclude_again(
             session,
             (seed, 0),
             &calm,
-            Telling::Again(&told.evidence, &told.marks),
+            &told.evidence.exchanges,
         );
         let judgement = judge::judge_again(rulebook, schemas, &evidence, &told.memo);
         let stop = match stop {
@@ -432,14 +431,6 @@ impl<'b, 'p> Beside<'b, 'p> {
             prover: (options.prove != Mode::Off).then_some(prover),
             told: None,
             keeper: options.keeper.as_deref().map(|keeper| (keeper, index)),
-        }
-    }
-
-    /// How the story is told, where what its steps do may be wanted later.
-    fn telling<'m>(&self, marks: &'m mut Marks) -> Telling<'m> {
-        match self.told {
-            Some(_) => Telling::First(marks),
-            None => Telling::Once,
         }
     }
 
@@ -521,12 +512,11 @@ fn conclude_unguarded(
         };
         waited.turn += asked.elapsed().as_secs_f64();
         let began = session.now();
-        let mut marks = Marks::default();
         let Story {
             mut evidence,
             stop,
             memo,
-        } = runner::play_again(
+        } = runner::play(
             rulebook,
             schemas,
             planned.service,
@@ -534,7 +524,6 @@ fn conclude_unguarded(
             session.as_ref(),
             (seed, attempt),
             interrupted,
-            beside.telling(&mut marks),
         );
         let seconds = session.seconds_since(began);
         let judgement = match beside.prover {
@@ -576,7 +565,6 @@ fn conclude_unguarded(
             told.replace(Told {
                 evidence,
                 memo,
-                marks,
                 is_sound,
             });
             let judgement = concluded.judgement.without_instances();

@@ -151,16 +151,6 @@ pub trait Session {
         None
     }
 
-    /// How many requests and waits there were so far, where that is counted.
-    fn passages(&self) -> usize {
-        0
-    }
-
-    /// Lets everything up to so many pass as it did when the story was told before; false where it may not pass so.
-    fn pass_over(&self, _passages: usize) -> bool {
-        false
-    }
-
     /// Changes a payload of that kind before it is judged: generated faults only.
     fn mangle_payload(&self, _kind: &str, _document: &mut Value) {}
 }

@@ -34,34 +34,10 @@ pub(super) struct Scope<'a> {
     taint: RefCell<Option<String>>,
     /// What was concluded of captured answers.
     memo: Memo,
-    /// What a step reads and captures, where that is noted.
-    noting: RefCell<Option<Noting>>,
-}
-
-/// What a step does to what is captured, while it does.
-#[derive(Debug, Default)]
-struct Noting {
-    /// Names that were captured before it.
-    known: Vec<String>,
-    written: BTreeSet<String>,
-    /// What it looked up of what was captured before it: what it stood in, and where.
-    read: BTreeMap<String, (Arc<Value>, String)>,
-    /// Whether something that it looked up was missing, or broke a rule.
-    lacks: bool,
-}
-
-/// What a step read of what was captured before it, and what it captured.
-#[derive(Debug)]
-pub(super) struct Notes {
-    /// Names that were captured before it.
-    known: Vec<String>,
-    /// By what was looked up: what it stood in, and where.
-    read: BTreeMap<String, (Arc<Value>, String)>,
-    written: Vec<(String, Captured)>,
 }
 
 /// A result kept under a name.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Captured {
     /// Shared with the evidence: an answer may be large.
     value: Arc<Value>,
@@ -141,93 +117,6 @@ impl<'a> Scope<'a> {
             masked: BTreeMap::new(),
             taint: RefCell::default(),
             memo: Memo::default(),
-            noting: RefCell::default(),
-        }
-    }
-
-    /// Notes from now on what is read and captured.
-    pub(super) fn begin_noting(&mut self) {
-        let known = self.captured.keys().cloned().collect();
-        self.noting.replace(Some(Noting {
-            known,
-            ..Noting::default()
-        }));
-    }
-
-    /// What was read and captured since; nothing where a broken rule had a part in it, or something was missing.
-    pub(super) fn noted(&mut self) -> Option<Notes> {
-        let noting = self.noting.take()?;
-        if noting.lacks || !self.masked.is_empty() {
-            return None;
-        }
-        let written = noting.written.into_iter();
-        let written = written.filter_map(|name| {
-            let captured = self.captured.get(&name)?.clone();
-            Some((name, captured))
-        });
-        Some(Notes {
-            known: noting.known,
-            read: noting.read,
-            written: written.collect(),
-        })
-    }
-
-    /// Whether a step would read the same again.
-    pub(super) fn reads_alike(&self, notes: &Notes) -> bool {
-        let is_alike = |name: &str, from: &Arc<Value>, pointer: &str| {
-            let captured = self.captured(name).map(|(captured, _)| captured);
-            captured.is_some_and(|captured| Arc::ptr_eq(&captured.value, from))
-                || {
-                    let read = self.lookup(name);
-                    let is_sound = self.take_taint().is_none();
-                    let before = from.pointer(pointer);
-                    is_sound
-                        && matches!((&read, before), (Ok(now), Some(before)) if json::identical(now, before))
-                }
-        };
-        self.masked.is_empty()
-            && self.captured.keys().eq(&notes.known)
-            && (notes.read.iter()).all(|(name, (from, pointer))| is_alike(name, from, pointer))
-    }
-
-    /// Captures what a step captured before.
-    pub(super) fn write(&mut self, notes: &Notes, target: &Value) {
-        self.captured.extend(notes.written.iter().cloned());
-        self.target.clone_from(target);
-    }
-
-    /// `target`, as configured and as provided since.
-    pub(super) fn target(&self) -> &Value {
-        &self.target
-    }
-
-    /// Notes that something is looked up, unless the step captured it itself.
-    fn note_read(&self, name: &str) {
-        let Some(noting) = &mut *self.noting.borrow_mut() else {
-            return;
-        };
-        let ends = name.rmatch_indices('.').map(|(at, _)| at);
-        let mut ends = std::iter::once(name.len()).chain(ends);
-        let found = ends.find_map(|end| Some((end, self.captured.get(&name[..end])?)));
-        let Some((end, captured)) = found else {
-            noting.lacks = true;
-            return;
-        };
-        if !noting.written.contains(&name[..end]) {
-            let from = (Arc::clone(&captured.value), pointer_of(&name[end..]));
-            noting.read.insert(name.to_owned(), from);
-        }
-    }
-
-    fn note_lack(&self, lacks: bool) {
-        if let Some(noting) = &mut *self.noting.borrow_mut() {
-            noting.lacks |= lacks;
-        }
-    }
-
-    fn note_written(&self, name: &str) {
-        if let Some(noting) = &mut *self.noting.borrow_mut() {
-            noting.written.insert(name.to_owned());
         }
     }
 
@@ -282,7 +171,6 @@ impl<'a> Scope<'a> {
             broken,
         };
         self.captured.insert(name.to_owned(), captured);
-        self.note_written(name);
     }
 
     /// Names captured or missing so far.
@@ -308,7 +196,6 @@ impl<'a> Scope<'a> {
             let longer = format!("{prefix}.{name}");
             if let Some(captured) = self.captured.remove(name) {
                 self.captured.insert(longer.clone(), captured);
-                self.note_written(&longer);
             }
             if let Some(rule) = self.masked.remove(name) {
                 self.masked.insert(longer, rule);
@@ -440,17 +327,13 @@ impl<'a> Scope<'a> {
             let value = json::get(value, &pointer);
             return value.cloned().ok_or_else(missing);
         }
-        self.note_read(name);
         let Some((captured, pointer)) = self.captured(name) else {
             return Err(self.masked_or_missing(name));
         };
         let value = json::get(&captured.value, &pointer);
         let Some(rule) = self.broken(captured, &pointer) else {
-            let value = value.cloned();
-            self.note_lack(value.is_none());
-            return value.ok_or_else(|| self.masked_or_missing(name));
+            return value.cloned().ok_or_else(|| self.masked_or_missing(name));
         };
-        self.note_lack(true);
         // What broke its shape may lead to its thing all the same; else it may be known otherwise.
         let value = value.filter(|v| is_usable(v)).cloned();
         let value = value.or_else(|| captured.known_otherwise(&pointer));

@@ -5,15 +5,23 @@
 use super::check::Bears;
 use super::model::{Origin, Rule};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::ops::Index;
 use std::sync::OnceLock;
 
 /// Rules in the order of their ids.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Rules {
     all: Vec<Rule>,
     /// Worked out when first asked for.
     order: OnceLock<Order>,
+}
+
+impl fmt::Debug for Rules {
+    /// What was worked out says nothing more.
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_list().entries(&self.all).finish()
+    }
 }
 
 /// What came by that predicates bear on.

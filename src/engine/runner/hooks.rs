@@ -67,8 +67,6 @@ impl Runner<'_> {
             .session
             .callbacks()
             .ok_or_else(|| Stop::NotApplicable("no callback listener is configured".to_owned()))?;
-        // Nobody but the step itself opens the address.
-        self.is_told_always = true;
         let result = callbacks::listen(callbacks, step)?;
         let url = result["url"].as_str().unwrap_or_default().to_owned();
         match self.listeners.iter_mut().find(|known| known.name == name) {

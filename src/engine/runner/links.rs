@@ -38,7 +38,6 @@ impl<'a> Runner<'a> {
             .get(&name)
             .ok_or_else(|| Stop::NotApplicable(format!("service {name} is not targeted")))?;
         let (origin, _) = split_url(&target.url);
-        self.is_told_always = true;
         let exchanges = &self.evidence.exchanges;
         let via = shown_in(exchanges, &url, &step.get, &self.captured_at);
         let shown_by = via.as_ref().map(|via| &exchanges[via.exchange]);

@@ -6,7 +6,6 @@ mod again;
 mod calls;
 mod hooks;
 mod links;
-mod marks;
 mod statements;
 mod walks;
 
@@ -21,7 +20,6 @@ use crate::rulebook::scenario::{Group, Scenario};
 use crate::rulebook::step::{Step, Use, Verb};
 use crate::rulebook::{Rulebook, Service};
 use crate::schema::Schemas;
-pub(crate) use marks::Marks;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -61,22 +59,12 @@ pub(crate) fn play(
         session,
         attempt,
         interrupted,
-        Telling::Once,
+        &[],
     )
 }
 
-/// How often a story is told.
-#[derive(Debug)]
-pub(crate) enum Telling<'t> {
-    /// Once.
-    Once,
-    /// For the first time: it is noted what its steps do.
-    First(&'t mut Marks),
-    /// Again: what comes to what it came to before is taken from there.
-    Again(&'t Evidence, &'t Marks),
-}
-
-/// The same of a story that is told more than once.
+/// The same of a story that was told before: with documents that came in the same place then it shares what was
+/// concluded of them.
 #[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
 pub(crate) fn play_again(
     rulebook: &Rulebook,
@@ -86,12 +74,8 @@ pub(crate) fn play_again(
     session: &dyn Session,
     (seed, attempt): (u64, usize),
     interrupted: &AtomicBool,
-    mut telling: Telling<'_>,
+    before: &[Exchange],
 ) -> Story {
-    let before: &[Exchange] = match &telling {
-        Telling::Once | Telling::First(_) => &[],
-        Telling::Again(before, _) => &before.exchanges,
-    };
     let salt = match attempt {
         0 => format!("{seed}/{}", scenario.id),
         again => format!("{seed}/{}/{again}", scenario.id),
@@ -124,7 +108,6 @@ pub(crate) fn play_again(
         judged_as: BTreeMap::new(),
         listeners: Vec::new(),
         looked: session.now(),
-        is_told_always: false,
     };
     let matrix: Map<String, Value> = scenario
         .matrix
@@ -137,26 +120,11 @@ pub(crate) fn play_again(
     let mut stop = None;
     for (index, step) in scenario.steps.iter().enumerate() {
         runner.step = index + 1;
-        match &mut telling {
-            Telling::Once => {}
-            Telling::First(marks) => runner.mark(marks),
-            Telling::Again(before, marks) => {
-                if runner.pass_over_step(index, before, marks) {
-                    continue;
-                }
-            }
-        }
         if let Err(why) = runner.step(step) {
             runner.miss(&scenario.steps[index..], &why);
             stop = Some(why);
             break;
         }
-        if let Telling::First(marks) = &mut telling {
-            runner.mark_end(marks);
-        }
-    }
-    if let Telling::First(marks) = &mut telling {
-        runner.mark_last(marks);
     }
     if stop.is_none() {
         runner.look_again();
@@ -196,12 +164,9 @@ struct Runner<'a> {
     listeners: Vec<Listener>,
     /// When it was last looked for callbacks.
     looked: Timestamp,
-    /// Whether the step is carried out each time: it looks into what earlier ones observed, or does more than ask the world.
-    is_told_always: bool,
 }
 
 /// An address of this story.
-#[derive(Clone, Debug, PartialEq, Eq)]
 struct Listener {
     name: String,
     url: String,

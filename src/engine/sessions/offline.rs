@@ -349,21 +349,6 @@ impl Session for OneWorld<'_> {
         Some(&self.callbacks)
     }
 
-    fn passages(&self) -> usize {
-        match &self.way {
-            Way::InProcess(_) | Way::Tcp { .. } => 0,
-            Way::Tracked { track, .. } => track.borrow().len(),
-            Way::TakenUp(world) => world.borrow().passages(),
-        }
-    }
-
-    fn pass_over(&self, passages: usize) -> bool {
-        match &self.way {
-            Way::InProcess(_) | Way::Tracked { .. } | Way::Tcp { .. } => false,
-            Way::TakenUp(world) => world.borrow_mut().pass_over(passages),
-        }
-    }
-
     fn mangle_payload(&self, kind: &str, document: &mut Value) {
         if let Some(mangle) = self.offline.mangle {
             mangle.payload(kind, document);

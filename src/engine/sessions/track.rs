@@ -73,11 +73,6 @@ impl Track {
         self.add(world, Deed::Waited(time));
     }
 
-    /// How many passages there were.
-    pub(super) fn len(&self) -> usize {
-        self.passages.len()
-    }
-
     fn add(&mut self, world: &World, deed: Deed) {
         let ended = world.now();
         self.passages.push(Passage { deed, ended });
@@ -309,32 +304,6 @@ impl TakenUp {
             None => self.track.began,
             Some(last) => self.track.passages[last].ended,
         }
-    }
-
-    /// How many passages there were as they were before; no number that could be compared where something else happened.
-    pub(super) fn passages(&self) -> usize {
-        if self.is_astray {
-            usize::MAX
-        } else {
-            self.next
-        }
-    }
-
-    /// Has everything up to that passage happen as before, where it does.
-    pub(super) fn pass_over(&mut self, until: usize) -> bool {
-        let is_same = |passage| *self.passed.step(passage) == Step::Same;
-        if self.is_astray || !(self.next..until).all(is_same) {
-            return false;
-        }
-        for passage in &self.track.passages[self.next..until] {
-            if let Deed::Asked { delivered, .. } = &passage.deed {
-                for (callback, _) in delivered {
-                    self.turn.onward.deliver(callback);
-                }
-            }
-        }
-        self.next = until;
-        true
     }
 
     /// What comes of a request that was made here before; the receivers hear what they heard then.
