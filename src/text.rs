@@ -149,6 +149,11 @@ pub fn did_you_mean<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
     let word = characters(word);
     let alike = |candidate: &&'a str| {
         let other = characters(candidate);
+        // A word of others may be of any length: what cannot be alike is not compared.
+        let shared = word.len().min(other.len()) * 10;
+        if shared < (word.len() + other.len()) * 3 {
+            return None;
+        }
         let ratio = diff_ratio(&diff_ops(&word, &other), word.len(), other.len());
         (ratio >= RATIO_MIN).then_some((ratio, *candidate))
     };
