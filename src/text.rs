@@ -4,6 +4,7 @@
 //! Knows no report format and no terminal. Whoever shows text that a target, a file or a callback
 //! sent passes it through [`escape`] or [`escape_line`] first; markup is the format's own business.
 
+use memchr::memmem;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
@@ -43,6 +44,9 @@ pub fn escape_line(text: &str) -> Cow<'_, str> {
 }
 
 fn escaped(text: &str, one_line: bool) -> Cow<'_, str> {
+    if is_plain(text.as_bytes(), one_line) {
+        return Cow::Borrowed(text);
+    }
     let mut out: Option<String> = None;
     let mut starts_word = true;
     for (at, c) in text.char_indices() {
@@ -59,6 +63,16 @@ fn escaped(text: &str, one_line: bool) -> Cow<'_, str> {
         starts_word = c.is_whitespace();
     }
     out.map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Whether nothing in a text can be harmful, as in nearly all: told at a glance.
+fn is_plain(text: &[u8], one_line: bool) -> bool {
+    let is_visible = |byte: &u8| matches!(byte, b' '..=b'~');
+    let breaks_line = |byte: &u8| !one_line && matches!(byte, b'\n' | b'\t');
+    let mut bytes = text.iter();
+    bytes.all(|byte| is_visible(byte) || breaks_line(byte))
+        && memmem::find(text, b"::").is_none()
+        && memmem::find(text, b"##").is_none()
 }
 
 /// True for what must never reach a terminal raw; line feed and tab are let through.

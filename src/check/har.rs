@@ -455,7 +455,7 @@ mod tests {
     use crate::check::{Checker, Kind, Surroundings};
     use crate::engine::plan;
     use crate::engine::sessions::Offline;
-    use crate::engine::{Planned, Sessions, Target, play};
+    use crate::engine::{Planned, Sessions, Target, Telling, play};
     use crate::judge::evidence::{Evidence, Expectation, Outcome, Via};
     use crate::judge::judge;
     use crate::reference::Fault;
@@ -567,15 +567,15 @@ mod tests {
         let session = sessions.open(planned).unwrap();
         let schemas = Schemas::default();
         let calm = AtomicBool::new(false);
-        let story = play(
-            rulebook(),
-            &schemas,
-            planned.service,
-            &planned.scenario,
-            session.as_ref(),
-            (0, 0),
-            &calm,
-        );
+        let telling = Telling {
+            rulebook: rulebook(),
+            schemas: &schemas,
+            service: planned.service,
+            scenario: &planned.scenario,
+            attempt: (0, 0),
+            before: &[],
+        };
+        let story = play(telling, session.as_ref(), &calm);
         (story.evidence.exchanges, story.evidence.configured)
     }
 

@@ -55,7 +55,7 @@ use crate::schema::Schemas;
 use crate::verdict::{Asked, Level, RunEvent, RunRecord, ScenarioResult, Spent, Timings, Verdict};
 pub use record::{Concluded, ONLY_IN_FILES, Recorder};
 use runner::Story;
-pub(crate) use runner::play;
+pub(crate) use runner::{Telling, play};
 use session::Session;
 use stage::Stage;
 pub use stage::{Room, jobs_default};
@@ -393,16 +393,15 @@ pub fn conclude_again(
     let id = &planned.scenario.id;
     let work = || {
         let calm = AtomicBool::new(false);
-        let Story { evidence, stop, .. } = runner::play_again(
+        let telling = Telling {
             rulebook,
             schemas,
-            planned.service,
-            &planned.scenario,
-            session,
-            (seed, 0),
-            &calm,
-            &told.evidence.exchanges,
-        );
+            service: planned.service,
+            scenario: &planned.scenario,
+            attempt: (seed, 0),
+            before: &told.evidence.exchanges,
+        };
+        let Story { evidence, stop, .. } = play(telling, session, &calm);
         let judgement = judge::judge_again(rulebook, schemas, &evidence, &told.memo);
         let stop = match stop {
             None if judgement.findings.is_empty() => {
@@ -512,23 +511,23 @@ fn conclude_unguarded(
         };
         waited.turn += asked.elapsed().as_secs_f64();
         let began = session.now();
+        let telling = Telling {
+            rulebook,
+            schemas,
+            service: planned.service,
+            scenario: &planned.scenario,
+            attempt: (seed, attempt),
+            before: &[],
+        };
         let Story {
             mut evidence,
             stop,
             memo,
-        } = runner::play(
-            rulebook,
-            schemas,
-            planned.service,
-            &planned.scenario,
-            session.as_ref(),
-            (seed, attempt),
-            interrupted,
-        );
+        } = play(telling, session.as_ref(), interrupted);
         let seconds = session.seconds_since(began);
         let judgement = match beside.prover {
             Some(_) => judge::judge_instances(rulebook, schemas, &evidence, &memo),
-            None => judge::judge_again(rulebook, schemas, &evidence, &memo),
+            None => judge::judge_known(rulebook, schemas, &evidence, &memo),
         };
         // Where something was found, what we sent may be what the target gave us.
         let stop = match stop {

@@ -1,7 +1,7 @@
 //! What a story leaves behind: what happened in which order, and what a broken value masks.
 
 use super::sessions::{Mangle, Offline};
-use super::{Options, Planned, Session, Sessions, Story, Target, plan, play};
+use super::{Options, Planned, Session, Sessions, Story, Target, Telling, plan, play};
 use crate::http::{Request, Response};
 use crate::judge::evidence::{Event, Evidence, Exchange};
 use crate::judge::history::Shows;
@@ -57,15 +57,15 @@ fn played(planned: &Planned<'_>, mangle: Option<&dyn Mangle>) -> Story {
     let session = worlds.open(planned).expect("a world");
     let calm = AtomicBool::new(false);
     let schemas = Schemas::default();
-    play(
-        rulebook(),
-        &schemas,
-        planned.service,
-        &planned.scenario,
-        session.as_ref(),
-        (0, 0),
-        &calm,
-    )
+    let telling = Telling {
+        rulebook: rulebook(),
+        schemas: &schemas,
+        service: planned.service,
+        scenario: &planned.scenario,
+        attempt: (0, 0),
+        before: &[],
+    };
+    play(telling, session.as_ref(), &calm)
 }
 
 /// A service, fetched and compared, and a channel in it.

@@ -15,7 +15,7 @@ pub use story::{Certainty, Shrunk, file_of};
 use crate::clock;
 use crate::engine::derive::deck::Deck;
 use crate::engine::derive::neighbour::DOOMED_FLOW;
-use crate::engine::{Planned, Sessions, Stop, play};
+use crate::engine::{Planned, Sessions, Stop, Telling, play};
 use crate::judge::evidence::{Evidence, Exchange, Outcome};
 use crate::judge::{Judgement, judge};
 use crate::rulebook::scenario::Scenario;
@@ -281,16 +281,15 @@ impl<'a> Explorer<'a> {
                 };
             }
         };
-        let calm = (self.manner.seed, 0);
-        let story = play(
-            self.rulebook,
-            self.schemas,
+        let telling = Telling {
+            rulebook: self.rulebook,
+            schemas: self.schemas,
             service,
             scenario,
-            session.as_ref(),
-            calm,
-            interrupted,
-        );
+            attempt: (self.manner.seed, 0),
+            before: &[],
+        };
+        let story = play(telling, session.as_ref(), interrupted);
         let judgement = judge(self.rulebook, self.schemas, &story.evidence);
         Played {
             judgement,

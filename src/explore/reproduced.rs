@@ -6,7 +6,7 @@
 use super::story;
 use crate::engine::derive::moves::without_idle_captures;
 use crate::engine::plan::{self, Planned};
-use crate::engine::{Sessions, play};
+use crate::engine::{Sessions, Telling, play};
 use crate::judge::{Loaded, Memo, Need, judge_instances};
 use crate::rulebook::scenario::Scenario;
 use crate::rulebook::step::{Demand, Step, Verb};
@@ -223,15 +223,15 @@ fn deciding(
 ) -> Option<BTreeSet<usize>> {
     let session = worlds.open(planned).ok()?;
     let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
-    let story = play(
+    let telling = Telling {
         rulebook,
-        &schemas,
-        planned.service,
-        &planned.scenario,
-        session.as_ref(),
-        (0, 0),
-        &calm,
-    );
+        schemas: &schemas,
+        service: planned.service,
+        scenario: &planned.scenario,
+        attempt: (0, 0),
+        before: &[],
+    };
+    let story = play(telling, session.as_ref(), &calm);
     let evidence = &story.evidence;
     let judgement = judge_instances(rulebook, &schemas, evidence, &Memo::default());
     let of_rule = judgement

@@ -51,7 +51,8 @@ use std::collections::BTreeSet;
 
 /// Judges the evidence of one story by every rule of the rulebook that it bears on.
 pub fn judge(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Judgement {
-    judge_into(Judgement::default(), rulebook, schemas, evidence, None)
+    let known = (None, Detail::Whole);
+    judge_into(Judgement::default(), rulebook, schemas, evidence, known)
 }
 
 /// The same, and keeps every instance; the memory learns what was concluded of each document.
@@ -66,11 +67,28 @@ pub fn judge_instances(
         rulebook,
         schemas,
         evidence,
-        Some(memo),
+        (Some(memo), Detail::Whole),
     )
 }
 
-/// The same as [`judge`] for evidence of which most was judged before: documents that the memory holds are not judged again.
+/// The same as [`judge`]; documents that the memory holds are not judged again.
+pub fn judge_known(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    evidence: &Evidence,
+    memo: &Memo,
+) -> Judgement {
+    judge_into(
+        Judgement::default(),
+        rulebook,
+        schemas,
+        evidence,
+        (Some(memo), Detail::Whole),
+    )
+}
+
+/// Which rules are broken and where, for evidence of which most was judged before: sound documents are not counted, nothing
+/// is observed, and findings show no difference.
 pub fn judge_again(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -82,7 +100,7 @@ pub fn judge_again(
         rulebook,
         schemas,
         evidence,
-        Some(memo),
+        (Some(memo), Detail::Broken),
     )
 }
 
@@ -122,15 +140,10 @@ fn judge_into(
     rulebook: &Rulebook,
     schemas: &Schemas,
     evidence: &Evidence,
-    memo: Option<&Memo>,
+    (memo, detail): (Option<&Memo>, Detail),
 ) -> Judgement {
-    let case = Case::remembering(
-        rulebook,
-        schemas,
-        evidence,
-        (memo, Detail::Whole),
-        &mut judgement,
-    );
+    let known = (memo, detail);
+    let case = Case::remembering(rulebook, schemas, evidence, known, &mut judgement);
     let mut verdicts = Verdicts::new(&case, &mut judgement);
     operation::judge(&case, &mut verdicts);
     parameter::judge(&case, &mut verdicts);
@@ -143,7 +156,9 @@ fn judge_into(
     if cfg!(debug_assertions) {
         others_conclude_nothing(&case, &mut verdicts);
     }
-    observe::observe(&case, &mut judgement);
+    if detail == Detail::Whole {
+        observe::observe(&case, &mut judgement);
+    }
     for missed in &evidence.missed {
         match &missed.masked_by {
             Some(broken) => judgement.masked(&missed.rule, broken),

@@ -10,9 +10,7 @@ use super::examples::Example;
 use super::mutation::Mutation;
 use super::payload::{Document, Wrong};
 use super::verdicts::{Judged, Verdicts};
-use crate::rulebook::{
-    Bears, Check, Model, Names, Origin, Parameters, PayloadRule, Rule, Subject, Unread,
-};
+use crate::rulebook::{Bears, Check, Model, Names, Parameters, PayloadRule, Rule, Subject, Unread};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -150,17 +148,7 @@ pub struct Loaded {
 impl Loaded {
     /// The predicate of a written rule.
     pub fn of(rule: &Rule) -> Option<&Self> {
-        match &rule.origin {
-            Origin::Written(written) => (&*written.check as &dyn Any).downcast_ref(),
-            Origin::Property { .. }
-            | Origin::NoOtherFields { .. }
-            | Origin::Operation { .. }
-            | Origin::Parameter { .. }
-            | Origin::Credentials { .. }
-            | Origin::ListKey { .. }
-            | Origin::ListWalk { .. }
-            | Origin::Either => None,
-        }
+        (&*rule.written()?.check as &dyn Any).downcast_ref()
     }
 
     /// The predicate of a written rule as its type, where it is of that type.

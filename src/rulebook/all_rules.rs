@@ -3,7 +3,7 @@
 //! All this is worked out once; what a rule asks is its own business.
 
 use super::check::Bears;
-use super::model::{Origin, Rule};
+use super::model::Rule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Index;
@@ -52,16 +52,9 @@ struct Order {
 impl Order {
     fn of(rules: &[Rule]) -> Self {
         let written = rules.iter().enumerate();
-        let written = written.filter_map(|(at, rule)| match &rule.origin {
-            Origin::Written(written) => Some((written.check.rank(), at, &*written.check)),
-            Origin::Property { .. }
-            | Origin::NoOtherFields { .. }
-            | Origin::Operation { .. }
-            | Origin::Parameter { .. }
-            | Origin::Credentials { .. }
-            | Origin::ListKey { .. }
-            | Origin::ListWalk { .. }
-            | Origin::Either => None,
+        let written = written.filter_map(|(at, rule)| {
+            let check = &*rule.written()?.check;
+            Some((check.rank(), at, check))
         });
         let mut written: Vec<_> = written.collect();
         written.sort_by_key(|(rank, at, _)| (*rank, *at));

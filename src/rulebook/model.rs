@@ -275,6 +275,21 @@ pub fn is_one_event(a: &str, b: &str) -> bool {
 }
 
 impl Rule {
+    /// What it was written as, where no schema or operation says it.
+    pub fn written(&self) -> Option<&Written> {
+        match &self.origin {
+            Origin::Written(written) => Some(written),
+            Origin::Property { .. }
+            | Origin::NoOtherFields { .. }
+            | Origin::Operation { .. }
+            | Origin::Parameter { .. }
+            | Origin::Credentials { .. }
+            | Origin::ListKey { .. }
+            | Origin::ListWalk { .. }
+            | Origin::Either => None,
+        }
+    }
+
     /// Where the property stands that it is about, `*` for array items.
     pub fn pointer(&self) -> Option<&str> {
         match &self.origin {

@@ -122,7 +122,6 @@ fn read_here(text: &str) -> Result<Node, Fault> {
         strict_booleans: true,
         reject_unsupported_tags: true,
         with_snippet: false,
-        emit_comments: false,
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let error = error.without_snippet();

@@ -13,7 +13,7 @@ mod tests;
 pub use attribution::rule_of_whole;
 pub use defect::Defect;
 
-use crate::rulebook::{Origin, Rule, Rulebook, is_one_event};
+use crate::rulebook::{Rule, Rulebook, is_one_event};
 use crate::verdict::Level;
 use attribution::{attribute, name_misnamed};
 use defect::{misfits_in_parts, one_each};
@@ -191,17 +191,7 @@ impl Schemas {
 
 /// The kind whose representations a rule judges one by one; nothing for all other rules.
 fn kind_of(rule: &Rule) -> Option<&str> {
-    match &rule.origin {
-        Origin::Written(check) => check.payload_kind(),
-        Origin::Property { .. }
-        | Origin::NoOtherFields { .. }
-        | Origin::Operation { .. }
-        | Origin::Parameter { .. }
-        | Origin::Credentials { .. }
-        | Origin::ListKey { .. }
-        | Origin::ListWalk { .. }
-        | Origin::Either => None,
-    }
+    rule.written()?.payload_kind()
 }
 
 /// Compiles a self-contained schema: formats are asserted, patterns run on the linear engine, and

@@ -40,42 +40,30 @@ pub(crate) struct Story {
     pub memo: Memo,
 }
 
-/// Plays a scenario of `service` in `session`; each attempt has names of its own.
-pub(crate) fn play(
-    rulebook: &Rulebook,
-    schemas: &Schemas,
-    service: &Service,
-    scenario: &Scenario,
-    session: &dyn Session,
-    (seed, attempt): (u64, usize),
-    interrupted: &AtomicBool,
-) -> Story {
-    let attempt = (seed, attempt);
-    play_again(
+/// What is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Telling<'a> {
+    pub rulebook: &'a Rulebook,
+    pub schemas: &'a Schemas,
+    pub service: &'a Service,
+    pub scenario: &'a Scenario,
+    /// Seed and attempt: each has names of its own.
+    pub attempt: (u64, usize),
+    /// What passed when it was told before: with documents that came in the same place then it shares what was concluded
+    /// of them.
+    pub before: &'a [Exchange],
+}
+
+/// Plays a scenario in `session`.
+pub(crate) fn play(telling: Telling<'_>, session: &dyn Session, interrupted: &AtomicBool) -> Story {
+    let Telling {
         rulebook,
         schemas,
         service,
         scenario,
-        session,
-        attempt,
-        interrupted,
-        &[],
-    )
-}
-
-/// The same of a story that was told before: with documents that came in the same place then it shares what was
-/// concluded of them.
-#[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
-pub(crate) fn play_again(
-    rulebook: &Rulebook,
-    schemas: &Schemas,
-    service: &Service,
-    scenario: &Scenario,
-    session: &dyn Session,
-    (seed, attempt): (u64, usize),
-    interrupted: &AtomicBool,
-    before: &[Exchange],
-) -> Story {
+        attempt: (seed, attempt),
+        before,
+    } = telling;
     let salt = match attempt {
         0 => format!("{seed}/{}", scenario.id),
         again => format!("{seed}/{}/{again}", scenario.id),

@@ -5,8 +5,9 @@
 mod checker;
 mod step;
 
+use super::check::Written;
 use super::draft::{Draft, File, Files};
-use super::model::{Kind, Origin, Service};
+use super::model::{Kind, Service};
 use super::scenario::{Group, HappyPath, Scenario};
 use super::tree::{Member, Node, Span};
 use super::written::{check_id, only};
@@ -149,9 +150,7 @@ pub(super) fn check_whole(draft: &mut Draft, files: &Files, services: &BTreeMap<
     let untold: Vec<_> = draft
         .rules
         .values()
-        .filter(|r| {
-            matches!(&r.origin, Origin::Written(w) if w.is_story()) && !told.contains(&r.id)
-        })
+        .filter(|r| r.written().is_some_and(Written::is_story) && !told.contains(&r.id))
         .map(|r| (r.id.clone(), r.place.clone()))
         .collect();
     for (id, place) in untold {
