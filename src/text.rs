@@ -45,8 +45,13 @@ pub fn escape_line(text: &str) -> Cow<'_, str> {
 
 fn escaped(text: &str, one_line: bool) -> Cow<'_, str> {
     if is_plain(text.as_bytes(), one_line) {
-        return Cow::Borrowed(text);
+        Cow::Borrowed(text)
+    } else {
+        escaped_one_by_one(text, one_line)
     }
+}
+
+fn escaped_one_by_one(text: &str, one_line: bool) -> Cow<'_, str> {
     let mut out: Option<String> = None;
     let mut starts_word = true;
     for (at, c) in text.char_indices() {
@@ -486,6 +491,26 @@ mod tests {
             assert_eq!(escape(raw), shown);
         }
         assert_eq!(escape_line("a\n\tb"), "a\\n\\tb");
+    }
+
+    #[test]
+    fn a_text_that_is_plain_at_a_glance_has_nothing_to_escape() {
+        let signs = [
+            'a', ' ', ':', '#', '[', '\n', '\t', '\r', '\u{7f}', '\u{1b}', '\u{202e}', 'é',
+        ];
+        let mut plain = 0;
+        let texts = (0..signs.len().pow(4)).map(|number| {
+            let at = |place: u32| signs[number / signs.len().pow(place) % signs.len()];
+            (0..4).map(at).collect::<String>()
+        });
+        for text in texts {
+            for one_line in [false, true] {
+                let whole = escaped_one_by_one(&text, one_line);
+                assert_eq!(escaped(&text, one_line), whole, "{text:?}");
+                plain += usize::from(is_plain(text.as_bytes(), one_line));
+            }
+        }
+        assert!(plain > 1_000, "{plain}");
     }
 
     #[test]

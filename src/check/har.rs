@@ -567,14 +567,7 @@ mod tests {
         let session = sessions.open(planned).unwrap();
         let schemas = Schemas::default();
         let calm = AtomicBool::new(false);
-        let telling = Telling {
-            rulebook: rulebook(),
-            schemas: &schemas,
-            service: planned.service,
-            scenario: &planned.scenario,
-            attempt: (0, 0),
-            before: &[],
-        };
+        let telling = Telling::new(rulebook(), &schemas, planned, (0, 0));
         let story = play(telling, session.as_ref(), &calm);
         (story.evidence.exchanges, story.evidence.configured)
     }

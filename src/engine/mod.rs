@@ -394,12 +394,8 @@ pub fn conclude_again(
     let work = || {
         let calm = AtomicBool::new(false);
         let telling = Telling {
-            rulebook,
-            schemas,
-            service: planned.service,
-            scenario: &planned.scenario,
-            attempt: (seed, 0),
             before: &told.evidence.exchanges,
+            ..Telling::new(rulebook, schemas, planned, (seed, 0))
         };
         let Story { evidence, stop, .. } = play(telling, session, &calm);
         let judgement = judge::judge_again(rulebook, schemas, &evidence, &told.memo);
@@ -511,14 +507,7 @@ fn conclude_unguarded(
         };
         waited.turn += asked.elapsed().as_secs_f64();
         let began = session.now();
-        let telling = Telling {
-            rulebook,
-            schemas,
-            service: planned.service,
-            scenario: &planned.scenario,
-            attempt: (seed, attempt),
-            before: &[],
-        };
+        let telling = Telling::new(rulebook, schemas, planned, (seed, attempt));
         let Story {
             mut evidence,
             stop,

@@ -57,14 +57,7 @@ fn played(planned: &Planned<'_>, mangle: Option<&dyn Mangle>) -> Story {
     let session = worlds.open(planned).expect("a world");
     let calm = AtomicBool::new(false);
     let schemas = Schemas::default();
-    let telling = Telling {
-        rulebook: rulebook(),
-        schemas: &schemas,
-        service: planned.service,
-        scenario: &planned.scenario,
-        attempt: (0, 0),
-        before: &[],
-    };
+    let telling = Telling::new(rulebook(), &schemas, planned, (0, 0));
     play(telling, session.as_ref(), &calm)
 }
 

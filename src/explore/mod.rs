@@ -281,14 +281,7 @@ impl<'a> Explorer<'a> {
                 };
             }
         };
-        let telling = Telling {
-            rulebook: self.rulebook,
-            schemas: self.schemas,
-            service,
-            scenario,
-            attempt: (self.manner.seed, 0),
-            before: &[],
-        };
+        let telling = Telling::new(self.rulebook, self.schemas, &planned, (self.manner.seed, 0));
         let story = play(telling, session.as_ref(), interrupted);
         let judgement = judge(self.rulebook, self.schemas, &story.evidence);
         Played {

@@ -223,14 +223,7 @@ fn deciding(
 ) -> Option<BTreeSet<usize>> {
     let session = worlds.open(planned).ok()?;
     let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
-    let telling = Telling {
-        rulebook,
-        schemas: &schemas,
-        service: planned.service,
-        scenario: &planned.scenario,
-        attempt: (0, 0),
-        before: &[],
-    };
+    let telling = Telling::new(rulebook, &schemas, planned, (0, 0));
     let story = play(telling, session.as_ref(), &calm);
     let evidence = &story.evidence;
     let judgement = judge_instances(rulebook, &schemas, evidence, &Memo::default());

@@ -62,12 +62,13 @@ pub fn judge_instances(
     evidence: &Evidence,
     memo: &Memo,
 ) -> Judgement {
+    let known = (Some(memo), Detail::Whole);
     judge_into(
         Judgement::with_instances(),
         rulebook,
         schemas,
         evidence,
-        (Some(memo), Detail::Whole),
+        known,
     )
 }
 
@@ -78,13 +79,8 @@ pub fn judge_known(
     evidence: &Evidence,
     memo: &Memo,
 ) -> Judgement {
-    judge_into(
-        Judgement::default(),
-        rulebook,
-        schemas,
-        evidence,
-        (Some(memo), Detail::Whole),
-    )
+    let known = (Some(memo), Detail::Whole);
+    judge_into(Judgement::default(), rulebook, schemas, evidence, known)
 }
 
 /// Which rules are broken and where, for evidence of which most was judged before: sound documents are not counted, nothing
@@ -95,13 +91,8 @@ pub fn judge_again(
     evidence: &Evidence,
     memo: &Memo,
 ) -> Judgement {
-    judge_into(
-        Judgement::default(),
-        rulebook,
-        schemas,
-        evidence,
-        (Some(memo), Detail::Broken),
-    )
+    let known = (Some(memo), Detail::Broken);
+    judge_into(Judgement::default(), rulebook, schemas, evidence, known)
 }
 
 /// Judges by the rules about single representations and by this one alone. Tells what is broken and where: sound

@@ -10,13 +10,14 @@ mod statements;
 mod walks;
 
 use crate::clock::Timestamp;
+use crate::engine::plan::Planned;
 use crate::engine::session::Session;
 use crate::engine::stop::Stop;
 use crate::engine::template::{Scope, wait_of};
 use crate::engine::{provision, token};
 use crate::judge::evidence::{Event, Evidence, Exchange};
 use crate::judge::{Acceptance, Memo};
-use crate::rulebook::scenario::{Group, Scenario};
+use crate::rulebook::scenario::Group;
 use crate::rulebook::step::{Step, Use, Verb};
 use crate::rulebook::{Rulebook, Service};
 use crate::schema::Schemas;
@@ -45,8 +46,7 @@ pub(crate) struct Story {
 pub(crate) struct Telling<'a> {
     pub rulebook: &'a Rulebook,
     pub schemas: &'a Schemas,
-    pub service: &'a Service,
-    pub scenario: &'a Scenario,
+    pub planned: &'a Planned<'a>,
     /// Seed and attempt: each has names of its own.
     pub attempt: (u64, usize),
     /// What passed when it was told before: with documents that came in the same place then it shares what was concluded
@@ -54,13 +54,30 @@ pub(crate) struct Telling<'a> {
     pub before: &'a [Exchange],
 }
 
+impl<'a> Telling<'a> {
+    /// For the first time.
+    pub(crate) fn new(
+        rulebook: &'a Rulebook,
+        schemas: &'a Schemas,
+        planned: &'a Planned<'a>,
+        attempt: (u64, usize),
+    ) -> Self {
+        Self {
+            rulebook,
+            schemas,
+            planned,
+            attempt,
+            before: &[],
+        }
+    }
+}
+
 /// Plays a scenario in `session`.
 pub(crate) fn play(telling: Telling<'_>, session: &dyn Session, interrupted: &AtomicBool) -> Story {
     let Telling {
         rulebook,
         schemas,
-        service,
-        scenario,
+        planned: Planned { service, scenario },
         attempt: (seed, attempt),
         before,
     } = telling;
