@@ -155,6 +155,13 @@ impl Sites {
         })
     }
 
+    /// The last one with the first of those it stands beside; nothing where it stands alone. No further ones are looked at:
+    /// there may be as many as a list has items.
+    pub fn beside<'s>(others: impl IntoIterator<Item = &'s Site>, last: Site) -> Option<Self> {
+        let others: Vec<Site> = others.into_iter().take(SITES_MAX - 1).cloned().collect();
+        (!others.is_empty()).then_some(Self { others, last })
+    }
+
     /// The one where a finding stands.
     pub fn last(&self) -> &Site {
         &self.last
@@ -202,6 +209,10 @@ mod tests {
             let numbers: Vec<usize> = (0..count).collect();
             let sites = Sites::of_each(&numbers, |&n| Site::Exchange(n));
             assert_eq!(sites, Sites::of((0..count).map(Site::Exchange)));
+            let others: Vec<Site> = numbers.iter().map(|&n| Site::Exchange(n)).collect();
+            let beside = Sites::beside(&others, Site::Exchange(99));
+            let all = others.into_iter().chain([Site::Exchange(99)]);
+            assert_eq!(beside, Sites::of(all).filter(|_| count > 0));
         }
     }
 }

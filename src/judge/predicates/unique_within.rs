@@ -60,12 +60,11 @@ impl Predicate for UniqueWithin {
             let site = thing.site(&self.at);
             let owners = scopes.entry(scope).or_default();
             let others = owners.values().filter(|(owner, _)| *owner != identity);
-            let others = others.map(|(_, site)| site.clone());
-            let sites = Sites::of(others.chain(std::iter::once(site.clone())));
+            let sites = Sites::beside(others.map(|(_, site)| site), site.clone());
             let (owner, _) = owners
                 .entry(value.to_string())
                 .or_insert_with(|| (identity.clone(), site));
-            let Some(sites) = sites.filter(|sites| sites.iter().count() > 1) else {
+            let Some(sites) = sites else {
                 verdicts.trivial(rule, Trivial::Alone);
                 continue;
             };
