@@ -47,7 +47,7 @@ use crate::clock;
 use crate::http::Cause;
 use crate::judge::evidence::{Evidence, Exchange, Outcome};
 use crate::judge::{self, Judgement, Memo};
-use crate::prove::{Mode, Prover};
+use crate::prove::{EXAMPLES_MAX, Mode, Prover};
 use crate::rulebook::Rulebook;
 use crate::rulebook::scenario::Scenario;
 use crate::rulebook::step::Step;
@@ -215,7 +215,8 @@ pub fn run(
                 Progress::Began(index) => emit(RunEvent::ScenarioBegan {
                     id: planned[index].scenario.id.clone(),
                 }),
-                Progress::Ended(index, concluded) => {
+                Progress::Ended(index, mut concluded) => {
+                    recorder.settle(&mut concluded);
                     emit(RunEvent::ScenarioPlayed {
                         id: planned[index].scenario.id.clone(),
                         verdict: concluded.result.verdict,
@@ -514,10 +515,8 @@ fn conclude_unguarded(
             memo,
         } = play(telling, session.as_ref(), interrupted);
         let seconds = session.seconds_since(began);
-        let judgement = match beside.prover {
-            Some(_) => judge::judge_instances(rulebook, schemas, &evidence, &memo),
-            None => judge::judge_known(rulebook, schemas, &evidence, &memo),
-        };
+        let examples = beside.prover.map_or(0, |_| EXAMPLES_MAX);
+        let judgement = judge::judge_known(rulebook, schemas, &evidence, &memo, examples);
         // Where something was found, what we sent may be what the target gave us.
         let stop = match stop {
             None if judgement.findings.is_empty() => misdeed(rulebook, schemas, &evidence, &[]),
@@ -538,6 +537,7 @@ fn conclude_unguarded(
         if let Some(prover) = beside.prover.filter(|_| disturbed.is_none()) {
             prover.story(&mut evidence, &judgement, &memo);
         }
+        let judgement = judgement.without_examples();
         let broken = judgement.findings.iter().map(|f| f.rule.clone()).collect();
         let void = disturbed.clone();
         let (judgement, stop) = match disturbed {
@@ -555,11 +555,7 @@ fn conclude_unguarded(
                 memo,
                 is_sound,
             });
-            let judgement = concluded.judgement.without_instances();
-            return Concluded {
-                judgement,
-                ..concluded
-            };
+            return concluded;
         }
         if let Some((keeper, index)) = beside.keeper {
             let turned_away = turned_away.clone();

@@ -82,9 +82,15 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Takes what a scenario concluded. Of each rule one exchange is kept: that of the first
-    /// scenario by id, whatever order they end in.
+    /// Takes what a scenario concluded.
     pub fn add(&mut self, mut concluded: Concluded) {
+        self.settle(&mut concluded);
+        self.scenarios.push(concluded);
+    }
+
+    /// Adds up what a scenario says of rules, in whatever order they end, and leaves its findings with it. Of each rule one
+    /// exchange is kept: that of the first scenario by id. A scenario that waits for its turn needs no more room than that.
+    pub fn settle(&mut self, concluded: &mut Concluded) {
         let id = &concluded.result.id;
         for rule in concluded.shown.rules() {
             let first = self
@@ -100,14 +106,9 @@ impl<'a> Recorder<'a> {
             .shown
             .keep(|rule| first_shown.get(rule) == Some(id));
         // What was refused may turn out to say nothing.
-        if concluded.turned_away.is_none() {
-            self.settle(&mut concluded);
+        if concluded.turned_away.is_some() {
+            return;
         }
-        self.scenarios.push(concluded);
-    }
-
-    /// Adds up what a scenario says of rules, in whatever order they end, and leaves its findings with it.
-    fn settle(&mut self, concluded: &mut Concluded) {
         let judgement = std::mem::take(&mut concluded.judgement);
         let kind = Why::of(concluded.stopped.as_ref());
         for (rule, tally) in &judgement.tallies {

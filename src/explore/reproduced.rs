@@ -7,7 +7,7 @@ use super::story;
 use crate::engine::derive::moves::without_idle_captures;
 use crate::engine::plan::{self, Planned};
 use crate::engine::{Sessions, Telling, play};
-use crate::judge::{Loaded, Memo, Need, judge_instances};
+use crate::judge::{Loaded, Memo, Need, Sites, judge_known};
 use crate::rulebook::scenario::Scenario;
 use crate::rulebook::step::{Demand, Step, Verb};
 use crate::rulebook::{Rulebook, Service, interpolations};
@@ -226,22 +226,12 @@ fn deciding(
     let telling = Telling::new(rulebook, &schemas, planned, (0, 0));
     let story = play(telling, session.as_ref(), &calm);
     let evidence = &story.evidence;
-    let judgement = judge_instances(rulebook, &schemas, evidence, &Memo::default());
-    let of_rule = judgement
-        .instances()
-        .iter()
-        .filter(|judged| judged.rule == finding.rule);
-    let mut steps = BTreeSet::new();
-    let mut is_judged = false;
-    for judged in of_rule {
-        is_judged = true;
-        let sites = judged
-            .sites
-            .iter()
-            .filter_map(|site| site.exchange(evidence));
-        steps.extend(sites.map(|exchange| evidence.exchanges[exchange].step));
-    }
-    is_judged.then_some(steps)
+    let judgement = judge_known(rulebook, &schemas, evidence, &Memo::default(), usize::MAX);
+    let examples = judgement.examples(&finding.rule);
+    let sites = examples.iter().flat_map(Sites::iter);
+    let exchanges = sites.filter_map(|site| site.exchange(evidence));
+    let steps = exchanges.map(|exchange| evidence.exchanges[exchange].step);
+    (!examples.is_empty()).then(|| steps.collect())
 }
 
 /// The steps that write, that decide or that others read of; those that merely look are left out.

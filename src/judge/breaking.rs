@@ -10,8 +10,7 @@ use super::evidence::{Evidence, Exchange, Expectation};
 use super::mutation::Mutation;
 use super::payload::{Violation, violations};
 use super::predicate::Loaded;
-use super::sites::Site;
-use super::verdicts::Judged;
+use super::sites::{Site, Sites};
 use crate::json;
 use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::schema::Schemas;
@@ -28,16 +27,16 @@ pub fn mutations_of(
     schemas: &Schemas,
     evidence: &Evidence,
     rule: &Rule,
-    judged: &Judged,
+    sites: &Sites,
 ) -> Vec<Mutation> {
-    let site = judged.sites.last();
+    let site = sites.last();
     match &rule.origin {
         Origin::Written(_) if matches!(site, Site::Exchange(_)) => {
             let mut mutations = of_exchange(rulebook, schemas, evidence, site);
-            mutations.extend(written(rulebook, evidence, rule, judged));
+            mutations.extend(written(rulebook, evidence, rule, sites));
             mutations
         }
-        Origin::Written(_) => written(rulebook, evidence, rule, judged),
+        Origin::Written(_) => written(rulebook, evidence, rule, sites),
         Origin::Property { kind, pointer } => {
             let changes = of_property(rulebook, kind, pointer);
             in_document(rulebook, evidence, site, kind, pointer, changes)
@@ -56,8 +55,8 @@ pub fn mutations_of(
         Origin::ListWalk { .. } => of_walk(rulebook, evidence, site),
         Origin::Parameter { .. } | Origin::ListKey { .. } => {
             let words = |site: &Site| words_at(rulebook, evidence, site);
-            let mut mutations = Mutation::of_sites(&judged.sites);
-            mutations.extend(alternatives::of_sites(evidence, &judged.sites, &words));
+            let mut mutations = Mutation::of_sites(sites);
+            mutations.extend(alternatives::of_sites(evidence, sites, &words));
             mutations
         }
         // It compares stories of the whole run.
@@ -66,15 +65,10 @@ pub fn mutations_of(
 }
 
 /// What the predicate knows to break it, then whatever else could stand at the places that decide.
-fn written(
-    rulebook: &Rulebook,
-    evidence: &Evidence,
-    rule: &Rule,
-    judged: &Judged,
-) -> Vec<Mutation> {
+fn written(rulebook: &Rulebook, evidence: &Evidence, rule: &Rule, sites: &Sites) -> Vec<Mutation> {
     let words = |site: &Site| words_at(rulebook, evidence, site);
-    let mut mutations = Loaded::of(rule).map_or_else(Vec::new, |p| p.break_it(judged));
-    mutations.extend(alternatives::of_sites(evidence, &judged.sites, &words));
+    let mut mutations = Loaded::of(rule).map_or_else(Vec::new, |p| p.break_it(sites));
+    mutations.extend(alternatives::of_sites(evidence, sites, &words));
     mutations
 }
 

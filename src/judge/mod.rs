@@ -41,7 +41,7 @@ pub use predicate::{Loaded, Need, Predicate};
 pub use reproduce::{Shell, UNKNOWN, WRONG, configured_word, curl, shell_word};
 pub use sites::{Site, Sites};
 pub use story::holds;
-pub use verdicts::{Fact, Instance, Judged, Judgement, Tallies, Tally, Trivial, Verdicts};
+pub use verdicts::{Fact, Instance, Judgement, Tallies, Tally, Trivial, Verdicts};
 
 use crate::rulebook::{Does, Rule, Rulebook};
 use crate::schema::Schemas;
@@ -55,32 +55,17 @@ pub fn judge(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Jud
     judge_into(Judgement::default(), rulebook, schemas, evidence, known)
 }
 
-/// The same, and keeps every instance; the memory learns what was concluded of each document.
-pub fn judge_instances(
-    rulebook: &Rulebook,
-    schemas: &Schemas,
-    evidence: &Evidence,
-    memo: &Memo,
-) -> Judgement {
-    let known = (Some(memo), Detail::Whole);
-    judge_into(
-        Judgement::with_instances(),
-        rulebook,
-        schemas,
-        evidence,
-        known,
-    )
-}
-
-/// The same as [`judge`]; documents that the memory holds are not judged again.
+/// The same, and keeps so many examples of each rule; the memory learns what was concluded of each document.
 pub fn judge_known(
     rulebook: &Rulebook,
     schemas: &Schemas,
     evidence: &Evidence,
     memo: &Memo,
+    examples: usize,
 ) -> Judgement {
     let known = (Some(memo), Detail::Whole);
-    judge_into(Judgement::default(), rulebook, schemas, evidence, known)
+    let empty = Judgement::with_examples(examples);
+    judge_into(empty, rulebook, schemas, evidence, known)
 }
 
 /// Which rules are broken and where, for evidence of which most was judged before: sound documents are not counted, nothing

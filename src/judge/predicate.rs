@@ -9,7 +9,8 @@ use super::evidence::{Evidence, Payload};
 use super::examples::Example;
 use super::mutation::Mutation;
 use super::payload::{Document, Wrong};
-use super::verdicts::{Judged, Verdicts};
+use super::sites::Sites;
+use super::verdicts::Verdicts;
 use crate::rulebook::{Bears, Check, Model, Names, Parameters, PayloadRule, Rule, Subject, Unread};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -45,8 +46,8 @@ pub trait Predicate: Check + DeserializeOwned + JsonSchema {
     fn examples() -> Vec<Example>;
 
     /// Changes of the evidence by which this instance may fail, likeliest first.
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
-        Mutation::of_sites(&judged.sites)
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        Mutation::of_sites(sites)
     }
 
     /// Evidence of one representation in which the rule holds.
@@ -110,7 +111,7 @@ pub(super) fn of_payload(kind: &str, value: Value) -> Evidence {
 trait Erased: Check {
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>);
     fn in_payload(&self, document: &Document<'_>) -> Option<Vec<Wrong>>;
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation>;
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation>;
     fn stage(&self, rule: &Rule, kind: &str, value: Value) -> Evidence;
     fn needs(&self) -> &'static [Need];
 }
@@ -124,8 +125,8 @@ impl<T: Predicate> Erased for T {
         Predicate::in_payload(self, document)
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
-        Predicate::break_it(self, judged)
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        Predicate::break_it(self, sites)
     }
 
     fn stage(&self, rule: &Rule, kind: &str, value: Value) -> Evidence {
@@ -167,8 +168,8 @@ impl Loaded {
     }
 
     /// Changes of the evidence by which an instance may fail, likeliest first.
-    pub fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
-        self.predicate.break_it(judged)
+    pub fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        self.predicate.break_it(sites)
     }
 
     /// Evidence of one representation in which the rule holds.

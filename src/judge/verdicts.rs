@@ -22,8 +22,8 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
     /// Distinct value-free observations by open point.
     pub observed: BTreeMap<String, BTreeSet<String>>,
-    /// Every instance in order, where they are asked for.
-    pub(super) instances: Option<Vec<Judged>>,
+    /// How many examples of each rule are kept.
+    pub(super) examples_max: usize,
 }
 
 /// What was concluded of each rule, by its id. Ids are the rulebook's own, so that their hash need not withstand anybody.
@@ -40,6 +40,8 @@ pub struct Tally {
     pub masked_by: BTreeSet<String>,
     /// Examples that could not have failed, by what they lacked.
     pub trivial: BTreeMap<Trivial, usize>,
+    /// What decided instances of it: of more than are asked for the first ones and the last.
+    examples: Vec<Sites>,
 }
 
 /// Why an example tells nothing: whatever the target does, the rule holds on it.
@@ -65,15 +67,6 @@ impl Trivial {
             Self::Silence => "no callback came at all",
         }
     }
-}
-
-/// An instance that was concluded.
-#[derive(Clone, Debug)]
-pub struct Judged {
-    /// The rule.
-    pub rule: String,
-    /// What decided.
-    pub sites: Sites,
 }
 
 /// A finding's own part; the case fills in the rest.
@@ -128,9 +121,9 @@ impl<'v> Verdicts<'v> {
 
     /// Counts an instance that was looked at elsewhere and found sound.
     pub(super) fn sound(&mut self, rule: &str, site: &Site) {
-        match &self.judgement.instances {
-            Some(_) => self.instance(rule, site.clone()).conclude(None),
-            None => self.judgement.count(rule, 1),
+        match self.judgement.examples_max {
+            0 => self.judgement.count(rule, 1),
+            _ => self.instance(rule, site.clone()).conclude(None),
         }
     }
 
@@ -193,13 +186,13 @@ impl Instance<'_> {
     /// The same with a finding somewhere else.
     pub fn conclude_at(self, wrong: Option<(Site, Fact)>) {
         let finding = wrong.map(|(site, fact)| self.case.finding(self.rule, &site, fact));
-        if let Some(instances) = &mut self.judgement.instances {
-            instances.push(Judged {
-                rule: self.rule.to_owned(),
-                sites: self.sites,
-            });
+        let most = self.judgement.examples_max;
+        let tally = self.judgement.tally(self.rule);
+        tally.judged += 1;
+        tally.keep(self.sites, most);
+        if let Some(finding) = finding {
+            self.judgement.add(finding);
         }
-        self.judgement.conclude(self.rule, finding);
     }
 }
 
@@ -219,26 +212,41 @@ impl Tally {
     pub const fn findings(&self) -> usize {
         self.findings
     }
+
+    /// What decided instances of it, in order, as many as were asked for.
+    pub fn examples(&self) -> &[Sites] {
+        &self.examples
+    }
+
+    fn keep(&mut self, sites: Sites, most: usize) {
+        if self.examples.len() < most {
+            self.examples.push(sites);
+        } else if let Some(last) = self.examples.last_mut() {
+            *last = sites;
+        }
+    }
 }
 
 impl Judgement {
-    /// One that keeps every instance.
-    pub(super) fn with_instances() -> Self {
+    /// One that keeps so many examples of each rule.
+    pub(super) fn with_examples(most: usize) -> Self {
         Self {
-            instances: Some(Vec::new()),
+            examples_max: most,
             ..Self::default()
         }
     }
 
-    /// Every instance in order; nothing where they were not asked for.
-    pub fn instances(&self) -> &[Judged] {
-        self.instances.as_deref().unwrap_or_default()
+    /// What decided instances of a rule; nothing where it was not judged, or they were not asked for.
+    pub fn examples(&self, rule: &str) -> &[Sites] {
+        self.tallies.get(rule).map_or(&[], Tally::examples)
     }
 
-    /// The same without its instances, which take the most room.
+    /// The same without its examples, which take the most room.
     #[must_use]
-    pub fn without_instances(mut self) -> Self {
-        self.instances = None;
+    pub fn without_examples(mut self) -> Self {
+        for tally in self.tallies.values_mut() {
+            tally.examples = Vec::new();
+        }
         self
     }
 
@@ -252,15 +260,21 @@ impl Judgement {
 
     /// Counts instances that were looked at elsewhere and found sound.
     pub fn count(&mut self, rule: &str, instances: usize) {
-        if let Some(tally) = self.tallies.get_mut(rule) {
-            tally.judged += instances;
-        } else {
-            let tally = Tally {
-                judged: instances,
-                ..Tally::default()
-            };
-            self.tallies.insert(rule.to_owned(), tally);
-        }
+        self.tally(rule).judged += instances;
+    }
+
+    /// What is counted of a rule; nothing so far where it is new.
+    fn tally(&mut self, rule: &str) -> &mut Tally {
+        // Most are known, and need no name of their own.
+        let index = match self.tallies.get_index_of(rule) {
+            Some(index) => index,
+            None => {
+                self.tallies
+                    .insert_full(rule.to_owned(), Tally::default())
+                    .0
+            }
+        };
+        &mut self.tallies[index]
     }
 
     /// Records that a rule could not be judged.

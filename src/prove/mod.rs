@@ -7,7 +7,8 @@ mod blind;
 mod sample;
 
 use crate::judge::evidence::Evidence;
-use crate::judge::{Judged, Judgement, Memo, Mutation, Tally, judge_by, judge_site, mutations_of};
+
+use crate::judge::{Judgement, Memo, Mutation, Sites, Tally, judge_by, judge_site, mutations_of};
 use crate::rulebook::{Origin, Rule, Rulebook};
 use crate::schema::Schemas;
 use crate::verdict::{Changes, Level, Proof, RuleCounts, RunRecord, Verdict};
@@ -24,7 +25,7 @@ const STUBBORN_MAX: usize = 64;
 /// Changes that are looked at, those that turn out to change nothing included.
 const TRIED_MAX: usize = 192;
 /// Examples of one rule in one story, the first and the last.
-const INSTANCES_MAX: usize = 3;
+pub const EXAMPLES_MAX: usize = 3;
 /// Stories that a rule is tried in until one of its changes breaks it: the first by id.
 const STORIES_MAX: usize = 6;
 /// Values of a story's largest document beyond which nothing is changed: each change copies one.
@@ -125,8 +126,8 @@ impl<'a> Prover<'a> {
             return;
         }
         memo.close();
-        for (rule, instances) in self.wanted(&evidence.scenario, judgement) {
-            let changes = self.try_out(rule, &instances, evidence, judgement, memo);
+        for (rule, examples) in self.wanted(&evidence.scenario, judgement) {
+            let changes = self.try_out(rule, examples, evidence, judgement, memo);
             let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
             tried
                 .entry(&rule.id)
@@ -139,56 +140,36 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Rules that held in a story which still counts for them, each with some examples.
-    fn wanted<'j>(
-        &self,
-        story: &str,
-        judgement: &'j Judgement,
-    ) -> Vec<(&'a Rule, Vec<&'j Judged>)> {
-        let mut wanted: BTreeMap<&str, Vec<&Judged>> = BTreeMap::new();
-        {
-            let tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-            let holds = |tally: &Tally| tally.judged() > 0 && tally.findings() == 0;
-            let held = judgement.tallies.iter().filter(|(_, tally)| holds(tally));
-            for (rule, _) in held {
-                if tried
-                    .get(rule.as_str())
-                    .is_none_or(|stories| stories.wants(story))
-                {
-                    wanted.insert(rule, Vec::new());
-                }
-            }
-        }
-        if wanted.is_empty() {
-            return Vec::new();
-        }
-        for instance in judgement.instances() {
-            let Some(some) = wanted.get_mut(instance.rule.as_str()) else {
-                continue;
-            };
-            if some.len() == INSTANCES_MAX {
-                some.pop();
-            }
-            some.push(instance);
-        }
+    /// Rules that held in a story which still counts for them, by their ids, each with its examples.
+    fn wanted<'j>(&self, story: &str, judgement: &'j Judgement) -> Vec<(&'a Rule, &'j [Sites])> {
+        let tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        let holds = |tally: &Tally| tally.judged() > 0 && tally.findings() == 0;
+        let still_counts = |rule: &str| tried.get(rule).is_none_or(|stories| stories.wants(story));
         let binds = |rule: &&Rule| matches!(rule.level, Level::Must | Level::Should);
-        let known = |(id, some)| Some((self.rulebook.rules.get(id).filter(binds)?, some));
-        wanted.into_iter().filter_map(known).collect()
+        let held = judgement.tallies.iter().filter(|(_, tally)| holds(tally));
+        let held = held.filter(|(rule, _)| still_counts(rule));
+        let known = |(rule, tally): (&String, &'j Tally)| {
+            let rule = self.rulebook.rules.get(rule).filter(binds)?;
+            Some((rule, tally.examples()))
+        };
+        let mut wanted: Vec<_> = held.filter_map(known).collect();
+        wanted.sort_by(|(one, _), (other, _)| one.id.cmp(&other.id));
+        wanted
     }
 
     /// What comes of changes by which one rule may fail.
     fn try_out(
         &self,
         rule: &Rule,
-        instances: &[&Judged],
+        examples: &[Sites],
         evidence: &mut Evidence,
         judgement: &Judgement,
         memo: &Memo,
     ) -> Changes {
-        let mut by_instance: Vec<_> = instances
+        let mut by_example: Vec<_> = examples
             .iter()
-            .map(|judged| {
-                mutations_of(self.rulebook, self.schemas, evidence, rule, judged).into_iter()
+            .map(|sites| {
+                mutations_of(self.rulebook, self.schemas, evidence, rule, sites).into_iter()
             })
             .collect();
         let mut changes = Changes::default();
@@ -202,8 +183,8 @@ impl<'a> Prover<'a> {
                     STUBBORN_MAX
                 }
         };
-        while !by_instance.is_empty() && tried < TRIED_MAX && !is_enough(&changes) {
-            by_instance.retain_mut(|mutations| {
+        while !by_example.is_empty() && tried < TRIED_MAX && !is_enough(&changes) {
+            by_example.retain_mut(|mutations| {
                 let Some(mutation) = mutations.next() else {
                     return false;
                 };

@@ -2,7 +2,7 @@
 
 use super::matrix::Row;
 use crate::fixtures::{Plan, subjects};
-use crate::judge::{Loaded, Memo, judge, judge_instances};
+use crate::judge::{Loaded, Memo, judge, judge_known};
 use crate::rulebook::Rulebook;
 use crate::schema::Schemas;
 use crate::verdict::Level;
@@ -34,9 +34,9 @@ pub(super) fn try_out(rulebook: &Rulebook, schemas: &Schemas, rule: &str) -> Row
         return row;
     };
     let evidence = predicate.stage(known, kind, example);
-    let judgement = judge_instances(rulebook, schemas, &evidence, &Memo::default());
-    let instances = judgement.instances().iter().filter(|i| i.rule == rule);
-    let mutations = instances.flat_map(|instance| predicate.break_it(instance));
+    let judgement = judge_known(rulebook, schemas, &evidence, &Memo::default(), usize::MAX);
+    let examples = judgement.examples(rule).iter();
+    let mutations = examples.flat_map(|sites| predicate.break_it(sites));
     for mutation in mutations {
         let mut changed = evidence.clone();
         if !mutation.apply(&mut changed) {

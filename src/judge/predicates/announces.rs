@@ -72,8 +72,8 @@ impl Predicate for Announces {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
-        let site = judged.sites.last();
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let site = sites.last();
         let other = "https://h/CommsApi.MessageQueued/4";
         let others = ["no address", other, "https://h/CommsApi.MessageSent/4"];
         let to = |text: &str| Mutation::new(site.clone(), Change::To(json!(text)));

@@ -82,9 +82,9 @@ impl Predicate for CalledBy {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
         let other = Change::To(json!("PATCH"));
-        vec![Mutation::new(judged.sites.last().clone(), other)]
+        vec![Mutation::new(sites.last().clone(), other)]
     }
 
     #[cfg(test)]

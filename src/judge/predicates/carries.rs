@@ -116,10 +116,10 @@ impl Predicate for Carries {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
-        let mut mutations = Mutation::of_sites(&judged.sites);
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let mut mutations = Mutation::of_sites(sites);
         let other = |site: &Site| Mutation::new(site.clone(), Change::To(json!("another")));
-        mutations.extend(judged.sites.iter().map(other));
+        mutations.extend(sites.iter().map(other));
         mutations
     }
 

@@ -76,7 +76,7 @@ impl Predicate for Conforms {
         Some(wrong)
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
         let values = [
             json!(null),
             json!(true),
@@ -85,7 +85,7 @@ impl Predicate for Conforms {
             json!({}),
             json!({"conformant_extra": null}),
         ];
-        let site = judged.sites.last().below(&self.at);
+        let site = sites.last().below(&self.at);
         // What a schema is there to keep out, it may name.
         let kept_out = self.schema.pointer("/not/examples/0").cloned();
         kept_out

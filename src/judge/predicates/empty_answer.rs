@@ -66,9 +66,9 @@ impl Predicate for EmptyAnswer {
         ]
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
         vec![Mutation::new(
-            judged.sites.last().clone(),
+            sites.last().clone(),
             Change::Text("{}"),
         )]
     }

@@ -101,14 +101,14 @@ impl Predicate for FileLink {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
         let changes = [
             Change::Text("another file"),
             Change::Typed("application/x-another"),
             Change::Refused,
         ];
         changes
-            .map(|change| Mutation::new(judged.sites.last().clone(), change))
+            .map(|change| Mutation::new(sites.last().clone(), change))
             .into()
     }
 

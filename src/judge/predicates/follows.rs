@@ -67,9 +67,9 @@ impl Predicate for Follows {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
         let before = Change::To(self.from.clone());
-        vec![Mutation::new(judged.sites.last().clone(), before)]
+        vec![Mutation::new(sites.last().clone(), before)]
     }
 
     #[cfg(test)]

@@ -61,10 +61,10 @@ impl Predicate for InFormat {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
         let texts = ["{}", "<a/>"].into_iter();
         texts
-            .map(|text| Mutation::new(judged.sites.last().clone(), Change::Text(text)))
+            .map(|text| Mutation::new(sites.last().clone(), Change::Text(text)))
             .collect()
     }
 

@@ -108,11 +108,11 @@ impl Predicate for Kept {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
-        let mut mutations = Mutation::of_sites(&judged.sites);
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let mut mutations = Mutation::of_sites(sites);
         let other =
             |site: &Site| Mutation::new(site.clone(), Change::To(json!({"other": "member"})));
-        mutations.extend(judged.sites.iter().map(other));
+        mutations.extend(sites.iter().map(other));
         mutations
     }
 

@@ -94,9 +94,9 @@ impl Predicate for Leads {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
-        let mut mutations = Mutation::of_sites(&judged.sites);
-        for site in judged.sites.iter() {
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let mut mutations = Mutation::of_sites(sites);
+        for site in sites.iter() {
             let other = Change::To(json!(format!("IS{}", "f".repeat(32))));
             mutations.push(Mutation::new(site.below("/sid"), other));
         }

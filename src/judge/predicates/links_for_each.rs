@@ -80,8 +80,8 @@ impl Predicate for LinksForEach {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
-        let site = judged.sites.last();
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let site = sites.last();
         vec![Mutation::new(site.clone(), Change::To(json!({})))]
     }
 

@@ -96,12 +96,12 @@ impl Predicate for MadeWith {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
-        let mut mutations = Mutation::of_sites(&judged.sites);
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let mut mutations = Mutation::of_sites(sites);
         // What is hidden goes by this name in the scenarios.
         for members in [json!({"other": "member"}), json!({"session": "told"})] {
             let to = |site: &Site| Mutation::new(site.clone(), Change::To(members.clone()));
-            mutations.extend(judged.sites.iter().map(to));
+            mutations.extend(sites.iter().map(to));
         }
         mutations
     }

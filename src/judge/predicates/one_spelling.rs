@@ -63,10 +63,10 @@ impl Predicate for OneSpelling {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
         let words = self.of.iter().map(|word| Change::To(json!(word)));
         words
-            .map(|change| Mutation::new(judged.sites.last().clone(), change))
+            .map(|change| Mutation::new(sites.last().clone(), change))
             .collect()
     }
 

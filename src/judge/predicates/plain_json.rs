@@ -64,8 +64,8 @@ impl Predicate for PlainJson {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
-        vec![Mutation::new(judged.sites.last().clone(), Change::Marked)]
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        vec![Mutation::new(sites.last().clone(), Change::Marked)]
     }
 
     #[cfg(test)]

@@ -8,7 +8,7 @@ pub(super) use crate::judge::examples::{Example, Scene};
 pub(super) use crate::judge::mutation::Mutation;
 pub(super) use crate::judge::predicate::{Need, Predicate};
 pub(super) use crate::judge::sites::{Site, Sites};
-pub(super) use crate::judge::verdicts::{Fact, Judged, Trivial, Verdicts};
+pub(super) use crate::judge::verdicts::{Fact, Trivial, Verdicts};
 pub(super) use crate::rulebook::{
     Bears, Check, Model, Names, Operation, PayloadRule, Rule, Subject,
 };

@@ -92,8 +92,8 @@ impl Predicate for PresentOnlyWhen {
         }])
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
-        let [field, when] = [&self.field, &self.when].map(|at| judged.sites.last().below(at));
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let [field, when] = [&self.field, &self.when].map(|at| sites.last().below(at));
         vec![
             Mutation::new(field.clone(), Change::Gone),
             Mutation::new(field, Change::To(json!({}))),

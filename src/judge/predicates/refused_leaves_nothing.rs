@@ -103,9 +103,9 @@ impl Predicate for RefusedLeavesNothing {
         ]
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
         // Another key: it is no longer what was listed before.
-        vec![Mutation::new(judged.sites.last().clone(), Change::Near)]
+        vec![Mutation::new(sites.last().clone(), Change::Near)]
     }
 }
 

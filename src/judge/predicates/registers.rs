@@ -133,9 +133,9 @@ impl Predicate for Registers {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
         let other = Change::To(json!(!self.token.is_good()));
-        vec![Mutation::new(judged.sites.last().clone(), other)]
+        vec![Mutation::new(sites.last().clone(), other)]
     }
 
     #[cfg(test)]

@@ -104,9 +104,9 @@ impl Predicate for TakesPart {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
         let mut mutations = Vec::new();
-        for site in judged.sites.iter() {
+        for site in sites.iter() {
             let others = if site.pointer().ends_with(STATUS) {
                 vec![json!("joined"), json!("notParticipating")]
             } else if site.pointer().ends_with(MEMBER_SID) {
@@ -117,7 +117,7 @@ impl Predicate for TakesPart {
             let others = others.into_iter().map(Change::To);
             mutations.extend(others.map(|change| Mutation::new(site.clone(), change)));
         }
-        mutations.extend(Mutation::of_sites(&judged.sites));
+        mutations.extend(Mutation::of_sites(sites));
         mutations
     }
 

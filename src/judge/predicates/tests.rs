@@ -4,7 +4,7 @@
 use super::ENTRIES;
 use crate::judge::evidence::Evidence;
 use crate::judge::examples::{ComesTo, Example, RULE};
-use crate::judge::{Judgement, Loaded, Memo, Tally, judge_instances};
+use crate::judge::{Judgement, Loaded, Memo, Tally, judge_known};
 use crate::rulebook::{Origin, Rule, Rulebook, Rules, Written};
 use crate::schema::Schemas;
 use crate::source::{Document, Source};
@@ -71,7 +71,13 @@ fn rule(example: &Example, predicate: &str) -> Rule {
 }
 
 fn judged(rulebook: &Rulebook, evidence: &Evidence) -> Judgement {
-    judge_instances(rulebook, &Schemas::default(), evidence, &Memo::default())
+    judge_known(
+        rulebook,
+        &Schemas::default(),
+        evidence,
+        &Memo::default(),
+        usize::MAX,
+    )
 }
 
 /// What is not as the example says.
@@ -99,8 +105,8 @@ fn pointers(judgement: &Judgement) -> Vec<&str> {
 
 fn can_be_broken(rulebook: &Rulebook, example: &Example, judgement: &Judgement) -> bool {
     let predicate = Loaded::of(&rulebook.rules[RULE]).expect("it is a written rule");
-    let instances = judgement.instances().iter().filter(|i| i.rule == RULE);
-    let mut mutations = instances.flat_map(|instance| predicate.break_it(instance));
+    let examples = judgement.examples(RULE).iter();
+    let mut mutations = examples.flat_map(|sites| predicate.break_it(sites));
     mutations.any(|mutation| {
         let mut changed = example.evidence.clone();
         mutation.apply(&mut changed) && !pointers(&judged(rulebook, &changed)).is_empty()

@@ -79,9 +79,9 @@ impl Predicate for Timed {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
         let states = ["expired", "pending"].map(|state| Change::To(json!(state)));
-        let sites = judged.sites.iter();
+        let sites = sites.iter();
         let changed =
             sites.flat_map(|site| states.clone().map(|to| Mutation::new(site.clone(), to)));
         changed.collect()

@@ -74,9 +74,9 @@ impl Predicate for Told {
         }
     }
 
-    fn break_it(&self, judged: &Judged) -> Vec<Mutation> {
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
         let none = Change::To(json!([]));
-        vec![Mutation::new(judged.sites.last().clone(), none)]
+        vec![Mutation::new(sites.last().clone(), none)]
     }
 
     #[cfg(test)]

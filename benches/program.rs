@@ -1,0 +1,434 @@
+//! What the program costs as a process: until it is there, in memory, and as what it is given grows.
+//!
+//! Nothing fails here: figures are goals, not tests.
+#![expect(clippy::print_stdout, reason = "a bench prints its figures")]
+
+#[expect(dead_code, reason = "a bench needs a part of what the tests share")]
+#[path = "../tests/it/hostile/command.rs"]
+mod command;
+#[expect(dead_code, reason = "a bench needs a part of what the tests share")]
+#[path = "../tests/it/hostile/pages.rs"]
+mod pages;
+#[expect(dead_code, reason = "a bench needs a part of what the tests share")]
+#[path = "../tests/it/hostile/target.rs"]
+mod target;
+
+/// As the files above know each other.
+mod hostile {
+    pub(crate) use crate::target;
+}
+
+use command::{Ended, conformant, run, write};
+use conformant::clock;
+use conformant::http::Request;
+use conformant::reference::account;
+use conformant::server::{Server, Settings};
+use conformant::transport::{BaseUrl, Client, Limits};
+use pages::{ok, page};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use target::{Act, Target};
+
+const ROUNDS: usize = 7;
+/// What takes a few milliseconds is started so often.
+const STARTS: usize = 25;
+const SIZES: [usize; 3] = [1, 10, 100];
+
+fn main() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = folder.path();
+    starts(folder);
+    memory(folder);
+    println!(
+        "\ngrowth: processor time and memory at 1, 10 and 100 times; what each further one takes beyond 10 times as many, by what it took before"
+    );
+    findings(folder);
+    things_in_a_list(folder);
+    explored(folder);
+    defects_in_pairs(folder);
+    rules(folder);
+}
+
+/// Commands that tell, beside a process that does nothing.
+fn starts(folder: &Path) {
+    println!("start: wall time of {STARTS} starts in turn, median (least to most), and in no-ops");
+    let event = run(conformant(folder).args(["fixtures", "generate", "--kind", EVENT]));
+    write(&folder.join("event.json"), event.stdout);
+    let sides: [(&str, &[&str]); 6] = [
+        ("a no-op", &[]),
+        ("--help", &["--help"]),
+        ("list", &["list", "rules"]),
+        ("explain", &["explain", "flow/read-flows/page-size"]),
+        (
+            "check of one event",
+            &["check", "--as", EVENT, "event.json"],
+        ),
+        (
+            "check of one page",
+            &["check", "--as", "flow/flow[]", "page.json"],
+        ),
+    ];
+    write(
+        &folder.join("page.json"),
+        page("http://127.0.0.1", 0, None).to_string(),
+    );
+    let mut times = vec![Vec::new(); sides.len()];
+    for _ in 0..STARTS {
+        for (times, (_, words)) in times.iter_mut().zip(sides) {
+            let mut command = match words {
+                [] => Command::new("true"),
+                _ => conformant(folder),
+            };
+            command
+                .args(words)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            let begun = clock::monotonic();
+            let status = command.status().expect("it starts");
+            assert!(status.success(), "{words:?}");
+            times.push(begun.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    let no_op = spread(&mut times[0]).1;
+    for ((name, _), times) in sides.iter().zip(&mut times) {
+        let (least, median, most) = spread(times);
+        let ratio = median / no_op;
+        println!("{name:32} {median:7.1} ms ({least:.1} to {most:.1})  {ratio:6.1}");
+    }
+}
+
+const EVENT: &str = "events/MessageSent/4";
+
+/// The most memory that a process takes at any moment.
+fn memory(folder: &Path) {
+    println!("\nmemory: high-water mark of {ROUNDS} runs, median (least to most)");
+    let server = reference();
+    let live = |jobs: &'static str| {
+        let url = server.url();
+        move |world: usize| {
+            let mut command = conformant(folder);
+            // A world of its own for each, so that none finds what others left.
+            let url = format!("{url}/_world/{jobs}-{world}");
+            command.args(["run", "--jobs", jobs, "--target", &format!("all={url}")]);
+            command.args(["--hooks", &format!("{url}/_control")]);
+            command
+        }
+    };
+    let mut flows = page("http://127.0.0.1", 0, None);
+    let objects = (0..80_000).map(|n| json!({ format!("{n:0>90}"): 1 }));
+    flows["flows"][0]["extra"] = objects.collect();
+    let answer = ok(flows.to_string());
+    let large = Target::answering(move |_| vec![Act::Send(answer.clone()), Act::Keep]);
+    let large = format!("flow={}/flow", large.origin());
+    let objects = |_| {
+        let mut command = conformant(folder);
+        command.args([
+            "run",
+            "--jobs",
+            "8",
+            "--filter",
+            "flow/read-flows/*",
+            "--target",
+            &large,
+        ]);
+        command
+    };
+    let offline = |_| {
+        let mut command = conformant(folder);
+        command.args(["run"]);
+        command
+    };
+    let sides: [(&str, &dyn Fn(usize) -> Command); 4] = [
+        ("offline", &offline),
+        ("live, 8 jobs", &live("8")),
+        ("live, 32 jobs", &live("32")),
+        ("80,000 objects to each of 8 jobs", &objects),
+    ];
+    let mut peaks = vec![Vec::new(); sides.len()];
+    let mut took = vec![Vec::new(); sides.len()];
+    for round in 0..ROUNDS {
+        for (side, (_, command)) in sides.iter().enumerate() {
+            let ended = done(&mut command(round));
+            peaks[side].push(mebibytes(&ended));
+            took[side].push(ended.took.as_secs_f64());
+        }
+    }
+    for (side, (name, _)) in sides.iter().enumerate() {
+        let (least, median, most) = spread(&mut peaks[side]);
+        let seconds = spread(&mut took[side]).1;
+        println!("{name:32} {median:7.1} MiB ({least:.1} to {most:.1})  in {seconds:.2} s");
+    }
+}
+
+/// Events of which each is wrong, and what tells of them.
+fn findings(folder: &Path) {
+    let event = json!({ "messageSid": 1 }).to_string() + "\n";
+    for format in ["json", "junit", "html", "sarif", "markdown"] {
+        let report = format!("{format}=report");
+        grow(&format!("100 findings as {format}"), &mut |times| {
+            write(&folder.join("wrong.ndjson"), event.repeat(100 * times));
+            let mut command = conformant(folder);
+            command.args([
+                "check",
+                "--kind",
+                EVENT,
+                "wrong.ndjson",
+                "--report",
+                &report,
+            ]);
+            command
+        });
+        let bytes = std::fs::metadata(folder.join("report")).map_or(0, |file| file.len());
+        println!("{:32} {:7.2} MB at the last", "", megabytes(bytes));
+    }
+}
+
+/// Services that are there already when a run walks over all of them.
+fn things_in_a_list(folder: &Path) {
+    let server = reference();
+    let client = Client::new(Limits::default());
+    let base = BaseUrl::parse(server.url()).expect("it is a URL");
+    let mut there = 0;
+    grow("a walk over 30 things", &mut |times| {
+        while there < 30 * times {
+            let mut request = Request::new("POST", "/chat/v2/Services");
+            request.headers.set("Authorization", credentials());
+            request
+                .headers
+                .set("Content-Type", "application/x-www-form-urlencoded");
+            request.body = format!("FriendlyName=thing{there}").into_bytes();
+            let answer = client
+                .send(&base, &request, Duration::from_secs(10))
+                .expect("the reference answers");
+            assert!(answer.status < 300, "{answer:?}");
+            there += 1;
+        }
+        let mut command = conformant(folder);
+        command.args([
+            "run",
+            "--filter",
+            "chat/lists/services",
+            "--min-judged",
+            "0",
+        ]);
+        command.args(["--target", &format!("all={}", server.url())]);
+        command.args(["--hooks", &format!("{}/_control", server.url())]);
+        command
+    });
+}
+
+/// Sequences of requests, one after the other.
+fn explored(folder: &Path) {
+    grow("20 drawn sequences", &mut |times| {
+        let mut command = conformant(folder);
+        let budget = (20 * times).to_string();
+        command.args(["explore", "--seed", "1", "--jobs", "1", "--budget", &budget]);
+        command
+    });
+}
+
+/// Defects that a self-test tries.
+fn defects_in_pairs(folder: &Path) {
+    grow("4 pairs of defects", &mut |times| {
+        let mut command = conformant(folder);
+        let pairs = (4 * times).to_string();
+        command.args(["selftest", "--jobs", "1", "--pairs", &pairs]);
+        command
+    });
+}
+
+/// The embedded rulebook, and one with each rule and story ten times.
+fn rules(folder: &Path) {
+    let specs = Path::new(env!("CARGO_MANIFEST_DIR")).join("specs");
+    let folders = [(1, folder.join("once")), (10, folder.join("tenfold"))];
+    for (times, folder) in &folders {
+        let (rules, stories) = multiply(&specs, folder, *times);
+        println!("{:32} {rules} written rules, {stories} written stories", "");
+    }
+    let jobs: [(&str, &[&str]); 2] = [
+        ("a rulebook is loaded", &["list", "rules"]),
+        // The same stories by either: what one exchange costs with ten times the rules.
+        (
+            "and judges what it did before",
+            &["run", "--jobs", "1", "--filter", "*/happy"],
+        ),
+    ];
+    for (name, words) in jobs {
+        let mut times = vec![Vec::new(); folders.len()];
+        for _ in 0..ROUNDS {
+            for (times, (_, specs)) in times.iter_mut().zip(&folders) {
+                let mut command = conformant(folder);
+                command.args(words).arg("--specs").arg(specs);
+                times.push(computed(&done(&mut command)));
+            }
+        }
+        let [once, tenfold] = [0, 1].map(|side| spread(&mut times[side]).1);
+        let ratio = tenfold / once / 10.0;
+        println!("{name:32} {once:7.2} s{tenfold:9.2} s at 10 x  {ratio:.2}");
+    }
+}
+
+/// Copies a rulebook with each written rule and story so many times, under names of their own; how many there are then.
+/// A rule that another part of the rulebook names than a story stays alone: its copies would have nobody who asks for them.
+fn multiply(specs: &Path, to: &Path, times: usize) -> (usize, usize) {
+    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    for entry in walkdir::WalkDir::new(specs) {
+        let entry = entry.expect("the rulebook is there");
+        if entry.file_type().is_file() {
+            let path = entry.path().strip_prefix(specs).expect("it is below");
+            let bytes = std::fs::read(entry.path()).expect("a file");
+            files.insert(path.to_str().expect("a plain name").to_owned(), bytes);
+        }
+    }
+    let lists = |part: &str, key: &str| -> Vec<(String, Vec<Value>)> {
+        let of_part = files.iter().filter(|(path, _)| path.contains(part));
+        let read = |(path, bytes): (&String, &Vec<u8>)| {
+            let text = std::str::from_utf8(bytes).expect("text");
+            let mut file: Value = serde_saphyr::from_str(text).expect("YAML");
+            let list = file[key].as_array_mut().map(std::mem::take);
+            (path.clone(), list.unwrap_or_default())
+        };
+        of_part.map(read).collect()
+    };
+    let id = |thing: &Value| thing["id"].as_str().unwrap_or_default().to_owned();
+    let (rules, stories) = (lists("/rules/", "rules"), lists("/scenarios/", "scenarios"));
+    let mut named = BTreeSet::new();
+    stories
+        .iter()
+        .flat_map(|(_, list)| list)
+        .for_each(|story| texts(story, &mut named));
+    let is_copied = |rule: &Value| {
+        let is_story = rule["check"].get("story").is_some();
+        !is_story || named.contains(&id(rule))
+    };
+    let all = rules
+        .iter()
+        .flat_map(|(_, list)| list)
+        .filter(|rule| is_copied(rule));
+    let all = all.chain(stories.iter().flat_map(|(_, list)| list));
+    let known: BTreeSet<String> = all.map(id).collect();
+    let mut copies = Vec::new();
+    for (key, part) in [("rules", &rules), ("scenarios", &stories)] {
+        for (path, list) in part {
+            for copy in 1..times {
+                let list = list.iter().filter(|thing| known.contains(&id(thing)));
+                let list: Vec<Value> = list.map(|thing| renamed(thing, &known, copy)).collect();
+                let path = path.replace(".yaml", &format!("-{copy}.json"));
+                copies.push((path, json!({ key: list }).to_string().into_bytes()));
+            }
+        }
+    }
+    files.extend(copies);
+    for (path, bytes) in &files {
+        let path = to.join(path);
+        std::fs::create_dir_all(path.parent().expect("it has one")).expect("a folder");
+        write(&path, bytes);
+    }
+    let count = |part: &[(String, Vec<Value>)]| {
+        part.iter().map(|(_, list)| list.len()).sum::<usize>() * times
+    };
+    (count(&rules), count(&stories))
+}
+
+/// All texts of a value.
+fn texts(value: &Value, into: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => drop(into.insert(text.clone())),
+        Value::Array(items) => items.iter().for_each(|item| texts(item, into)),
+        Value::Object(members) => members.iter().for_each(|(name, member)| {
+            into.insert(name.clone());
+            texts(member, into);
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The same value where each of these names is another one.
+fn renamed(value: &Value, known: &BTreeSet<String>, copy: usize) -> Value {
+    let rename = |text: &String| match known.contains(text) {
+        true => format!("{text}-{copy}"),
+        false => text.clone(),
+    };
+    match value {
+        Value::String(text) => Value::String(rename(text)),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| renamed(item, known, copy))
+            .collect(),
+        Value::Object(members) => {
+            let members = members.iter();
+            let members = members.map(|(name, m)| (rename(name), renamed(m, known, copy)));
+            Value::Object(members.collect::<Map<_, _>>())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+/// Processor time and memory at each size, and what each further one takes: from the second size to the third it should be
+/// what it was from the first to the second.
+fn grow(name: &str, command: &mut dyn FnMut(usize) -> Command) {
+    let mut line = format!("{name:32}");
+    let mut seconds = Vec::new();
+    for times in SIZES {
+        let ended: Vec<Ended> = (0..ROUNDS).map(|_| done(&mut command(times))).collect();
+        let mut computed: Vec<f64> = ended.iter().map(computed).collect();
+        let mut peaks: Vec<f64> = ended.iter().map(mebibytes).collect();
+        let (_, median, _) = spread(&mut computed);
+        let (_, peak, _) = spread(&mut peaks);
+        line.push_str(&format!(" {median:7.2} s {peak:4.0} MiB"));
+        seconds.push(median);
+    }
+    let further = |from: usize| {
+        let more = count(SIZES[from + 1] - SIZES[from]);
+        (seconds[from + 1] - seconds[from]).max(0.001) / more
+    };
+    println!("{line}  {:.2}", further(1) / further(0));
+}
+
+/// Runs to the end, with or without findings.
+fn done(command: &mut Command) -> Ended {
+    let ended = run(command);
+    assert!(matches!(ended.exit, Some(0 | 1)), "{ended:?}");
+    ended
+}
+
+fn count(times: usize) -> f64 {
+    f64::from(u32::try_from(times).expect("sizes are small"))
+}
+
+fn reference() -> Server {
+    Server::start(Settings::default()).expect("loopback is there")
+}
+
+fn credentials() -> String {
+    let pair = format!("{}:{}", account::API_KEY, account::API_SECRET);
+    let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, pair);
+    format!("Basic {encoded}")
+}
+
+/// The least, the middle and the most.
+fn spread(values: &mut [f64]) -> (f64, f64, f64) {
+    values.sort_by(f64::total_cmp);
+    (
+        values[0],
+        values[values.len() / 2],
+        values[values.len() - 1],
+    )
+}
+
+fn computed(ended: &Ended) -> f64 {
+    ended.computed.max(Duration::from_millis(1)).as_secs_f64()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn mebibytes(ended: &Ended) -> f64 {
+    ended.peak_kib as f64 / 1024.0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
