@@ -46,6 +46,7 @@ pub mod http;
 pub mod ids;
 #[cfg_attr(not(clippy), doc(hidden))]
 pub mod json;
+mod parallel;
 #[cfg_attr(not(clippy), doc(hidden))]
 pub mod redact;
 #[cfg_attr(not(clippy), doc(hidden))]

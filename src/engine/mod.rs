@@ -199,10 +199,9 @@ pub fn run(
         }
         drop(sender);
         let mut early: BTreeMap<usize, Concluded> = BTreeMap::new();
-        let mut due = 0;
-        let (began, mut said) = (clock::monotonic(), 0);
+        let (mut due, mut said) = (0, 0);
         while let Some(progress) = next_of(&receiver, deadline, interrupted) {
-            let seconds = clock::monotonic().duration_since(began).as_secs();
+            let seconds = started.elapsed().as_secs();
             if seconds > said {
                 said = seconds;
                 emit(RunEvent::Alive { seconds });

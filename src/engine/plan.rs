@@ -160,16 +160,10 @@ fn any_step(service: &Service, steps: &[Step], is: &dyn Fn(&Step) -> bool, depth
 pub fn all(rulebook: &Rulebook) -> Vec<Planned<'_>> {
     let mut planned = Vec::new();
     for service in rulebook.services.values() {
-        let written = service
-            .scenarios
-            .values()
-            .map(|(scenario, _)| scenario.clone());
+        let written = service.scenarios.values();
+        let written = written.map(|(scenario, _)| scenario.clone());
         for scenario in written.chain(derive::derive(rulebook, service)) {
-            planned.extend(
-                combinations(&scenario)
-                    .into_iter()
-                    .map(|scenario| Planned { service, scenario }),
-            );
+            planned.append(&mut combined(service, scenario));
         }
     }
     planned.sort_by(|a, b| a.scenario.id.cmp(&b.scenario.id));
@@ -277,8 +271,11 @@ impl Partition {
     }
 }
 
-/// One scenario for each combination of its matrix; the id tells them apart.
-fn combinations(scenario: &Scenario) -> Vec<Scenario> {
+/// A scenario once for each combination of its matrix, whose label stands behind its id.
+fn combined(service: &Service, scenario: Scenario) -> Vec<Planned<'_>> {
+    if scenario.matrix.is_empty() {
+        return vec![Planned { service, scenario }];
+    }
     let mut combined: Vec<(String, BTreeMap<String, Vec<Value>>)> =
         vec![(String::new(), BTreeMap::new())];
     for (name, values) in &scenario.matrix {
@@ -297,21 +294,16 @@ fn combinations(scenario: &Scenario) -> Vec<Scenario> {
             })
             .collect();
     }
-    combined
-        .into_iter()
-        .map(|(label, matrix)| {
-            let id = if label.is_empty() {
-                scenario.id.clone()
-            } else {
-                format!("{}[{label}]", scenario.id)
-            };
-            Scenario {
-                id,
-                matrix,
-                ..scenario.clone()
-            }
-        })
-        .collect()
+    let combined = combined.into_iter();
+    let planned = combined.map(|(label, matrix)| Planned {
+        service,
+        scenario: Scenario {
+            id: format!("{}[{label}]", scenario.id),
+            matrix,
+            ..scenario.clone()
+        },
+    });
+    planned.collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::matrix::Row;
 use super::{Selftest, complaint};
 use crate::engine::sessions::{Offline, Track};
 use crate::engine::{self, Concluded, Planned, Sessions, Told};
+use crate::parallel::side_by_side;
 use crate::prove::{Mode, Prover};
 use crate::reference::Switch;
 use crate::verdict::{Level, Proof, Verdict};
@@ -220,28 +221,13 @@ impl Selftest<'_> {
         work: impl Fn(usize) -> T + Sync,
         tell: &(dyn Fn(usize) + Sync),
     ) -> Vec<T> {
-        let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let all = Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs.clamp(1, count.max(1)) {
-                scope.spawn(|| {
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        if index >= count {
-                            return;
-                        }
-                        let one = work(index);
-                        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-                        all.push((index, one));
-                        drop(all);
-                        tell(done.fetch_add(1, Ordering::Relaxed) + 1);
-                    }
-                });
-            }
-        });
-        let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
-        all.sort_by_key(|(index, _)| *index);
-        all.into_iter().map(|(_, one)| one).collect()
+        let turns: Vec<usize> = (0..count).collect();
+        let done = AtomicUsize::new(0);
+        side_by_side(&turns, self.jobs, |turn| {
+            let one = work(*turn);
+            tell(done.fetch_add(1, Ordering::Relaxed) + 1);
+            one
+        })
     }
 }
 

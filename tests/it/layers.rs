@@ -44,6 +44,11 @@ const LAYERS: &[Layer] = &[
     ),
     layer("source", &[], "a place in a file is a value"),
     layer(
+        "parallel",
+        &[],
+        "several threads do the same, whatever it is",
+    ),
+    layer(
         "json",
         &[],
         "pointers and printing are the same for everyone",
@@ -192,6 +197,7 @@ const LAYERS: &[Layer] = &[
             "http",
             "json",
             "judge",
+            "parallel",
             "prove",
             "reference",
             "rulebook",
@@ -215,6 +221,7 @@ const LAYERS: &[Layer] = &[
             "ids",
             "json",
             "judge",
+            "parallel",
             "redact",
             "rulebook",
             "schema",

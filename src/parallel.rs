@@ -1,0 +1,50 @@
+//! The same work for many things on several threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Does the same for each on so many threads, one at least; the results are in the order of what they are of.
+pub(crate) fn side_by_side<T: Sync, R: Send>(
+    items: &[T],
+    jobs: usize,
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let lane = || {
+        let mut done = Vec::new();
+        loop {
+            let turn = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(turn) else {
+                return done;
+            };
+            done.push((turn, work(item)));
+        }
+    };
+    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
+        // This thread is one of them.
+        let others = 1..jobs.min(items.len());
+        let others: Vec<_> = others.map(|_| scope.spawn(lane)).collect();
+        let mut done = lane();
+        for other in others {
+            let other = other.join();
+            done.append(&mut other.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        done
+    });
+    done.sort_by_key(|(turn, _)| *turn);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_in_order_whatever_the_number_of_threads() {
+        let items: Vec<usize> = (0..1000).collect();
+        let twice: Vec<usize> = items.iter().map(|n| n * 2).collect();
+        for jobs in [0, 1, 2, 7, 2000] {
+            assert_eq!(side_by_side(&items, jobs, |n| n * 2), twice, "{jobs}");
+        }
+        assert!(side_by_side(&[0; 0], 3, |n: &u8| *n).is_empty());
+    }
+}
