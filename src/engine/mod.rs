@@ -606,8 +606,10 @@ fn concluded_of(
     let exchanges = evidence.exchanges.len();
     let concluded = ended(&evidence.scenario, judgement, stop, exchanges, seconds);
     let got_in_the_way = |exchange: &Exchange| match &exchange.outcome {
-        // A redirect to where nobody may follow says nothing of the target.
-        Outcome::Fault { cause, .. } => *cause != Cause::Redirect,
+        // A redirect to where nobody may follow says nothing of the target, nor does how much of a long list we keep.
+        Outcome::Fault { cause, .. } => {
+            !matches!(cause, Cause::Redirect | Cause::EvidenceOverLimit(_))
+        }
         Outcome::Answered { response, .. } => (300..400).contains(&response.status),
     };
     let operations = evidence

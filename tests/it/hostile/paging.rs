@@ -143,11 +143,8 @@ fn large_pages_without_end_are_left_before_they_fill_the_memory() {
         "{}",
         judged.ended.stdout
     );
-    assert!(
-        matches!(judged.ended.exit, Some(1 | 3)),
-        "{}",
-        judged.ended.stdout
-    );
+    // What is wrong with the pages is said; that not all of them are kept is no trouble with the target.
+    assert_eq!(judged.ended.exit, Some(1), "{}", judged.ended.stdout);
     assert!(target.asked().len() <= 12, "{}", target.asked().len());
     assert!(
         judged.ended.peak_kib <= 128 * 1024,
