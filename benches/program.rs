@@ -39,16 +39,20 @@ const STARTS: usize = 25;
 const SIZES: [usize; 3] = [1, 10, 100];
 
 fn main() {
-    let parts: [(&str, fn(&Path)); 3] = [("start", starts), ("memory", memory), ("growth", growth)];
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let is_named = |name: &str| wanted.iter().any(|word| word == name);
-    let is_any_named = parts.iter().any(|(name, _)| is_named(name));
-    for (name, part) in parts {
-        if is_named(name) || !is_any_named {
-            let folder = tempfile::tempdir().expect("a temporary folder");
-            part(folder.path());
-            println!();
+    const PARTS: [&str; 3] = ["start", "memory", "growth"];
+    let mut wanted: Vec<String> = std::env::args().collect();
+    wanted.retain(|word| PARTS.contains(&word.as_str()));
+    for part in PARTS {
+        if !wanted.is_empty() && !wanted.iter().any(|word| word == part) {
+            continue;
         }
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        match part {
+            "start" => starts(folder.path()),
+            "memory" => memory(folder.path()),
+            _ => growth(folder.path()),
+        }
+        println!();
     }
 }
 

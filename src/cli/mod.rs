@@ -44,6 +44,7 @@ pub use args::Cli;
 
 use crate::engine::Conclusion;
 use crate::files::{self, FileError};
+use crate::parallel::processors;
 use crate::report::{Report, ReportError};
 use crate::rulebook::Rulebook;
 use crate::text;
@@ -116,11 +117,6 @@ impl Failure {
 
 /// What every command gives.
 pub(crate) type Done = Result<Exit, Failure>;
-
-/// How many the machine has; one where it does not tell.
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
 
 /// Reads the arguments and does what they say.
 pub fn main() -> ExitCode {

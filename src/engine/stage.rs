@@ -3,6 +3,7 @@
 //! What a target has only one of, as its time or a list that all stories share, belongs to one story at a
 //! time; stories that have nothing to do with it go on meanwhile.
 
+use crate::parallel::processors;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -32,9 +33,8 @@ impl Room {
 /// in this process takes one.
 pub fn jobs_default(is_in_process: bool) -> usize {
     const MOST: usize = 8;
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
     if is_in_process {
-        MOST.min(processors + 1)
+        MOST.min(processors() + 1)
     } else {
         MOST
     }

@@ -147,6 +147,7 @@ const LAYERS: &[Layer] = &[
             "http",
             "json",
             "judge",
+            "parallel",
             "prove",
             "redact",
             "reference",
