@@ -9,7 +9,7 @@ install() {
   requests=$(grep -c '"request": {' "$work/postman/collection.json")
   serve
 }
-ours() { happy_paths; }
+ours() { stories happy; }
 theirs() {
   per_second "$requests" "$tools/node_modules/.bin/newman" run "$work/postman/collection.json" \
     --env-var "baseUrl=$url/_world/theirs$RANDOM$RANDOM" --color off --reporters cli
