@@ -25,7 +25,7 @@ use conformant::http::Request;
 use conformant::reference::account;
 use conformant::server::{Server, Settings};
 use conformant::transport::{BaseUrl, Client, Limits};
-use pages::{ok, page};
+use pages::{many_objects, ok, page};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -132,10 +132,7 @@ fn memory(folder: &Path) {
             command
         }
     };
-    let mut flows = page("http://127.0.0.1", 0, None);
-    let objects = (0..80_000).map(|n| json!({ format!("{n:0>90}"): 1 }));
-    flows["flows"][0]["extra"] = objects.collect();
-    let answer = ok(flows.to_string());
+    let answer = ok(many_objects().to_string());
     let large = Target::answering(move |_| vec![Act::Send(answer.clone()), Act::Keep]);
     let large = format!("flow={}/flow", large.origin());
     let objects = |_| {
@@ -178,12 +175,17 @@ fn memory(folder: &Path) {
     }
 }
 
-/// Events of which each is wrong, and what tells of them.
+/// Events of which each breaks as many rules as it has fields, and what tells of them.
 fn findings(folder: &Path) {
-    let event = json!({ "messageSid": 1 }).to_string() + "\n";
+    let event = run(conformant(folder).args(ONE_EVENT)).stdout;
+    let mut event: Value = serde_json::from_str(&event).expect("an event is JSON");
+    for field in event.as_object_mut().expect("an object").values_mut() {
+        *field = json!(7);
+    }
+    let event = event.to_string() + "\n";
     for format in ["json", "junit", "html", "sarif", "markdown"] {
         let report = format!("{format}=report");
-        grow(&format!("100 findings as {format}"), &mut |times| {
+        grow(&format!("100 wrong events as {format}"), &mut |times| {
             write(&folder.join("wrong.ndjson"), event.repeat(100 * times));
             let mut command = conformant(folder);
             command.args(["check", "--as", EVENT, "wrong.ndjson", "--report", &report]);
@@ -280,7 +282,7 @@ fn rules(folder: &Path) {
 }
 
 /// Copies a rulebook with each written rule and story so many times, under names of their own; how many there are then.
-/// A rule that another part of the rulebook names than a story stays alone: its copies would have nobody who asks for them.
+/// A rule that only a happy path or a group of steps asks for stays alone: nobody would ask for its copies.
 fn multiply(specs: &Path, to: &Path, times: usize) -> (usize, usize) {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for entry in walkdir::WalkDir::new(specs) {
@@ -336,7 +338,9 @@ fn multiply(specs: &Path, to: &Path, times: usize) -> (usize, usize) {
         write(&path, bytes);
     }
     let count = |part: &[(String, Vec<Value>)]| {
-        part.iter().map(|(_, list)| list.len()).sum::<usize>() * times
+        let all = part.iter().flat_map(|(_, list)| list);
+        let copies = |thing: &Value| if known.contains(&id(thing)) { times } else { 1 };
+        all.map(copies).sum::<usize>()
     };
     (count(&rules), count(&stories))
 }

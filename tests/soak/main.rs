@@ -10,6 +10,7 @@
 #[expect(dead_code, reason = "the soak needs a part of what the tests share")]
 #[path = "../it/hostile/command.rs"]
 mod command;
+#[expect(dead_code, reason = "the soak needs a part of what the tests share")]
 #[path = "../it/hostile/pages.rs"]
 mod pages;
 #[expect(dead_code, reason = "the soak needs a part of what the tests share")]

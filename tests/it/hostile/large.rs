@@ -1,7 +1,7 @@
 //! Answers as large as answers may be, to every job at once: what the whole process takes.
 
 use crate::hostile::command::{conformant, folder, reports, run, write};
-use crate::hostile::pages::{ok, page};
+use crate::hostile::pages::{many_objects, ok, page};
 use crate::hostile::target::{Act, Target};
 use serde_json::{Value, json};
 
@@ -18,14 +18,6 @@ const BODY_BYTES: usize = 8 * 1024 * 1024 - 64 * 1024;
 fn long_name() -> Value {
     let mut page = page("http://127.0.0.1", 0, None);
     page["flows"][0]["friendly_name"] = json!("x".repeat(BODY_BYTES - 2_000));
-    page
-}
-
-/// As many values as are read, each an object of its own.
-fn many_objects() -> Value {
-    let mut page = page("http://127.0.0.1", 0, None);
-    let objects = (0..80_000).map(|n| json!({ format!("{n:0>90}"): 1 }));
-    page["flows"][0]["extra"] = objects.collect();
     page
 }
 

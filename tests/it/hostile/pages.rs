@@ -47,3 +47,11 @@ pub(crate) fn flow(origin: &str, number: usize) -> Value {
         "links": { "engagements": format!("{url}/Engagements"), "executions": format!("{url}/Executions") },
     })
 }
+
+/// As many values as are read, each an object of its own.
+pub(crate) fn many_objects() -> Value {
+    let mut page = page("http://127.0.0.1", 0, None);
+    let objects = (0..80_000).map(|n| json!({ format!("{n:0>90}"): 1 }));
+    page["flows"][0]["extra"] = objects.collect();
+    page
+}
