@@ -282,7 +282,6 @@ fn rules(folder: &Path) {
 }
 
 /// Copies a rulebook with each written rule and story so many times, under names of their own; how many there are then.
-/// A rule that only a happy path or a group of steps asks for stays alone: nobody would ask for its copies.
 fn multiply(specs: &Path, to: &Path, times: usize) -> (usize, usize) {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for entry in walkdir::WalkDir::new(specs) {
@@ -305,27 +304,14 @@ fn multiply(specs: &Path, to: &Path, times: usize) -> (usize, usize) {
     };
     let id = |thing: &Value| thing["id"].as_str().unwrap_or_default().to_owned();
     let (rules, stories) = (lists("/rules/", "rules"), lists("/scenarios/", "scenarios"));
-    let mut named = BTreeSet::new();
-    stories
-        .iter()
-        .flat_map(|(_, list)| list)
-        .for_each(|story| texts(story, &mut named));
-    let is_copied = |rule: &Value| {
-        let is_story = rule["check"].get("story").is_some();
-        !is_story || named.contains(&id(rule))
-    };
-    let all = rules
-        .iter()
-        .flat_map(|(_, list)| list)
-        .filter(|rule| is_copied(rule));
-    let all = all.chain(stories.iter().flat_map(|(_, list)| list));
+    let all = rules.iter().chain(&stories).flat_map(|(_, list)| list);
     let known: BTreeSet<String> = all.map(id).collect();
     let mut copies = Vec::new();
     for (key, part) in [("rules", &rules), ("scenarios", &stories)] {
         for (path, list) in part {
             for copy in 1..times {
-                let list = list.iter().filter(|thing| known.contains(&id(thing)));
-                let list: Vec<Value> = list.map(|thing| renamed(thing, &known, copy)).collect();
+                let list = list.iter().map(|thing| renamed(thing, &known, copy));
+                let list: Vec<Value> = list.collect();
                 let path = path.replace(".yaml", &format!("-{copy}.json"));
                 copies.push((path, json!({ key: list }).to_string().into_bytes()));
             }
@@ -337,25 +323,9 @@ fn multiply(specs: &Path, to: &Path, times: usize) -> (usize, usize) {
         std::fs::create_dir_all(path.parent().expect("it has one")).expect("a folder");
         write(&path, bytes);
     }
-    let count = |part: &[(String, Vec<Value>)]| {
-        let all = part.iter().flat_map(|(_, list)| list);
-        let copies = |thing: &Value| if known.contains(&id(thing)) { times } else { 1 };
-        all.map(copies).sum::<usize>()
-    };
-    (count(&rules), count(&stories))
-}
-
-/// All texts of a value.
-fn texts(value: &Value, into: &mut BTreeSet<String>) {
-    match value {
-        Value::String(text) => drop(into.insert(text.clone())),
-        Value::Array(items) => items.iter().for_each(|item| texts(item, into)),
-        Value::Object(members) => members.iter().for_each(|(name, member)| {
-            into.insert(name.clone());
-            texts(member, into);
-        }),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
+    let count = |part: &[(String, Vec<Value>)]| part.iter().map(|(_, l)| l.len()).sum::<usize>();
+    let (rules, stories) = (count(&rules) * times, count(&stories) * times);
+    (rules, stories)
 }
 
 /// The same value where each of these names is another one.
