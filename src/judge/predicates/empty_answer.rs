@@ -67,9 +67,6 @@ impl Predicate for EmptyAnswer {
     }
 
     fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
-        vec![Mutation::new(
-            sites.last().clone(),
-            Change::Text("{}"),
-        )]
+        vec![Mutation::new(sites.last().clone(), Change::Text("{}"))]
     }
 }
