@@ -76,8 +76,11 @@ pub trait Sessions: Sync {
     fn targets(&self) -> BTreeMap<String, String>;
 
     /// What a story takes of the target while it is told.
-    fn room(&self, _planned: &Planned<'_>) -> Room {
-        Room::default()
+    fn room(&self, planned: &Planned<'_>) -> Room {
+        Room {
+            length: planned.length(),
+            ..Room::default()
+        }
     }
 
     /// How many stories can have a person at a time.
@@ -182,7 +185,15 @@ pub fn run(
             .send(Progress::Ended(index, Box::new(concluded)))
             .is_ok()
     };
-    let rooms = planned.iter().map(|p| sessions.room(p)).collect();
+    let room = |planned| {
+        let mut room = sessions.room(planned);
+        if options.shuffle {
+            // It is to begin as it lies.
+            (room.length, room.lasts) = Default::default();
+        }
+        room
+    };
+    let rooms = planned.iter().map(room).collect();
     let persons = || sessions.persons();
     let stage = Stage::new(rooms, Box::new(persons));
     std::thread::scope(|scope| {
@@ -534,7 +545,7 @@ fn conclude_unguarded(
             continue;
         }
         if let Some(prover) = beside.prover.filter(|_| disturbed.is_none()) {
-            prover.story(&mut evidence, &judgement, &memo);
+            prover.story(planned.length(), &mut evidence, &judgement, &memo);
         }
         let judgement = judgement.without_examples();
         let broken = judgement.findings.iter().map(|f| f.rule.clone()).collect();

@@ -18,8 +18,10 @@ pub struct Room {
     pub is_alone: bool,
     /// Whether it needs a person, of whom there may be few.
     pub needs_person: bool,
-    /// About how long it takes: the longest begin first.
+    /// About how much there is to tell.
     pub length: Duration,
+    /// About how long it takes, where time is real.
+    pub lasts: Duration,
 }
 
 impl Room {
@@ -39,6 +41,9 @@ pub fn jobs_default(is_in_process: bool) -> usize {
         MOST
     }
 }
+
+/// Stories of more than about so long begin first, so that nobody waits for them in the end.
+const LONG: Duration = Duration::from_millis(500);
 
 /// Counts how many stories can have a person at a time.
 pub(super) type Persons<'a> = Box<dyn Fn() -> usize + Send + Sync + 'a>;
@@ -68,12 +73,14 @@ pub(super) struct Entered<'a> {
 
 impl<'a> Stage<'a> {
     /// A stage for these stories. Those that must be alone come first, while what they walk over is
-    /// short; then the longest, so that nobody waits for them in the end.
+    /// short; then the long ones, the longest first; then the others, the shortest first: the shorter the story,
+    /// the sooner it is proven what its rules are worth (`prove`).
     pub(super) fn new(rooms: Vec<Room>, persons: Persons<'a>) -> Self {
         let mut waiting: Vec<usize> = (0..rooms.len()).collect();
         waiting.sort_by_key(|&index| {
             let room = &rooms[index];
-            (!room.is_alone, Reverse(room.length), index)
+            let long = Some(room.lasts).filter(|&lasts| lasts > LONG);
+            (!room.is_alone, Reverse(long), room.length, index)
         });
         let playing = BTreeSet::new();
         Self {
@@ -151,8 +158,9 @@ mod tests {
         Room {
             touches: touches.iter().map(|&t| t.to_owned()).collect(),
             is_alone,
-            needs_person: false,
             length: Duration::from_secs(length),
+            lasts: Duration::from_secs(length),
+            ..Room::default()
         }
     }
 
@@ -161,6 +169,10 @@ mod tests {
         let stage = Stage::new(
             vec![
                 room(&["flow"], false, 0),
+                Room {
+                    length: Duration::from_millis(1),
+                    ..room(&["chat"], false, 0)
+                },
                 room(&["chat"], false, 0),
                 room(&["chat", "media"], false, 5),
                 room(&["flow"], true, 0),
@@ -169,12 +181,14 @@ mod tests {
             Box::new(|| 1),
         );
         let (walk, longest) = (stage.enter().unwrap(), stage.enter().unwrap());
-        assert_eq!((walk.index, longest.index), (3, 2));
+        assert_eq!((walk.index, longest.index), (4, 3));
         let chat = stage.enter().unwrap();
-        assert_eq!(chat.index, 1, "the others wait for the walk");
+        assert_eq!(chat.index, 2, "the others wait for the walk");
+        let chat = stage.enter().unwrap();
+        assert_eq!(chat.index, 1, "of the short ones it is the longest");
         drop(walk);
         let second = stage.enter().unwrap();
-        assert_eq!(second.index, 4, "it still comes before those beside others");
+        assert_eq!(second.index, 5, "it still comes before those beside others");
         drop(second);
         assert_eq!(stage.enter().unwrap().index, 0);
         assert!(stage.enter().is_none());

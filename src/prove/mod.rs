@@ -1,7 +1,7 @@
 //! Would it have been noticed: what a story showed is changed one place at a time and judged again, without a request.
 //!
 //! It is done where the evidence is still at hand, when a story was judged, so that memory does not grow with the run. What is concluded
-//! depends on the seed and on the stories' names alone, not on the order in which they end.
+//! depends on the seed and on the stories alone, not on the order in which they end.
 
 mod blind;
 mod sample;
@@ -16,8 +16,8 @@ use foldhash::fast::FixedState;
 use sample::Sampler;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// Changes for one rule in one story, and until one breaks it.
 const MUTATIONS_MAX: usize = 8;
@@ -26,7 +26,7 @@ const STUBBORN_MAX: usize = 64;
 const TRIED_MAX: usize = 192;
 /// Examples of one rule in one story, the first and the last.
 pub const EXAMPLES_MAX: usize = 3;
-/// Stories that a rule is tried in until one of its changes breaks it: the first by id.
+/// Stories that a rule is tried in until one of its changes breaks it: the shortest, and of those the first by id.
 const STORIES_MAX: usize = 6;
 /// Values of a story's largest document beyond which nothing is changed: each change copies one.
 const VALUES_MAX: usize = 20_000;
@@ -67,25 +67,25 @@ pub struct Prover<'a> {
     sampler: Sampler,
 }
 
-/// What came of a rule in the first stories by id, up to one that proves it.
+/// A story's place among those that a rule is tried in: what is short costs least to change and judge again.
+type Turn = (Duration, String);
+
+/// What came of a rule in the first stories, up to one that proves it.
 #[derive(Debug, Default)]
-struct Stories(BTreeMap<String, Changes>);
+struct Stories(BTreeMap<Turn, Changes>);
 
 impl Stories {
-    /// Whether a story of this id may still count: no earlier one proves the rule, and there are not enough of them.
-    fn wants(&self, story: &str) -> bool {
-        let earlier = || {
-            self.0
-                .range::<str, _>((Bound::Unbounded, Bound::Excluded(story)))
-        };
+    /// Whether this story may still count: no earlier one proves the rule, and there are not enough of them.
+    fn wants(&self, story: &Turn) -> bool {
+        let earlier = || self.0.range(..story);
         earlier().all(|(_, changes)| changes.broke == 0) && earlier().count() < STORIES_MAX
     }
 
-    fn add(&mut self, story: &str, changes: Changes) {
+    fn add(&mut self, story: &Turn, changes: Changes) {
         if changes.made == 0 || !self.wants(story) {
             return;
         }
-        self.0.insert(story.to_owned(), changes);
+        self.0.insert(story.clone(), changes);
         // What lies behind the first proof counts no longer, in whatever order stories end.
         let last = self.0.iter().position(|(_, changes)| changes.broke > 0);
         let kept = last.map_or(STORIES_MAX, |last| last + 1).min(STORIES_MAX);
@@ -119,20 +119,24 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Changes what a story showed, and leaves it as it was. `judgement` is what was concluded of it, with its instances; the memory holds its
-    /// documents.
-    pub fn story(&self, evidence: &mut Evidence, judgement: &Judgement, memo: &Memo) {
+    /// Changes what a story of about this length showed, and leaves it as it was. `judgement` is what was concluded of it, with its
+    /// instances; the memory holds its documents.
+    pub fn story(
+        &self,
+        length: Duration,
+        evidence: &mut Evidence,
+        judgement: &Judgement,
+        memo: &Memo,
+    ) {
         if self.mode == Mode::Off || !is_small(evidence) {
             return;
         }
         memo.close();
-        for (rule, examples) in self.wanted(&evidence.scenario, judgement) {
+        let turn = (length, evidence.scenario.clone());
+        for (rule, examples) in self.wanted(&turn, judgement) {
             let changes = self.try_out(rule, examples, evidence, judgement, memo);
             let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-            tried
-                .entry(&rule.id)
-                .or_default()
-                .add(&evidence.scenario, changes);
+            tried.entry(&rule.id).or_default().add(&turn, changes);
         }
         if self.mode == Mode::Sample {
             self.sampler
@@ -141,7 +145,7 @@ impl<'a> Prover<'a> {
     }
 
     /// Rules that held in a story which still counts for them, by their ids, each with its examples.
-    fn wanted<'j>(&self, story: &str, judgement: &'j Judgement) -> Vec<(&'a Rule, &'j [Sites])> {
+    fn wanted<'j>(&self, story: &Turn, judgement: &'j Judgement) -> Vec<(&'a Rule, &'j [Sites])> {
         let tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
         let holds = |tally: &Tally| tally.judged() > 0 && tally.findings() == 0;
         let still_counts = |rule: &str| tried.get(rule).is_none_or(|stories| stories.wants(story));
@@ -329,6 +333,19 @@ mod tests {
         }
     }
 
+    fn turn(story: &str) -> Turn {
+        (Duration::from_millis(20), story.to_owned())
+    }
+
+    #[test]
+    fn a_shorter_story_counts_before_one_of_an_earlier_name() {
+        let mut stories = Stories::default();
+        stories.add(&(Duration::from_secs(9), "a".to_owned()), changes(2));
+        assert!(stories.wants(&turn("b")));
+        stories.add(&turn("b"), changes(1));
+        assert_eq!((stories.0.len(), stories.whole().broke), (1, 1));
+    }
+
     /// Every order in which stories end comes to the same.
     #[test]
     fn what_counts_depends_on_no_order() {
@@ -344,9 +361,9 @@ mod tests {
         for order in orders {
             let mut stories = Stories::default();
             for (story, broke) in &order {
-                stories.add(story, changes(*broke));
+                stories.add(&turn(story), changes(*broke));
             }
-            let kept: Vec<&str> = stories.0.keys().map(String::as_str).collect();
+            let kept: Vec<&str> = stories.0.keys().map(|(_, id)| id.as_str()).collect();
             assert_eq!(kept, ["a", "b", "c"], "{order:?}");
             assert_eq!(stories.whole().made, 12);
         }
@@ -365,7 +382,10 @@ mod tests {
         let rules: Vec<&Rule> = ids.iter().map(|id| &rulebook.rules[*id]).collect();
         for (rule, broke) in rules.iter().zip([0, 2]) {
             let mut tried = prover.tried.lock().expect("nobody panicked");
-            tried.entry(&rule.id).or_default().add("s", changes(broke));
+            tried
+                .entry(&rule.id)
+                .or_default()
+                .add(&turn("s"), changes(broke));
         }
         let mut record = RunRecord::default();
         record
@@ -399,11 +419,12 @@ mod tests {
     fn a_rule_is_tried_in_so_many_stories_and_no_more() {
         let mut stories = Stories::default();
         for story in 0..STORIES_MAX {
-            assert!(stories.wants(&format!("s{story}")));
-            stories.add(&format!("s{story}"), changes(0));
+            let turn = turn(&format!("s{story}"));
+            assert!(stories.wants(&turn));
+            stories.add(&turn, changes(0));
         }
-        assert!(!stories.wants("t") && stories.wants("a"));
-        stories.add("a", changes(0));
+        assert!(!stories.wants(&turn("t")) && stories.wants(&turn("a")));
+        stories.add(&turn("a"), changes(0));
         assert_eq!(stories.0.len(), STORIES_MAX);
     }
 }

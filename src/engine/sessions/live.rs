@@ -329,6 +329,7 @@ impl Sessions for Live {
             is_alone: takes_all || planned.walks_a_shared_list(self.has_own_flow()),
             needs_person: self.persons.is_some() && self.enters_a_shared_flow(planned),
             length: planned.length(),
+            lasts: planned.length(),
         }
     }
 
