@@ -27,7 +27,7 @@ const TRIED_MAX: usize = 192;
 /// Examples of one rule in one story, the first and the last.
 pub const EXAMPLES_MAX: usize = 3;
 /// Stories that a rule is tried in until one of its changes breaks it: the shortest, and of those the first by id.
-const STORIES_MAX: usize = 6;
+const STORIES_MAX: usize = 16;
 /// Values of a story's largest document beyond which nothing is changed: each change copies one.
 const VALUES_MAX: usize = 20_000;
 /// Bytes of texts in one document.
