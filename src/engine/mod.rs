@@ -185,15 +185,7 @@ pub fn run(
             .send(Progress::Ended(index, Box::new(concluded)))
             .is_ok()
     };
-    let room = |planned| {
-        let mut room = sessions.room(planned);
-        if options.shuffle {
-            // It is to begin as it lies.
-            (room.length, room.lasts) = Default::default();
-        }
-        room
-    };
-    let rooms = planned.iter().map(room).collect();
+    let rooms = rooms(planned, sessions, options.shuffle);
     let persons = || sessions.persons();
     let stage = Stage::new(rooms, Box::new(persons));
     std::thread::scope(|scope| {
@@ -259,6 +251,17 @@ pub fn run(
         record: Box::new(record),
     });
     ended
+}
+
+/// What each story takes of the target. A plan that was shuffled is to begin as it lies, whatever it takes.
+fn rooms(planned: &[Planned<'_>], sessions: &dyn Sessions, is_shuffled: bool) -> Vec<Room> {
+    let mut rooms: Vec<Room> = planned.iter().map(|p| sessions.room(p)).collect();
+    if is_shuffled {
+        for room in &mut rooms {
+            (room.length, room.lasts) = Default::default();
+        }
+    }
+    rooms
 }
 
 /// The record of all rules of the services that were played.
@@ -536,9 +539,10 @@ fn conclude_unguarded(
             || matches!(stop, Some(Stop::Unexpected | Stop::Inconclusive(_)));
         // A token may be refused for the time that somebody else moved on, which looks right.
         let hangs_on_time = planned.scenario.steps.iter().any(Step::is_token);
-        let disturbed = (went_wrong || hangs_on_time)
-            .then(|| session.disturbed())
-            .flatten();
+        let may_be_disturbed = went_wrong || hangs_on_time;
+        let disturbed = session
+            .cut_off()
+            .or_else(|| may_be_disturbed.then(|| session.disturbed()).flatten());
         attempt += 1;
         waited.add(&session.waited());
         if disturbed.is_some() && attempt < ATTEMPTS_MAX && !interrupted.load(Ordering::Relaxed) {

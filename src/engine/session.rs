@@ -146,6 +146,11 @@ pub trait Session {
         self.wait(duration);
     }
 
+    /// Why what was told is not what the target would have done: a request was lost on its way.
+    fn cut_off(&self) -> Option<String> {
+        None
+    }
+
     /// What somebody else did to the target while the story was told that makes it void.
     fn disturbed(&self) -> Option<String> {
         None

@@ -16,7 +16,7 @@ use super::writing;
 use crate::clock;
 use crate::http::{Cause, Request, Response};
 use std::net::SocketAddr;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,9 @@ use std::time::{Duration, Instant};
 const GIVE_UP_AFTER: u32 = 3;
 /// Most idle connections kept for one origin; more workers than that gain nothing.
 const KEPT: usize = 64;
+/// What must not be sent twice goes on a kept connection that was used no longer ago than this: servers wait
+/// for longer before they close one.
+const RECENT: Duration = Duration::from_secs(1);
 
 /// What the client never exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +71,10 @@ struct Target {
     origin: Arc<Origin>,
     way: Arc<Way>,
     addresses: Mutex<Option<Arc<[SocketAddr]>>>,
-    idle: Mutex<Vec<Connection>>,
+    /// Each with when it was used last, in this order.
+    idle: Mutex<Vec<(Instant, Connection)>>,
+    /// Whether it closed one of them without having said so.
+    closes: AtomicBool,
     failures: Mutex<Failures>,
 }
 
@@ -159,13 +165,33 @@ impl Client {
         request: &Request,
         within: Duration,
     ) -> Result<Answer, Fault> {
-        self.exchange_in(&mut Share::of(&Arc::default()), base, request, within)
+        let share = &mut Share::of(&Arc::default());
+        self.exchange_on(
+            self.trusts_kept.then_some(Duration::MAX),
+            share,
+            base,
+            request,
+            within,
+        )
     }
 
     /// Like [`Client::exchange`] in a story of several: while it holds large answers, those of other
-    /// stories wait.
+    /// stories wait. A story can be told again: what must not be sent twice goes on a connection that was used
+    /// a moment ago, too, unless the target was seen to close such a one; [`Fault::on_kept`] says where that went wrong.
     pub fn exchange_in(
         &self,
+        share: &mut Share,
+        base: &BaseUrl,
+        request: &Request,
+        within: Duration,
+    ) -> Result<Answer, Fault> {
+        self.exchange_on(Some(RECENT), share, base, request, within)
+    }
+
+    /// `trusted` is for how long a connection is good for what must not be sent twice; nothing where it never is.
+    fn exchange_on(
+        &self,
+        trusted: Option<Duration>,
         share: &mut Share,
         base: &BaseUrl,
         request: &Request,
@@ -178,14 +204,26 @@ impl Client {
         let deadline = clock::monotonic() + within;
         let target = self.target(base.origin());
         let mut resent = false;
-        // Whether a kept connection is still good shows only once a request was sent on it. What must
-        // not be sent twice goes on a fresh one, so that no verdict depends on when the target closes.
-        let kept = target
-            .take_idle()
-            .filter(|_| self.trusts_kept || is_repeatable(request));
-        if let Some(connection) = kept {
+        // Whether a kept connection is still good shows only once a request was sent on it. No verdict may depend
+        // on when the target closes one.
+        let kept = target.take_idle().filter(|(used, _)| {
+            let is_trusted = || self.trusts_kept || !target.closes();
+            let trusted = trusted.filter(|_| is_trusted());
+            is_repeatable(request) || trusted.is_some_and(|within| used.elapsed() <= within)
+        });
+        if let Some((_, connection)) = kept {
             match self.attempt(&target, connection, base, request, deadline, share) {
-                Err(fault) if may_resend(request, &fault) => resent = true,
+                Err(fault) if is_unanswered(&fault) => {
+                    target.closes.store(true, Ordering::Relaxed);
+                    // Such a request may be sent once more. Anything else may have been carried out.
+                    if !is_repeatable(request) {
+                        return Err(Fault {
+                            on_kept: true,
+                            ..fault
+                        });
+                    }
+                    resent = true;
+                }
                 outcome => return outcome,
             }
         }
@@ -207,7 +245,8 @@ impl Client {
     pub(super) fn kept_are_spoilt(&self, origin: &Arc<Origin>) -> bool {
         let target = self.target(origin);
         let mut idle = target.idle.lock().expect("no holder of this lock panics");
-        idle.iter_mut().all(|connection| !connection.is_quiet())
+        idle.iter_mut()
+            .all(|(_, connection)| !connection.is_quiet())
     }
 
     fn target(&self, origin: &Arc<Origin>) -> Arc<Target> {
@@ -295,6 +334,7 @@ impl Target {
             way: Arc::clone(way),
             addresses: Mutex::default(),
             idle: Mutex::default(),
+            closes: AtomicBool::new(false),
             failures: Mutex::default(),
         }
     }
@@ -332,25 +372,29 @@ impl Target {
         Ok(found)
     }
 
-    /// The connection that was used last and is still good.
-    fn take_idle(&self) -> Option<Connection> {
+    /// The connection that was used last and is still good, and when that was.
+    fn take_idle(&self) -> Option<(Instant, Connection)> {
         loop {
-            let mut connection = self
-                .idle
-                .lock()
-                .expect("no holder of this lock panics")
-                .pop()?;
+            let mut idle = self.idle.lock().expect("no holder of this lock panics");
+            let (used, mut connection) = idle.pop()?;
+            drop(idle);
             if connection.is_quiet() {
-                return Some(connection);
+                return Some((used, connection));
             }
+            self.closes.store(true, Ordering::Relaxed);
         }
     }
 
     fn keep(&self, connection: Connection) {
         let mut idle = self.idle.lock().expect("no holder of this lock panics");
         if idle.len() < KEPT {
-            idle.push(connection);
+            idle.push((clock::monotonic(), connection));
         }
+    }
+
+    /// Whether it was seen to close connections without having said so.
+    fn closes(&self) -> bool {
+        self.closes.load(Ordering::Relaxed)
     }
 }
 
@@ -359,8 +403,7 @@ fn is_repeatable(request: &Request) -> bool {
     matches!(request.method.as_str(), "GET" | "HEAD")
 }
 
-/// Such a request may be sent once more when its kept connection turned out to be dead: no byte of an
-/// answer came. Anything else may have been carried out.
-fn may_resend(request: &Request, fault: &Fault) -> bool {
-    is_repeatable(request) && matches!(fault.cause, Cause::Reset | Cause::EmptyResponse)
+/// True where no byte of an answer came: a kept connection turned out to be dead.
+fn is_unanswered(fault: &Fault) -> bool {
+    matches!(fault.cause, Cause::Reset | Cause::EmptyResponse)
 }

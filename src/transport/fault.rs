@@ -23,6 +23,9 @@ pub struct Fault {
     /// True when the target could not be reached several times in a row, so that nothing further
     /// is tried.
     pub fatal: bool,
+    /// True when the request was sent on a kept connection, which may have ended before it came: that says nothing of
+    /// the target, and it may have been carried out or not.
+    pub on_kept: bool,
 }
 
 impl Fault {
@@ -34,6 +37,7 @@ impl Fault {
             status: None,
             partial: Vec::new(),
             fatal: false,
+            on_kept: false,
         }
     }
 

@@ -398,6 +398,34 @@ fn only_a_get_is_sent_once_more_when_a_kept_connection_dies() {
 }
 
 #[test]
+fn in_a_story_a_kept_connection_is_trusted_until_the_target_closes_one() {
+    let answers = || vec![Act::Request, send(OK)];
+    // Two requests on one connection; the target closes it instead of answering the third.
+    let first = [answers(), answers(), vec![Act::Request]].concat();
+    let (base, thread) = target(vec![first, answers(), answers()]);
+    let client = Client::new(Limits::default());
+    let share = &mut client.share();
+    let mut told = |request| client.exchange_in(share, &base, &request, AMPLE);
+    assert_eq!(outcome(&told(post(1))), "200 ok");
+    assert_eq!(outcome(&told(post(1))), "200 ok");
+    let fault = told(post(1)).expect_err("it is not answered");
+    assert!(
+        fault.on_kept && fault.cause == Cause::EmptyResponse,
+        "{fault}"
+    );
+    // From now on nothing that must not be sent twice meets a connection that may be dead.
+    assert_eq!(outcome(&told(post(1))), "200 ok");
+    assert_eq!(outcome(&told(post(1))), "200 ok");
+    assert_eq!(thread.join().expect("no panic"), 3);
+
+    // On a fresh one it is the target's own answer.
+    let (base, thread) = target(vec![vec![Act::Request]]);
+    let fault = client.exchange_in(share, &base, &post(1), AMPLE);
+    assert!(!fault.expect_err("it is not answered").on_kept);
+    assert_eq!(thread.join().expect("no panic"), 1);
+}
+
+#[test]
 fn a_forged_second_answer_is_never_matched_to_a_later_request() {
     let forged = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged";
     for answers in [

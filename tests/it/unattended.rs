@@ -5,8 +5,11 @@ use crate::hostile::pages::{ok, only_page};
 use crate::hostile::target::{Act, Target};
 use crate::program::{Served, conformant, run};
 use conformant::verdict::{RunRecord, Verdict};
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 fn record(folder: &Path, name: &str) -> RunRecord {
     let json = std::fs::read(folder.join(name)).expect("a report");
@@ -91,6 +94,66 @@ fn wrong_credentials_end_the_run_soon_with_one_sentence() {
     let record = record(folder.path(), "run.json");
     assert!(!record.complete);
     assert_eq!(record.findings, [], "nobody is accused of our mistake");
+}
+
+/// A way to a target on which every connection ends, without a word, as its third request comes; tells how many did.
+fn cutting_relay(target: String) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("a bound socket"));
+    let cut = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&cut);
+    std::thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let (target, cut) = (target.clone(), Arc::clone(&count));
+            std::thread::spawn(move || relayed(client, &target, &cut));
+        }
+    });
+    (url, cut)
+}
+
+fn relayed(mut client: TcpStream, target: &str, cut: &AtomicUsize) -> std::io::Result<()> {
+    let mut server = TcpStream::connect(target)?;
+    let (mut answers, mut back) = (server.try_clone()?, client.try_clone()?);
+    std::thread::spawn(move || std::io::copy(&mut answers, &mut back));
+    let mut request = [0; 16 * 1024];
+    for _ in 0..2 {
+        let length = client.read(&mut request)?;
+        server.write_all(&request[..length])?;
+    }
+    if client.read(&mut request)? > 0 {
+        cut.fetch_add(1, Ordering::Relaxed);
+    }
+    client.shutdown(Shutdown::Both)?;
+    server.shutdown(Shutdown::Both)
+}
+
+#[test]
+fn a_target_that_closes_connections_under_requests_is_not_accused() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let served = Served::start(folder.path(), &[]);
+    let address = served.url.trim_start_matches("http://");
+    let (url, cut) = cutting_relay(address.to_owned());
+    let (target, hooks) = (format!("all={url}"), format!("{}/_control", served.url));
+    let arguments = [
+        "run",
+        "--target",
+        &target,
+        "--hooks",
+        &hooks,
+        "--filter",
+        "chat/*/happy",
+        "--jobs",
+        "1",
+        "--report",
+        "json=run.json",
+    ];
+    let (code, out, err) = run(folder.path(), &arguments);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(cut.load(Ordering::Relaxed) > 0, "no connection was cut");
+    let record = record(folder.path(), "run.json");
+    let verdicts = record.scenarios.iter().map(|s| s.verdict);
+    assert!(verdicts.clone().count() > 10, "{out}");
+    assert!(verdicts.clone().all(|v| v == Verdict::Pass), "{out}");
 }
 
 #[test]

@@ -299,6 +299,7 @@ impl Sessions for Live {
             opened: clock::monotonic(),
             ahead_ms: Cell::new(self.ahead().ms()),
             off_ms: Cell::new(0),
+            cut_off: RefCell::default(),
             address_set: Cell::new(false),
             turned_away: RefCell::new(None),
             person,
@@ -396,7 +397,12 @@ impl LiveSession<'_> {
                 client.limits().timeout,
             )
             .map(told)
-            .map_err(|fault| SendFault::from(&fault))
+            .map_err(|fault| {
+                if fault.on_kept {
+                    self.cut_off.replace(Some(fault.to_string()));
+                }
+                SendFault::from(&fault)
+            })
     }
 
     /// The request with the token that follows the one it carried, where a command prints them: a token may expire
@@ -432,6 +438,8 @@ struct LiveSession<'a> {
     ahead_ms: Cell<i64>,
     /// How far the clock had been moved by somebody else when this story moved it.
     off_ms: Cell<i64>,
+    /// A request that met a connection which the target closed.
+    cut_off: RefCell<Option<String>>,
     /// Callbacks of a whole application were led here.
     address_set: Cell<bool>,
     person: Option<Person<'a>>,
@@ -717,6 +725,10 @@ impl Session for LiveSession<'_> {
     fn turned_away(&self) -> Option<String> {
         let service = self.turned_away.borrow().clone();
         service.filter(|service| self.live.admission.is_doubtful(service))
+    }
+
+    fn cut_off(&self) -> Option<String> {
+        self.cut_off.borrow().clone()
     }
 
     /// Another run may have moved the target's clock under this story's feet, and another story may have
