@@ -185,9 +185,9 @@ pub fn run(
             .send(Progress::Ended(index, Box::new(concluded)))
             .is_ok()
     };
-    let rooms = rooms(planned, sessions, options.shuffle);
+    let rooms = planned.iter().map(|p| sessions.room(p)).collect();
     let persons = || sessions.persons();
-    let stage = Stage::new(rooms, Box::new(persons));
+    let stage = Stage::new(rooms, options.shuffle, Box::new(persons));
     std::thread::scope(|scope| {
         let (tell, stage) = (&tell, &stage);
         for lane in 0..sessions.threads(options.jobs.max(1)).min(planned.len()) {
@@ -251,17 +251,6 @@ pub fn run(
         record: Box::new(record),
     });
     ended
-}
-
-/// What each story takes of the target. A plan that was shuffled is to begin as it lies, whatever it takes.
-fn rooms(planned: &[Planned<'_>], sessions: &dyn Sessions, is_shuffled: bool) -> Vec<Room> {
-    let mut rooms: Vec<Room> = planned.iter().map(|p| sessions.room(p)).collect();
-    if is_shuffled {
-        for room in &mut rooms {
-            (room.length, room.lasts) = Default::default();
-        }
-    }
-    rooms
 }
 
 /// The record of all rules of the services that were played.
@@ -549,7 +538,8 @@ fn conclude_unguarded(
             continue;
         }
         if let Some(prover) = beside.prover.filter(|_| disturbed.is_none()) {
-            prover.story(planned.length(), &mut evidence, &judgement, &memo);
+            let turn = sessions.room(planned).turn();
+            prover.story(turn, &mut evidence, &judgement, &memo);
         }
         let judgement = judgement.without_examples();
         let broken = judgement.findings.iter().map(|f| f.rule.clone()).collect();

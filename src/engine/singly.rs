@@ -54,7 +54,7 @@ impl Singly {
     ) -> Self {
         let rooms = planned.iter().map(|p| sessions.room(p)).collect();
         let owner = Arc::clone(&sessions);
-        let stage = Stage::new(rooms, Box::new(move || owner.persons()));
+        let stage = Stage::new(rooms, false, Box::new(move || owner.persons()));
         let story = |planned: Planned<'_>| Story {
             service: planned.service.name.clone(),
             scenario: planned.scenario,

@@ -4,6 +4,7 @@
 //! time; stories that have nothing to do with it go on meanwhile.
 
 use crate::parallel::processors;
+use crate::prove::Turn;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,11 +21,17 @@ pub struct Room {
     pub needs_person: bool,
     /// About how much there is to tell.
     pub length: Duration,
-    /// About how long it takes, where time is real.
+    /// About how long it takes, where time is real: the longest begin first.
     pub lasts: Duration,
 }
 
 impl Room {
+    /// When it is told. Those that must be alone come first, while what they walk over is short; then the longest,
+    /// so that nobody waits for them in the end; where nobody waits for time, those with the least to tell.
+    pub(super) fn turn(&self) -> Turn {
+        (!self.is_alone, Reverse(self.lasts), self.length)
+    }
+
     /// Whether it can be told beside another.
     fn suffers(&self, other: &Self) -> bool {
         !(self.is_alone || other.is_alone) || self.touches.is_disjoint(&other.touches)
@@ -41,9 +48,6 @@ pub fn jobs_default(is_in_process: bool) -> usize {
         MOST
     }
 }
-
-/// Stories of more than about so long begin first, so that nobody waits for them in the end.
-const LONG: Duration = Duration::from_millis(500);
 
 /// Counts how many stories can have a person at a time.
 pub(super) type Persons<'a> = Box<dyn Fn() -> usize + Send + Sync + 'a>;
@@ -72,16 +76,14 @@ pub(super) struct Entered<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// A stage for these stories. Those that must be alone come first, while what they walk over is
-    /// short; then the long ones, the longest first; then the others, the shortest first: the shorter the story,
-    /// the sooner it is proven what its rules are worth (`prove`).
-    pub(super) fn new(rooms: Vec<Room>, persons: Persons<'a>) -> Self {
+    /// A stage for these stories, which begin by their turns, or as they lie where they were shuffled.
+    pub(super) fn new(rooms: Vec<Room>, are_shuffled: bool, persons: Persons<'a>) -> Self {
         let mut waiting: Vec<usize> = (0..rooms.len()).collect();
-        waiting.sort_by_key(|&index| {
-            let room = &rooms[index];
-            let long = Some(room.lasts).filter(|&lasts| lasts > LONG);
-            (!room.is_alone, Reverse(long), room.length, index)
-        });
+        if are_shuffled {
+            waiting.sort_by_key(|&index| !rooms[index].is_alone);
+        } else {
+            waiting.sort_by_key(|&index| rooms[index].turn());
+        }
         let playing = BTreeSet::new();
         Self {
             rooms,
@@ -158,7 +160,6 @@ mod tests {
         Room {
             touches: touches.iter().map(|&t| t.to_owned()).collect(),
             is_alone,
-            length: Duration::from_secs(length),
             lasts: Duration::from_secs(length),
             ..Room::default()
         }
@@ -178,6 +179,7 @@ mod tests {
                 room(&["flow"], true, 0),
                 room(&["flow", "auth"], true, 0),
             ],
+            false,
             Box::new(|| 1),
         );
         let (walk, longest) = (stage.enter().unwrap(), stage.enter().unwrap());
@@ -185,7 +187,7 @@ mod tests {
         let chat = stage.enter().unwrap();
         assert_eq!(chat.index, 2, "the others wait for the walk");
         let chat = stage.enter().unwrap();
-        assert_eq!(chat.index, 1, "of the short ones it is the longest");
+        assert_eq!(chat.index, 1, "it has more to tell");
         drop(walk);
         let second = stage.enter().unwrap();
         assert_eq!(second.index, 5, "it still comes before those beside others");
@@ -200,7 +202,11 @@ mod tests {
             needs_person: true,
             ..Room::default()
         };
-        let stage = Stage::new(vec![few.clone(), few, Room::default()], Box::new(|| 1));
+        let stage = Stage::new(
+            vec![few.clone(), few, Room::default()],
+            false,
+            Box::new(|| 1),
+        );
         let first = stage.enter().unwrap();
         let free = stage.enter().unwrap();
         assert_eq!((first.index, free.index), (0, 2));

@@ -15,6 +15,7 @@ use crate::verdict::{Changes, Level, Proof, RuleCounts, RunRecord, Verdict};
 use foldhash::fast::FixedState;
 use sample::Sampler;
 use serde_json::Value;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -26,7 +27,7 @@ const STUBBORN_MAX: usize = 64;
 const TRIED_MAX: usize = 192;
 /// Examples of one rule in one story, the first and the last.
 pub const EXAMPLES_MAX: usize = 3;
-/// Stories that a rule is tried in until one of its changes breaks it: the shortest, and of those the first by id.
+/// Stories that a rule is tried in until one of its changes breaks it: the first by their turns, and of those by id.
 const STORIES_MAX: usize = 16;
 /// Values of a story's largest document beyond which nothing is changed: each change copies one.
 const VALUES_MAX: usize = 20_000;
@@ -67,21 +68,22 @@ pub struct Prover<'a> {
     sampler: Sampler,
 }
 
-/// A story's place among those that a rule is tried in: what is short costs least to change and judge again.
-type Turn = (Duration, String);
+/// When a story is told: the sooner this is the order in which stories end, the less is tried in vain. How long it takes
+/// counts from the longest, how much there is to tell from the least.
+pub type Turn = (bool, Reverse<Duration>, Duration);
 
-/// What came of a rule in the first stories, up to one that proves it.
+/// What came of a rule in the first stories by turn and id, up to one that proves it.
 #[derive(Debug, Default)]
-struct Stories(BTreeMap<Turn, Changes>);
+struct Stories(BTreeMap<(Turn, String), Changes>);
 
 impl Stories {
     /// Whether this story may still count: no earlier one proves the rule, and there are not enough of them.
-    fn wants(&self, story: &Turn) -> bool {
+    fn wants(&self, story: &(Turn, String)) -> bool {
         let earlier = || self.0.range(..story);
         earlier().all(|(_, changes)| changes.broke == 0) && earlier().count() < STORIES_MAX
     }
 
-    fn add(&mut self, story: &Turn, changes: Changes) {
+    fn add(&mut self, story: &(Turn, String), changes: Changes) {
         if changes.made == 0 || !self.wants(story) {
             return;
         }
@@ -119,24 +121,18 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Changes what a story of about this length showed, and leaves it as it was. `judgement` is what was concluded of it, with its
-    /// instances; the memory holds its documents.
-    pub fn story(
-        &self,
-        length: Duration,
-        evidence: &mut Evidence,
-        judgement: &Judgement,
-        memo: &Memo,
-    ) {
+    /// Changes what a story showed, and leaves it as it was. `judgement` is what was concluded of it, with its instances; the memory holds its
+    /// documents.
+    pub fn story(&self, turn: Turn, evidence: &mut Evidence, judgement: &Judgement, memo: &Memo) {
         if self.mode == Mode::Off || !is_small(evidence) {
             return;
         }
         memo.close();
-        let turn = (length, evidence.scenario.clone());
-        for (rule, examples) in self.wanted(&turn, judgement) {
+        let story = (turn, evidence.scenario.clone());
+        for (rule, examples) in self.wanted(&story, judgement) {
             let changes = self.try_out(rule, examples, evidence, judgement, memo);
             let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-            tried.entry(&rule.id).or_default().add(&turn, changes);
+            tried.entry(&rule.id).or_default().add(&story, changes);
         }
         if self.mode == Mode::Sample {
             self.sampler
@@ -145,7 +141,11 @@ impl<'a> Prover<'a> {
     }
 
     /// Rules that held in a story which still counts for them, by their ids, each with its examples.
-    fn wanted<'j>(&self, story: &Turn, judgement: &'j Judgement) -> Vec<(&'a Rule, &'j [Sites])> {
+    fn wanted<'j>(
+        &self,
+        story: &(Turn, String),
+        judgement: &'j Judgement,
+    ) -> Vec<(&'a Rule, &'j [Sites])> {
         let tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
         let holds = |tally: &Tally| tally.judged() > 0 && tally.findings() == 0;
         let still_counts = |rule: &str| tried.get(rule).is_none_or(|stories| stories.wants(story));
@@ -333,14 +333,16 @@ mod tests {
         }
     }
 
-    fn turn(story: &str) -> Turn {
-        (Duration::from_millis(20), story.to_owned())
+    fn turn(story: &str) -> (Turn, String) {
+        let length = Duration::from_millis(20);
+        ((true, Reverse::default(), length), story.to_owned())
     }
 
     #[test]
     fn a_shorter_story_counts_before_one_of_an_earlier_name() {
         let mut stories = Stories::default();
-        stories.add(&(Duration::from_secs(9), "a".to_owned()), changes(2));
+        let long = (true, Reverse::default(), Duration::from_secs(9));
+        stories.add(&(long, "a".to_owned()), changes(2));
         assert!(stories.wants(&turn("b")));
         stories.add(&turn("b"), changes(1));
         assert_eq!((stories.0.len(), stories.whole().broke), (1, 1));
