@@ -68,7 +68,7 @@ pub struct Prover<'a> {
     sampler: Sampler,
 }
 
-/// When a story is told: the sooner this is the order in which stories end, the less is tried in vain. How long it takes
+/// When a story is told: the nearer this comes to the order in which stories end, the less is tried in vain. How long it takes
 /// counts from the longest, how much there is to tell from the least.
 pub type Turn = (bool, Reverse<Duration>, Duration);
 

@@ -73,7 +73,7 @@ struct Target {
     addresses: Mutex<Option<Arc<[SocketAddr]>>>,
     /// Each with when it was used last, in this order.
     idle: Mutex<Vec<(Instant, Connection)>>,
-    /// Whether it closed one of them without having said so.
+    /// Whether it closed one of them that was used a moment ago, without having said so.
     closes: AtomicBool,
     failures: Mutex<Failures>,
 }
@@ -381,7 +381,10 @@ impl Target {
             if connection.is_quiet() {
                 return Some((used, connection));
             }
-            self.closes.store(true, Ordering::Relaxed);
+            // One that was long idle may well be closed.
+            if used.elapsed() <= RECENT {
+                self.closes.store(true, Ordering::Relaxed);
+            }
         }
     }
 
@@ -392,7 +395,7 @@ impl Target {
         }
     }
 
-    /// Whether it was seen to close connections without having said so.
+    /// Whether it was seen to close connections that were in use.
     fn closes(&self) -> bool {
         self.closes.load(Ordering::Relaxed)
     }
