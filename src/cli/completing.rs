@@ -24,7 +24,7 @@ fn beginning(current: &OsStr, all: impl Iterator<Item = String>) -> Vec<Completi
 
 /// The embedded rulebook; without one nothing is completed.
 fn rulebook() -> Option<Rulebook> {
-    Rulebook::embedded_unchecked().ok()
+    Rulebook::embedded_unchecked(true).ok()
 }
 
 /// What `explain` takes.

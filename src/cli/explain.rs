@@ -10,9 +10,9 @@ use std::fmt::Write as _;
 use std::mem::ManuallyDrop;
 
 pub(super) fn explain(args: &ExplainArgs) -> Done {
-    let rulebook = load_to_tell(&args.specs)?;
-    let planned = ManuallyDrop::new(plan::all(&rulebook));
+    let rulebook = load_to_tell(&args.specs, true)?;
     let id = args.id.as_str();
+    let planned = ManuallyDrop::new(plan::about(&rulebook, id));
     let mut text = String::new();
     if let Some(rule) = rulebook.rule(id) {
         explain_rule(&rulebook, &planned, rule, &mut text);
@@ -49,7 +49,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Done {
     }
     text += &glossary::told(&rulebook, &planned, id);
     if text.is_empty() {
-        return Err(unknown(&rulebook, &planned, id));
+        return Err(unknown(&rulebook, &plan::all(&rulebook), id));
     }
     say(&text);
     Ok(Exit::Conformant)

@@ -8,7 +8,7 @@ use crate::rulebook::{self, Rule, Rulebook};
 use serde_json::{Value, json};
 
 pub(super) fn list(args: &ListArgs) -> Done {
-    let rulebook = load_to_tell(&args.specs)?;
+    let rulebook = load_to_tell(&args.specs, args.what == Listed::Scenarios)?;
     let wanted =
         |id: &str| args.filters.is_empty() || args.filters.iter().any(|f| crate::text::glob(f, id));
     let mut rows = rows(&rulebook, args.what);

@@ -210,10 +210,13 @@ pub(crate) fn load(specs: &args::Specs) -> Result<Rulebook, Failure> {
 
 /// The same for commands that only tell what is there and end with it: the embedded rulebook is taken for sound, and the
 /// system takes back what would take as long to free as to read.
-pub(crate) fn load_to_tell(specs: &args::Specs) -> Result<ManuallyDrop<Rulebook>, Failure> {
+pub(crate) fn load_to_tell(
+    specs: &args::Specs,
+    with_scenarios: bool,
+) -> Result<ManuallyDrop<Rulebook>, Failure> {
     match &specs.specs {
         Some(_) => load(specs),
-        None => Rulebook::embedded_unchecked().map_err(Failure::Problems),
+        None => Rulebook::embedded_unchecked(with_scenarios).map_err(Failure::Problems),
     }
     .map(ManuallyDrop::new)
 }

@@ -158,11 +158,34 @@ fn any_step(service: &Service, steps: &[Step], is: &dyn Fn(&Step) -> bool, depth
 
 /// Every scenario of the rulebook, written and derived, each combination of its own, by id.
 pub fn all(rulebook: &Rulebook) -> Vec<Planned<'_>> {
+    gather(rulebook, &|_| true, &|_| true)
+}
+
+/// Every scenario that may say something of an id: all that are written, and of the derived ones those of its service,
+/// for these name nothing of another. An id without a service may be in any of them.
+pub fn about<'a>(rulebook: &'a Rulebook, id: &str) -> Vec<Planned<'a>> {
+    let service = id.split('/').next().unwrap_or_default();
+    let is_of_one = rulebook.services.contains_key(service);
+    gather(rulebook, &|_| true, &|name| !is_of_one || name == service)
+}
+
+/// What is written for the first services and what follows for the second, by id.
+fn gather<'a>(
+    rulebook: &'a Rulebook,
+    is_written: &dyn Fn(&str) -> bool,
+    is_derived: &dyn Fn(&str) -> bool,
+) -> Vec<Planned<'a>> {
     let mut planned = Vec::new();
-    for service in rulebook.services.values() {
-        let written = service.scenarios.values();
-        let written = written.map(|(scenario, _)| scenario.clone());
-        for scenario in written.chain(derive::derive(rulebook, service)) {
+    for (name, service) in &rulebook.services {
+        let mut scenarios = Vec::new();
+        if is_written(name) {
+            let written = service.scenarios.values();
+            scenarios.extend(written.map(|(scenario, _)| scenario.clone()));
+        }
+        if is_derived(name) {
+            scenarios.extend(derive::derive(rulebook, service));
+        }
+        for scenario in scenarios {
             planned.append(&mut combined(service, scenario));
         }
     }
@@ -176,7 +199,8 @@ pub fn plan<'a>(
     selection: &Selection,
     shuffle: Option<u64>,
 ) -> Vec<Planned<'a>> {
-    let mut planned = all(rulebook);
+    let may_hold = |service: &str| selection.may_want(service);
+    let mut planned = gather(rulebook, &may_hold, &may_hold);
     planned.retain(|p| selection.wants(&p.service.name, &p.scenario.id));
     if let Some(partition) = selection.partition {
         let mut index = 0;
@@ -192,6 +216,16 @@ pub fn plan<'a>(
 }
 
 impl Selection {
+    /// Whether any scenario of a service can be wanted: the ids of all of them begin with its name.
+    fn may_want(&self, service: &str) -> bool {
+        let listed = |list: &[String], holds: &dyn Fn(&String) -> bool| {
+            list.is_empty() || list.iter().any(holds)
+        };
+        listed(&self.services, &|s| s == service)
+            && listed(&self.filters, &|f| may_match(f, service))
+            && listed(&self.only, &|o| may_match(o, service))
+    }
+
     fn wants(&self, service: &str, id: &str) -> bool {
         let listed = |list: &[String], holds: &dyn Fn(&String) -> bool| {
             list.is_empty() || list.iter().any(holds)
@@ -199,6 +233,19 @@ impl Selection {
         listed(&self.services, &|s| s == service)
             && listed(&self.filters, &|f| glob(f, id))
             && listed(&self.only, &|o| o == id)
+    }
+}
+
+/// Whether a glob can match an id of a service, by what of it is no wildcard.
+fn may_match(glob: &str, service: &str) -> bool {
+    let (stated, has_wildcard) = match glob.split_once('*') {
+        Some((stated, _)) => (stated, true),
+        None => (glob, false),
+    };
+    match stated.split_once('/') {
+        Some((of, _)) => of == service,
+        None if has_wildcard => service.starts_with(stated),
+        None => stated == service,
     }
 }
 
@@ -309,6 +356,72 @@ fn combined(service: &Service, scenario: Scenario) -> Vec<Planned<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The whole, of which only what is wanted is kept, is what a plan must be, whatever of it was passed over.
+    #[test]
+    fn what_is_passed_over_was_not_wanted() {
+        let rulebook = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let ids = |planned: &[Planned<'_>]| -> Vec<String> {
+            planned.iter().map(|p| p.scenario.id.clone()).collect()
+        };
+        let whole = all(&rulebook);
+        for filter in [
+            "flow",
+            "flow/",
+            "flow/executions",
+            "f*",
+            "*",
+            "*page*",
+            "c*/members",
+            "chat*",
+            "me*a/*",
+            "flow/read-*",
+            "floww",
+            "fl",
+            "/flow",
+            "",
+        ] {
+            let selection = Selection {
+                filters: vec![filter.to_owned()],
+                ..Selection::default()
+            };
+            let mut wanted = whole.clone();
+            wanted.retain(|p| selection.wants(&p.service.name, &p.scenario.id));
+            assert_eq!(
+                ids(&plan(&rulebook, &selection, None)),
+                ids(&wanted),
+                "{filter}"
+            );
+        }
+        let one = Selection {
+            only: vec![whole[whole.len() / 2].scenario.id.clone()],
+            ..Selection::default()
+        };
+        assert_eq!(ids(&plan(&rulebook, &one, None)), one.only);
+    }
+
+    fn names_any(steps: &[Step], is: &dyn Fn(&str) -> bool) -> bool {
+        let named =
+            |step: &Step| step.rules().any(|rule| is(rule)) || names_any(step.between(), is);
+        steps.iter().any(named)
+    }
+
+    /// What `explain` relies on: whatever scenario is so called or names it is among those about an id.
+    #[test]
+    fn what_names_a_rule_is_about_it() {
+        let rulebook = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let whole = all(&rulebook);
+        for service in rulebook.services.keys() {
+            let about = about(&rulebook, &format!("{service}/anything"));
+            let about: BTreeSet<&str> = about.iter().map(|p| p.scenario.id.as_str()).collect();
+            for planned in &whole {
+                let id = planned.scenario.id.as_str();
+                let is_of_it = |id: &str| id.split('/').next() == Some(service);
+                let is_about = is_of_it(id) || names_any(&planned.scenario.steps, &is_of_it);
+                assert!(!is_about || about.contains(id), "{service}: {id}");
+            }
+        }
+    }
 
     #[test]
     fn partitions_share_everything_out_once() {

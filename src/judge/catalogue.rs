@@ -39,8 +39,8 @@ impl Rulebook {
     }
 
     /// See [`Rulebook::unchecked_by`].
-    pub fn embedded_unchecked() -> Result<Self, Problems> {
-        Self::unchecked_by(Self::catalogue())
+    pub fn embedded_unchecked(with_scenarios: bool) -> Result<Self, Problems> {
+        Self::unchecked_by(Self::catalogue(), with_scenarios)
     }
 
     /// What of the embedded rulebook judges representations of these services, with the digest of

@@ -85,11 +85,17 @@ impl Rulebook {
         read(&sources, Problems::default(), Extent::Shapes, catalogue)
     }
 
-    /// The embedded rulebook for whoever only tells what stands in it. Tests load and check it, so that nothing is
-    /// checked here: whoever judges by it loads it as it is loaded from a folder.
-    pub fn unchecked_by(catalogue: &dyn Catalogue) -> Result<Self, Problems> {
-        let sources = sources::embedded();
-        read(&sources, Problems::default(), Extent::Sound, catalogue)
+    /// The embedded rulebook for whoever only tells what stands in it, its scenarios where these are told of. Tests load
+    /// and check it, so that nothing is checked here: whoever judges by it loads it as it is loaded from a folder.
+    pub fn unchecked_by(catalogue: &dyn Catalogue, with_scenarios: bool) -> Result<Self, Problems> {
+        let mut sources = sources::embedded();
+        sources.retain(|path, _| with_scenarios || role(path) != Some(Role::Scenarios));
+        let extent = if with_scenarios {
+            Extent::Sound
+        } else {
+            Extent::Shapes
+        };
+        read(&sources, Problems::default(), extent, catalogue)
     }
 
     /// What one file means among the embedded ones of its service, scenarios left out unless it is one:
@@ -197,7 +203,7 @@ pub(super) enum Extent {
     Whole,
     /// All of it, taken for sound.
     Sound,
-    /// Some services without their scenarios, taken for sound.
+    /// Whatever there is without scenarios, taken for sound.
     Shapes,
 }
 
@@ -519,7 +525,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_for_sound_is_the_rulebook_that_is_checked() {
-        let unchecked = Rulebook::embedded_unchecked().unwrap();
+        let unchecked = Rulebook::embedded_unchecked(true).unwrap();
         let mut checked = specs();
         assert_eq!(unchecked.digest(), checked.digest());
         checked.edition = Edition::Embedded;
