@@ -44,6 +44,7 @@ pub mod files;
 pub mod http;
 #[cfg_attr(not(clippy), doc(hidden))]
 pub mod ids;
+mod instant;
 #[cfg_attr(not(clippy), doc(hidden))]
 pub mod json;
 mod parallel;

@@ -4,9 +4,11 @@
 //! from the schema; what does not fit its type stays a text and is judged as one.
 
 use crate::rulebook::reach;
+use encoding_rs::{Encoding, UTF_8};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
 
 /// D1, Endpoints: the one service whose answers are JSON or XML; those of the others are JSON.
 pub const SERVICE: &str = "auth";
@@ -17,6 +19,8 @@ const DEPTH_MAX: usize = 64;
 const ATTRIBUTES_MAX: usize = 256;
 /// Elements in all.
 const ELEMENTS_MAX: usize = 250_000;
+/// Bytes within which a declaration ends.
+const DECLARATION_BYTES_MAX: usize = 256;
 /// Bytes in all.
 const BYTES_MAX: usize = 8 * 1024 * 1024;
 
@@ -29,6 +33,9 @@ pub enum XmlFault {
     /// Not UTF-8.
     #[error("not valid UTF-8 at byte {0}")]
     NotUtf8(usize),
+    /// Not in the encoding that it says.
+    #[error("not the {0} that it says it is")]
+    Undecodable(&'static str),
     /// A document type, which could bring entities or other files.
     #[error("a document type at byte {0}; it is refused unread")]
     DocumentType(u64),
@@ -67,12 +74,40 @@ pub fn to_value(xml: &[u8], schema: Option<&Value>) -> Result<Value, XmlFault> {
     Ok(convert(root, &reach::beside(root, root), &element))
 }
 
+/// The text of a document: as its byte order mark says, else as its declaration does, else as UTF-8 (XML 1.0, 4.3.3).
+fn decode(xml: &[u8]) -> Result<Cow<'_, str>, XmlFault> {
+    let (encoding, text) = match Encoding::for_bom(xml) {
+        Some((encoding, length)) => (encoding, &xml[length..]),
+        None => (declared(xml).unwrap_or(UTF_8), xml),
+    };
+    if encoding == UTF_8 {
+        let text = std::str::from_utf8(text).map_err(|e| XmlFault::NotUtf8(e.valid_up_to()))?;
+        return Ok(Cow::Borrowed(text));
+    }
+    encoding
+        .decode_without_bom_handling_and_without_replacement(text)
+        .ok_or(XmlFault::Undecodable(encoding.name()))
+}
+
+/// The encoding that the declaration names, where that is one in which a declaration can be read without knowing it.
+fn declared(xml: &[u8]) -> Option<&'static Encoding> {
+    let head = &xml[..xml.len().min(DECLARATION_BYTES_MAX)];
+    let head = head.strip_prefix(b"<?xml")?;
+    let head = &head[..head.windows(2).position(|end| end == b"?>")?];
+    let head = std::str::from_utf8(head).ok()?;
+    let (_, said) = head.split_once("encoding")?;
+    let said = said.trim_start().strip_prefix('=')?.trim_start();
+    let quote = said.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let label = said[1..].split(quote).next()?;
+    Encoding::for_label_no_replacement(label.as_bytes()).filter(|e| e.is_ascii_compatible())
+}
+
 fn read(xml: &[u8]) -> Result<Element, XmlFault> {
     if xml.len() > BYTES_MAX {
         return Err(XmlFault::TooLarge(xml.len()));
     }
-    let text = std::str::from_utf8(xml).map_err(|e| XmlFault::NotUtf8(e.valid_up_to()))?;
-    let mut reader = Reader::from_str(text);
+    let text = decode(xml)?;
+    let mut reader = Reader::from_str(&text);
     reader.config_mut().expand_empty_elements = true;
     let mut open: Vec<Element> = vec![Element::default()];
     let mut elements = 0;
@@ -283,8 +318,9 @@ fn scalar(allowed: &Allowed, element: &Element) -> Value {
     }
     if allowed.has("boolean") || (allowed.is_unsaid() && hint == "boolean") {
         match word {
-            "true" => return Value::Bool(true),
-            "false" => return Value::Bool(false),
+            // XML Schema, part 2: both spellings are a boolean's.
+            "true" | "1" => return Value::Bool(true),
+            "false" | "0" => return Value::Bool(false),
             _ => {}
         }
     }
@@ -302,6 +338,30 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
+
+    #[test]
+    fn each_encoding_says_the_same() {
+        let text = "<a><name>Zoë</name></a>";
+        let utf16 = |bom: [u8; 2], bytes: fn(u16) -> [u8; 2]| {
+            let said = format!("<?xml version=\"1.0\" encoding=\"UTF-16\"?>{text}");
+            let units = said.encode_utf16().flat_map(bytes);
+            bom.into_iter().chain(units).collect::<Vec<u8>>()
+        };
+        let latin =
+            b"<?xml version='1.0' encoding='ISO-8859-1'?><a><name>Zo\xeb</name></a>".to_vec();
+        for xml in [
+            text.as_bytes().to_vec(),
+            [b"\xef\xbb\xbf".as_slice(), text.as_bytes()].concat(),
+            utf16([0xff, 0xfe], u16::to_le_bytes),
+            utf16([0xfe, 0xff], u16::to_be_bytes),
+            latin,
+        ] {
+            assert_eq!(to_value(&xml, None), Ok(json!({"name": "Zoë"})));
+        }
+        let half = utf16([0xff, 0xfe], u16::to_le_bytes);
+        let cut = to_value(&half[..half.len() - 1], None);
+        assert_eq!(cut, Err(XmlFault::Undecodable("UTF-16LE")));
+    }
 
     fn schema() -> Value {
         json!({

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// Whether a value that was sent came back as another one.
 pub(super) fn agrees(compare: Comparison, sent: &Value, got: &Value) -> bool {
     match compare {
-        Comparison::Text => spelled(sent) == spelled(got),
+        Comparison::Text => spelled(sent) == spelled(got) || is_number(&spelled(sent), got),
         // What is no JSON may be refused or replaced; only JSON can come back as itself.
         Comparison::Json => match json::parse_text(&spelled(sent)) {
             Some(sent) => {
@@ -25,6 +25,15 @@ pub(super) fn agrees(compare: Comparison, sent: &Value, got: &Value) -> bool {
         // Beyond its bound only the value in full is wrong; `parameter` looks after that.
         Comparison::Limit => true,
     }
+}
+
+/// Whether a text spells that number; JSON may spell it otherwise, as 2.0.
+fn is_number(text: &str, got: &Value) -> bool {
+    let number = || {
+        text.parse()
+            .is_ok_and(|n| json::equal(&Value::Number(n), got))
+    };
+    got.is_number() && number()
 }
 
 /// The same JSON value, or the same instant in two spellings.
@@ -62,7 +71,8 @@ pub(super) fn spelled(value: &Value) -> Cow<'_, str> {
 
 /// An instant in any ISO 8601 spelling.
 pub(super) fn instant(value: &Value) -> Option<Timestamp> {
-    value.as_str()?.parse().ok()
+    let text = value.as_str()?;
+    text.parse().ok().or_else(|| crate::instant::instant(text))
 }
 
 fn as_set(value: &Value) -> Vec<String> {
@@ -86,6 +96,8 @@ mod tests {
     fn each_comparison_holds_and_bites() {
         for (compare, sent, right, wrong) in [
             (Comparison::Text, json!("3"), json!(3), json!(4)),
+            (Comparison::Text, json!("3"), json!(3.0), json!(3.5)),
+            (Comparison::Text, json!("03"), json!("03"), json!(3)),
             (Comparison::Text, json!("true"), json!(true), json!(false)),
             (
                 Comparison::Json,

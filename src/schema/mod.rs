@@ -13,6 +13,7 @@ mod tests;
 pub use attribution::rule_of_whole;
 pub use defect::Defect;
 
+use crate::instant::instant;
 use crate::rulebook::{Rule, Rulebook, is_one_event};
 use crate::verdict::Level;
 use attribution::{attribute, name_misnamed};
@@ -206,15 +207,7 @@ pub fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
         .build(schema)
 }
 
-/// ISO 8601 date and time with an offset, in any form that names one instant: `2026-01-01T00:00:00Z`,
-/// `20260101T0000+00`, with a fraction or without seconds.
+/// ISO 8601 date and time with an offset, in any form that names one instant.
 pub fn is_date_time(text: &str) -> bool {
-    let Some((date, time)) = text.split_once(['T', 't']) else {
-        return false;
-    };
-    let is_date = date.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-    let is_time = time
-        .bytes()
-        .all(|b| b.is_ascii_digit() || matches!(b, b':' | b'.' | b',' | b'+' | b'-' | b'Z' | b'z'));
-    is_date && is_time && text.parse::<jiff::Timestamp>().is_ok()
+    instant(text).is_some()
 }

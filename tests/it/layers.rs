@@ -33,6 +33,11 @@ const LAYERS: &[Layer] = &[
         "time is asked for here and nowhere else, by whomever",
     ),
     layer(
+        "instant",
+        &[],
+        "what names an instant is the same for everyone",
+    ),
+    layer(
         "failpoint",
         &[],
         "what fails by script knows nothing of who fails",
@@ -81,7 +86,7 @@ const LAYERS: &[Layer] = &[
     ),
     layer(
         "schema",
-        &["json", "rulebook", "verdict"],
+        &["instant", "json", "rulebook", "verdict"],
         "schemas are compiled from the model and from nothing else",
     ),
     layer(
@@ -103,7 +108,8 @@ const LAYERS: &[Layer] = &[
     layer(
         "judge",
         &[
-            "clock", "http", "json", "redact", "rulebook", "schema", "source", "text", "verdict",
+            "clock", "http", "instant", "json", "redact", "rulebook", "schema", "source", "text",
+            "verdict",
         ],
         "a verdict is a pure function of evidence and rulebook: the judge sends nothing and knows no reference",
     ),

@@ -199,7 +199,12 @@ impl<'a> Cases<'a> {
         if let Some((operation, parameter, field)) = self.fetcher() {
             let mut with = Self::path_of(operation, with);
             with.insert(parameter, Value::String(format!("${{{made}{field}}}")));
-            steps.push(Self::look(operation, with));
+            // What was just made is there, whatever it was made with.
+            steps.push(Step::from(Call {
+                call: operation.id.clone(),
+                with,
+                ..accepted(&format!("{}/{}", operation.service, operation.id))
+            }));
         }
         if let Some(list) = self.reader() {
             steps.push(Self::look(list, Self::path_of(list, with)));

@@ -4,7 +4,7 @@
 use super::cases::{Cases, either};
 use crate::rulebook::Does;
 use crate::rulebook::step::{Call, Step, Wait};
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 /// Long enough for a time in whole seconds to be another.
 const A_WHILE: &str = "2s";
@@ -18,25 +18,21 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     }
     let again = || cases.call(either(), &Map::new());
     let mut steps = vec![again(), settled(), again()];
-    let collection = cases
-        .operation
-        .path
-        .rsplit_once('/')
-        .map(|(above, _)| above);
-    let mut lists = cases
-        .service
-        .operations
-        .values()
-        .filter(|o| o.does == Does::Lists);
-    if let Some(list) = lists.find(|list| Some(list.path.as_str()) == collection) {
-        steps.push(Step::from(Call {
-            call: list.id.clone(),
-            with: Cases::path_of(list, &cases.happy.with),
-            walk: true,
-            ..either()
-        }));
-    }
+    steps.extend(walk(cases, &cases.happy.with));
     cases.after_setup("later", "the same again after a while, and its list", steps);
+}
+
+/// A walk over the list that holds the thing of the operation, where there is one.
+pub(super) fn walk(cases: &Cases<'_>, with: &Map<String, Value>) -> Option<Step> {
+    let (collection, _) = cases.operation.path.rsplit_once('/')?;
+    let mut lists = cases.service.operations.values();
+    let list = lists.find(|o| o.does == Does::Lists && o.path == collection)?;
+    Some(Step::from(Call {
+        call: list.id.clone(),
+        with: Cases::path_of(list, with),
+        walk: true,
+        ..either()
+    }))
 }
 
 /// Lets a while pass.

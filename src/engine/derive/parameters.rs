@@ -2,7 +2,7 @@
 //! bound on both sides, each optional one; and all together.
 
 use super::cases::{Cases, accepted, either, only, refused, slug};
-use crate::rulebook::step::Call;
+use crate::rulebook::step::{Call, Step};
 use crate::rulebook::{Parameter, Place};
 use serde_json::{Map, Value, json};
 
@@ -18,10 +18,28 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         of_parameter(cases, parameter);
     }
     if cases.happy.optional.len() > 1 {
-        let what = "every optional parameter at once";
-        let optional = cases.happy.optional.clone();
-        cases.add("all-optional", what, accepted(&own_rule), &optional);
+        let step = Call {
+            capture: Some("made".to_owned()),
+            ..accepted(&own_rule)
+        };
+        let call = cases.call(step, &cases.happy.optional);
+        let again = again(cases, &call);
+        let steps = std::iter::once(call).chain(again);
+        cases.after_setup("all-optional", "every optional parameter at once", steps);
     }
+}
+
+/// What a write, whose answer is kept as `made`, wrote is looked at again.
+fn again(cases: &Cases<'_>, call: &Step) -> Vec<Step> {
+    let sent = call.with().cloned().unwrap_or_default();
+    if cases.makes() {
+        return cases.seen_again("made", &sent);
+    }
+    let writes = cases.operation.method == "POST";
+    let reader = cases.reader().filter(|_| writes).into_iter();
+    reader
+        .map(|o| Cases::look(o, Cases::path_of(o, &sent)))
+        .collect()
 }
 
 fn of_parameter(cases: &mut Cases<'_>, parameter: &Parameter) {

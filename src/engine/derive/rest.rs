@@ -2,7 +2,7 @@
 //! none at all; the thing is looked at in between.
 
 use super::cases::{Cases, either, only, rename_all, roots};
-use super::later::a_while;
+use super::later::{a_while, settled, walk};
 use super::near::is_sid;
 use super::parameters::FOREIGN;
 use crate::rulebook::rules::Comparison;
@@ -53,6 +53,10 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     }
     steps.push(call(&Map::new()));
     steps.extend(look());
+    // Its list says the same of it, once it has followed.
+    if let Some(walk) = walk(cases, &own) {
+        steps.extend([settled(), walk]);
+    }
     cases.after_setup(
         "rest",
         "one parameter after the other, and refused ones",

@@ -38,9 +38,12 @@ impl Predicate for Gone {
             let Some(write) = write.filter(|write| write.outcome == Outcome::Done) else {
                 continue;
             };
-            // Under another's parent nothing is deleted. Whose it was does not matter: nobody brings it
-            // back.
-            let elsewhere = |id: &ThingId| history.is_under(*id, &write.parents) == Some(false);
+            // Under another's parent, or one that nobody knows, nothing is deleted. Whose it was does not matter: nobody
+            // brings it back.
+            let elsewhere = |id: &ThingId| {
+                history.is_under(*id, &write.parents) == Some(false)
+                    || write.parents.contains(&None)
+            };
             if let Some(id) = write.thing.filter(|id| !elsewhere(id)) {
                 judge_end(case, rule, (write, index, id), verdicts);
             }

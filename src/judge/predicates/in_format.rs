@@ -49,7 +49,9 @@ impl Predicate for InFormat {
             if exchange.service != rule.service || !accepted || response.body.is_empty() || !named {
                 continue;
             }
-            let is_xml = response.body.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'<');
+            // A byte order mark is no text, and one or two bytes a character are the same here.
+            let mut text = response.body.iter().filter(|b| b.is_ascii_graphic());
+            let is_xml = text.next() == Some(&b'<');
             let got = if is_xml { "xml" } else { "json" };
             let instance = verdicts.instance(rule, Site::Exchange(index));
             instance.conclude((got != asked).then(|| Fact {

@@ -27,7 +27,7 @@ pub(crate) struct Kept {
 
 /// Where a parameter comes back in a later sight, if it stands there at all.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Shown {
     /// The representation that shows it.
     kind: String,
@@ -36,6 +36,10 @@ struct Shown {
     /// Whether further members may stand beside those that were sent.
     #[serde(default)]
     part: bool,
+    /// Members of the representation and what they hold as long as nothing takes away what was sent: once it has stood
+    /// there, it then stands there in each later sight. Left out where it may go at any time.
+    #[serde(default)]
+    stays_while: BTreeMap<String, Value>,
 }
 
 /// One value that was sent, and where it should stand.
@@ -45,6 +49,8 @@ struct Expected<'c> {
     sent: &'c Value,
     /// How long a name of its members may be; a longer one may be cut.
     names_max: Option<u64>,
+    /// What holds as long as it stays; nothing where it may go at any time.
+    stays_while: Option<&'c BTreeMap<String, Value>>,
     how: How<'c>,
 }
 
@@ -145,7 +151,10 @@ impl Predicate for Kept {
         };
         let shown = json!({
             "of": "flow/create-execution",
-            "shown": {"Parameters": {"kind": "flow/execution", "at": "/context/flow/data", "part": true}},
+            "shown": {"Parameters": {
+                "kind": "flow/execution", "at": "/context/flow/data", "part": true,
+                "stays-while": {"/status": "active"},
+            }},
         });
         let began = |data: Value| {
             let sent =
@@ -154,6 +163,12 @@ impl Predicate for Kept {
             Example::of("flow", shown.clone())
                 .answered("create-execution", sent, execution(json!({})))
                 .answered("fetch-execution", path, execution(data))
+        };
+        let later = |scene: Scene, data: Value, status: &str| {
+            let path = json!({"FlowSid": sid("FW"), "Sid": sid("FN")});
+            let mut shown = execution(data);
+            shown["status"] = json!(status);
+            scene.answered("fetch-execution", path, shown)
         };
         let member = |attributes: &str| {
             json!({
@@ -192,6 +207,9 @@ impl Predicate for Kept {
             .not_judged(),
             began(json!({"n": 1.5, "more": true})).passes(),
             began(json!({"n": 1})).fails("/context/flow/data"),
+            later(began(json!({"n": 1.5})), json!({}), "active").fails("/context/flow/data"),
+            later(began(json!({"n": 1.5})), json!({}), "ended").passes(),
+            later(began(json!({})), json!({}), "active").not_judged(),
             made.not_judged(),
         ]
     }
@@ -228,6 +246,7 @@ impl Kept {
             return;
         }
         let thing = history.things.get(id);
+        let mut first_shown: Vec<Option<&Sight<'_>>> = vec![None; expected.len()];
         for sight in &thing.sights {
             let is_later = write.when.is_before(&sight.when) && !sight.is_attempt();
             // Another face, or a list, may follow a change later: no document says when.
@@ -237,6 +256,7 @@ impl Kept {
             if is_later && !follows {
                 let since = Since::new(case, write, sight, thing.kind, id);
                 since.judge(rule, &expected, verdicts);
+                since.judge_what_stays(rule, &expected, &mut first_shown, verdicts);
             }
         }
     }
@@ -266,6 +286,7 @@ impl Kept {
                 at: &shown.at,
                 sent,
                 names_max,
+                stays_while: Some(&shown.stays_while).filter(|holds| !holds.is_empty()),
                 how: match shown.part {
                     true => How::Part,
                     false => How::Echoed(Comparison::Text, &[]),
@@ -281,6 +302,7 @@ impl Kept {
             at: &echo.at,
             sent,
             names_max,
+            stays_while: None,
             how: How::Echoed(echo.compare, &echo.or),
         })
     }
@@ -357,6 +379,56 @@ impl<'c> Since<'c> {
         }
         if let Some(sites) = Sites::of(sites) {
             verdicts.instance(rule, sites).conclude_at(wrong);
+        }
+    }
+
+    /// What an earlier sight has shown this one shows still; which one showed it first is noted.
+    fn judge_what_stays(
+        &self,
+        rule: &Rule,
+        expected: &[Expected<'_>],
+        first_shown: &mut [Option<&'c Sight<'c>>],
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let Some(shown) = self.sight.representation(self.case) else {
+            return;
+        };
+        for (one, first) in expected.iter().zip(first_shown) {
+            let is_shown_here = one.kind.is_some_and(|kind| kind == self.sight.face);
+            let Some(holds) = one.stays_while.filter(|_| is_shown_here) else {
+                continue;
+            };
+            let stands = shown
+                .value(one.at)
+                .is_some_and(|got| one.wrong(got, false).is_none() && !is_empty(got));
+            let has_followed = |first: &Sight<'_>| match self.sight.shows {
+                Shows::Item(_) => first.when.is_settled(&self.sight.when),
+                Shows::Whole(_) | Shows::NotFound => true,
+            };
+            let stays = holds
+                .iter()
+                .all(|(at, value)| shown.value(at) == Some(value));
+            match *first {
+                None => *first = stands.then_some(self.sight),
+                Some(first) if stays && has_followed(first) => {
+                    let site = shown.site(one.at);
+                    let wrong = (!stands && !verdicts.accuses(&site)).then(|| {
+                        let got = shown.value(one.at);
+                        let fact = Fact {
+                            kind: "not-kept",
+                            message: "what was sent was shown before and is not any more"
+                                .to_owned(),
+                            expected: json::short(one.sent),
+                            actual: got.map_or_else(|| "nothing".to_owned(), json::short),
+                        };
+                        (site.clone(), fact)
+                    });
+                    if let Some(sites) = Sites::of([site]) {
+                        verdicts.instance(rule, sites).conclude_at(wrong);
+                    }
+                }
+                Some(_) => {}
+            }
         }
     }
 
@@ -441,6 +513,11 @@ impl Expected<'_> {
             actual,
         })
     }
+}
+
+/// Whether nothing stands there, so that nothing of what was sent does.
+fn is_empty(got: &Value) -> bool {
+    got.is_null() || got.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
 /// A text without what XML may do to its spaces.

@@ -1,0 +1,152 @@
+//! Instants as ISO 8601 writes them. Asks nobody what time it is, and knows no other notation.
+
+use jiff::civil::{Date, ISOWeekDate, Weekday};
+use jiff::tz::Offset;
+use jiff::{SignedDuration, Timestamp, ToSpan};
+
+/// The instant that a date, a time and an offset name, in any form of ISO 8601: calendar, week or ordinal date, basic or
+/// extended, the last part of the time with decimals: `2026-01-01T00:00:00Z`, `20260101T0000+00`, `2026-W01-4T00,5Z`.
+pub(crate) fn instant(text: &str) -> Option<Timestamp> {
+    let (date, time) = text.split_once(['T', 't'])?;
+    let is_time = |b: u8| b.is_ascii_digit() || b":.,+-Zz".contains(&b);
+    if !time.bytes().all(is_time) {
+        return None;
+    }
+    let is_calendar = |b: u8| b.is_ascii_digit() || b == b'-';
+    let usual = date.bytes().all(is_calendar).then(|| text.parse());
+    match usual {
+        Some(Ok(instant)) => Some(instant),
+        Some(Err(_)) | None => rare(date, time),
+    }
+}
+
+/// The forms that hardly anybody writes.
+fn rare(date: &str, time: &str) -> Option<Timestamp> {
+    let zone = time.find(['Z', 'z', '+', '-'])?;
+    let (time, zone) = time.split_at(zone);
+    let midnight = read_date(date)?.at(0, 0, 0, 0);
+    let midnight = read_offset(zone)?.to_timestamp(midnight).ok()?;
+    midnight.checked_add(read_time(time)?).ok()
+}
+
+fn read_date(text: &str) -> Option<Date> {
+    let digits = text.replace('-', "");
+    let number = |from: usize, to: usize| digits.get(from..to)?.parse::<i16>().ok();
+    let year = number(0, 4)?;
+    match digits.len() {
+        8 if digits.as_bytes()[4] == b'W' => {
+            let week = number(5, 7)?.try_into().ok()?;
+            let day = Weekday::from_monday_one_offset(number(7, 8)?.try_into().ok()?).ok()?;
+            Some(ISOWeekDate::new(year, week, day).ok()?.date())
+        }
+        8 => {
+            let (month, day) = (
+                number(4, 6)?.try_into().ok()?,
+                number(6, 8)?.try_into().ok()?,
+            );
+            Date::new(year, month, day).ok()
+        }
+        7 => {
+            let first = Date::new(year, 1, 1).ok()?;
+            let date = first.checked_add((number(4, 7)? - 1).days()).ok()?;
+            (date.year() == year && date >= first).then_some(date)
+        }
+        _ => None,
+    }
+}
+
+/// Hours, minutes and seconds since midnight, as far as they are given.
+fn read_time(text: &str) -> Option<SignedDuration> {
+    let (whole, decimals) = text.split_once(['.', ',']).unwrap_or((text, ""));
+    let digits = whole.replace(':', "");
+    let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let (last_seconds, parts) = match digits.len() {
+        2 => (3_600, 1),
+        4 => (60, 2),
+        6 => (1, 3),
+        _ => return None,
+    };
+    if !is_number(&digits) || !is_number(decimals) || text.ends_with(['.', ',']) {
+        return None;
+    }
+    let bounds = [(24, 3_600), (60, 60), (60, 1)];
+    let mut seconds = 0;
+    for (part, (below, length)) in bounds.iter().take(parts).enumerate() {
+        let number: i64 = digits.get(2 * part..2 * part + 2)?.parse().ok()?;
+        if number >= *below {
+            return None;
+        }
+        seconds += number * length;
+    }
+    // What is finer than a nanosecond names the same instant to anybody.
+    let nanos = format!("{decimals:0<9}").get(..9)?.parse::<i64>().ok()?;
+    let rest = SignedDuration::from_nanos(nanos * last_seconds);
+    SignedDuration::from_secs(seconds).checked_add(rest)
+}
+
+fn read_offset(text: &str) -> Option<Offset> {
+    let sign = match text.as_bytes().first()? {
+        b'Z' | b'z' => return (text.len() == 1).then_some(Offset::UTC),
+        b'-' => -1,
+        _ => 1,
+    };
+    let digits = text[1..].replace(':', "");
+    let number = |from: usize, to: usize| digits.get(from..to)?.parse::<i32>().ok();
+    let minutes = match digits.len() {
+        2 => 0,
+        4 => number(2, 4).filter(|&minutes| minutes < 60)?,
+        _ => return None,
+    };
+    Offset::from_seconds(sign * (number(0, 2)? * 3_600 + minutes * 60)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_form_names_its_instant() {
+        for (text, same) in [
+            ("2026-01-31T10:20:30Z", "2026-01-31T10:20:30Z"),
+            ("20260131T102030Z", "2026-01-31T10:20:30Z"),
+            ("2026-01-31T10:20:30,5+00", "2026-01-31T10:20:30.5Z"),
+            ("2026-01-31T10:20Z", "2026-01-31T10:20:00Z"),
+            ("2026-01-31T10:20.5Z", "2026-01-31T10:20:30Z"),
+            ("2026-01-31T10,5Z", "2026-01-31T10:30:00Z"),
+            ("2026-031T10:20:30Z", "2026-01-31T10:20:30Z"),
+            ("2026031T102030.25Z", "2026-01-31T10:20:30.25Z"),
+            ("2024-366T00:00:00Z", "2024-12-31T00:00:00Z"),
+            ("2026-W05-6T10:20:30Z", "2026-01-31T10:20:30Z"),
+            ("2026W056T10:20:30-05:30", "2026-01-31T15:50:30Z"),
+            ("2026-W01-1T00:00:00+00:00", "2025-12-29T00:00:00Z"),
+        ] {
+            assert_eq!(instant(text), Some(same.parse().unwrap()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_names_no_instant_is_none() {
+        for text in [
+            "",
+            "T",
+            "2026-01-31",
+            "2026-01-31T10:20:30",
+            "2026-01-31 10:20:30Z",
+            "2026-02-30T10:20:30Z",
+            "2026-366T00:00:00Z",
+            "2026-000T00:00:00Z",
+            "2026-W54-1T00:00:00Z",
+            "2026-W05-8T00:00:00Z",
+            "2026-031T25:00Z",
+            "2026-031T10:61Z",
+            "2026-031T10.Z",
+            "2026-031T10:20.5.5Z",
+            "2026-031T10:20+0:0",
+            "2026-031T10:20Z0",
+            "2026-W05-6T10:20:30Z[UTC]",
+            "20é6-031T10:20Z",
+        ] {
+            assert_eq!(instant(text), None, "{text}");
+        }
+    }
+}
