@@ -12,6 +12,7 @@ mod core;
 mod credentials;
 pub mod faults;
 mod garble;
+mod hook;
 mod listing;
 mod overview;
 pub mod variants;
@@ -24,6 +25,8 @@ pub mod flow;
 pub use self::call::{Call, Params};
 pub use self::core::{Callback, Core, Delivery, Refusal, account};
 pub use self::faults::Fault;
+pub(crate) use self::hook::text_arg;
+pub use self::hook::{Control, HookError};
 pub use self::listing::{Listing, Order};
 pub use self::variants::Variant;
 
@@ -200,18 +203,8 @@ impl Reference {
             .or_else(|| self.events.control(core, hook, &args, call.now));
         match done {
             Some(Ok(value)) => Response::json(200, &value),
-            Some(Err(why)) => Response::json(422, &json!({"error": why})),
+            Some(Err(why)) => Response::json(422, &json!({"error": why.to_string()})),
             None => Response::json(404, &json!({"error": format!("no hook is named {hook}")})),
         }
     }
-}
-
-/// What a hook does: `None` when this service does not know it.
-pub type Control = Option<Result<Value, String>>;
-
-/// A text argument of a hook.
-pub(crate) fn text_arg<'a>(args: &'a Value, name: &str) -> Result<&'a str, String> {
-    args.get(name)
-        .and_then(Value::as_str)
-        .ok_or_else(|| format!("argument `{name}` (a string) is missing"))
 }

@@ -8,7 +8,7 @@ use super::callbacks::{self, Callbacks, Kind};
 use super::parameters::Parameters;
 use super::users::{User, record_id};
 use crate::clock::Timestamp;
-use crate::reference::{Call, Core, Fault, Variant};
+use crate::reference::{Call, Core, Fault, HookError, Variant};
 use jiff::SignedDuration;
 use rand::Rng as _;
 use serde_json::{Value, json};
@@ -206,11 +206,11 @@ impl Approvals {
         uuid: &str,
         reaction: Reaction,
         now: Timestamp,
-    ) -> Result<(), String> {
+    ) -> Result<(), HookError> {
         let approval = self
             .by_uuid
             .get_mut(uuid)
-            .ok_or_else(|| format!("no approval request has the uuid {uuid}"))?;
+            .ok_or_else(|| HookError::unknown("approval request", "uuid", uuid))?;
         approval.settle(core, now);
         let is_open = match approval.status {
             Status::Pending => true,

@@ -24,7 +24,7 @@ use self::registrations::Registrations;
 use self::token::Refused;
 use self::users::{Phone, Users};
 use self::webhooks::Outcome;
-use super::{Answer, Call, Control, Core, Fault, Refusal, Variant, text_arg};
+use super::{Answer, Call, Control, Core, Fault, HookError, Refusal, Variant, text_arg};
 use crate::clock::Timestamp;
 use serde_json::{Value, json};
 
@@ -123,14 +123,14 @@ impl Auth {
         args: &Value,
         reaction: Reaction,
         now: Timestamp,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, HookError> {
         let uuid = text_arg(args, "uuid")?;
         self.approvals
             .react(core, &self.callbacks, uuid, reaction, now)?;
         Ok(json!({}))
     }
 
-    fn scan(&mut self, core: &mut Core, args: &Value, now: Timestamp) -> Result<Value, String> {
+    fn scan(&mut self, core: &mut Core, args: &Value, now: Timestamp) -> Result<Value, HookError> {
         let qr = text_arg(args, "qr")?;
         let phone = phone_arg(core, args)?;
         let refused = match token::accept(core, qr, now) {
@@ -169,13 +169,13 @@ impl Auth {
         core: &mut Core,
         args: &Value,
         now: Timestamp,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, HookError> {
         let auth_id = args
             .get("auth_id")
             .and_then(input::text)
             .and_then(|id| id.parse::<u64>().ok())
-            .ok_or("argument `auth_id` (an integer) is missing")?;
-        let phone = phone_arg(core, args)?.ok_or("argument `cellphone` (a string) is missing")?;
+            .ok_or(HookError::missing("auth_id", "an integer"))?;
+        let phone = phone_arg(core, args)?.ok_or(HookError::missing("cellphone", "a string"))?;
         if !core.fails(Fault::AuthPhoneChangeIgnored) {
             self.users.change_phone(auth_id, phone)?;
         }
@@ -192,15 +192,15 @@ impl Auth {
         Ok(json!({}))
     }
 
-    fn install_app(&mut self, core: &Core, args: &Value) -> Result<Value, String> {
-        let phone = phone_arg(core, args)?.ok_or("argument `cellphone` (a string) is missing")?;
+    fn install_app(&mut self, core: &Core, args: &Value) -> Result<Value, HookError> {
+        let phone = phone_arg(core, args)?.ok_or(HookError::missing("cellphone", "a string"))?;
         self.users.install_app(phone);
         Ok(json!({}))
     }
 }
 
 /// The phone that a hook names, if it names one.
-fn phone_arg(core: &Core, args: &Value) -> Result<Option<Phone>, String> {
+fn phone_arg(core: &Core, args: &Value) -> Result<Option<Phone>, HookError> {
     let text = |name| args.get(name).and_then(input::text);
     let Some(cellphone) = text("cellphone") else {
         return Ok(None);
@@ -208,7 +208,10 @@ fn phone_arg(core: &Core, args: &Value) -> Result<Option<Phone>, String> {
     let country_code = text("country_code").unwrap_or_else(|| "1".to_owned());
     Phone::read(core, &cellphone, &country_code)
         .map(Some)
-        .ok_or_else(|| format!("`{cellphone}` with country code `{country_code}` is no phone"))
+        .ok_or(HookError::NoPhone {
+            cellphone,
+            country_code,
+        })
 }
 
 /// How the API key is presented is not shown (D1, Authentication): see [`application`].

@@ -6,7 +6,7 @@
 use super::answer::{Done, Failure};
 use super::input::{body, given, text};
 use crate::clock::Timestamp;
-use crate::reference::{Call, Core, Fault, Variant};
+use crate::reference::{Call, Core, Fault, HookError, Variant};
 use rand::Rng as _;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -203,13 +203,13 @@ impl Users {
     }
 
     /// The person moves to another number: still exactly one phone per `auth_id`.
-    pub(super) fn change_phone(&mut self, auth_id: u64, phone: Phone) -> Result<(), String> {
+    pub(super) fn change_phone(&mut self, auth_id: u64, phone: Phone) -> Result<(), HookError> {
         if self.by_phone.get(&phone).is_some_and(|id| *id != auth_id) {
-            return Err("the number is another user's".to_owned());
+            return Err(HookError::NumberTaken);
         }
         let user = self
             .find_mut(auth_id)
-            .ok_or_else(|| format!("no user has the id {auth_id}"))?;
+            .ok_or_else(|| HookError::unknown("user", "id", auth_id.to_string()))?;
         let (has_app, old) = (
             user.has_app,
             std::mem::replace(&mut user.phone, phone.clone()),

@@ -8,7 +8,7 @@ use super::service::Service;
 use super::user;
 use crate::clock::Timestamp;
 use crate::http::Response;
-use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use crate::reference::{Answer, Call, Core, Fault, HookError, Refusal, Variant, account};
 use serde_json::{Value, json};
 
 /// Message types a device subscribes to unless it says otherwise: the four that D2 has seen.
@@ -113,9 +113,12 @@ pub(super) fn register(
     core: &mut Core,
     registration: Registration<'_>,
     now: Timestamp,
-) -> Result<String, String> {
+) -> Result<String, HookError> {
     if !pages::BINDING_TYPES.contains(&registration.binding_type) {
-        return Err("`binding_type` is gcm, apn or fcm".to_owned());
+        return Err(HookError::NoneOf {
+            name: "binding_type",
+            values: "gcm, apn or fcm",
+        });
     }
     let user_sid = user::seen(service, core, registration.identity, now);
     // A device that does not name itself is told apart by where it is reached.

@@ -6,7 +6,7 @@ use super::service::Service;
 use super::table::Table;
 use super::user;
 use crate::clock::Timestamp;
-use crate::reference::{Control, Core, Refusal, text_arg};
+use crate::reference::{Control, Core, HookError, text_arg};
 use serde_json::{Value, json};
 
 /// Does what a hook says; `None` when it is not one of chat's.
@@ -28,12 +28,12 @@ pub(super) fn control(
     let service = text_arg(args, "service_sid").and_then(|sid| {
         services
             .by_sid_mut(sid)
-            .ok_or_else(|| format!("no service has the sid {sid}"))
+            .ok_or_else(|| HookError::unknown("service", "sid", sid))
     });
     Some(service.and_then(|service| hook(service, core, args, now)))
 }
 
-type Done = Result<Value, String>;
+type Done = Result<Value, HookError>;
 
 fn configure_service(
     service: &mut Service,
@@ -51,10 +51,14 @@ fn register_binding(service: &mut Service, core: &mut Core, args: &Value, now: T
     let optional = |name: &str| args.get(name).and_then(Value::as_str);
     let message_types = match args.get("message_types") {
         None | Some(Value::Null) => None,
-        Some(types) => Some(
-            serde_json::from_value(types.clone())
-                .map_err(|_| "`message_types` is a list of strings".to_owned())?,
-        ),
+        Some(types) => {
+            Some(
+                serde_json::from_value(types.clone()).map_err(|_| HookError::OtherType {
+                    name: "message_types",
+                    kind: "a list of strings",
+                })?,
+            )
+        }
     };
     let registration = Registration {
         identity: text_arg(args, "identity")?,
@@ -72,7 +76,7 @@ fn set_online(service: &mut Service, core: &mut Core, args: &Value, now: Timesta
     let online = args
         .get("online")
         .and_then(Value::as_bool)
-        .ok_or("argument `online` (a boolean) is missing")?;
+        .ok_or(HookError::missing("online", "a boolean"))?;
     let sid = user::seen(service, core, text_arg(args, "identity")?, now);
     if let Some(user) = service.users.by_sid_mut(&sid) {
         user.online = Some(online);
@@ -85,7 +89,7 @@ fn join_channel(service: &mut Service, core: &mut Core, args: &Value, now: Times
     let identity = text_arg(args, "identity")?;
     member::join_by_hand(service, core, &channel, identity, now)
         .map(|_| json!({}))
-        .map_err(why)
+        .map_err(HookError::Refused)
 }
 
 fn leave_channel(service: &mut Service, core: &mut Core, args: &Value, _now: Timestamp) -> Done {
@@ -93,18 +97,14 @@ fn leave_channel(service: &mut Service, core: &mut Core, args: &Value, _now: Tim
     let identity = text_arg(args, "identity")?;
     member::leave_by_hand(service, core, &channel, identity)
         .map(|()| json!({}))
-        .map_err(why)
+        .map_err(HookError::Refused)
 }
 
-fn channel_sid(service: &Service, args: &Value) -> Result<String, String> {
+fn channel_sid(service: &Service, args: &Value) -> Result<String, HookError> {
     let key = text_arg(args, "channel_sid")?;
     let channel = service
         .channels
         .find(key, true)
-        .map_err(|_| format!("no channel has the sid {key}"))?;
+        .map_err(|_| HookError::unknown("channel", "sid", key))?;
     Ok(channel.sid.clone())
-}
-
-fn why(refusal: Refusal) -> String {
-    refusal.message
 }

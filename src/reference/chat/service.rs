@@ -12,7 +12,7 @@ use crate::clock::Timestamp;
 use crate::http::Response;
 use crate::reference::garble::{Garble, garbled};
 use crate::reference::listing::url_of;
-use crate::reference::{Answer, Call, Core, Fault, Variant, account};
+use crate::reference::{Answer, Call, Core, Fault, HookError, Variant, account};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -233,7 +233,7 @@ impl Service {
         &mut self,
         settings: &Map<String, Value>,
         now: Timestamp,
-    ) -> Result<(), String> {
+    ) -> Result<(), HookError> {
         let mut merged = serde_json::to_value(&self.fields).expect("fields have text keys only");
         for (name, value) in settings {
             match (&mut merged[name.as_str()], value) {
@@ -243,13 +243,16 @@ impl Service {
                 (present, value) => *present = value.clone(),
             }
         }
-        let fields: Fields = serde_json::from_value(merged).map_err(|e| e.to_string())?;
+        let fields: Fields = serde_json::from_value(merged)?;
         let limits = [fields.limits.channel_members, fields.limits.user_channels];
         if limits.iter().any(|limit| *limit > LIMIT_MAX) {
-            return Err("`limits` are at most 1000".to_owned());
+            return Err(HookError::BeyondLimit(LIMIT_MAX));
         }
         if !["POST", "GET"].contains(&fields.webhook_method.as_str()) {
-            return Err("`webhook_method` is POST or GET".to_owned());
+            return Err(HookError::NoneOf {
+                name: "webhook_method",
+                values: "POST or GET",
+            });
         }
         self.fields = fields;
         self.updated = now;

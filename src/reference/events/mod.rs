@@ -6,7 +6,7 @@
 mod kinds;
 
 use self::kinds::{Facts, Kind};
-use super::{Control, Core, Fault, Variant, account, text_arg};
+use super::{Control, Core, Fault, HookError, Variant, account, text_arg};
 use crate::clock::Timestamp;
 use crate::http::Request;
 use crate::reference::garble::{Garble, garbled_within};
@@ -50,17 +50,17 @@ impl Events {
         }
     }
 
-    fn set_callback(&mut self, args: &Value) -> Result<Value, String> {
+    fn set_callback(&mut self, args: &Value) -> Result<Value, HookError> {
         let (kind, url) = (text_arg(args, "kind")?, text_arg(args, "url")?);
         if kind != "events" {
-            return Err(format!("no callback is of kind `{kind}`"));
+            return Err(HookError::NoCallback(kind.to_owned()));
         }
         self.url = Some(url.to_owned()).filter(|url| !url.is_empty());
         Ok(json!({}))
     }
 
     /// One bulk send: its operation events, and the events of each message between them.
-    fn send(&mut self, core: &mut Core, args: &Value) -> Result<Value, String> {
+    fn send(&mut self, core: &mut Core, args: &Value) -> Result<Value, HookError> {
         let mut send = BulkSend::read(args)?;
         let mut operation_id = identifier(core, "comms_operation");
         match &self.first {
@@ -169,10 +169,10 @@ struct BulkSend {
 }
 
 impl BulkSend {
-    fn read(args: &Value) -> Result<Self, String> {
+    fn read(args: &Value) -> Result<Self, HookError> {
         let channel = text_arg(args, "channel")?;
         if !matches!(channel, "sms" | "whatsapp" | "rcs") {
-            return Err(format!("`{channel}` is no channel: sms, whatsapp or rcs"));
+            return Err(HookError::NoChannel(channel.to_owned()));
         }
         let to: Option<Vec<String>> = args
             .get("to")
@@ -188,16 +188,21 @@ impl BulkSend {
             "failed" => Outcome::Failed,
             "undelivered" => Outcome::Undelivered,
             "read" => Outcome::Read,
-            other => return Err(format!("`{other}` is no outcome")),
+            other => return Err(HookError::NoOutcome(other.to_owned())),
         };
         let tags = match args.get("tags") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(tags)) if tags.values().all(Value::is_string) => tags.clone(),
-            Some(_) => return Err("argument `tags` is not an object of strings".to_owned()),
+            Some(_) => {
+                return Err(HookError::OtherType {
+                    name: "tags",
+                    kind: "an object of strings",
+                });
+            }
         };
         Ok(Self {
             channel: channel.to_owned(),
-            to: to.ok_or("argument `to` (a list of strings) is missing")?,
+            to: to.ok_or(HookError::missing("to", "a list of strings"))?,
             tags,
             is_scheduled: args
                 .get("scheduled")

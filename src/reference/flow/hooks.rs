@@ -6,7 +6,7 @@
 use super::resources::{Execution, Step};
 use super::{Core, Fault, Flow, Refusal, Variant};
 use crate::clock::Timestamp;
-use crate::reference::text_arg;
+use crate::reference::{HookError, text_arg};
 use serde_json::{Value, json};
 
 /// A widget and the event that leads to it.
@@ -67,7 +67,7 @@ impl Flow {
         core: &mut Core,
         args: &Value,
         now: Timestamp,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, HookError> {
         let name = match args.get("friendly_name") {
             None => "A flow",
             Some(_) => text_arg(args, "friendly_name")?,
@@ -81,7 +81,7 @@ impl Flow {
         core: &Core,
         args: &Value,
         now: Timestamp,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, HookError> {
         let flow = self
             .flow_mut(text_arg(args, "flow_sid")?)
             .map_err(unknown)?;
@@ -99,7 +99,7 @@ impl Flow {
         core: &Core,
         args: &Value,
         now: Timestamp,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, HookError> {
         let execution = self.named_execution(args)?;
         if !execution.ended {
             execution.end(now);
@@ -119,7 +119,7 @@ impl Flow {
         core: &mut Core,
         args: &Value,
         now: Timestamp,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, HookError> {
         let sequence = self.next_sequence();
         let execution = self.named_execution(args)?;
         execution.check_active()?;
@@ -150,7 +150,7 @@ impl Flow {
         core: &mut Core,
         args: &Value,
         now: Timestamp,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, HookError> {
         let sequence = self.next_sequence();
         let execution = self.named_execution(args)?;
         execution.check_active()?;
@@ -177,7 +177,7 @@ impl Flow {
         }
     }
 
-    fn named_execution(&mut self, args: &Value) -> Result<&mut Execution, String> {
+    fn named_execution(&mut self, args: &Value) -> Result<&mut Execution, HookError> {
         let flow = text_arg(args, "flow_sid")?;
         let execution = text_arg(args, "execution_sid")?;
         self.flow_mut(flow)
@@ -187,9 +187,9 @@ impl Flow {
 }
 
 impl Execution {
-    fn check_active(&self) -> Result<(), String> {
+    fn check_active(&self) -> Result<(), HookError> {
         if self.ended {
-            return Err("the execution has ended".to_owned());
+            return Err(HookError::Ended);
         }
         Ok(())
     }
@@ -261,6 +261,6 @@ impl Execution {
     }
 }
 
-fn unknown(_: Refusal) -> String {
-    "no such flow or execution".to_owned()
+fn unknown(_: Refusal) -> HookError {
+    HookError::NotInFlow
 }
