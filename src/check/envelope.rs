@@ -44,21 +44,40 @@ pub(super) struct Envelope<'a> {
     pub(super) payload: Option<Cow<'a, [u8]>>,
 }
 
+/// Why a text holds no event that can be judged.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EventError {
+    #[error("not valid UTF-8 at byte {}", .0.valid_up_to())]
+    Utf8(#[from] std::str::Utf8Error),
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    #[error("no object")]
+    NoObject,
+    #[error("{BASE64_AT} is no Base64: {0}")]
+    Base64(#[from] base64::DecodeError),
+    /// Its envelope says no type at this pointer.
+    #[error("no type at {0}")]
+    NoType(String),
+    /// Its envelope holds no payload at this pointer.
+    #[error("no payload at {0}")]
+    NoPayload(String),
+}
+
 impl Mapping {
-    /// The events of a text: one, or those of an array; or why there is none.
-    pub(super) fn events<'a>(&self, text: &'a str) -> Result<Vec<Envelope<'a>>, String> {
+    /// The events of a text: one, or those of an array.
+    pub(super) fn events<'a>(&self, text: &'a [u8]) -> Result<Vec<Envelope<'a>>, EventError> {
+        let text = std::str::from_utf8(text)?;
         let texts = if text.trim_start().starts_with('[') {
-            serde_json::from_str::<Vec<&RawValue>>(text)
+            serde_json::from_str::<Vec<&RawValue>>(text)?
         } else {
-            serde_json::from_str::<&RawValue>(text).map(|one| vec![one])
+            vec![serde_json::from_str::<&RawValue>(text)?]
         };
-        let texts = texts.map_err(|e| e.to_string())?;
         texts.into_iter().map(|text| self.event(text)).collect()
     }
 
-    fn event<'a>(&self, event: &'a RawValue) -> Result<Envelope<'a>, String> {
+    fn event<'a>(&self, event: &'a RawValue) -> Result<Envelope<'a>, EventError> {
         if !event.get().starts_with('{') {
-            return Err("no object".to_owned());
+            return Err(EventError::NoObject);
         }
         let string = |pointer: &str| {
             let text = at(event, pointer)?;
@@ -69,10 +88,7 @@ impl Mapping {
             && *self == Self::default()
             && let Some(bytes) = string(BASE64_AT)
         {
-            let bytes = STANDARD.decode(bytes);
-            payload = Some(Cow::Owned(
-                bytes.map_err(|e| format!("{BASE64_AT} is no Base64: {e}"))?,
-            ));
+            payload = Some(Cow::Owned(STANDARD.decode(bytes)?));
         }
         Ok(Envelope {
             r#type: string(&self.type_at),
@@ -103,7 +119,7 @@ mod tests {
     use super::*;
 
     fn one(mapping: &Mapping, text: &str) -> (Option<String>, Option<String>, Option<String>) {
-        let mut events = mapping.events(text).unwrap();
+        let mut events = mapping.events(text.as_bytes()).unwrap();
         assert_eq!(events.len(), 1);
         let event = events.remove(0);
         let payload = event
@@ -131,8 +147,9 @@ mod tests {
         );
         assert!(
             cloud
-                .events(r#"{"type":"t","data_base64":"%"}"#)
+                .events(br#"{"type":"t","data_base64":"%"}"#)
                 .unwrap_err()
+                .to_string()
                 .contains("Base64")
         );
         assert_eq!(one(&cloud, r#"{"type":7}"#), (None, None, None));
@@ -141,10 +158,10 @@ mod tests {
     #[test]
     fn an_array_holds_several_and_what_is_no_object_is_no_event() {
         let cloud = Mapping::default();
-        let two = cloud.events(r#" [{"type":"a"},{"type":"b"}]"#).unwrap();
+        let two = cloud.events(br#" [{"type":"a"},{"type":"b"}]"#).unwrap();
         assert_eq!(two.len(), 2);
         for text in ["7", "[7]", "{", "", "[[{}]]"] {
-            assert!(cloud.events(text).is_err(), "{text}");
+            assert!(cloud.events(text.as_bytes()).is_err(), "{text}");
         }
     }
 

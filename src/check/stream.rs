@@ -5,7 +5,7 @@
 //! envelope, nor of an order between events: no document shows either (D1, Events).
 
 use super::One;
-use super::envelope::{Envelope, Mapping};
+use super::envelope::{Envelope, EventError, Mapping};
 use super::glance::{Envelopes, Glance, LookInside, Part, TypeGlance};
 use super::lines::{Judged, Note, OfLines, Quick};
 use crate::json;
@@ -58,11 +58,8 @@ impl<'a> Stream<'a> {
 
     /// The events of one line or of a whole file.
     pub(super) fn text(&self, line: usize, bytes: &[u8]) -> Judged {
-        let text = std::str::from_utf8(bytes)
-            .map_err(|e| format!("not valid UTF-8 at byte {}", e.valid_up_to()));
-        let events = text.and_then(|text| self.mapping.events(text));
-        match events {
-            Err(why) => self.unreadable(line, &why),
+        match self.mapping.events(bytes) {
+            Err(why) => self.unreadable(line, &why.to_string()),
             Ok(events) => {
                 let mut judged = Judged::default();
                 for (index, event) in events.iter().enumerate() {
@@ -79,7 +76,8 @@ impl<'a> Stream<'a> {
         let mut judged = Judged::default();
         let schema = event.schema.as_deref();
         let Some(name) = event.r#type.as_deref() else {
-            return self.unreadable(line, &format!("no type at {}", self.mapping.type_at));
+            let why = EventError::NoType(self.mapping.type_at.clone());
+            return self.unreadable(line, &why.to_string());
         };
         let (kind, misannounced) = match known(self.one.rulebook, name, schema) {
             Known::Foreign => {
@@ -94,7 +92,8 @@ impl<'a> Stream<'a> {
             Known::Payload { kind, misannounced } => (kind, misannounced),
         };
         let Some(payload) = &event.payload else {
-            return self.unreadable(line, &format!("no payload at {}", self.mapping.payload_at));
+            let why = EventError::NoPayload(self.mapping.payload_at.clone());
+            return self.unreadable(line, &why.to_string());
         };
         *judged.types.entry(canonical(name)).or_default() += 1;
         judged.documents = 1;

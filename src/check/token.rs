@@ -23,11 +23,32 @@ const QR: &str = "auth/registration-qr";
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 
 /// A part of a token that cannot be read, and why.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Unreadable {
     /// Pointer into the taken-apart token.
     pointer: &'static str,
-    why: String,
+    why: ReadError,
+}
+
+/// Why a text, or a part of it, cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error("it is empty")]
+    Empty,
+    #[error("{0} bytes where {TEXT_BYTES_MAX} are allowed")]
+    TooLong(usize),
+    #[error("not valid UTF-8 at byte {}", .0.valid_up_to())]
+    Utf8(#[from] std::str::Utf8Error),
+    #[error("no address: it has no `://`")]
+    NoAddress,
+    #[error("{0} part(s) where three are joined by dots")]
+    Parts(usize),
+    #[error("there is no signature")]
+    NoSignature,
+    #[error("not base64url without padding: {0}")]
+    Base64(#[from] base64::DecodeError),
+    #[error("{0}")]
+    Json(#[from] json::ParseFault),
 }
 
 /// Judges one registration token in its compact form.
@@ -68,7 +89,7 @@ impl One<'_> {
     pub(super) fn token(&self, line: usize, bytes: &[u8]) -> Judgement {
         match text(bytes) {
             Ok(text) => self.compact(line, text),
-            Err(why) => self.unreadable(TOKEN, line, &why),
+            Err(why) => self.unreadable(TOKEN, line, &why.to_string()),
         }
     }
 
@@ -76,10 +97,10 @@ impl One<'_> {
     pub(super) fn qr(&self, line: usize, bytes: &[u8]) -> Judgement {
         let text = match text(bytes) {
             Ok(text) => text,
-            Err(why) => return self.unreadable(QR, line, &why),
+            Err(why) => return self.unreadable(QR, line, &why.to_string()),
         };
         let Some(address) = take_apart(text) else {
-            return self.unreadable(QR, line, "no address: it has no `://`");
+            return self.unreadable(QR, line, &ReadError::NoAddress.to_string());
         };
         let token = address
             .get("token")
@@ -96,8 +117,8 @@ impl One<'_> {
     fn compact(&self, line: usize, text: &str) -> Judgement {
         let parts: Vec<&str> = text.split('.').collect();
         let [header, claims, signature] = parts[..] else {
-            let why = format!("{} part(s) where three are joined by dots", parts.len());
-            return self.unreadable(TOKEN, line, &why);
+            let why = ReadError::Parts(parts.len());
+            return self.unreadable(TOKEN, line, &why.to_string());
         };
         let mut document = Map::new();
         let mut faults = Vec::new();
@@ -135,13 +156,13 @@ impl One<'_> {
         header: Option<&Value>,
         message: &str,
         signature: &str,
-    ) -> Result<&'static str, String> {
+    ) -> Result<&'static str, ReadError> {
         let algorithm = header.and_then(|h| h.get("alg")).and_then(Value::as_str);
         if algorithm.is_some_and(|a| a != "HS256") {
             return Ok("unchecked");
         }
         if signature.is_empty() {
-            return Err("there is no signature".to_owned());
+            return Err(ReadError::NoSignature);
         }
         decode(signature)?;
         let Some(key) = self.surroundings.api_key.as_deref() else {
@@ -157,17 +178,14 @@ impl One<'_> {
     }
 }
 
-fn text(bytes: &[u8]) -> Result<&str, String> {
+fn text(bytes: &[u8]) -> Result<&str, ReadError> {
     if bytes.is_empty() {
-        return Err("it is empty".to_owned());
+        return Err(ReadError::Empty);
     }
     if bytes.len() > TEXT_BYTES_MAX {
-        return Err(format!(
-            "{} bytes where {TEXT_BYTES_MAX} are allowed",
-            bytes.len()
-        ));
+        return Err(ReadError::TooLong(bytes.len()));
     }
-    std::str::from_utf8(bytes).map_err(|e| format!("not valid UTF-8 at byte {}", e.valid_up_to()))
+    Ok(std::str::from_utf8(bytes)?)
 }
 
 /// `scheme://host?name=value` as an object; parameters stand beside scheme and host.
@@ -189,25 +207,20 @@ fn take_apart(text: &str) -> Option<Map<String, Value>> {
     Some(address)
 }
 
-fn json_part(part: &str) -> Result<Value, String> {
+fn json_part(part: &str) -> Result<Value, ReadError> {
     let bytes = decode(part)?;
-    match json::parse(&bytes, Limits::default()) {
-        Ok(parsed) => Ok(parsed.value),
-        Err(fault) => Err(fault.to_string()),
-    }
+    Ok(json::parse(&bytes, Limits::default())?.value)
 }
 
-fn decode(part: &str) -> Result<Vec<u8>, String> {
-    URL_SAFE_NO_PAD
-        .decode(part)
-        .map_err(|error| format!("not base64url without padding: {error}"))
+fn decode(part: &str) -> Result<Vec<u8>, ReadError> {
+    Ok(URL_SAFE_NO_PAD.decode(part)?)
 }
 
 /// A part that cannot be read is not merely missing.
 fn tell(finding: &mut Finding, fault: &Unreadable) {
     finding.kind = "unreadable".to_owned();
     finding.expected = format!("{} as base64url", fault.pointer.trim_start_matches('/'));
-    finding.actual.clone_from(&fault.why);
+    finding.actual = fault.why.to_string();
     finding.message = format!("{} cannot be read: {}", fault.pointer, fault.why);
     finding.diff.clear();
 }

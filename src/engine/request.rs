@@ -8,10 +8,13 @@ use crate::http::{Received, Request, received};
 use crate::judge::{UNKNOWN, WRONG};
 use crate::rulebook::scenario::Credentials;
 use crate::rulebook::{Operation, Parameter, Place};
-use crate::transport::{EncodeError, Multipart, encode};
+use crate::transport::{Multipart, encode};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+/// Why [`upload`] makes no body, for those who know nothing of `transport`.
+pub use crate::transport::EncodeError;
 
 /// A request with what it says in the documents' terms.
 #[derive(Debug)]
