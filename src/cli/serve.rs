@@ -137,10 +137,7 @@ fn offer() -> server::Offer {
         scheme: application::SCHEME.to_owned(),
         api_key: application::API_KEY.to_owned(),
     };
-    Arc::new(move |user, now| {
-        let offer = application.offer(user, QR_LIFETIME, now);
-        offer.map(|offer| offer.qr).map_err(|e| e.to_string())
-    })
+    Arc::new(move |user, now| Ok(application.offer(user, QR_LIFETIME, now)?.qr))
 }
 
 /// The documented operations, as scripted answers name them.
@@ -290,9 +287,9 @@ fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure
         let text = format!("failed to {error}");
         match error {
             server::Error::Listen { .. } => Failure::Trouble(text),
-            server::Error::Script(_)
-            | server::Error::Seeds { .. }
-            | server::Error::Certificate(_) => Failure::Usage(text),
+            #[cfg(feature = "tls")]
+            server::Error::Certificate(_) => Failure::Usage(text),
+            server::Error::Script(_) | server::Error::Seeds { .. } => Failure::Usage(text),
         }
     })?;
     let url = server.url();

@@ -19,11 +19,11 @@ mod world;
 
 pub use self::gate::TOKEN_HEADER;
 pub use self::http_delivery::HttpDelivery;
-pub use self::page::Offer;
+pub use self::page::{NoOffer, Offer};
 pub use self::script::{Route, ScriptError, Scripted, read as read_script};
 pub use self::seeds::{LineError, Seed, SeedError, Seeds, Step};
 #[cfg(feature = "tls")]
-pub use self::tls::Identity;
+pub use self::tls::{Identity, IdentityError};
 pub use self::world::{Deliver, Outcome, REFERENCE, World, WorldClock};
 
 use self::chronicle::{Chronicle, Pen};
@@ -150,7 +150,7 @@ impl Settings {
             return Ok(None);
         };
         let host = self.interface();
-        let config = identity.config().map_err(Error::Certificate)?;
+        let config = identity.config()?;
         let front = tls::Front::start((host, port).into(), to, config);
         let front = front.map_err(|source| Error::Listen { host, port, source })?;
         Ok(Some(front))
@@ -171,8 +171,9 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Certificate and key are none.
+    #[cfg(feature = "tls")]
     #[error("use the certificate: {0}")]
-    Certificate(String),
+    Certificate(#[from] IdentityError),
     /// A scripted answer names nothing.
     #[error("take the script: {0}")]
     Script(#[from] ScriptError),

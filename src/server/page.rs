@@ -15,11 +15,15 @@ use base64::engine::general_purpose::STANDARD;
 use qrcode::{Color, EcLevel, QrCode};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::error::Error;
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, LazyLock};
 
 /// Makes the text of a QR code for a custom user id, as the application would at that time.
-pub type Offer = Arc<dyn Fn(&str, Timestamp) -> Result<String, String> + Send + Sync>;
+pub type Offer = Arc<dyn Fn(&str, Timestamp) -> Result<String, NoOffer> + Send + Sync>;
+
+/// Why there is no QR code: who makes it stands above the server, and has an error of its own.
+pub type NoOffer = Box<dyn Error + Send + Sync>;
 
 /// What a world with a page has.
 #[derive(Clone)]
@@ -116,7 +120,7 @@ impl World {
         };
         let qr = match (people.offer)(id, self.now()) {
             Ok(qr) => qr,
-            Err(why) => return refused(why),
+            Err(why) => return refused(why.to_string()),
         };
         let mut announced = Request::new("POST", "/_control/announce_registration");
         announced.headers.set("Content-Type", "application/json");

@@ -5,7 +5,7 @@
 
 use crate::clock;
 use rcgen::{CertifiedKey as MadeUp, generate_simple_self_signed};
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
 use std::io::{self, Read, Write};
@@ -37,9 +37,29 @@ impl std::fmt::Debug for Identity {
     }
 }
 
+/// Why there is no identity, or why nobody can be shown it.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// None could be made up.
+    #[error("{0}")]
+    Unmade(#[from] rcgen::Error),
+    /// What is no PEM where the certificate should be.
+    #[error("the certificate: {0}")]
+    Certificate(#[source] pem::Error),
+    /// PEM of something else, or nothing.
+    #[error("the certificate: there is none in PEM")]
+    NoCertificate,
+    /// What is no key in PEM.
+    #[error("the key: {0}")]
+    Key(#[source] pem::Error),
+    /// A key that belongs to another certificate.
+    #[error("the key and its certificate: {0}")]
+    Pair(#[source] rustls::Error),
+}
+
 impl Identity {
     /// A fresh one for this machine's own names, and for that interface where it is a certain one.
-    pub fn made_up(host: Option<IpAddr>) -> Result<Self, String> {
+    pub fn made_up(host: Option<IpAddr>) -> Result<Self, IdentityError> {
         let mut names = vec![
             "localhost".to_owned(),
             "127.0.0.1".to_owned(),
@@ -49,30 +69,28 @@ impl Identity {
             host.filter(|host| !host.is_unspecified() && !host.is_loopback())
                 .map(|host| host.to_string()),
         );
-        let MadeUp { cert, signing_key } =
-            generate_simple_self_signed(names).map_err(|e| e.to_string())?;
+        let MadeUp { cert, signing_key } = generate_simple_self_signed(names)?;
         Ok(Self {
             certificate: cert.pem(),
             key: signing_key.serialize_pem(),
         })
     }
 
-    pub(super) fn config(&self) -> Result<Arc<ServerConfig>, String> {
+    pub(super) fn config(&self) -> Result<Arc<ServerConfig>, IdentityError> {
         let chain = CertificateDer::pem_slice_iter(self.certificate.as_bytes())
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|e| format!("the certificate: {e}"))?;
+            .map_err(IdentityError::Certificate)?;
         if chain.is_empty() {
-            return Err("the certificate: there is none in PEM".to_owned());
+            return Err(IdentityError::NoCertificate);
         }
-        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes())
-            .map_err(|e| format!("the key: {e}"))?;
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(IdentityError::Key)?;
         let ring = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(ring)
             .with_safe_default_protocol_versions()
-            .map_err(|e| e.to_string())?
+            .expect("ring supports the default protocol versions")
             .with_no_client_auth()
             .with_single_cert(chain, key)
-            .map_err(|e| format!("the key and its certificate: {e}"))?;
+            .map_err(IdentityError::Pair)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }

@@ -6,6 +6,7 @@
 
 use super::connection::{Exchange, More};
 use super::fault::Fault;
+use super::framing::{FramingError, chunk_size, closes, content_length, transfer_codings};
 use super::room::Share;
 use crate::http::{Cause, Headers, Response};
 use crate::text::{self, Size};
@@ -377,18 +378,16 @@ impl<'e, 'c> Body<'e, 'c> {
 
     /// Decides by RFC 9112, section 6.3, and refuses what that section calls an error or an attack.
     fn framing(&mut self, head: &Head, method: &str) -> Result<Framing, Fault> {
-        let length = content_length(&head.headers).map_err(|why| self.framing_fault(why))?;
+        let length = content_length(&head.headers).map_err(|why| self.framing_fault(&why))?;
         let codings = transfer_codings(&head.headers);
         let chunked = match codings.as_slice() {
             [] => false,
             [one] if one == "chunked" && head.is_1_1 => true,
             _ => {
-                let codings = codings.join(", ");
-                let version = if head.is_1_1 { "1.1" } else { "1.0" };
-                return Err(self.framing_fault(format!(
-                    "Transfer-Encoding \"{}\" in an HTTP/{version} answer",
-                    codings.escape_default()
-                )));
+                return Err(self.framing_fault(&FramingError::Codings {
+                    codings: codings.join(", "),
+                    version: if head.is_1_1 { "1.1" } else { "1.0" },
+                }));
             }
         };
         if head.status == 101 {
@@ -444,7 +443,7 @@ impl<'e, 'c> Body<'e, 'c> {
         let mut decorations = 0;
         loop {
             let line = self.line(&mut decorations)?;
-            let size = chunk_size(&line).map_err(|why| self.framing_fault(why))?;
+            let size = chunk_size(&line).map_err(|why| self.framing_fault(&why))?;
             if size == 0 {
                 return self.trailers(&mut decorations);
             }
@@ -470,11 +469,10 @@ impl<'e, 'c> Body<'e, 'c> {
             let name = line.split(|b| *b == b':').next().unwrap_or_default();
             let is_field = name.len() < line.len() && !name.is_empty();
             if !is_field || !name.iter().all(u8::is_ascii_graphic) {
-                let shown = text::wire(&line, 60);
-                return Err(self.framing_fault(format!("\"{shown}\" as a trailer")));
+                return Err(self.framing_fault(&FramingError::Trailer(line)));
             }
         }
-        Err(self.framing_fault(format!("more than {HEAD_LINES} trailers")))
+        Err(self.framing_fault(&FramingError::Trailers(HEAD_LINES)))
     }
 
     /// Takes exactly that many bytes, which fit the limit.
@@ -516,7 +514,7 @@ impl<'e, 'c> Body<'e, 'c> {
             let available = self.exchange.available();
             if let Some(end) = available.iter().position(|b| *b == b'\n') {
                 let Some(line) = available[..end].strip_suffix(b"\r") else {
-                    return Err(self.framing_fault("a chunk line that ends without CR".into()));
+                    return Err(self.framing_fault(&FramingError::WithoutCr));
                 };
                 let line = line.to_vec();
                 self.exchange.consume(end + 1);
@@ -524,14 +522,13 @@ impl<'e, 'c> Body<'e, 'c> {
                 *decorations += line.len() - extension;
                 if *decorations > DECORATION_BYTES {
                     let limit = Size(DECORATION_BYTES as u64);
-                    let why = format!("more than {limit} of chunk extensions and trailers");
-                    return Err(self.framing_fault(why));
+                    return Err(self.framing_fault(&FramingError::Decorations(limit)));
                 }
                 return Ok(line);
             }
             if available.len() > CHUNK_LINE_BYTES {
                 let limit = Size(CHUNK_LINE_BYTES as u64);
-                return Err(self.framing_fault(format!("a chunk line of more than {limit}")));
+                return Err(self.framing_fault(&FramingError::LongLine(limit)));
             }
             self.wait_for_line()?;
         }
@@ -541,7 +538,7 @@ impl<'e, 'c> Body<'e, 'c> {
     fn wait_for_line(&mut self) -> Result<(), Fault> {
         match self.exchange.more() {
             More::Bytes => Ok(()),
-            More::Closed => Err(self.framing_fault("the last chunk is missing".into())),
+            More::Closed => Err(self.framing_fault(&FramingError::NoLastChunk)),
             end @ (More::Broken(_) | More::Late | More::Interrupted) => Err(self.ended(&end)),
         }
     }
@@ -555,7 +552,7 @@ impl<'e, 'c> Body<'e, 'c> {
                 }
                 [] | [b'\r'] => self.wait_for_line()?,
                 _ => {
-                    return Err(self.framing_fault("a chunk longer than its size says".into()));
+                    return Err(self.framing_fault(&FramingError::LongChunk));
                 }
             }
         }
@@ -585,8 +582,7 @@ impl<'e, 'c> Body<'e, 'c> {
         }
         if let Framing::Length(length) = framing {
             let got = length + surplus.len() as u64;
-            let why = format!("Content-Length states {length} bytes, but at least {got} came");
-            return Err(self.framing_fault(why));
+            return Err(self.framing_fault(&FramingError::Surplus { length, got }));
         }
         if framing == Framing::None {
             let note = Note::BodyNotAllowed {
@@ -623,62 +619,7 @@ impl<'e, 'c> Body<'e, 'c> {
         Fault::new(Cause::BodyOverLimit(limit), detail).within_body(self.status, &self.bytes)
     }
 
-    fn framing_fault(&self, why: String) -> Fault {
-        Fault::new(Cause::Framing, why).within_body(self.status, &self.bytes)
+    fn framing_fault(&self, why: &FramingError) -> Fault {
+        Fault::new(Cause::Framing, why.to_string()).within_body(self.status, &self.bytes)
     }
-}
-
-/// The one length that all `Content-Length` fields agree on.
-fn content_length(headers: &Headers) -> Result<Option<u64>, String> {
-    let mut found: Option<(&str, u64)> = None;
-    for value in values(headers, "Content-Length") {
-        let shown = value.escape_default();
-        if value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(format!(
-                "Content-Length \"{shown}\" is not a number of bytes"
-            ));
-        }
-        let length = value
-            .parse()
-            .map_err(|_| format!("Content-Length {shown} is beyond any number of bytes"))?;
-        match found {
-            Some((first, other)) if other != length => {
-                return Err(format!("Content-Length states both {first} and {shown}"));
-            }
-            _ => found = Some((value, length)),
-        }
-    }
-    Ok(found.map(|(_, length)| length))
-}
-
-fn transfer_codings(headers: &Headers) -> Vec<String> {
-    values(headers, "Transfer-Encoding")
-        .map(str::to_ascii_lowercase)
-        .collect()
-}
-
-fn closes(headers: &Headers) -> bool {
-    values(headers, "Connection").any(|token| token.eq_ignore_ascii_case("close"))
-}
-
-/// The comma-separated elements of all fields of that name.
-fn values<'h>(headers: &'h Headers, name: &'static str) -> impl Iterator<Item = &'h str> {
-    headers
-        .iter()
-        .filter(move |(n, _)| n.eq_ignore_ascii_case(name))
-        .flat_map(|(_, value)| value.split(',').map(str::trim))
-}
-
-/// The size on a chunk's line: hexadecimal digits, then nothing or an extension.
-fn chunk_size(line: &[u8]) -> Result<u64, String> {
-    let digits = line.split(|b| *b == b';').next().unwrap_or_default();
-    let digits = digits.trim_ascii_end();
-    let wrong = || format!("\"{}\" as the size of a chunk", text::wire(line, 60));
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return Err(wrong());
-    }
-    std::str::from_utf8(digits)
-        .ok()
-        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
-        .ok_or_else(wrong)
 }

@@ -10,7 +10,7 @@ use super::way::Pem;
 use crate::clock;
 use crate::http::Cause;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{CertificateError, ClientConfig, ClientConnection, RootCertStore};
@@ -108,6 +108,26 @@ fn help(error: &io::Error) -> &'static str {
     }
 }
 
+/// Why certificates or a key cannot be used; completes "failed to use the certificates: …".
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// What is no PEM where certificates should be.
+    #[error("{0}")]
+    Certificates(#[source] pem::Error),
+    /// PEM of something else, or nothing.
+    #[error("there is no certificate in PEM")]
+    NoCertificate,
+    /// A certificate that cannot be an authority's.
+    #[error("{0}")]
+    Authority(#[source] rustls::Error),
+    /// What is no key in PEM.
+    #[error("the key: {0}")]
+    Key(#[source] pem::Error),
+    /// A key that belongs to another certificate.
+    #[error("the key and its certificate: {0}")]
+    Pair(#[source] rustls::Error),
+}
+
 /// Whose certificates are believed, the system's authorities and those that were named, and what we show.
 #[derive(Debug, Default)]
 pub(super) struct Trust {
@@ -122,26 +142,28 @@ fn ring() -> Arc<CryptoProvider> {
 }
 
 /// The certificates of a PEM file, of which there must be one at least.
-fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TrustError> {
     let found = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|e| e.to_string())?;
+        .map_err(TrustError::Certificates)?;
     if found.is_empty() {
-        return Err("there is no certificate in PEM".into());
+        return Err(TrustError::NoCertificate);
     }
     Ok(found)
 }
 
 impl Trust {
     /// Reads certificates and key.
-    pub(super) fn with(pem: &Pem) -> Result<Self, String> {
+    pub(super) fn with(pem: &Pem) -> Result<Self, TrustError> {
         let named = match &pem.ca {
             Some(ca) => certificates(ca)?,
             None => Vec::new(),
         };
         let mut check = RootCertStore::empty();
         for certificate in &named {
-            check.add(certificate.clone()).map_err(|e| e.to_string())?;
+            check
+                .add(certificate.clone())
+                .map_err(TrustError::Authority)?;
         }
         let shown = match &pem.client {
             Some((chain, key)) => Some(shown(chain, key)?),
@@ -176,10 +198,10 @@ impl Trust {
 }
 
 /// Our own certificate, if the key belongs to it.
-fn shown(chain: &[u8], key: &[u8]) -> Result<Arc<SingleCertAndKey>, String> {
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(|e| format!("the key: {e}"))?;
-    let certified = CertifiedKey::from_der(certificates(chain)?, key, &ring())
-        .map_err(|e| format!("the key and its certificate: {e}"))?;
+fn shown(chain: &[u8], key: &[u8]) -> Result<Arc<SingleCertAndKey>, TrustError> {
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(TrustError::Key)?;
+    let certified =
+        CertifiedKey::from_der(certificates(chain)?, key, &ring()).map_err(TrustError::Pair)?;
     Ok(Arc::new(SingleCertAndKey::from(certified)))
 }
 
@@ -331,7 +353,7 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
         for pem in ["", "nonsense", KEY] {
             let ca = Some(pem.into());
             let error = Trust::with(&Pem { ca, client: None }).expect_err("no root");
-            assert_eq!(error, "there is no certificate in PEM");
+            assert_eq!(error.to_string(), "there is no certificate in PEM");
             let client = Some((CERTIFICATE.into(), pem.into()));
             assert_eq!(
                 Trust::with(&Pem { ca: None, client }).is_err(),

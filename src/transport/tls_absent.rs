@@ -10,7 +10,10 @@ use crate::http::Cause;
 use std::io;
 use std::net::TcpStream;
 
-const WHY: &str = "this program was built without TLS";
+/// Why certificates or a key cannot be used; completes "failed to use the certificates: …".
+#[derive(Debug, thiserror::Error)]
+#[error("this program was built without TLS")]
+pub struct TrustError;
 
 /// An encrypted connection, of which there is none.
 #[derive(Debug)]
@@ -18,7 +21,7 @@ pub(super) enum Stream {}
 
 impl Stream {
     pub(super) fn open(_: &Origin, _: TcpStream, _: &Terms<'_>) -> Result<Self, Fault> {
-        Err(Fault::new(Cause::Tls, WHY))
+        Err(Fault::new(Cause::Tls, TrustError.to_string()))
     }
 
     pub(super) fn socket(&self) -> &TcpStream {
@@ -43,10 +46,10 @@ impl Stream {
 pub(super) struct Trust;
 
 impl Trust {
-    pub(super) fn with(pem: &Pem) -> Result<Self, String> {
+    pub(super) fn with(pem: &Pem) -> Result<Self, TrustError> {
         if *pem == Pem::default() {
             return Ok(Self);
         }
-        Err(WHY.into())
+        Err(TrustError)
     }
 }

@@ -1,7 +1,7 @@
 //! How an origin is reached: whose certificates are believed there, what we show of ourselves, through which proxy.
 
 use super::detour::Detours;
-use super::tls::Trust;
+use super::tls::{Trust, TrustError};
 use std::fmt;
 
 /// Certificates and a key, each in PEM.
@@ -30,15 +30,10 @@ pub struct Way {
     pub(super) detours: Detours,
 }
 
-/// Why certificates or a key cannot be used; completes "failed to use the certificates: …".
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct TrustError(pub(super) String);
-
 impl Way {
     /// Reads certificates; nothing is connected to.
     pub fn new(pem: &Pem, detours: Detours) -> Result<Self, TrustError> {
-        let trust = Trust::with(pem).map_err(TrustError)?;
+        let trust = Trust::with(pem)?;
         Ok(Self { trust, detours })
     }
 }

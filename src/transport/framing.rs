@@ -1,0 +1,98 @@
+//! How much of what comes is the body, as header fields and chunks' lines say it, and why nobody could tell.
+//!
+//! Deliberately strict: where two readers might see two lengths there is none. Reads no socket; which of length and
+//! codings counts is `reading`'s.
+
+use crate::http::Headers;
+use crate::text::{self, Size};
+
+/// How much of a line of others is shown.
+const SHOWN_CHARS: usize = 60;
+
+/// Why it cannot be told where a body ends.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FramingError {
+    #[error("Content-Length \"{}\" is not a number of bytes", .0.escape_default())]
+    NotALength(String),
+    #[error("Content-Length {0} is beyond any number of bytes")]
+    BeyondLength(String),
+    #[error("Content-Length states both {0} and {1}")]
+    TwoLengths(String, String),
+    /// More came than was said.
+    #[error("Content-Length states {length} bytes, but at least {got} came")]
+    Surplus { length: u64, got: u64 },
+    /// Codings that do not end a body, or that such a version does not have.
+    #[error("Transfer-Encoding \"{}\" in an HTTP/{version} answer", .codings.escape_default())]
+    Codings {
+        codings: String,
+        version: &'static str,
+    },
+    #[error("\"{}\" as the size of a chunk", text::wire(.0, SHOWN_CHARS))]
+    ChunkSize(Vec<u8>),
+    #[error("a chunk longer than its size says")]
+    LongChunk,
+    #[error("a chunk line that ends without CR")]
+    WithoutCr,
+    #[error("a chunk line of more than {0}")]
+    LongLine(Size),
+    #[error("more than {0} of chunk extensions and trailers")]
+    Decorations(Size),
+    #[error("the last chunk is missing")]
+    NoLastChunk,
+    #[error("\"{}\" as a trailer", text::wire(.0, SHOWN_CHARS))]
+    Trailer(Vec<u8>),
+    #[error("more than {0} trailers")]
+    Trailers(usize),
+}
+
+/// The one length that all `Content-Length` fields agree on.
+pub(super) fn content_length(headers: &Headers) -> Result<Option<u64>, FramingError> {
+    let mut found: Option<(&str, u64)> = None;
+    for value in values(headers, "Content-Length") {
+        if value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(FramingError::NotALength(value.to_owned()));
+        }
+        let length = value
+            .parse()
+            .map_err(|_| FramingError::BeyondLength(value.to_owned()))?;
+        match found {
+            Some((first, other)) if other != length => {
+                return Err(FramingError::TwoLengths(first.to_owned(), value.to_owned()));
+            }
+            _ => found = Some((value, length)),
+        }
+    }
+    Ok(found.map(|(_, length)| length))
+}
+
+pub(super) fn transfer_codings(headers: &Headers) -> Vec<String> {
+    values(headers, "Transfer-Encoding")
+        .map(str::to_ascii_lowercase)
+        .collect()
+}
+
+pub(super) fn closes(headers: &Headers) -> bool {
+    values(headers, "Connection").any(|token| token.eq_ignore_ascii_case("close"))
+}
+
+/// The comma-separated elements of all fields of that name.
+fn values<'h>(headers: &'h Headers, name: &'static str) -> impl Iterator<Item = &'h str> {
+    headers
+        .iter()
+        .filter(move |(n, _)| n.eq_ignore_ascii_case(name))
+        .flat_map(|(_, value)| value.split(',').map(str::trim))
+}
+
+/// The size on a chunk's line: hexadecimal digits, then nothing or an extension.
+pub(super) fn chunk_size(line: &[u8]) -> Result<u64, FramingError> {
+    let digits = line.split(|b| *b == b';').next().unwrap_or_default();
+    let digits = digits.trim_ascii_end();
+    let wrong = || FramingError::ChunkSize(line.to_vec());
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return Err(wrong());
+    }
+    std::str::from_utf8(digits)
+        .ok()
+        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+        .ok_or_else(wrong)
+}
