@@ -244,8 +244,12 @@ mod tests {
     use super::*;
     use crate::report::sample::sample;
 
-    fn parse(text: &str) -> Result<Report, String> {
-        text.parse().map_err(|error: ReportError| error.to_string())
+    fn parse(text: &str) -> Result<Report, ReportError> {
+        text.parse()
+    }
+
+    fn refusal(text: &str) -> String {
+        parse(text).unwrap_err().to_string()
     }
 
     #[test]
@@ -260,14 +264,14 @@ mod tests {
 
     #[test]
     fn a_wrong_format_is_answered_with_the_likely_one() {
-        let error = parse("juint=x").unwrap_err();
+        let error = refusal("juint=x");
         assert!(
             error.contains("`juint`, did you mean `junit`?; there are json, junit"),
             "{error}"
         );
-        assert!(!parse("pdf=x").unwrap_err().contains("did you mean"));
+        assert!(!refusal("pdf=x").contains("did you mean"));
         for text in ["json", "=x", "json=", ""] {
-            assert!(parse(text).unwrap_err().starts_with("expected FORMAT=PATH"));
+            assert!(refusal(text).starts_with("expected FORMAT=PATH"));
         }
     }
 
