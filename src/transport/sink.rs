@@ -132,7 +132,8 @@ impl Sink {
     }
 
     /// Takes a callback in, and says how to answer it. What comes to a place that was never opened is
-    /// answered 404 and not recorded. Beyond the limits it is answered and counted, but not kept.
+    /// answered 404 and not recorded. Who only asks whether somebody is there (HEAD, OPTIONS) says nothing yet: that is
+    /// answered and is no callback. Beyond the limits one is answered and counted, but not kept.
     pub fn receive(&self, name: &str, request: Request, at: Timestamp) -> Reply {
         let mut state = self.lock();
         let State {
@@ -144,6 +145,9 @@ impl Sink {
         let Some(place) = places.get_mut(name) else {
             return Reply::status(404);
         };
+        if matches!(request.method.as_str(), "HEAD" | "OPTIONS") {
+            return Reply::default();
+        }
         let planned = place.plan.get(place.planned).or(place.plan.last());
         let answered = planned.copied().unwrap_or_default();
         place.planned += 1;
@@ -226,6 +230,18 @@ mod tests {
             body: body.as_bytes().to_vec(),
             ..Request::new("POST", "/")
         }
+    }
+
+    #[test]
+    fn who_asks_whether_somebody_is_there_calls_nobody_back() {
+        let sink = Sink::new("http://callbacks.test");
+        sink.open("a", vec![Reply::status(503)]);
+        for method in ["HEAD", "OPTIONS"] {
+            let asked = sink.receive("a", Request::new(method, "/"), clock::now());
+            assert_eq!(asked.status, 200, "{method}");
+        }
+        assert_eq!(sink.receive("a", callback("x"), clock::now()).status, 503);
+        assert_eq!(sink.snapshot().len(), 1);
     }
 
     #[test]

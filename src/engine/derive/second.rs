@@ -1,6 +1,6 @@
 //! Lists and hashes whose second entry is the wrong one.
 
-use super::cases::{Cases, either, only, refused, slug};
+use super::cases::{Cases, accepted, either, only, refused, slug};
 use super::parameters::FOREIGN;
 use crate::rulebook::step::{Call, Step};
 use crate::rulebook::{Parameter, Place};
@@ -40,14 +40,15 @@ fn of_list(cases: &Cases<'_>, parameter: &Parameter) -> Vec<Step> {
     if parameter.place != Place::Query {
         return Vec::new();
     }
-    let nothing = match items.get("enum") {
-        Some(_) => json!(FOREIGN),
-        None => json!("${unique.nobody}"),
+    // A name that nobody has is a value like any other: the list is then empty.
+    let (nothing, step) = match items.get("enum") {
+        Some(_) => (json!(FOREIGN), either()),
+        None => (json!("${unique.nobody}"), accepted(&parameter.rule)),
     };
     vec![
-        call(either(), json!([right, nothing])),
-        call(either(), json!([nothing, right])),
-        call(either(), json!([nothing])),
+        call(step.clone(), json!([right, nothing])),
+        call(step.clone(), json!([nothing, right])),
+        call(step, json!([nothing])),
     ]
 }
 

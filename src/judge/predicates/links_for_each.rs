@@ -22,6 +22,8 @@ struct Linked {
     at: String,
     /// The things that they lead to, in the document's words.
     things: Vec<String>,
+    /// A field that names one of them, which may not exist where the field names nothing.
+    given: Option<String>,
 }
 
 impl Check for LinksForEach {
@@ -43,8 +45,15 @@ impl Check for LinksForEach {
     }
 
     fn names(&self, names: &mut Names<'_>) {
-        for Linked { kind, at, .. } in &self.shown {
-            names.kind("kind", kind).pointer("at", at);
+        for Linked {
+            kind, at, given, ..
+        } in &self.shown
+        {
+            let mut kind = names.kind("kind", kind);
+            kind.pointer("at", at);
+            if let Some(given) = given {
+                kind.pointer("given", given);
+            }
         }
     }
 }
@@ -61,7 +70,11 @@ impl Predicate for LinksForEach {
             for shown in case.of_kind(&linked.kind) {
                 let site = shown.site(&linked.at);
                 let links = shown.value(&linked.at).and_then(Value::as_object);
-                let Some(links) = links.filter(|_| !verdicts.accuses(&site)) else {
+                let names_nothing = linked.given.as_ref().is_some_and(|given| {
+                    shown.value(given).and_then(Value::as_str).is_none_or(str::is_empty)
+                });
+                let is_open = names_nothing || verdicts.accuses(&site);
+                let Some(links) = links.filter(|_| !is_open) else {
                     continue;
                 };
                 // What is null now may lead somewhere later; one address leads to one thing.
@@ -91,6 +104,16 @@ impl Predicate for LinksForEach {
         let parameters = json!({
             "shown": [{"kind": kind, "at": "/links", "things": ["channels", "bindings"]}],
         });
+        let with_member = |sid: Value| {
+            let parameters = json!({
+                "shown": [{
+                    "kind": "chat/user-channel", "at": "/links", "things": ["channel", "member"],
+                    "given": "/member_sid",
+                }],
+            });
+            let shown = json!({"member_sid": sid, "links": {"channel": "/a", "member": ""}});
+            Example::of("chat", parameters).payload("chat/user-channel", shown)
+        };
         let shown = |links: Value| {
             Example::of("chat", parameters.clone()).payload(kind, json!({"links": links}))
         };
@@ -100,6 +123,8 @@ impl Predicate for LinksForEach {
             shown(json!({"one": "/a", "other": "/a"})).fails("/links"),
             shown(json!({"channels": "/a"})).fails("/links"),
             shown(json!("/a")).not_judged(),
+            with_member(Value::Null).not_judged(),
+            with_member(json!("MB1")).fails("/links"),
         ]
     }
 }

@@ -34,6 +34,7 @@ predicates! {
     plain_json::PlainJson,
     no_longer_than::NoLongerThan,
     same_resource::SameResource,
+    own_url::OwnUrl,
     unique_within::UniqueWithin,
     increasing_within::IncreasingWithin,
     transition::Transition,

@@ -1,0 +1,99 @@
+//! `own-url`: two things of one kind never have the same `url`. Says nothing of where it leads, which is for `leads`.
+
+use super::prelude::*;
+use std::collections::BTreeMap;
+
+/// What a thing gives as its own address no other thing of its kind gives as its own.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OwnUrl {
+    /// The representations, each with an identity and a field `url`.
+    kinds: Vec<String>,
+}
+
+const URL: &str = "/url";
+
+impl Check for OwnUrl {
+    fn predicate(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        Subject::Kind(self.kinds.first().map_or("", String::as_str))
+    }
+
+    fn bears_on(&self) -> Bears<'_> {
+        Bears::Kinds(self.kinds.iter().map(String::as_str).collect())
+    }
+
+    fn names(&self, names: &mut Names<'_>) {
+        for kind in &self.kinds {
+            names.kind("kinds", kind).pointer("kinds", URL);
+        }
+    }
+}
+
+impl Predicate for OwnUrl {
+    const NAME: &'static str = "own-url";
+
+    fn needs() -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for name in &self.kinds {
+            let kind = case.rulebook.kinds.get(name);
+            if let Some(identity) = kind.and_then(|kind| kind.about.identity.as_ref()) {
+                judge_kind(case, rule, (name, &identity.key), verdicts);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let kind = "chat/webhook";
+        let webhook = |sid: &str, url: Value| json!({"sid": sid, "url": url});
+        let first = Example::of("chat", json!({"kinds": [kind]}))
+            .payload(kind, webhook("WH1", json!("/hooks/WH1")));
+        let beside = |sid: &str, url: Value| first.clone().payload(kind, webhook(sid, url));
+        vec![
+            beside("WH2", json!("/hooks/WH2")).passes(),
+            beside("WH2", json!("/hooks/WH1")).fails("/url"),
+            beside("WH1", json!("/hooks/WH1")).not_judged(),
+            beside("WH2", Value::Null).not_judged(),
+        ]
+    }
+}
+
+fn judge_kind(
+    case: &Case<'_>,
+    rule: &Rule,
+    (kind, key): (&str, &[String]),
+    verdicts: &mut Verdicts<'_>,
+) {
+    let mut owners: BTreeMap<&str, (String, Site)> = BTreeMap::new();
+    for thing in case.of_kind(kind) {
+        let url = thing.value(URL).and_then(Value::as_str);
+        let (Some(url), Some(identity)) = (url.filter(|url| !url.is_empty()), thing.key(key))
+        else {
+            continue;
+        };
+        let site = thing.site(URL);
+        let others = owners.values().filter(|(owner, _)| *owner != identity);
+        let sites = Sites::beside(others.map(|(_, site)| site), site.clone());
+        let (owner, _) = owners
+            .entry(url)
+            .or_insert_with(|| (identity.clone(), site));
+        let Some(sites) = sites else {
+            verdicts.trivial(rule, Trivial::Alone);
+            continue;
+        };
+        let fact = (*owner != identity).then(|| Fact {
+            kind: "not-unique",
+            expected: format!("an address that {owner} does not have"),
+            actual: json::short(&Value::from(url)),
+            ..Fact::default()
+        });
+        verdicts.instance(rule, sites).conclude(fact);
+    }
+}
