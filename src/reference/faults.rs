@@ -315,6 +315,7 @@ switches! {
         ChatUpdateMemberIndexIgnored = "chat/update-member-index-ignored": "Updating a member does not change what it has consumed.",
         ChatUpdateMemberDateStuck = "chat/update-member-date-stuck": "Updating a member leaves date_updated as it was.",
         ChatUpdateMemberNotPersisted = "chat/update-member-not-persisted": "The update of a member is answered but not kept.",
+        ChatMemberDatedLocally = "chat/member-dated-locally": "The dates of members are those of another time zone.",
         ChatMemberUrlWrong = "chat/member-url-wrong": "A member's url leads to no member.",
         ChatMemberChannelSidWrong = "chat/member-channel-sid-wrong": "A member names another channel than its own.",
         ChatMemberServiceSidWrong = "chat/member-service-sid-wrong": "A member names another service than its own.",

@@ -35,6 +35,7 @@ predicates! {
     no_longer_than::NoLongerThan,
     same_resource::SameResource,
     own_url::OwnUrl,
+    dated::Dated,
     unique_within::UniqueWithin,
     increasing_within::IncreasingWithin,
     transition::Transition,

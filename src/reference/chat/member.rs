@@ -46,6 +46,14 @@ impl Member {
             Some(first) if core.fails(Fault::ChatMemberUrlOfAnother) => &first.sid,
             Some(_) | None => &self.sid,
         };
+        // D2, Conventions: GMT.
+        let [created, updated] = [self.created, self.updated].map(|at| {
+            if core.fails(Fault::ChatMemberDatedLocally) {
+                at - jiff::SignedDuration::from_hours(5)
+            } else {
+                at
+            }
+        });
         let value = json!({
             "sid": self.sid,
             "account_sid": if core.fails(Fault::ChatAccountOfAnother) {
@@ -60,8 +68,8 @@ impl Member {
             "last_consumed_message_index": place.and_then(|p| p.consumed_index),
             "last_consumption_timestamp":
                 place.and_then(|p| p.consumed_at).map(|at| core.date(at)),
-            "date_created": core.creation(self.created, Fault::ChatMemberCreationIsNow),
-            "date_updated": misstate::updated(core, self.created, self.updated),
+            "date_created": core.creation(created, Fault::ChatMemberCreationIsNow),
+            "date_updated": misstate::updated(core, created, updated),
             "attributes": inputs::shown(core, &self.attributes),
             "url": service.url(core, &["Channels", &channel.sid, "Members", shown_sid]),
         });
