@@ -26,7 +26,6 @@ mod memory;
 mod output;
 mod preview;
 mod proxy;
-mod reach;
 mod reproduce;
 mod revision;
 mod run;

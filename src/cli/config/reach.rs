@@ -2,6 +2,11 @@
 //!
 //! Reads files and turns words into values; nothing is connected to.
 
+use super::environment::environment;
+use super::error::ConfigError;
+use super::file::ConfigFile;
+use super::reader::Reader;
+use crate::engine::settings::Reach;
 use crate::transport::{Detour, Detours, Pem, Way};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -90,8 +95,42 @@ impl TlsEntry {
     }
 }
 
+impl Reader {
+    /// Certificates and proxies, as far as they are of use.
+    pub(super) fn reach(&mut self, file: &ConfigFile) -> Reach {
+        if let Some(proxy) = &file.proxy {
+            let filled = self.fill_secret("proxy", proxy);
+            match detours(&filled, &environment) {
+                Ok(detours) => self.detours = detours,
+                Err(why) => self.problems.push(why.into()),
+            }
+            if proxy != "environment" {
+                self.curl.push(("-x".to_owned(), proxy.clone()));
+            }
+        }
+        let mut reach = Reach::default();
+        let common = file.tls.clone().unwrap_or_default();
+        match common.way(&self.folder, &self.detours) {
+            Ok(way) => reach.otherwise = way,
+            Err(why) => self.problems.push(why.into()),
+        }
+        for (service, entry) in &file.targets {
+            let Some(tls) = &entry.tls else { continue };
+            match tls.way(&self.folder, &self.detours) {
+                Ok(way) => drop(reach.ways.insert(service.clone(), way)),
+                Err(source) => {
+                    let service = service.clone();
+                    self.problems.push(ConfigError::ReachOf { service, source });
+                }
+            }
+        }
+        self.curl.extend(common.curl(&self.folder));
+        reach
+    }
+}
+
 /// The proxies that `proxy:` names: one URL for everything, or `environment`, as other programs read it.
-pub(super) fn detours(
+fn detours(
     proxy: &str,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Detours, ReachError> {

@@ -1,0 +1,49 @@
+//! Addresses that flags name, `SERVICE=URL`; whether anything is there is not asked.
+
+use crate::cli::Failure;
+use crate::verdict::SERVICES;
+
+/// What `SERVICE=URL` says: a base address by service; `all` stands for each below one address.
+pub(in crate::cli) fn by_service(
+    flag: &str,
+    value: &str,
+) -> Result<Vec<(String, String)>, AddressError> {
+    let Some((service, url)) = value.split_once('=') else {
+        return Err(AddressError::Form {
+            flag: flag.to_owned(),
+            value: value.to_owned(),
+        });
+    };
+    let url = url.trim_end_matches('/');
+    if service == "all" {
+        let each = |service: &&str| ((*service).to_owned(), format!("{url}/{service}"));
+        return Ok(SERVICES.iter().map(each).collect());
+    }
+    if SERVICES.contains(&service) {
+        return Ok(vec![(service.to_owned(), url.to_owned())]);
+    }
+    Err(AddressError::Service {
+        flag: flag.to_owned(),
+        value: value.to_owned(),
+        service: service.to_owned(),
+    })
+}
+
+/// Why a flag names no address of a service.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum AddressError {
+    #[error("{flag} {value}: write SERVICE=URL, such as flow=http://127.0.0.1:4010/flow")]
+    Form { flag: String, value: String },
+    #[error("{flag} {value}: no service is named {service}; known are {known}, all", known = SERVICES.join(", "))]
+    Service {
+        flag: String,
+        value: String,
+        service: String,
+    },
+}
+
+impl From<AddressError> for Failure {
+    fn from(error: AddressError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}

@@ -1,0 +1,225 @@
+//! What `conformant.yaml` may hold, word for word, and its JSON Schema; nothing is filled in or believed yet.
+
+use super::reach::{CredentialsEntry, TlsEntry};
+use crate::cli::Failure;
+use crate::rulebook;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// `conformant.yaml`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ConfigFile {
+    /// Services under test by name: auth, chat, media, flow.
+    #[serde(default)]
+    pub(super) targets: BTreeMap<String, TargetEntry>,
+    /// What people and devices do, by hook name.
+    #[serde(default)]
+    pub(super) hooks: BTreeMap<String, HookEntry>,
+    /// The harness's own receiver of callbacks.
+    #[serde(default)]
+    pub(super) callbacks: CallbacksEntry,
+    /// Limits of a run.
+    #[serde(default)]
+    pub(super) limits: LimitsEntry,
+    /// The people that scenarios speak of.
+    #[serde(default)]
+    pub(super) people: PeopleEntry,
+    /// Certificates, where a target has none of its own under its `tls`.
+    pub(super) tls: Option<TlsEntry>,
+    /// The proxy on the way to every target and hook but those on this machine: http://HOST:PORT, or `environment` for
+    /// what `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say. None unless named.
+    pub(super) proxy: Option<String>,
+}
+
+/// One service under test. Texts may hold `${NAME}`, a value from the environment.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TargetEntry {
+    /// Base URL; documented paths are appended.
+    pub(super) url: Option<String>,
+    /// The same base as the target's own links show it, where that differs: a gateway in front of it.
+    pub(super) public_url: Option<String>,
+    /// Further origins at which content of media lies: redirects and links to it are followed there too, without
+    /// credentials.
+    #[serde(default)]
+    pub(super) content_origins: Vec<String>,
+    /// API key, the user name of HTTP Basic credentials.
+    pub(super) username: Option<String>,
+    /// API key secret, the password; only as `${NAME}`.
+    pub(super) password: Option<String>,
+    /// Account SID, the user name for local testing.
+    pub(super) account_sid: Option<String>,
+    /// Auth token of the account; only as `${NAME}`.
+    pub(super) auth_token: Option<String>,
+    /// A bearer token, in place of user name and password; only as `${NAME}`.
+    pub(super) bearer: Option<String>,
+    /// Where bearer tokens come from, in place of the above.
+    pub(super) credentials: Option<CredentialsEntry>,
+    /// Certificates.
+    pub(super) tls: Option<TlsEntry>,
+    /// Further header fields of each request.
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
+    /// How bodies are sent that may be either: form (default) or json.
+    pub(super) body: Option<BodyForm>,
+    /// What auth answers in: json (default), xml or both.
+    pub(super) format: Option<FormatChoice>,
+    /// The application whose users register (auth).
+    pub(super) application: Option<ApplicationEntry>,
+    /// Path of the user-status request (auth); `{AUTH_ID}` stands for the user's id.
+    pub(super) user_status_path: Option<String>,
+    /// A flow to run executions of (flow).
+    pub(super) flow_sid: Option<String>,
+    /// A flow that may be deleted (flow).
+    pub(super) disposable_flow_sid: Option<String>,
+    /// Phone numbers in E.164 of persons, one or a list (flow). Each is in one execution of a shared
+    /// flow at a time; with more numbers more executions go on side by side.
+    pub(super) to: Option<Numbers>,
+    /// The flow's phone number in E.164 (flow).
+    pub(super) from: Option<String>,
+    /// A messaging service to send from (flow, chat).
+    pub(super) message_service_sid: Option<String>,
+}
+
+/// One number or several.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Numbers {
+    /// One.
+    One(String),
+    /// Several.
+    Several(Vec<String>),
+}
+
+/// How a body is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum BodyForm {
+    /// `application/x-www-form-urlencoded`.
+    Form,
+    /// `application/json`.
+    Json,
+}
+
+/// What an answer is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum FormatChoice {
+    /// JSON.
+    Json,
+    /// XML.
+    Xml,
+    /// Each scenario asks for what it needs.
+    Both,
+}
+
+/// The application that registers users.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ApplicationEntry {
+    /// Its identifier.
+    pub(super) id: Option<String>,
+    /// Its name, the issuer of its tokens.
+    pub(super) name: Option<String>,
+    /// Scheme of its QR strings.
+    pub(super) scheme: Option<String>,
+    /// Its production API key; only as `${NAME}`.
+    pub(super) api_key: Option<String>,
+}
+
+/// A hook: exactly one of the two.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HookEntry {
+    /// A command with its arguments.
+    pub(super) command: Option<Vec<String>>,
+    /// An HTTP request.
+    pub(super) http: Option<HttpHookEntry>,
+    /// Where in the answer each part of the result stands, as a JSON Pointer: `flow_sid: /data/sid`.
+    /// Left out: the answer is the result.
+    #[serde(default)]
+    pub(super) result: BTreeMap<String, String>,
+}
+
+/// A hook that is an HTTP request.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HttpHookEntry {
+    /// POST unless said otherwise.
+    pub(super) method: Option<String>,
+    /// Absolute URL.
+    pub(super) url: String,
+    /// Header fields.
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
+    /// Body; left out: the arguments as JSON.
+    pub(super) body: Option<String>,
+}
+
+/// The receiver of callbacks.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CallbacksEntry {
+    /// Address to bind, `127.0.0.1:0` by default.
+    pub(super) listen: Option<String>,
+    /// URL under which the target reaches it.
+    pub(super) public_url: Option<String>,
+    /// No other run sets the target's callback addresses meanwhile, default false: then a callback that
+    /// does not come is a finding although no hook `lease` keeps other runs away.
+    #[serde(default)]
+    pub(super) exclusive: bool,
+}
+
+/// The people that scenarios speak of. What is left out comes from ranges that are reserved for
+/// fiction: no such telephone and no such mailbox exists.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PeopleEntry {
+    /// Calling code of their country, digits alone; default "1".
+    pub(super) country_code: Option<String>,
+    /// Calling code of another country, where the same numbers are somebody else's; default "44".
+    pub(super) other_country_code: Option<String>,
+    /// National number of the first person's phone, with or without separators; default 201-555-0123.
+    pub(super) cellphone: Option<String>,
+    /// That of the second person; default 201-555-0145.
+    pub(super) second_cellphone: Option<String>,
+    /// That of a person who has the app before being registered; default 201-555-0167.
+    pub(super) third_cellphone: Option<String>,
+    /// That of a person who moves with it to the other country and back; default 201-555-0189.
+    pub(super) fourth_cellphone: Option<String>,
+    /// Domain of their e-mail addresses; default example.com.
+    pub(super) email_domain: Option<String>,
+}
+
+/// Limits of a run.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LimitsEntry {
+    /// The longest that a connection may take to be made, default 3s.
+    pub(super) connect: Option<String>,
+    /// The longest that one exchange may take, default 10s.
+    pub(super) timeout: Option<String>,
+    /// The longest that a callback may take to come, default 30s.
+    pub(super) callback: Option<String>,
+    /// The largest body that is read, default 8MiB.
+    pub(super) body: Option<String>,
+    /// The longest that the run may take, default 10m.
+    pub(super) run: Option<String>,
+    /// Requests per second, such as 50/s; no limit by default.
+    pub(super) rate: Option<String>,
+}
+
+/// The JSON Schema of the file.
+pub(in crate::cli) fn schema() -> Value {
+    schemars::schema_for!(ConfigFile).to_value()
+}
+
+pub(super) fn parse(path: &Path) -> Result<ConfigFile, Failure> {
+    let shown = path.display().to_string();
+    let bytes = crate::cli::read_file(path)?;
+    rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
+}

@@ -1,0 +1,55 @@
+//! Hooks as the file gives them: one of those that there are, carried out in one of two ways.
+
+use super::error::ConfigError;
+use super::file::HookEntry;
+use super::reader::Reader;
+use crate::engine::settings::{Hook, HookWay};
+use crate::rulebook::hooks;
+
+impl Reader {
+    pub(super) fn hook(&mut self, name: &str, entry: HookEntry) -> Option<Hook> {
+        if hooks::find(name).is_none() {
+            let known: Vec<&str> = hooks::HOOKS.iter().map(|h| h.name).collect();
+            let near = crate::text::did_you_mean(name, &known);
+            self.problems.push(ConfigError::Hook {
+                name: name.to_owned(),
+                near: near.map(str::to_owned),
+            });
+            return None;
+        }
+        let way = match (entry.command, entry.http) {
+            (Some(command), None) if !command.is_empty() => HookWay::Command(command),
+            (None, Some(http)) => HookWay::Http {
+                method: http.method.unwrap_or_else(|| "POST".to_owned()),
+                url: self.fill_secret(&format!("hooks.{name}.http.url"), &http.url),
+                headers: http
+                    .headers
+                    .iter()
+                    .map(|(n, v)| {
+                        (
+                            n.clone(),
+                            self.fill_secret(&format!("hooks.{name}.http.headers.{n}"), v),
+                        )
+                    })
+                    .collect(),
+                body: http.body,
+            },
+            (Some(_) | None, Some(_) | None) => {
+                let name = name.to_owned();
+                self.problems.push(ConfigError::HookWay { name });
+                return None;
+            }
+        };
+        let wrong = |pointer: &&String| !pointer.is_empty() && !pointer.starts_with('/');
+        if let Some(pointer) = entry.result.values().find(wrong) {
+            self.problems.push(ConfigError::Pointer {
+                name: name.to_owned(),
+                pointer: pointer.clone(),
+            });
+        }
+        Some(Hook {
+            way,
+            result: entry.result,
+        })
+    }
+}

@@ -1,0 +1,39 @@
+//! The people that scenarios speak of, where the file names others than those made up.
+
+use super::error::ConfigError;
+use super::file::PeopleEntry;
+use super::reader::Reader;
+use crate::engine::settings::People;
+
+impl Reader {
+    pub(super) fn people(&mut self, entry: PeopleEntry) -> People {
+        let mut people = People::default();
+        for (key, value, slot) in [
+            ("country_code", entry.country_code, &mut people.country_code),
+            (
+                "other_country_code",
+                entry.other_country_code,
+                &mut people.other_country_code,
+            ),
+        ] {
+            let Some(value) = value else { continue };
+            if value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit()) {
+                let value = value.clone();
+                self.problems.push(ConfigError::CallingCode { key, value });
+            }
+            *slot = value;
+        }
+        for (value, slot) in [
+            (entry.cellphone, &mut people.cellphone),
+            (entry.second_cellphone, &mut people.second_cellphone),
+            (entry.third_cellphone, &mut people.third_cellphone),
+            (entry.fourth_cellphone, &mut people.fourth_cellphone),
+            (entry.email_domain, &mut people.email_domain),
+        ] {
+            if let Some(value) = value {
+                *slot = value;
+            }
+        }
+        people
+    }
+}

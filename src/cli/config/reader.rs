@@ -1,0 +1,127 @@
+//! Reads one configuration: puts the environment in, collects every problem, and keeps what must appear in no output.
+//!
+//! What the values mean is for `targets`, `hooks`, `people`, `limits` and `reach` to say.
+
+use super::environment::environment;
+use super::error::ConfigError;
+use super::file::{self, ConfigFile};
+use super::place::find;
+use crate::cli::{Failure, output};
+use crate::transport::{BaseUrl, Detours};
+use std::path::{Path, PathBuf};
+
+/// The file that is named or found, and who reads it.
+pub(super) fn open(named: Option<&Path>) -> Result<(ConfigFile, Reader), Failure> {
+    let path = named.map(Path::to_owned).or_else(find);
+    let file = match &path {
+        Some(path) => file::parse(path)?,
+        None => ConfigFile::default(),
+    };
+    let folder = path.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let reader = Reader {
+        problems: Vec::new(),
+        secrets: Vec::new(),
+        is_reference: false,
+        folder: folder.unwrap_or_default(),
+        detours: Detours::default(),
+        curl: Vec::new(),
+        is_dry: false,
+    };
+    Ok((file, reader))
+}
+
+pub(super) struct Reader {
+    pub(super) problems: Vec<ConfigError>,
+    pub(super) secrets: Vec<String>,
+    /// The control plane says that it belongs to the reference.
+    pub(super) is_reference: bool,
+    /// Where the file is.
+    pub(super) folder: PathBuf,
+    /// What `proxy` says.
+    pub(super) detours: Detours,
+    /// How curl is told the way that leads everywhere.
+    pub(super) curl: Vec<(String, String)>,
+    /// Nothing is asked of anybody.
+    pub(super) is_dry: bool,
+}
+
+impl Reader {
+    /// What must appear in no output, where there was no problem; otherwise all problems.
+    pub(super) fn finish(self) -> Result<Vec<String>, Failure> {
+        output::hide(&self.secrets);
+        if self.problems.is_empty() {
+            return Ok(self.secrets);
+        }
+        let problems: Vec<String> = self.problems.iter().map(ToString::to_string).collect();
+        Err(Failure::Usage(problems.join("\nerror: ")))
+    }
+
+    /// Puts variables of the environment in. What a hook is called with (`${uuid}`) is lower case
+    /// and stays; what the environment holds is upper case.
+    pub(super) fn fill(&mut self, at: &str, text: &str) -> String {
+        self.fill_noting(at, text, |_, _| {})
+    }
+
+    /// The same where a credential may stand: what the environment holds is taken for one.
+    pub(super) fn fill_secret(&mut self, at: &str, text: &str) -> String {
+        self.fill_noting(at, text, |secrets, value| secrets.push(value.to_owned()))
+    }
+
+    pub(super) fn secret(&mut self, at: &str, text: &str) -> Option<String> {
+        let named = text.strip_prefix("${").and_then(|t| t.strip_suffix('}'));
+        let Some(name) = named else {
+            let at = at.to_owned();
+            self.problems.push(ConfigError::Secret { at });
+            return None;
+        };
+        let value = environment(name);
+        if value.is_none() {
+            self.problems.push(ConfigError::Unset {
+                at: at.to_owned(),
+                name: name.to_owned(),
+            });
+        }
+        value.map(|value| self.keep_secret(value))
+    }
+
+    pub(super) fn keep_secret(&mut self, value: String) -> String {
+        self.secrets.push(value.clone());
+        value
+    }
+
+    pub(super) fn base_url(&mut self, at: &str, url: &str) {
+        if let Err(source) = BaseUrl::parse(url) {
+            self.problems.push(ConfigError::Url {
+                at: at.to_owned(),
+                url: url.to_owned(),
+                source,
+            });
+        }
+    }
+
+    fn fill_noting(&mut self, at: &str, text: &str, note: fn(&mut Vec<String>, &str)) -> String {
+        let mut filled = String::new();
+        let mut rest = text;
+        while let Some(start) = rest.find("${") {
+            let Some(end) = rest[start..].find('}').map(|e| start + e) else {
+                break;
+            };
+            let name = &rest[start + 2..end];
+            filled.push_str(&rest[..start]);
+            if name.chars().any(|c| c.is_ascii_lowercase()) {
+                filled.push_str(&rest[start..=end]);
+            } else if let Some(value) = environment(name) {
+                note(&mut self.secrets, &value);
+                filled.push_str(&value);
+            } else {
+                self.problems.push(ConfigError::Unset {
+                    at: at.to_owned(),
+                    name: name.to_owned(),
+                });
+            }
+            rest = &rest[end + 1..];
+        }
+        filled.push_str(rest);
+        filled
+    }
+}

@@ -1,0 +1,127 @@
+//! What a run needs to know, of file, environment and flags; the last one wins.
+
+use super::addresses::by_service;
+use super::environment::{CONTROL_TOKEN, environment};
+use super::error::ConfigError;
+use super::file::{ConfigFile, TargetEntry};
+use super::reader::{Reader, open};
+use crate::cli::Failure;
+use crate::cli::args::RunArgs;
+use crate::engine::sessions::hooks_of_reference;
+use crate::engine::settings::{Hook, Settings};
+use crate::verdict::SERVICES;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Everything a run needs to know.
+#[derive(Debug)]
+pub(in crate::cli) struct Config {
+    /// Targets, hooks and the callback listener; no targets means the reference.
+    pub settings: Settings,
+    /// The longest that a connection may take to be made.
+    pub connect: Duration,
+    /// The longest that one exchange may take.
+    pub timeout: Duration,
+    /// The largest body that is read.
+    pub body_bytes_max: usize,
+    /// The longest that the run may take.
+    pub run_max: Duration,
+    /// Requests per second.
+    pub rate: Option<u32>,
+    /// What must appear in no output.
+    pub secrets: Vec<String>,
+}
+
+/// Reads file, environment and flags.
+pub(in crate::cli) fn read(args: &RunArgs) -> Result<Config, Failure> {
+    let (file, mut reader) = open(args.config.as_deref())?;
+    reader.is_dry = args.dry_run;
+    let config = reader.resolve(file, args);
+    let secrets = reader.finish()?;
+    Ok(Config { secrets, ..config })
+}
+
+impl Reader {
+    fn resolve(&mut self, file: ConfigFile, args: &RunArgs) -> Config {
+        let reach = self.reach(&file);
+        let mut entries = file.targets;
+        for name in entries.keys() {
+            if !SERVICES.contains(&name.as_str()) {
+                self.problems.push(ConfigError::Service(name.clone()));
+            }
+        }
+        for service in SERVICES {
+            if let Some(url) = environment(&format!("CONFORMANT_{}_URL", service.to_uppercase())) {
+                entries.entry(service.to_owned()).or_default().url = Some(url);
+            }
+        }
+        self.target_flags(args, &mut entries);
+        let mut settings = Settings {
+            listen: file.callbacks.listen,
+            public_url: file.callbacks.public_url,
+            people: self.people(file.people),
+            callback_max: self.duration("limits.callback", file.limits.callback.as_deref(), 30),
+            is_shared: !file.callbacks.exclusive,
+            reach,
+            ..Settings::default()
+        };
+        let control = args.hooks.as_deref().filter(|_| !args.dry_run);
+        self.is_reference = control.is_some_and(hooks_of_reference);
+        for (name, entry) in entries {
+            if entry.url.is_none() {
+                let service = name.clone();
+                self.problems.push(ConfigError::NoUrl { service });
+            }
+            let target = self.target(&name, entry);
+            settings.targets.insert(name, target);
+        }
+        if let Some(base) = &args.hooks {
+            self.base_url("--hooks", base);
+            let token = environment(CONTROL_TOKEN).map(|token| self.keep_secret(token));
+            settings.hooks = Hook::control_plane(base, token.as_deref());
+        }
+        if let Some(url) = &settings.public_url {
+            self.base_url("callbacks.public_url", url);
+        }
+        if let Some(address) = &settings.listen
+            && let Err(source) = address.parse::<std::net::SocketAddr>()
+        {
+            let address = address.clone();
+            self.problems.push(ConfigError::Listen { address, source });
+        }
+        for (name, entry) in file.hooks {
+            if let Some(hook) = self.hook(&name, entry) {
+                settings.hooks.insert(name, hook);
+            }
+        }
+        let limits = file.limits;
+        let connect = self.duration("limits.connect", limits.connect.as_deref(), 3);
+        let timeout = self.duration("limits.timeout", limits.timeout.as_deref(), 10);
+        let run = args.global_timeout.as_deref().or(limits.run.as_deref());
+        let run_max = self.duration("limits.run (--global-timeout)", run, 600);
+        let body_bytes_max = self.bytes(limits.body.as_deref());
+        let rate = self.rate(limits.rate.as_deref());
+        Config {
+            settings,
+            connect,
+            timeout,
+            body_bytes_max,
+            run_max,
+            rate,
+            secrets: Vec::new(),
+        }
+    }
+
+    fn target_flags(&mut self, args: &RunArgs, entries: &mut BTreeMap<String, TargetEntry>) {
+        for flag in &args.targets {
+            match by_service("--target", flag) {
+                Ok(urls) => {
+                    for (service, url) in urls {
+                        entries.entry(service).or_default().url = Some(url);
+                    }
+                }
+                Err(problem) => self.problems.push(problem.into()),
+            }
+        }
+    }
+}
