@@ -291,7 +291,8 @@ pub(super) fn sessions<'a>(
             BTreeSet::new(),
             Target::all_of_reference(),
         );
-        return Ok(Box::new(offline.map_err(Failure::Trouble)?));
+        let offline = offline.map_err(|error| Failure::Trouble(format!("failed to {error}")))?;
+        return Ok(Box::new(offline));
     }
     let limits = Limits {
         connect: config.connect,
@@ -306,7 +307,9 @@ pub(super) fn sessions<'a>(
         tell: Box::new(note),
     };
     let live = Live::new(config.settings.clone(), manner, &signals.interrupted);
-    Ok(Box::new(live.map_err(Failure::Trouble)?))
+    Ok(Box::new(
+        live.map_err(|error| Failure::Trouble(error.to_string()))?,
+    ))
 }
 
 /// Whether everything is run that a waiver may speak of.

@@ -56,7 +56,7 @@ use crate::verdict::{Asked, Level, RunEvent, RunRecord, ScenarioResult, Spent, T
 pub use record::{Concluded, ONLY_IN_FILES, Recorder};
 use runner::Story;
 pub(crate) use runner::{Telling, play};
-use session::Session;
+use session::{OpenError, Session};
 use stage::Stage;
 pub use stage::{Room, jobs_default};
 use std::cell::RefCell;
@@ -70,7 +70,7 @@ use timings::Timekeeper;
 /// Opens a session for each scenario.
 pub trait Sessions: Sync {
     /// The world that the scenario talks to.
-    fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String>;
+    fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, OpenError>;
 
     /// Base URL by service, for the record.
     fn targets(&self) -> BTreeMap<String, String>;
@@ -503,9 +503,10 @@ fn conclude_unguarded(
         let asked = clock::monotonic();
         let session = match sessions.open(planned) {
             Ok(session) => session,
-            Err(why) => {
+            Err(error) => {
                 beside.pass_over();
-                return ended(id, Judgement::default(), Some(Stop::Error(why)), 0, 0.0);
+                let stop = Stop::Error(format!("failed to {error}"));
+                return ended(id, Judgement::default(), Some(stop), 0, 0.0);
             }
         };
         waited.turn += asked.elapsed().as_secs_f64();

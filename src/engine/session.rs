@@ -5,7 +5,8 @@ use super::settings::Settings;
 use super::stop::Stop;
 use crate::clock::Timestamp;
 use crate::http::{Cause, Request, Response};
-use crate::transport::Sink;
+use crate::json::ParseFault;
+use crate::transport::{Sink, UrlError};
 use crate::verdict::Spent;
 use serde_json::Value;
 use std::sync::Arc;
@@ -17,9 +18,22 @@ pub enum HookFault {
     /// It says that the target has nothing of the kind.
     #[error("it says that this is not supported")]
     Unsupported,
+    /// What it answered is no result.
+    #[error("its result is not JSON: {0}")]
+    NoResult(#[from] ParseFault),
     /// It did not do what it is there for.
     #[error("{0}")]
     Failed(String),
+}
+
+/// Why a story has no world to be told in; completes "failed to …".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("open the world at {url}: {source}")]
+pub struct OpenError {
+    /// Where it should be.
+    pub url: String,
+    /// Why nothing can be there.
+    pub source: UrlError,
 }
 
 impl Stop {
@@ -27,7 +41,9 @@ impl Stop {
     pub(super) fn of_hook(name: &str, fault: &HookFault) -> Self {
         match fault {
             HookFault::Unsupported => Self::NotApplicable(format!("hook {name}: {fault}")),
-            HookFault::Failed(why) => Self::HookFailed(format!("hook {name} failed: {why}")),
+            HookFault::NoResult(_) | HookFault::Failed(_) => {
+                Self::HookFailed(format!("hook {name} failed: {fault}"))
+            }
         }
     }
 }

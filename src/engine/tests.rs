@@ -1,5 +1,6 @@
 //! What a story leaves behind: what happened in which order, and what a broken value masks.
 
+use super::session::OpenError;
 use super::sessions::{Mangle, Offline};
 use super::{Options, Planned, Session, Sessions, Story, Target, Telling, plan, play};
 use crate::http::{Request, Response};
@@ -293,7 +294,7 @@ fn requests_are_bound_to_the_things_that_answer() {
 struct Limited<'a>(Offline<'a>, AtomicBool);
 
 impl Sessions for Limited<'_> {
-    fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String> {
+    fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, OpenError> {
         self.0.open(planned)
     }
 

@@ -273,10 +273,10 @@ impl<'a> Explorer<'a> {
         };
         let session = match sessions.open(&planned) {
             Ok(session) => session,
-            Err(why) => {
+            Err(error) => {
                 return Played {
                     judgement: Judgement::default(),
-                    stop: Some(Stop::Unreachable(why)),
+                    stop: Some(Stop::Unreachable(format!("failed to {error}"))),
                     evidence: Evidence::default(),
                 };
             }

@@ -7,7 +7,7 @@
 use crate::program::setting;
 use conformant::clock::Timestamp;
 use conformant::engine::plan::{self, Selection};
-use conformant::engine::session::{Callbacks, HookFault, SendFault, Session};
+use conformant::engine::session::{Callbacks, HookFault, OpenError, SendFault, Session};
 use conformant::engine::sessions::{Network, Offline};
 use conformant::engine::{self, Options, Planned, Sessions, Settings, Target};
 use conformant::http::{Cause, Request, Response};
@@ -127,7 +127,7 @@ impl Weathered<'_> {
 }
 
 impl Sessions for Weathered<'_> {
-    fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String> {
+    fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, OpenError> {
         Ok(Box::new(Exposed {
             inner: self.offline.open(planned)?,
             weather: self.network.weather,

@@ -111,7 +111,7 @@ pub(super) fn result(response: &Response) -> Result<Value, HookFault> {
             crate::text::escape_line(&shown)
         )));
     }
-    read(&response.body).map_err(HookFault::Failed)
+    read(&response.body)
 }
 
 /// Whether a control plane says that it is the reference's own: `GET URL` names it. Only then are the
@@ -131,13 +131,11 @@ pub fn hooks_of_reference(base: &str) -> bool {
     said.is_some_and(|said| said.get(REFERENCE.0).and_then(Value::as_str) == Some(REFERENCE.1))
 }
 
-fn read(bytes: &[u8]) -> Result<Value, String> {
+fn read(bytes: &[u8]) -> Result<Value, HookFault> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(json!({}));
     }
-    json::parse(bytes, Limits::default())
-        .map(|p| p.value)
-        .map_err(|e| format!("its result is not JSON: {e}"))
+    Ok(json::parse(bytes, Limits::default())?.value)
 }
 
 fn command(
@@ -149,7 +147,7 @@ fn command(
     let filled = words.iter().map(|w| fill(w, arguments, &str::to_owned));
     let filled: Vec<String> = filled.collect();
     match printed(&filled, timeout, interrupted) {
-        Ok(bytes) => read(&bytes).map_err(HookFault::Failed),
+        Ok(bytes) => read(&bytes),
         Err(error) if error.code() == Some(UNSUPPORTED_EXIT) => Err(HookFault::Unsupported),
         Err(error) => Err(HookFault::Failed(error.to_string())),
     }

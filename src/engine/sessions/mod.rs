@@ -1,18 +1,13 @@
 //! The worlds that scenarios talk to: the reference in process or behind a socket, and live
 //! targets.
 
-mod admission;
-mod ahead;
 mod hooks;
-mod limited;
 mod live;
 mod offline;
-mod persons;
-mod slots;
 mod track;
 
 pub use hooks::{ask, hooks_of_reference};
-pub use live::{Live, Manner};
+pub use live::{Live, LiveError, Manner};
 pub use offline::{Mangle, Network, ORIGIN, Offline};
 pub use track::{Passed, Rerun, Track};
 

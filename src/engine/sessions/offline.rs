@@ -3,7 +3,7 @@
 
 use super::track::{Noting, Passed, Rerun, TakenUp, Track};
 use crate::clock::Timestamp;
-use crate::engine::session::{Callbacks, HookFault, SendFault, Session};
+use crate::engine::session::{Callbacks, HookFault, OpenError, SendFault, Session};
 use crate::engine::settings::{Settings, Target};
 use crate::engine::{Planned, Sessions};
 use crate::http::{Request, Response};
@@ -86,7 +86,7 @@ impl<'a> Offline<'a> {
         faults: BTreeSet<Fault>,
         variants: BTreeSet<Variant>,
         targets: BTreeMap<String, Target>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, server::Error> {
         let sinks = Arc::new(Sinks::default());
         let server = Server::start(server::Settings {
             seed,
@@ -96,8 +96,7 @@ impl<'a> Offline<'a> {
             deliver: Some(Arc::clone(&sinks) as Arc<dyn Deliver>),
             origin: Some(ORIGIN.to_owned()),
             ..server::Settings::default()
-        })
-        .map_err(|e| format!("failed to {e}"))?;
+        })?;
         let client = Client::new(Limits::default()).trusting_kept();
         Ok(Self {
             seed,
@@ -136,7 +135,7 @@ impl<'a> Offline<'a> {
 
 impl Offline<'_> {
     /// A fresh world of that name.
-    pub fn world(&self, scenario: &str) -> Result<Box<dyn Session + '_>, String> {
+    pub fn world(&self, scenario: &str) -> Result<Box<dyn Session + '_>, OpenError> {
         let name = super::short_name(scenario);
         let way = match &self.over_tcp {
             None => {
@@ -163,7 +162,8 @@ impl Offline<'_> {
                 }
             }
             Some((server, client)) => {
-                let base = BaseUrl::parse(&server.world_url(&name)).map_err(|e| e.to_string())?;
+                let url = server.world_url(&name);
+                let base = BaseUrl::parse(&url).map_err(|source| OpenError { url, source })?;
                 Way::Tcp {
                     server,
                     client,
@@ -230,7 +230,7 @@ fn fresh(settings: crate::reference::Settings, deliver: Arc<dyn Deliver>) -> Wor
 }
 
 impl Sessions for Offline<'_> {
-    fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, String> {
+    fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, OpenError> {
         self.world(&planned.scenario.id)
     }
 

@@ -1,0 +1,308 @@
+//! A run's targets: connections, the callback listener and what its stories share. Opens a session for each of them.
+
+use super::admission::Admission;
+use super::ahead::Ahead;
+use super::clock::ADVANCE_CLOCK;
+use super::limited::Schedule;
+use super::persons::Persons;
+use super::slots::Slots;
+use super::story::LiveStory;
+use crate::clock;
+use crate::engine::session::{Callbacks, OpenError, Session};
+use crate::engine::sessions::short_name;
+use crate::engine::settings::Settings;
+use crate::engine::{Planned, Room, Sessions};
+use crate::transport::{BaseUrl, Client, Limits, ListenError, Listener, Listening, UrlError};
+use serde_json::Value;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::AddrParseError;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Once, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long one wait lasts before the interrupt flag is looked at again.
+const WAIT_SLICE: Duration = Duration::from_millis(20);
+
+/// Stories under way for each job: those that wait leave their place to others.
+const STORIES_PER_JOB: usize = 8;
+
+/// Sessions with live targets; they share connections and time, not state.
+pub struct Live {
+    pub(super) settings: Settings,
+    pub(super) bases: BTreeMap<String, BaseUrl>,
+    pub(super) client: Client,
+    pub(super) listener: Listener,
+    pub(super) interrupted: Arc<AtomicBool>,
+    /// When the run must be over.
+    pub(super) deadline: Instant,
+    /// Says something to the person who waits.
+    pub(super) tell: Box<dyn Fn(&str) + Send + Sync>,
+    pub(super) limits_told: Once,
+    pub(super) schedule: Schedule,
+    pub(super) admission: Admission,
+    pub(super) slots: Slots,
+    /// Who can be brought into a flow; nothing where nobody is configured.
+    pub(super) persons: Option<Persons>,
+    /// How far the target's clock is ahead of ours, by what `advance_clock` answers.
+    pub(super) ahead: Mutex<Ahead>,
+    pub(super) time_asked: Once,
+    /// How far it was when the run began, and when that was; nothing where it is not told.
+    pub(super) began: OnceLock<(Ahead, Instant)>,
+    /// The longest that a callback took to come so far; nothing until one came.
+    pub(super) callback_ms_max: AtomicU64,
+    /// Tells this run from others in leases.
+    pub(super) owner: String,
+    /// How many stories were begun, those that are told again included.
+    pub(super) opened: AtomicU64,
+}
+
+impl fmt::Debug for Live {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a run on live targets goes about it.
+pub struct Manner {
+    /// What the client never exceeds.
+    pub limits: Limits,
+    /// Stories that act at the same time.
+    pub jobs: usize,
+    /// When the run must be over.
+    pub deadline: Instant,
+    /// Says something to the person who waits.
+    pub tell: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+/// Why there is nothing that sessions could be opened with: a key of the configuration, or the callback listener.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// A target's address is none.
+    #[error("targets.{service}.url: {source}")]
+    Target {
+        /// Its service.
+        service: String,
+        /// Why not.
+        source: UrlError,
+    },
+    /// Callbacks cannot be received at such an address.
+    #[error("callbacks.listen {address}: {source}")]
+    Listen {
+        /// What is configured.
+        address: String,
+        /// Why not.
+        source: AddrParseError,
+    },
+    /// Nor be sent to such a one.
+    #[error("callbacks.public_url {url}: {source}")]
+    PublicUrl {
+        /// What is configured.
+        url: String,
+        /// Why not.
+        source: UrlError,
+    },
+    /// The machine has nothing to listen on.
+    #[error("failed to receive callbacks: {0}")]
+    Callbacks(#[from] ListenError),
+}
+
+impl Live {
+    /// Opens the callback listener and gets ready to connect. `interrupted` ends waits, hooks and
+    /// exchanges under way.
+    pub fn new(
+        settings: Settings,
+        manner: Manner,
+        interrupted: &Arc<AtomicBool>,
+    ) -> Result<Self, LiveError> {
+        let mut bases = BTreeMap::new();
+        for (service, target) in &settings.targets {
+            let (origin, _) = crate::engine::split_url(&target.url);
+            let base = BaseUrl::parse(origin).map_err(|source| LiveError::Target {
+                service: service.clone(),
+                source,
+            })?;
+            bases.insert(service.clone(), base);
+        }
+        let mut listening = Listening::default();
+        if let Some(address) = &settings.listen {
+            listening.listen = address.parse().map_err(|source| LiveError::Listen {
+                address: address.clone(),
+                source,
+            })?;
+        }
+        if let Some(url) = &settings.public_url {
+            let base = BaseUrl::parse(url).map_err(|source| LiveError::PublicUrl {
+                url: url.clone(),
+                source,
+            })?;
+            listening.public_url = Some(base);
+        }
+        let persons = settings
+            .targets
+            .get("flow")
+            .map(|flow| flow.persons.clone());
+        let persons = persons.filter(|p| !p.is_empty()).map(Persons::new);
+        let listener = Listener::start(&listening)?;
+        let client = settings.reach.client(manner.limits, &bases);
+        let client = client.interrupted_by(Arc::clone(interrupted));
+        Ok(Self {
+            settings,
+            bases,
+            client,
+            listener,
+            interrupted: Arc::clone(interrupted),
+            deadline: manner.deadline,
+            tell: manner.tell,
+            limits_told: Once::new(),
+            schedule: Schedule::new(),
+            admission: Admission::default(),
+            slots: Slots::new(manner.jobs),
+            persons,
+            ahead: Mutex::default(),
+            time_asked: Once::new(),
+            began: OnceLock::new(),
+            callback_ms_max: AtomicU64::new(u64::MAX),
+            owner: uuid::Uuid::from_u128(rand::random()).to_string(),
+            opened: AtomicU64::new(0),
+        })
+    }
+
+    /// Whether this story changes what the target has only one of: its time, or the address to which
+    /// an application's callbacks go.
+    fn takes_what_is_there_once(&self, planned: &Planned<'_>) -> bool {
+        self.moves_the_clock(planned)
+            || planned.any_step(&|step| {
+                let hook = step.hook();
+                let hook = hook.filter(|hook| matches!(*hook, ADVANCE_CLOCK | "set_callback"));
+                hook.is_some_and(|hook| self.settings.hooks.contains_key(hook))
+            })
+    }
+
+    /// With the hook each story has a flow of its own, and what is listed under it.
+    fn has_own_flow(&self) -> bool {
+        let flow = self.settings.targets.get("flow");
+        self.settings.hooks.contains_key("create_flow")
+            && flow.is_none_or(|flow| !flow.values.contains_key("flow_sid"))
+    }
+
+    /// Whether it brings somebody into a flow that other stories use too.
+    fn enters_a_shared_flow(&self, planned: &Planned<'_>) -> bool {
+        let reads = |value: &Value| value.as_str() == Some("${target.flow.to}");
+        !self.has_own_flow() && planned.any_step(&|step| step.values().any(reads))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed) || clock::monotonic() >= self.deadline
+    }
+
+    /// Lets real time pass.
+    pub(super) fn pass(&self, until: Instant) {
+        while !self.is_over() {
+            let left = until.saturating_duration_since(clock::monotonic());
+            if left.is_zero() {
+                return;
+            }
+            clock::sleep(left.min(WAIT_SLICE));
+        }
+    }
+}
+
+impl Sessions for Live {
+    fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, OpenError> {
+        let person = self.persons.as_ref();
+        let person = person.filter(|_| self.enters_a_shared_flow(planned));
+        let person = person.map(Persons::take);
+        let slot = self.slots.take();
+        self.time_asked.call_once(|| {
+            if let Some(ahead) = self.ask_the_time() {
+                self.began.get_or_init(|| (ahead, clock::monotonic()));
+            }
+        });
+        let lease = if self.takes_what_is_there_once(planned) {
+            self.lease()
+        } else {
+            None
+        };
+        // Who waited for the lease waited while others moved the clock.
+        if lease.is_some() {
+            self.ask_the_time();
+        }
+        // A story that is told again listens elsewhere: what was called before may be called still.
+        let nth = self.opened.fetch_add(1, Ordering::Relaxed);
+        let prefix = short_name(&format!("{} {nth}", planned.scenario.id));
+        let prefix = format!("{prefix}-");
+        let callbacks = Callbacks {
+            sink: Arc::clone(self.listener.sink()),
+            prefix,
+        };
+        Ok(Box::new(LiveStory {
+            live: self,
+            callbacks,
+            moves_the_clock: self.moves_the_clock(planned),
+            share: RefCell::new(self.client.share()),
+            slot: RefCell::new(Some(slot)),
+            opened: clock::monotonic(),
+            ahead_ms: Cell::new(self.ahead().ms()),
+            off_ms: Cell::new(0),
+            cut_off: RefCell::default(),
+            address_set: Cell::new(false),
+            turned_away: RefCell::new(None),
+            person,
+            executions: RefCell::default(),
+            lease,
+            waited: Cell::default(),
+        }))
+    }
+
+    fn targets(&self) -> BTreeMap<String, String> {
+        self.settings
+            .targets
+            .iter()
+            .map(|(name, target)| (name.clone(), target.url.clone()))
+            .collect()
+    }
+
+    fn room(&self, planned: &Planned<'_>) -> Room {
+        let mut touches = planned.touches();
+        let takes_all = self.takes_what_is_there_once(planned);
+        if takes_all {
+            // Where time and addresses matter most. Others are told again where they went wrong
+            // because the clock was moved under their feet.
+            touches.insert("auth".to_owned());
+        }
+        Room {
+            touches,
+            is_alone: takes_all || planned.walks_a_shared_list(self.has_own_flow()),
+            needs_person: self.persons.is_some() && self.enters_a_shared_flow(planned),
+            length: planned.length(),
+            lasts: planned.length(),
+        }
+    }
+
+    fn persons(&self) -> usize {
+        self.persons.as_ref().map_or(usize::MAX, Persons::most)
+    }
+
+    fn waits(&self) -> Option<(String, String)> {
+        self.schedule.waits()
+    }
+
+    fn denied_by(&self) -> Option<String> {
+        self.admission.denied_by()
+    }
+
+    fn clock_seconds(&self) -> Option<f64> {
+        let (ahead, began) = self.began.get()?;
+        let moved = self.ahead().ms() - ahead.ms();
+        let moved = Duration::from_millis(u64::try_from(moved).unwrap_or_default());
+        Some((began.elapsed() + moved).as_secs_f64())
+    }
+
+    fn threads(&self, jobs: usize) -> usize {
+        jobs.saturating_mul(STORIES_PER_JOB)
+    }
+}
