@@ -81,8 +81,8 @@ fn references(draft: &mut Draft, files: &Files, file: &File, pointer: &str, node
                 let below = json::join(pointer, &member.key);
                 match (&*member.key, member.value.text()) {
                     ("$ref", Some(reference)) => {
-                        if let Err(message) = schemas::target(files, &file.path, reference) {
-                            draft.problems.push(file.problem(&below, message));
+                        if let Err(error) = schemas::target(files, &file.path, reference) {
+                            draft.problems.push(file.problem(&below, error.to_string()));
                         }
                     }
                     _ => references(draft, files, file, &below, &member.value),

@@ -1,0 +1,160 @@
+//! What an operation answers: a resource, or a page of a list, whose kind and rules it adds.
+
+use super::document::Described;
+use super::operation::Reader;
+use crate::json;
+use crate::rulebook::annotations::Annotations;
+use crate::rulebook::draft::{Draft, RuleExtension};
+use crate::rulebook::model::{Kind, Origin};
+use crate::rulebook::schemas::{self, At, Bundler};
+use crate::rulebook::tree::Node;
+use crate::verdict::Basis;
+
+pub(super) struct Answer {
+    pub(super) kind: Option<String>,
+    pub(super) list_key: Option<String>,
+    pub(super) is_list_key_told: bool,
+}
+
+impl Reader<'_> {
+    pub(super) fn response(
+        &self,
+        draft: &mut Draft,
+        described: &mut Described,
+        operation: &str,
+        status: &str,
+    ) -> Option<Answer> {
+        let responses = self.node.get("responses")?;
+        for member in responses.members() {
+            if !["2XX", "4XX"].contains(&&*member.key) {
+                let message = format!(
+                    "`{}` is not used: no document shows status codes",
+                    member.key
+                );
+                draft.problems.push(
+                    self.file
+                        .problem_at(member.key_span, message)
+                        .help("write `2XX` for accepted and `4XX` for refused answers"),
+                );
+            }
+        }
+        let content = responses.get(status)?.get("content")?;
+        let media = content
+            .members()
+            .iter()
+            .find(|m| m.key == "application/json")
+            .or_else(|| content.members().first())?;
+        let schema = media.value.get("schema")?;
+        let at = json::join(
+            &format!("{}/responses/{status}/content", self.at),
+            &media.key,
+        );
+        let at = format!("{at}/schema");
+        if let Some(reference) = schema.get("$ref").and_then(Node::text) {
+            schemas::derive(draft, self.files, self.file, &at, schema, At::default());
+            let (path, _) = schemas::target(self.files, &self.file.path, reference).ok()?;
+            return schemas::owner(&path).map(|(kind, _)| Answer {
+                kind: Some(kind),
+                list_key: None,
+                is_list_key_told: false,
+            });
+        }
+        let prefix = format!("{}/{operation}", self.file.service());
+        let list_key = schema.get("x-list-key").and_then(Node::text);
+        let page_of = match list_key {
+            Some(key) => Some((
+                self.item_kind(draft, schema, key, &at)?,
+                Some(key.to_owned()),
+            )),
+            None => None,
+        };
+        let name = page_of
+            .as_ref()
+            .map_or_else(|| prefix.clone(), |(item, _)| format!("{item}[]"));
+        let root = At::root(&name, &prefix);
+        // The representation as a whole has the operation's source.
+        schemas::derive(draft, self.files, self.file, &at, schema, root.clone());
+        if described.kinds.iter().any(|k| k.name == name) {
+            let message = format!("another operation of the service shows `{name}` already");
+            draft.problems.push(self.file.problem(&at, message));
+            return None;
+        }
+        described.kinds.push(Kind {
+            name: name.clone(),
+            schema: Bundler::new(self.files).bundle(self.file, schema, root),
+            about: Annotations::default(),
+            page_of,
+        });
+        Some(Answer {
+            kind: Some(name),
+            list_key: list_key.map(str::to_owned),
+            is_list_key_told: schema.get("x-list-key-told").is_some(),
+        })
+    }
+
+    /// Kind of the items of a page.
+    fn item_kind(&self, draft: &mut Draft, schema: &Node, key: &str, at: &str) -> Option<String> {
+        let Some(list) = schema.get("properties").and_then(|p| p.get(key)) else {
+            let known = schema
+                .get("properties")
+                .map(Node::members)
+                .unwrap_or_default();
+            let span = self.file.node.place(&format!("{at}/x-list-key"));
+            let known = known.iter().map(|m| &*m.key);
+            draft.unknown(self.file, span, "property", key, known);
+            return None;
+        };
+        let kind = list
+            .get("items")
+            .and_then(|items| items.get("$ref"))
+            .and_then(Node::text)
+            .and_then(|r| schemas::target(self.files, &self.file.path, r).ok())
+            .and_then(|(path, _)| schemas::owner(&path));
+        if kind.is_none() {
+            draft.problems.push(
+                self.file
+                    .problem(
+                        &format!("{at}/properties/{key}"),
+                        "the items of a page refer to a resource",
+                    )
+                    .help("write `items: { $ref: schemas/RESOURCE.yaml }`"),
+            );
+        }
+        kind.map(|(kind, _)| kind)
+    }
+
+    pub(super) fn list_rules(&self, draft: &mut Draft, operation: &str, key: &str) {
+        let at = format!("{}/responses/2XX/content/application~1json/schema", self.at);
+        let property = json::join(&format!("{at}/properties"), key);
+        let Some(node) = schemas::node_at(self.file, &property) else {
+            return;
+        };
+        let Some(source) = draft.source(self.file, &property, node, false) else {
+            return;
+        };
+        let id = |what: &str| format!("{}/{operation}/{what}", self.file.service());
+        self.add(
+            draft,
+            &id("key"),
+            &format!("The array stands under the name that meta.key gives, {key}."),
+            &source,
+            RuleExtension::default(),
+            Origin::ListKey {
+                operation: operation.to_owned(),
+            },
+        );
+        self.add(
+            draft,
+            &id("walk"),
+            "Following next_page_url yields each item exactly once and ends.",
+            &source,
+            RuleExtension {
+                level: None,
+                basis: Some(Basis::Inferred),
+            },
+            Origin::ListWalk {
+                operation: operation.to_owned(),
+            },
+        );
+    }
+}

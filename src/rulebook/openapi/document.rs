@@ -1,0 +1,119 @@
+//! The document as a whole: what it says of requests, its components, and an operation for each method of each path.
+
+use super::keys::{Document, PathItem};
+use super::operation::Reader;
+use crate::json;
+use crate::rulebook::draft::{Draft, File, Files};
+use crate::rulebook::model::{Kind, Operation};
+use crate::rulebook::schemas::{self, At};
+use crate::rulebook::tree::Node;
+use crate::source::Source;
+use std::collections::BTreeMap;
+
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+/// What an `openapi.yaml` describes.
+#[derive(Default)]
+pub(in crate::rulebook) struct Described {
+    pub(in crate::rulebook) operations: BTreeMap<String, Operation>,
+    pub(in crate::rulebook) kinds: Vec<Kind>,
+    /// What the document says of the bodies of requests: in our own words, and where.
+    pub(in crate::rulebook) bodies: Option<(String, Source)>,
+    /// What it advises clients to send.
+    pub(in crate::rulebook) advice: Vec<Advice>,
+}
+
+/// What a document advises of the values of some parameters.
+pub(in crate::rulebook) struct Advice {
+    /// Names of parameters, in queries and bodies.
+    pub(in crate::rulebook) parameters: Vec<String>,
+    /// What their texts match.
+    pub(in crate::rulebook) pattern: String,
+    /// In our own words.
+    pub(in crate::rulebook) says: String,
+    pub(in crate::rulebook) source: Source,
+}
+
+/// Reads a service's operations and adds their rules.
+pub(in crate::rulebook) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
+    // The typed reading refuses unknown keys; values and their places come from the tree.
+    let _: Option<Document> = draft.typed(file, &file.node);
+    let mut described = Described::default();
+    derive_components(draft, files, file);
+    if let Some(node) = file.node.get("info").and_then(|i| i.get("x-requests")) {
+        requests(draft, file, node, &mut described);
+    }
+    let Some(paths) = file.node.get("paths") else {
+        return described;
+    };
+    for path in paths.members() {
+        let at = json::join("/paths", &path.key);
+        let _: Option<PathItem> = draft.typed(file, &path.value);
+        if !path.key.starts_with('/') {
+            draft
+                .problems
+                .push(file.problem_at(path.key_span, "a path starts with `/`"));
+        }
+        for method in METHODS {
+            if let Some(node) = path.value.get(method) {
+                let reader = Reader {
+                    files,
+                    file,
+                    item: &path.value,
+                    item_at: &at,
+                    path: &path.key,
+                    method,
+                    node,
+                    at: format!("{at}/{method}"),
+                };
+                reader.read(draft, &mut described);
+            }
+        }
+    }
+    described
+}
+
+/// What `info` says of requests as a whole.
+fn requests(draft: &mut Draft, file: &File, node: &Node, described: &mut Described) {
+    const AT: &str = "/info/x-requests";
+    if node.get("description").is_some() {
+        let says = draft.says(file, AT, node, "description");
+        let source = draft.source(file, AT, node, true);
+        described.bodies = source.map(|source| (says, source));
+    }
+    let listed = node.get("advice").map(Node::items).unwrap_or_default();
+    for (n, node) in listed.iter().enumerate() {
+        let at = format!("{AT}/advice/{n}");
+        let says = draft.says(file, &at, node, "description");
+        let pattern = node.get("pattern").and_then(Node::text).unwrap_or_default();
+        if let Some(fault) = draft.pattern_fault(pattern) {
+            draft
+                .problems
+                .push(file.problem(&format!("{at}/pattern"), fault));
+        }
+        let names = node.get("parameters").map(Node::items).unwrap_or_default();
+        let source = draft.source(file, &at, node, true);
+        described.advice.extend(source.map(|source| {
+            Advice {
+                parameters: names
+                    .iter()
+                    .filter_map(Node::text)
+                    .map(str::to_owned)
+                    .collect(),
+                pattern: pattern.to_owned(),
+                says,
+                source,
+            }
+        }));
+    }
+}
+
+fn derive_components(draft: &mut Draft, files: &Files, file: &File) {
+    let Some(schemas) = file.node.get("components").and_then(|c| c.get("schemas")) else {
+        return;
+    };
+    for member in schemas.members() {
+        let at = json::join("/components/schemas", &member.key);
+        schemas::derive(draft, files, file, &at, &member.value, At::default());
+    }
+}

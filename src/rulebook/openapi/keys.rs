@@ -1,0 +1,200 @@
+//! The keys that an `openapi.yaml` may have: read to refuse others. Values and their places come from the tree.
+
+use crate::rulebook::draft::RuleExtension;
+use crate::rulebook::rules::Comparison;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Keys of the document itself.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(
+    dead_code,
+    reason = "read to refuse unknown keys; the tree is walked for values"
+)]
+pub(super) struct Document {
+    openapi: String,
+    info: Info,
+    #[serde(default)]
+    servers: Vec<Server>,
+    #[serde(default)]
+    security: Vec<BTreeMap<String, Vec<String>>>,
+    paths: IgnoredAny,
+    #[serde(default)]
+    components: Components,
+    tags: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read to refuse unknown keys")]
+struct Info {
+    title: String,
+    version: String,
+    description: Option<String>,
+    summary: Option<String>,
+    #[serde(rename = "x-requests")]
+    requests: Option<Requests>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read to refuse unknown keys")]
+struct Requests {
+    description: Option<String>,
+    #[serde(rename = "x-source")]
+    source: Option<IgnoredAny>,
+    #[serde(default)]
+    advice: Vec<Advised>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(
+    dead_code,
+    reason = "read to refuse unknown keys; the tree is walked for values"
+)]
+struct Advised {
+    parameters: Vec<String>,
+    pattern: String,
+    description: String,
+    #[serde(rename = "x-source")]
+    source: IgnoredAny,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read to refuse unknown keys")]
+struct Server {
+    url: String,
+    description: Option<String>,
+    variables: Option<IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[expect(dead_code, reason = "read to refuse unknown keys")]
+struct Components {
+    #[serde(default)]
+    security_schemes: BTreeMap<String, SecurityScheme>,
+    schemas: Option<IgnoredAny>,
+    parameters: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read to refuse unknown keys")]
+struct SecurityScheme {
+    r#type: String,
+    scheme: Option<String>,
+    name: Option<String>,
+    r#in: Option<String>,
+    description: Option<String>,
+    #[serde(rename = "x-source")]
+    source: Option<IgnoredAny>,
+    #[serde(rename = "x-rule")]
+    rule: Option<RuleExtension>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read to refuse unknown keys")]
+pub(super) struct PathItem {
+    summary: Option<String>,
+    description: Option<String>,
+    parameters: Option<IgnoredAny>,
+    get: Option<IgnoredAny>,
+    post: Option<IgnoredAny>,
+    put: Option<IgnoredAny>,
+    patch: Option<IgnoredAny>,
+    delete: Option<IgnoredAny>,
+    #[serde(rename = "x-path-from")]
+    path_from: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[expect(
+    dead_code,
+    reason = "read to refuse unknown keys; the tree is walked for values"
+)]
+pub(super) struct OperationObject {
+    operation_id: String,
+    summary: Option<String>,
+    description: Option<String>,
+    parameters: Option<IgnoredAny>,
+    request_body: Option<RequestBody>,
+    responses: BTreeMap<String, Response>,
+    security: Option<Vec<BTreeMap<String, Vec<String>>>>,
+    tags: Option<Vec<String>>,
+    deprecated: Option<bool>,
+    #[serde(rename = "x-source")]
+    source: IgnoredAny,
+    #[serde(rename = "x-rule")]
+    rule: Option<RuleExtension>,
+    #[serde(rename = "x-does")]
+    does: Option<IgnoredAny>,
+    #[serde(rename = "x-path-from")]
+    path_from: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read to refuse unknown keys")]
+struct RequestBody {
+    required: Option<bool>,
+    description: Option<String>,
+    content: BTreeMap<String, MediaType>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read to refuse unknown keys")]
+struct Response {
+    description: String,
+    #[serde(default)]
+    content: BTreeMap<String, MediaType>,
+    headers: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read to refuse unknown keys")]
+struct MediaType {
+    schema: IgnoredAny,
+    encoding: Option<IgnoredAny>,
+    example: Option<IgnoredAny>,
+    examples: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(
+    dead_code,
+    reason = "read to refuse unknown keys; the tree is walked for values"
+)]
+pub(super) struct ParameterObject {
+    pub(super) name: String,
+    pub(super) r#in: String,
+    pub(super) required: Option<bool>,
+    description: Option<String>,
+    schema: IgnoredAny,
+    style: Option<String>,
+    explode: Option<bool>,
+    deprecated: Option<bool>,
+    example: Option<IgnoredAny>,
+    #[serde(rename = "x-source")]
+    source: Option<IgnoredAny>,
+    #[serde(rename = "x-rule")]
+    rule: Option<RuleExtension>,
+    #[serde(rename = "x-echo")]
+    echo: Option<String>,
+    #[serde(rename = "x-echo-as")]
+    echo_as: Option<Comparison>,
+    #[serde(rename = "x-echo-or")]
+    echo_or: Option<Vec<Value>>,
+    #[serde(rename = "x-beside")]
+    beside: Option<BTreeMap<String, Vec<Value>>>,
+}

@@ -1,0 +1,205 @@
+//! One operation: what it is and does, whether it needs credentials, and the rules that follow.
+
+use super::document::Described;
+use super::keys::OperationObject;
+use crate::json;
+use crate::rulebook::draft::{Derived, Draft, File, Files, RuleExtension};
+use crate::rulebook::model::{Does, Operation, Origin, Place};
+use crate::rulebook::tree::Node;
+use crate::rulebook::words::is_id;
+use crate::source::Source;
+use crate::verdict::{Basis, Level};
+
+/// One operation while it is read.
+pub(super) struct Reader<'a> {
+    pub(super) files: &'a Files,
+    pub(super) file: &'a File,
+    pub(super) item: &'a Node,
+    pub(super) item_at: &'a str,
+    pub(super) path: &'a str,
+    pub(super) method: &'a str,
+    pub(super) node: &'a Node,
+    pub(super) at: String,
+}
+
+impl Reader<'_> {
+    pub(super) fn read(&self, draft: &mut Draft, described: &mut Described) {
+        let (file, node) = (self.file, self.node);
+        let checked: Option<OperationObject> = draft.typed(file, node);
+        let Some(id) = node.get("operationId").and_then(Node::text) else {
+            return;
+        };
+        let service = file.service().to_owned();
+        let rule_id = format!("{service}/{id}");
+        if !is_id(&rule_id) {
+            let message = format!("`{id}` is no kebab-case operation id");
+            draft.problems.push(
+                file.problem(&format!("{}/operationId", self.at), message)
+                    .help("verb-noun such as `create-channel`"),
+            );
+            return;
+        }
+        let summary = draft.says(file, &self.at, node, "summary");
+        let Some(source) = draft.source(file, &self.at, node, true) else {
+            return;
+        };
+        if checked.is_none() {
+            return;
+        }
+        let extension = draft.extension(file, node);
+        self.add(
+            draft,
+            &rule_id,
+            &summary,
+            &source,
+            extension,
+            Origin::Operation {
+                operation: id.to_owned(),
+            },
+        );
+        let parameters = self.parameters(draft, id);
+        self.check_path(draft, &parameters);
+        let response = self.response(draft, described, id, "2XX");
+        let error = self
+            .response(draft, described, id, "4XX")
+            .and_then(|r| r.kind);
+        let is_list_key_told = response.as_ref().is_some_and(|r| r.is_list_key_told);
+        let list_key = response.as_ref().and_then(|r| r.list_key.clone());
+        if let Some(list) = &list_key {
+            self.list_rules(draft, id, list);
+        }
+        let secured = self.credentials(draft, id, &source);
+        let path_from = node
+            .get("x-path-from")
+            .or_else(|| self.item.get("x-path-from"))
+            .and_then(Node::text)
+            .map(str::to_owned);
+        let operation = Operation {
+            id: id.to_owned(),
+            service,
+            method: self.method.to_ascii_uppercase(),
+            path: if path_from.is_some() {
+                String::new()
+            } else {
+                self.path.to_owned()
+            },
+            path_from,
+            summary,
+            source,
+            secured,
+            parameters,
+            bodies: self.bodies().map(|(media, _)| media.to_owned()).collect(),
+            response: response.and_then(|r| r.kind),
+            error,
+            does: self.does(draft, list_key.is_some()),
+            thing: None,
+            list_key,
+            is_list_key_told,
+        };
+        rule_paths(draft, &operation);
+        described.operations.insert(id.to_owned(), operation);
+    }
+
+    pub(super) fn add(
+        &self,
+        draft: &mut Draft,
+        id: &str,
+        says: &str,
+        source: &Source,
+        extension: RuleExtension,
+        origin: Origin,
+    ) {
+        let rule = Derived {
+            id: id.to_owned(),
+            says: says.to_owned(),
+            source: source.clone(),
+            level: extension.level.unwrap_or(Level::Must),
+            basis: extension.basis.unwrap_or(Basis::Stated),
+            origin,
+        };
+        draft.add(self.file, &self.at, rule.rule(self.file, &self.at));
+    }
+
+    /// What it does, as method and path say it, or else `x-does`.
+    fn does(&self, draft: &mut Draft, is_list: bool) -> Does {
+        let by_itself = match self.method {
+            "delete" => Does::Ends,
+            "get" if is_list => Does::Lists,
+            "get" => Does::Shows,
+            _ if self.path.ends_with('}') => Does::Changes,
+            _ => Does::Makes,
+        };
+        let Some(written) = self.node.get("x-does") else {
+            return by_itself;
+        };
+        let does = draft.typed(self.file, written).unwrap_or(by_itself);
+        if does == by_itself {
+            let message = "`x-does` says what method and path say already";
+            let at = format!("{}/x-does", self.at);
+            draft.problems.push(self.file.problem(&at, message));
+        }
+        does
+    }
+
+    /// True when the operation needs credentials; adds the rule.
+    fn credentials(&self, draft: &mut Draft, operation: &str, source: &Source) -> bool {
+        let (security, at) = match self.node.get("security") {
+            Some(own) => (Some(own), format!("{}/security", self.at)),
+            None => (self.file.node.get("security"), "/security".to_owned()),
+        };
+        let mut names = security
+            .map(Node::items)
+            .unwrap_or_default()
+            .iter()
+            .flat_map(Node::members);
+        let Some(scheme) = names.next() else {
+            return false;
+        };
+        let schemes = self
+            .file
+            .node
+            .get("components")
+            .and_then(|c| c.get("securitySchemes"));
+        let Some(described) = schemes.and_then(|s| s.get(&scheme.key)) else {
+            let known = schemes.map(Node::members).unwrap_or_default();
+            let known = known.iter().map(|m| &*m.key);
+            let span = self.file.node.place(&at);
+            draft.unknown(self.file, span, "security scheme", &scheme.key, known);
+            return true;
+        };
+        let described_at = json::join("/components/securitySchemes", &scheme.key);
+        let stated = draft.source(self.file, &described_at, described, false);
+        let extension = draft.extension(self.file, described);
+        self.add(
+            draft,
+            &format!("{}/{operation}/credentials", self.file.service()),
+            "Without credentials and with wrong ones it is refused.",
+            &stated.unwrap_or_else(|| source.clone()),
+            RuleExtension {
+                level: extension.level,
+                basis: Some(extension.basis.unwrap_or(Basis::Inferred)),
+            },
+            Origin::Credentials {
+                operation: operation.to_owned(),
+            },
+        );
+        true
+    }
+}
+
+/// A path parameter that nothing compares with the answer is ruled by what happens when it names
+/// nothing, which no document states in words; where that may go either way it has no rule.
+fn rule_paths(draft: &mut Draft, operation: &Operation) {
+    for parameter in &operation.parameters {
+        let is_compared = parameter.echo.is_some() || parameter.schema.get("enum").is_some();
+        if parameter.place != Place::Path || is_compared {
+            continue;
+        }
+        if !parameter.names_a_thing(operation) {
+            draft.rules.remove(&parameter.rule);
+        } else if let Some(rule) = draft.rules.get_mut(&parameter.rule) {
+            rule.level = Level::Should;
+            rule.basis = Basis::Inferred;
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! The parameters of an operation, in path, query, header fields and body, each with its rule.
+
+use super::keys::ParameterObject;
+use super::operation::Reader;
+use crate::json;
+use crate::rulebook::alike;
+use crate::rulebook::draft::{Derived, Draft};
+use crate::rulebook::model::{Echo, Origin, Parameter, Place};
+use crate::rulebook::rules::Comparison;
+use crate::rulebook::schemas::{self, At};
+use crate::rulebook::tree::Node;
+use crate::rulebook::words::kebab;
+use crate::verdict::{Basis, Level};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+impl Reader<'_> {
+    pub(super) fn parameters(&self, draft: &mut Draft, operation: &str) -> Vec<Parameter> {
+        let mut found = Vec::new();
+        for (owner, at) in [(self.item, self.item_at), (self.node, self.at.as_str())] {
+            let listed = owner.get("parameters").map(Node::items).unwrap_or_default();
+            for (n, node) in listed.iter().enumerate() {
+                let at = format!("{at}/parameters/{n}");
+                found.extend(self.parameter(draft, operation, node, &at));
+            }
+        }
+        let mut bodies = self.bodies();
+        if let Some((_, at)) = bodies.next() {
+            found.extend(self.body_parameters(draft, operation, &at));
+        }
+        for (_, at) in bodies {
+            // A further media type carries the same parameters; its schema is only checked.
+            if let Some(node) = schemas::node_at(self.file, &at) {
+                schemas::derive(draft, self.files, self.file, &at, node, At::default());
+            }
+        }
+        found
+    }
+
+    /// Media types of the body with their schemas' places.
+    pub(super) fn bodies(&self) -> impl Iterator<Item = (&str, String)> {
+        self.node
+            .get("requestBody")
+            .and_then(|body| body.get("content"))
+            .map(Node::members)
+            .unwrap_or_default()
+            .iter()
+            .map(|m| {
+                let content = json::join(&format!("{}/requestBody/content", self.at), &m.key);
+                (&*m.key, format!("{content}/schema"))
+            })
+    }
+
+    /// Braces in the path and parameters with `in: path` name the same things.
+    pub(super) fn check_path(&self, draft: &mut Draft, parameters: &[Parameter]) {
+        let braces: Vec<&str> = self
+            .path
+            .split('{')
+            .skip(1)
+            .filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
+            .collect();
+        let declared: Vec<&str> = parameters
+            .iter()
+            .filter(|p| p.place == Place::Path)
+            .map(|p| p.name.as_str())
+            .collect();
+        for name in &braces {
+            if !declared.contains(name) {
+                let message = format!("the path names `{{{name}}}`, which is no parameter");
+                draft.problems.push(self.file.problem(&self.at, message));
+            }
+        }
+        for name in declared.iter().filter(|name| !braces.contains(*name)) {
+            let span = self.file.node.place(&self.at);
+            draft.unknown(
+                self.file,
+                span,
+                "path segment for",
+                name,
+                braces.iter().copied(),
+            );
+        }
+    }
+
+    /// A parameter written out or referred to; what stands beside the reference takes the place of the other's.
+    fn parameter(
+        &self,
+        draft: &mut Draft,
+        operation: &str,
+        node: &Node,
+        at: &str,
+    ) -> Option<Parameter> {
+        if let Some(reference) = node.get("$ref").and_then(Node::text) {
+            return match schemas::target(self.files, &self.file.path, reference) {
+                Ok((path, pointer)) if path == self.file.path => {
+                    let target = schemas::node_at(self.file, &pointer)?;
+                    if node.members().len() == 1 {
+                        return self.parameter(draft, operation, target, &pointer);
+                    }
+                    self.parameter(draft, operation, &alike::referring(node, target), at)
+                }
+                Ok((path, _)) => {
+                    let message = format!("a parameter in another file, {path}");
+                    draft.problems.push(self.file.problem(at, message));
+                    None
+                }
+                Err(error) => {
+                    draft
+                        .problems
+                        .push(self.file.problem(&format!("{at}/$ref"), error.to_string()));
+                    None
+                }
+            };
+        }
+        let written: ParameterObject = draft.typed(self.file, node)?;
+        let place = match written.r#in.as_str() {
+            "path" => Place::Path,
+            "query" => Place::Query,
+            "header" => Place::Header,
+            other => {
+                let message = format!("`in: {other}` is not used; path, query or header are");
+                draft
+                    .problems
+                    .push(self.file.problem(&format!("{at}/in"), message));
+                return None;
+            }
+        };
+        let schema = node.get("schema")?;
+        let schema_at = format!("{at}/schema");
+        schemas::derive(
+            draft,
+            self.files,
+            self.file,
+            &schema_at,
+            schema,
+            At::default(),
+        );
+        let required = written.required.unwrap_or(false);
+        if place == Place::Path && !required {
+            draft.problems.push(
+                self.file
+                    .problem(
+                        at,
+                        format!("the path parameter `{}` is always required", written.name),
+                    )
+                    .help("add `required: true`"),
+            );
+        }
+        self.finish(
+            draft,
+            operation,
+            node,
+            at,
+            schema,
+            Named {
+                name: &written.name,
+                place,
+                required,
+            },
+        )
+    }
+
+    fn body_parameters(&self, draft: &mut Draft, operation: &str, at: &str) -> Vec<Parameter> {
+        let Some(mut node) = schemas::node_at(self.file, at) else {
+            return Vec::new();
+        };
+        let mut at = at.to_owned();
+        if let Some(reference) = node.get("$ref").and_then(Node::text) {
+            match schemas::target(self.files, &self.file.path, reference) {
+                Ok((path, pointer)) if path == self.file.path => {
+                    let Some(target) = schemas::node_at(self.file, &pointer) else {
+                        return Vec::new();
+                    };
+                    node = target;
+                    at = pointer;
+                }
+                Ok(_) => {
+                    let message = "a body is written out, or under this file's components";
+                    draft.problems.push(self.file.problem(&at, message));
+                    return Vec::new();
+                }
+                Err(error) => {
+                    draft
+                        .problems
+                        .push(self.file.problem(&at, error.to_string()));
+                    return Vec::new();
+                }
+            }
+        }
+        schemas::derive(draft, self.files, self.file, &at, node, At::default());
+        let required: Vec<&str> = node
+            .get("required")
+            .map(Node::items)
+            .unwrap_or_default()
+            .iter()
+            .filter_map(Node::text)
+            .collect();
+        let properties = node
+            .get("properties")
+            .map(Node::members)
+            .unwrap_or_default();
+        properties
+            .iter()
+            .filter_map(|m| {
+                let at = json::join(&format!("{at}/properties"), &m.key);
+                self.finish(
+                    draft,
+                    operation,
+                    &m.value,
+                    &at,
+                    &m.value,
+                    Named {
+                        name: &m.key,
+                        place: Place::Body,
+                        required: required.contains(&&*m.key),
+                    },
+                )
+            })
+            .collect()
+    }
+
+    /// Adds the parameter's rule and gives the parameter.
+    fn finish(
+        &self,
+        draft: &mut Draft,
+        operation: &str,
+        node: &Node,
+        at: &str,
+        schema: &Node,
+        named: Named<'_>,
+    ) -> Option<Parameter> {
+        let description = draft.says(self.file, at, node, "description");
+        let source = draft.source(self.file, at, node, true)?;
+        let extension = draft.extension(self.file, node);
+        let rule = format!("{}/{operation}/{}", self.file.service(), kebab(named.name));
+        let derived = Derived {
+            id: rule.clone(),
+            says: description.clone(),
+            source: source.clone(),
+            level: extension.level.unwrap_or(Level::Must),
+            basis: extension.basis.unwrap_or(Basis::Stated),
+            origin: Origin::Parameter {
+                operation: operation.to_owned(),
+                parameter: named.name.to_owned(),
+            },
+        };
+        draft.add(self.file, at, derived.rule(self.file, at));
+        let schema = schemas::inline(self.files, self.file, schema);
+        Some(Parameter {
+            name: named.name.to_owned(),
+            place: named.place,
+            required: named.required,
+            default: schema.get("default").cloned(),
+            schema,
+            echo: self.echo(draft, node, at),
+            beside: match node.get("x-beside") {
+                Some(written) => draft.typed(self.file, written)?,
+                None => BTreeMap::new(),
+            },
+            rule,
+            description,
+            source,
+            advice: None,
+            form: OnceLock::new(),
+        })
+    }
+
+    fn echo(&self, draft: &mut Draft, node: &Node, at: &str) -> Option<Echo> {
+        let Some(pointer) = node.get("x-echo") else {
+            for key in ["x-echo-as", "x-echo-or"] {
+                if node.get(key).is_some() {
+                    let message = format!("`{key}` without `x-echo`");
+                    draft
+                        .problems
+                        .push(self.file.problem(&format!("{at}/{key}"), message));
+                }
+            }
+            return None;
+        };
+        let compare = match node.get("x-echo-as") {
+            Some(word) => draft.typed(self.file, word)?,
+            None => Comparison::default(),
+        };
+        let or = node
+            .get("x-echo-or")
+            .map(|values| values.items().iter().map(Node::to_json).collect())
+            .unwrap_or_default();
+        let Some(pointer) = pointer.text().filter(|p| p.starts_with('/')) else {
+            let message = "expected a JSON Pointer such as `/friendly_name`";
+            draft
+                .problems
+                .push(self.file.problem(&format!("{at}/x-echo"), message));
+            return None;
+        };
+        Some(Echo {
+            at: pointer.to_owned(),
+            compare,
+            or,
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Named<'a> {
+    name: &'a str,
+    place: Place,
+    required: bool,
+}

@@ -1,0 +1,26 @@
+//! What things operations are about, which shows only once all of a service's operations and all kinds are known.
+
+use crate::rulebook::model::{Does, Kind, Operation, Service};
+use std::collections::BTreeMap;
+
+/// Says of each operation what thing stands behind it: the one that it shows or lists, or, where it
+/// answers with nothing, the one that is shown under the same address.
+pub(in crate::rulebook) fn find_things(service: &mut Service, kinds: &BTreeMap<String, Kind>) {
+    let shown = |operation: &Operation| -> Option<String> {
+        let kind = kinds.get(operation.response.as_ref()?)?;
+        let kind = match &kind.page_of {
+            Some((item, _)) => kinds.get(item)?,
+            None => kind,
+        };
+        kind.about.identity.is_some().then(|| kind.name.clone())
+    };
+    let by_path: BTreeMap<String, String> = service
+        .operations
+        .values()
+        .filter(|operation| operation.does == Does::Shows)
+        .filter_map(|operation| Some((operation.path.clone(), shown(operation)?)))
+        .collect();
+    for operation in service.operations.values_mut() {
+        operation.thing = shown(operation).or_else(|| by_path.get(&operation.path).cloned());
+    }
+}

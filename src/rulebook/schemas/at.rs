@@ -1,0 +1,103 @@
+//! Where in a representation a schema stands, and with that which rules its properties derive.
+
+use crate::json;
+use crate::rulebook::tree::{Content, Node};
+use crate::rulebook::words::kebab;
+use crate::verdict::Level;
+
+/// Where in a representation a schema stands.
+#[derive(Clone, Debug, Default)]
+pub(in crate::rulebook) struct At {
+    /// Kind of the representation; empty where no rules are derived.
+    pub(in crate::rulebook) kind: String,
+    /// Rule id of the enclosing property or representation.
+    pub(in crate::rulebook) prefix: String,
+    /// Pointer into the representation, `*` for items.
+    pub(in crate::rulebook) instance: String,
+    /// True inside `if`, `allOf` and their like, which only tighten what stands outside.
+    pub(in crate::rulebook) tightening: bool,
+    /// The rule about fields that are not listed, and its level.
+    pub(in crate::rulebook) other: Option<(String, Level)>,
+}
+
+impl At {
+    /// A schema that is laid beside a representation's own: it derives no rules, and its properties
+    /// need not list what it requires.
+    pub(in crate::rulebook) fn aside() -> Self {
+        Self {
+            tightening: true,
+            ..Self::default()
+        }
+    }
+
+    /// The root of a representation.
+    pub(in crate::rulebook) fn root(kind: &str, prefix: &str) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            prefix: prefix.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn property(&self, name: &str) -> Self {
+        Self {
+            prefix: format!("{}/{}", self.prefix, kebab(name)),
+            instance: json::join(&self.instance, name),
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn item(&self) -> Self {
+        Self {
+            instance: format!("{}/*", self.instance),
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn tighter(&self) -> Self {
+        Self {
+            tightening: true,
+            ..self.clone()
+        }
+    }
+
+    /// Which rule judges fields that this object does not list; enters it for what is below.
+    pub(super) fn enter(&mut self, node: &Node) -> Option<(String, Level)> {
+        if self.kind.is_empty() || self.tightening {
+            return None;
+        }
+        let closed = matches!(
+            node.get("additionalProperties").map(|n| &n.content),
+            Some(Content::Bool(false))
+        );
+        let open = node.get("additionalProperties").is_some() && !closed;
+        let partial = is_partial(node) || open;
+        let is_root = self.instance.is_empty();
+        if partial {
+            self.other = None;
+        } else if closed
+            && self
+                .other
+                .as_ref()
+                .is_none_or(|(_, level)| *level != Level::Must)
+        {
+            self.other = Some((format!("{}/no-other-fields", self.prefix), Level::Must));
+        } else if is_root {
+            self.other = Some((format!("{}/no-other-fields", self.prefix), Level::Should));
+        }
+        let lists = node.get("properties").is_some() && !partial;
+        self.other.clone().filter(|_| lists)
+    }
+
+    /// True for a property inside `if` and its like that only tightens another one.
+    pub(super) fn tighter_only(&self, node: &Node) -> bool {
+        self.tightening && node.get("x-source").is_none()
+    }
+}
+
+fn is_partial(node: &Node) -> bool {
+    matches!(
+        node.get("x-partial").map(|n| &n.content),
+        Some(Content::Bool(true))
+    )
+}

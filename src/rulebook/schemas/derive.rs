@@ -1,0 +1,183 @@
+//! Goes through a schema: has it looked at, and adds the rules of its properties.
+
+use super::at::At;
+use super::keywords::{NAMED, ONE, SEVERAL};
+use super::lint::lint;
+use super::references::{node_at, target};
+use crate::json;
+use crate::rulebook::draft::{Derived, Draft, File, Files};
+use crate::rulebook::model::Origin;
+use crate::rulebook::tree::{Content, Node};
+use crate::verdict::{Basis, Level};
+
+/// Checks a schema and adds the rules of its properties.
+pub(in crate::rulebook) fn derive(
+    draft: &mut Draft,
+    files: &Files,
+    file: &File,
+    pointer: &str,
+    node: &Node,
+    mut at: At,
+) {
+    match &node.content {
+        Content::Map(_) => {}
+        Content::Bool(_) => return,
+        Content::Null | Content::Number(_) | Content::Text(_) | Content::List(_) => {
+            draft
+                .problems
+                .push(file.problem(pointer, "expected a schema: a mapping, `true` or `false`"));
+            return;
+        }
+    }
+    lint(draft, files, file, pointer, node, &at);
+    let above = at.other.clone();
+    if at.enter(node).is_some() && at.other != above {
+        derive_no_other_fields(draft, file, pointer, node, &at);
+    }
+    for member in node.members() {
+        let key = &*member.key;
+        let below = json::join(pointer, key);
+        if key == "properties" {
+            derive_properties(draft, files, file, &below, &member.value, &at);
+        } else if NAMED.contains(&key) {
+            for sub in member.value.members() {
+                let at = if key == "$defs" {
+                    At::default()
+                } else {
+                    at.tighter()
+                };
+                derive(
+                    draft,
+                    files,
+                    file,
+                    &json::join(&below, &sub.key),
+                    &sub.value,
+                    at,
+                );
+            }
+        } else if ONE.contains(&key) {
+            let at = match key {
+                "items" | "additionalProperties" => at.item(),
+                _ => at.tighter(),
+            };
+            derive(draft, files, file, &below, &member.value, at);
+        } else if SEVERAL.contains(&key) {
+            for (n, sub) in member.value.items().iter().enumerate() {
+                derive(
+                    draft,
+                    files,
+                    file,
+                    &format!("{below}/{n}"),
+                    sub,
+                    at.tighter(),
+                );
+            }
+        }
+    }
+}
+
+fn derive_no_other_fields(draft: &mut Draft, file: &File, pointer: &str, node: &Node, at: &At) {
+    let Some((id, level)) = at.other.clone() else {
+        return;
+    };
+    // A page written inline has no source of its own; its list has.
+    let listed = node
+        .get("properties")
+        .map(Node::members)
+        .unwrap_or_default();
+    let Some(source) = std::iter::once(node)
+        .chain(listed.iter().map(|m| &m.value))
+        .find(|n| n.get("x-source").is_some())
+        .and_then(|n| draft.source(file, pointer, n, false))
+    else {
+        return;
+    };
+    let rule = Derived {
+        id,
+        says: "Only fields that are listed stand in it.".to_owned(),
+        source,
+        level,
+        basis: if level == Level::Must {
+            Basis::Stated
+        } else {
+            Basis::Inferred
+        },
+        origin: Origin::NoOtherFields {
+            kind: at.kind.clone(),
+        },
+    };
+    draft.add(file, pointer, rule.rule(file, pointer));
+}
+
+fn derive_properties(
+    draft: &mut Draft,
+    files: &Files,
+    file: &File,
+    pointer: &str,
+    properties: &Node,
+    at: &At,
+) {
+    for member in properties.members() {
+        let below = json::join(pointer, &member.key);
+        let inner = if at.kind.is_empty() {
+            at.clone()
+        } else {
+            at.property(&member.key)
+        };
+        if !at.kind.is_empty() && (!at.tighter_only(&member.value)) {
+            derive_property(draft, files, file, &below, &member.value, &inner);
+        }
+        derive(draft, files, file, &below, &member.value, inner);
+    }
+}
+
+fn derive_property(
+    draft: &mut Draft,
+    files: &Files,
+    file: &File,
+    pointer: &str,
+    node: &Node,
+    at: &At,
+) {
+    let extension = draft.extension(file, node);
+    // A bare reference to a resource speaks with the resource's own words and source.
+    let referred = node
+        .get("$ref")
+        .and_then(Node::text)
+        .and_then(|r| target(files, &file.path, r).ok())
+        .and_then(|(path, inside)| files.get(&path).map(|f| (f, inside)));
+    let (told, told_pointer, told_node) = match referred {
+        Some((other, inside)) if node.get("x-source").is_none() => {
+            let Some(target) = node_at(other, &inside) else {
+                return;
+            };
+            (other, inside, target)
+        }
+        Some(_) | None => (file, pointer.to_owned(), node),
+    };
+    let named = if node.get("x-source").is_none() && told_node.get("x-source").is_none() {
+        draft.source(file, pointer, node, true)
+    } else {
+        draft.source(told, &told_pointer, told_node, true)
+    };
+    let says = if node.get("description").is_some() {
+        draft.says(file, pointer, node, "description")
+    } else if told_node.get("description").is_some() && told.path != file.path {
+        draft.says(told, &told_pointer, told_node, "description")
+    } else {
+        draft.says(file, pointer, node, "description")
+    };
+    let Some(source) = named else { return };
+    let rule = Derived {
+        id: at.prefix.clone(),
+        says,
+        source,
+        level: extension.level.unwrap_or(Level::Must),
+        basis: extension.basis.unwrap_or(Basis::Stated),
+        origin: Origin::Property {
+            kind: at.kind.clone(),
+            pointer: at.instance.clone(),
+        },
+    };
+    draft.add(file, pointer, rule.rule(file, pointer));
+}

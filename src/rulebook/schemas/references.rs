@@ -1,0 +1,130 @@
+//! References: which file and which node in it they lead to, and what representation a file describes.
+
+use super::COMMON;
+use crate::json;
+use crate::rulebook::draft::{File, Files};
+use crate::rulebook::problems::suggest;
+use crate::rulebook::tree::Node;
+use crate::rulebook::words::kebab;
+
+/// A reference that leads nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(in crate::rulebook) enum ReferenceError {
+    /// To what is no file of the rulebook's.
+    #[error("`{reference}` leads out of the rulebook")]
+    Outside {
+        /// As it is written.
+        reference: String,
+    },
+    /// To a file that is not there.
+    #[error("`{reference}` names the file `{file}`, which is not there")]
+    NoFile {
+        /// As it is written.
+        reference: String,
+        /// The file, from the rulebook's root.
+        file: String,
+    },
+    /// To nothing in a file.
+    #[error(
+        "`{reference}` leads to nothing: there is no `{segment}` in {file}{}",
+        .help.as_ref().map_or_else(String::new, |help| format!("; {help}"))
+    )]
+    Nothing {
+        /// As it is written.
+        reference: String,
+        /// The part of it that is not there.
+        segment: String,
+        /// The file.
+        file: String,
+        /// What may be meant.
+        help: Option<String>,
+    },
+}
+
+/// Where a reference leads: file path and pointer inside it.
+pub(in crate::rulebook) fn target(
+    files: &Files,
+    from: &str,
+    reference: &str,
+) -> Result<(String, String), ReferenceError> {
+    let (path, pointer) = reference.split_once('#').unwrap_or((reference, ""));
+    let full = if path.is_empty() {
+        from.to_owned()
+    } else {
+        join(from, path).ok_or_else(|| ReferenceError::Outside {
+            reference: reference.to_owned(),
+        })?
+    };
+    // Rules may name the common definitions without the way to them.
+    let full = if path == COMMON && !files.contains_key(&full) {
+        COMMON.to_owned()
+    } else {
+        full
+    };
+    let file = files.get(&full).ok_or_else(|| ReferenceError::NoFile {
+        reference: reference.to_owned(),
+        file: full.clone(),
+    })?;
+    let mut node = &file.node;
+    for segment in json::segments(pointer) {
+        node = node
+            .get(&segment)
+            .or_else(|| node.items().get(segment.parse::<usize>().ok()?))
+            .ok_or_else(|| {
+                let known = node.members().iter().map(|m| &*m.key);
+                ReferenceError::Nothing {
+                    reference: reference.to_owned(),
+                    segment: segment.clone(),
+                    file: full.clone(),
+                    help: suggest(&segment, known),
+                }
+            })?;
+    }
+    Ok((full, pointer.to_owned()))
+}
+
+/// A path relative to the folder of another one.
+fn join(from: &str, path: &str) -> Option<String> {
+    if path.starts_with('/') || path.contains("://") {
+        return None;
+    }
+    let mut names: Vec<&str> = from.split('/').collect();
+    names.pop();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop()?;
+            }
+            name => names.push(name),
+        }
+    }
+    Some(names.join("/"))
+}
+
+/// The node that a pointer of a file leads to.
+pub(in crate::rulebook) fn node_at<'a>(file: &'a File, pointer: &str) -> Option<&'a Node> {
+    json::segments(pointer).try_fold(&file.node, |node, segment| {
+        node.get(&segment)
+            .or_else(|| node.items().get(segment.parse::<usize>().ok()?))
+    })
+}
+
+/// Kind and rule prefix of a file that describes a representation.
+pub(in crate::rulebook) fn owner(path: &str) -> Option<(String, String)> {
+    let stem = path
+        .strip_suffix(".yaml")
+        .or_else(|| path.strip_suffix(".json"))?;
+    match stem.split('/').collect::<Vec<_>>()[..] {
+        [service, "schemas", name] => Some((
+            format!("{service}/{name}"),
+            format!("{service}/{}", kebab(name)),
+        )),
+        // Rules name the event: they outlive its versions.
+        ["events", name, version] if version.bytes().all(|b| b.is_ascii_digit()) => Some((
+            format!("events/{name}/{version}"),
+            format!("events/{}", kebab(name)),
+        )),
+        _ => None,
+    }
+}
