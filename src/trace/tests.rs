@@ -1,0 +1,187 @@
+//! Small documents with locks that agree with them and that do not, and the rulebook's own lock.
+
+use super::documents::{TITLES, headings};
+use super::lock::parse_lock;
+use super::unit::{HASH_DIGITS, hash};
+use super::{check, check_lock, propose, units};
+use crate::rulebook::{Edition, Origin, Rule, Rulebook};
+use crate::source::{Document, Source};
+use crate::verdict::{Basis, Level};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const FLOW: &str = "# Flow Service Specification\n\nIt flows. It ends (see below. Really) at last.\n\n\
+    ### Limits\n- Size: `a. b` only.\n1. One thing\n\n| Item | Value |\n|---|---|\n| Size | 50 |\n";
+
+fn folder() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("3.txt"), FLOW).unwrap();
+    for (document, title) in &TITLES[..2] {
+        let path = dir.path().join(format!("{document}.txt"));
+        std::fs::write(path, format!("{title}\n")).unwrap();
+    }
+    std::fs::write(
+        dir.path().join("notes.txt"),
+        "# Something else\nNot a document.\n",
+    )
+    .unwrap();
+    dir
+}
+
+fn rulebook(rules: &[(&str, &str, &[u32])]) -> Rulebook {
+    let rules = rules.iter().map(|(id, section, lines)| Rule {
+        id: (*id).to_owned(),
+        service: "flow".to_owned(),
+        level: Level::Must,
+        basis: Basis::Stated,
+        source: Source {
+            document: Document::D3,
+            section: (*section).to_owned(),
+            lines: lines.to_vec(),
+        },
+        says: String::new(),
+        place: String::new(),
+        origin: Origin::Either,
+    });
+    Rulebook {
+        edition: Edition::Embedded,
+        rules: rules.collect(),
+        requests: BTreeMap::new(),
+        services: BTreeMap::new(),
+        open_points: BTreeMap::new(),
+        kinds: BTreeMap::new(),
+        event_types: BTreeMap::new(),
+    }
+}
+
+#[test]
+fn sentences_items_and_rows_are_units() {
+    let places: Vec<String> = units(Document::D3, FLOW)
+        .iter()
+        .map(|u| u.place().to_string())
+        .collect();
+    assert_eq!(places, ["D3 3.1", "D3 3.2", "D3 6.1", "D3 7.1", "D3 11.1"]);
+}
+
+#[test]
+fn white_space_does_not_count() {
+    assert_eq!(hash("a  b\n"), hash("a b"));
+    assert_ne!(hash("a b"), hash("a c"));
+    assert_eq!(hash("a").len(), HASH_DIGITS);
+}
+
+#[test]
+fn a_proposal_checks_clean_once_the_rest_is_classified() {
+    let dir = folder();
+    let rulebook = rulebook(&[("flow/x/size", "Limits", &[11])]);
+    let lock = propose(dir.path(), &rulebook, "").unwrap();
+    assert_eq!(lock.lines().count(), 5);
+    assert_eq!(lock.matches("unclassified").count(), 4);
+    assert!(lock.lines().last().unwrap().ends_with(" rules flow/x/size"));
+    assert_eq!(check(dir.path(), &rulebook, &lock).len(), 4);
+    let lock = lock
+        .replacen("unclassified", "narrative", 2)
+        .replace("unclassified", "definition");
+    assert_eq!(check(dir.path(), &rulebook, &lock), []);
+    assert_eq!(propose(dir.path(), &rulebook, &lock).unwrap(), lock);
+}
+
+#[test]
+fn every_disagreement_is_told() {
+    let dir = folder();
+    let good = rulebook(&[("flow/x/size", "Limits", &[11])]);
+    let lock = propose(dir.path(), &good, "")
+        .unwrap()
+        .replace("unclassified", "narrative");
+    let has = |rulebook: &Rulebook, lock: &str, wanted: &str| {
+        let told: Vec<String> = check(dir.path(), rulebook, lock)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert!(
+            told.iter().any(|t| t.contains(wanted)),
+            "{wanted}: {told:?}"
+        );
+    };
+    has(
+        &good,
+        &lock.lines().skip(1).collect::<Vec<_>>().join("\n"),
+        "D3 3.1 is not classified",
+    );
+    has(
+        &good,
+        &lock.replacen(&units(Document::D3, FLOW)[0].hash, "000000000000", 1),
+        "D3 3.1 has changed",
+    );
+    has(
+        &good,
+        &format!("{lock}D3 99.1 000000000000 narrative\n"),
+        "D3 99.1 is gone",
+    );
+    has(
+        &good,
+        &format!("{lock}D4 1.1 000000000000 narrative\n"),
+        "documents.lock:6",
+    );
+    has(&rulebook(&[]), &lock, "which is not in the rulebook");
+    let more = rulebook(&[("flow/x/size", "Limits", &[7, 11])]);
+    has(&more, &lock, "names D3 line 7, where no unit cites it");
+    let other = rulebook(&[
+        ("flow/x/size", "Limits", &[11]),
+        ("flow/x/y", "Limits", &[6]),
+    ]);
+    has(&other, &lock, "flow/x/y is cited by no unit");
+    has(
+        &rulebook(&[("flow/x/size", "Sizes", &[11])]),
+        &lock,
+        "stand under \"Limits\"",
+    );
+    let shared = rulebook(&[("flow/x/ends", "Flow Service Specification", &[3])]);
+    let lock = propose(dir.path(), &shared, "").unwrap();
+    has(
+        &shared,
+        &lock,
+        "flow/x/ends is cited by D3 3.1 and by D3 3.2",
+    );
+    let elsewhere = lock.replacen("unclassified", "rules flow/x/ends", 1);
+    has(&shared, &elsewhere, "whose source does not name that line");
+    let lock = propose(dir.path(), &good, "").unwrap();
+    std::fs::remove_file(dir.path().join("D1.txt")).unwrap();
+    has(&good, &lock, "D1 is not there");
+}
+
+#[test]
+fn the_lock_and_the_rulebook_agree() {
+    let specs = Path::new("specs");
+    let rulebook = Rulebook::from_dir(specs).unwrap_or_else(|problems| panic!("{problems}"));
+    let lock = std::fs::read_to_string(specs.join("documents.lock")).unwrap();
+    let problems = check_lock(&rulebook, &lock);
+    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert!(
+        told.is_empty(),
+        "write documents.lock anew (trace::propose): {told:#?}"
+    );
+}
+
+#[test]
+fn a_source_may_name_a_heading() {
+    let dir = folder();
+    let rulebook = rulebook(&[
+        ("flow/x/limits", "Limits", &[5]),
+        ("flow/x/items", "Limits", &[9]),
+    ]);
+    let lock = propose(dir.path(), &rulebook, "")
+        .unwrap()
+        .replace("unclassified", "narrative");
+    assert_eq!(check(dir.path(), &rulebook, &lock), []);
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in "[#|\\-. `(a)?!0-9\\n\u{e9}]{0,120}") {
+        let _ = units(Document::D1, &text);
+        let _ = headings(&text);
+        let _ = parse_lock(&text, &mut Vec::new());
+    }
+}
