@@ -2,11 +2,13 @@
 
 use super::Look;
 use crate::cli::config::Config;
+use crate::engine::session::HookFault;
 use crate::engine::sessions::ask;
 use crate::engine::split_url;
 use crate::http::Request;
-use crate::transport::{BaseUrl, Client, Listener, Listening};
+use crate::transport::{BaseUrl, Client, Fault, ListenError, Listener, Listening, UrlError};
 use serde_json::json;
+use std::time::Duration;
 
 /// The hook by which the target calls.
 const CALL_BACK: &str = "call_back";
@@ -19,7 +21,7 @@ pub(super) fn look(config: &Config, client: &Client) -> Look {
     });
     let (is_well, says) = match said {
         Ok(says) => (true, says),
-        Err(why) => (false, why),
+        Err(error) => (false, error.to_string()),
     };
     Look {
         what: "callback address".to_owned(),
@@ -28,7 +30,33 @@ pub(super) fn look(config: &Config, client: &Client) -> Look {
     }
 }
 
-fn listener(config: &Config) -> Result<Listener, String> {
+/// Why callbacks do not come in, as far as can be seen.
+#[derive(Debug, thiserror::Error)]
+enum CallbackError {
+    /// Nothing can be listened on.
+    #[error("failed to listen: {0}")]
+    Listen(#[from] ListenError),
+    /// The address that targets are told is none.
+    #[error("{origin} cannot be reached even from here: {source}")]
+    NoAddress { origin: String, source: UrlError },
+    /// It does not answer us.
+    #[error("{origin} cannot be reached even from here: {source}")]
+    Unreached { origin: String, source: Fault },
+    /// Somebody else answers.
+    #[error("{origin} answers {status} and is not us")]
+    Stranger { origin: String, status: u16 },
+    /// The target was not brought to call.
+    #[error("hook {CALL_BACK}: {0}")]
+    Hook(#[from] HookFault),
+    /// It called, and we heard nothing.
+    #[error(
+        "{origin} leads to us from here, and not from the target: nothing came within {within:?}; \
+         `callbacks.public_url` says how it reaches us"
+    )]
+    Unheard { origin: String, within: Duration },
+}
+
+fn listener(config: &Config) -> Result<Listener, CallbackError> {
     let settings = &config.settings;
     let listen = settings.listen.as_ref();
     let public = settings.public_url.as_deref();
@@ -40,25 +68,37 @@ fn listener(config: &Config) -> Result<Listener, String> {
         public_url: public.and_then(|url| BaseUrl::parse(url).ok()),
         ..usual
     };
-    Listener::start(&listening).map_err(|why| format!("failed to listen: {why}"))
+    Ok(Listener::start(&listening)?)
 }
 
-fn from_here(listener: &Listener, client: &Client) -> Result<(), String> {
+fn from_here(listener: &Listener, client: &Client) -> Result<(), CallbackError> {
     const NAME: &str = "from-here";
     let address = listener.open(NAME, Vec::new());
     let (origin, path) = split_url(&address);
-    let unreached = |why: String| format!("{origin} cannot be reached even from here: {why}");
-    let base = BaseUrl::parse(origin).map_err(|e| unreached(e.to_string()))?;
+    let base = BaseUrl::parse(origin).map_err(|source| CallbackError::NoAddress {
+        origin: origin.to_owned(),
+        source,
+    })?;
     let asked = Request::new("POST", path);
     let answer = client.send(&base, &asked, client.limits().timeout);
-    let answer = answer.map_err(|fault| unreached(fault.to_string()))?;
+    let answer = answer.map_err(|source| CallbackError::Unreached {
+        origin: origin.to_owned(),
+        source,
+    })?;
     match listener.sink().callbacks(NAME).len() {
-        0 => Err(format!("{origin} answers {} and is not us", answer.status)),
+        0 => Err(CallbackError::Stranger {
+            origin: origin.to_owned(),
+            status: answer.status,
+        }),
         _ => Ok(()),
     }
 }
 
-fn from_target(listener: &Listener, config: &Config, client: &Client) -> Result<String, String> {
+fn from_target(
+    listener: &Listener,
+    config: &Config,
+    client: &Client,
+) -> Result<String, CallbackError> {
     const NAME: &str = "from-target";
     let address = listener.open(NAME, Vec::new());
     let (origin, _) = split_url(&address);
@@ -68,13 +108,12 @@ fn from_target(listener: &Listener, config: &Config, client: &Client) -> Result<
         ));
     };
     let within = config.settings.callback_max;
-    ask(hook, &json!({"url": address}), client)
-        .map_err(|why| format!("hook {CALL_BACK}: {why}"))?;
+    ask(hook, &json!({"url": address}), client)?;
     match listener.sink().wait(NAME, 1, within) {
-        0 => Err(format!(
-            "{origin} leads to us from here, and not from the target: nothing came within {within:?}; \
-             `callbacks.public_url` says how it reaches us"
-        )),
+        0 => Err(CallbackError::Unheard {
+            origin: origin.to_owned(),
+            within,
+        }),
         _ => Ok(format!(
             "{origin} leads to us, from here and from the target"
         )),

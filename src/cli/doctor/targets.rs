@@ -1,0 +1,121 @@
+//! Whether a target answers, takes our credentials and has the time that we have; one harmless request, or two.
+
+use super::Look;
+use crate::clock;
+use crate::engine::request::{self, BuildError};
+use crate::engine::settings::Target;
+use crate::engine::split_url;
+use crate::http::{Request, Response};
+use crate::rulebook::scenario::Credentials;
+use crate::transport::{BaseUrl, Client, Fault};
+
+/// A clock that is further off than this makes tokens fail that live for minutes.
+const CLOCK_OFF_SECONDS_MAX: i64 = 30;
+
+pub(super) fn look(
+    service: &str,
+    target: &Target,
+    base: &BaseUrl,
+    client: &Client,
+    looks: &mut Vec<Look>,
+) {
+    let mut push = |what: &str, is_well, says: String| {
+        looks.push(Look {
+            what: format!("{service}: {what}"),
+            is_well,
+            says,
+        });
+    };
+    let path = format!("{}{}", split_url(&target.url).1, probe(service));
+    let send = |credentials| -> Result<Response, ProbeError> {
+        let mut asked = Request::new("GET", path.clone());
+        request::authorize(target, credentials, &mut asked)?;
+        Ok(client.send(base, &asked, client.limits().timeout)?)
+    };
+    let answer = match send(Credentials::Default) {
+        Ok(answer) => answer,
+        Err(error) => return push("reachable", false, error.to_string()),
+    };
+    let tls = if base.origin().is_tls() {
+        ", TLS with a certificate that is believed"
+    } else {
+        ""
+    };
+    push("reachable", true, format!("{}{tls}", target.url));
+    let refused = |answer: &Response| matches!(answer.status, 401 | 403);
+    let said = format!("GET {path} answered {}", answer.status);
+    if !target.has_credentials() {
+        push(
+            "credentials",
+            !refused(&answer),
+            format!("none are configured; {said}"),
+        );
+    } else if refused(&answer) {
+        push("credentials", false, format!("refused: {said}"));
+    } else {
+        let without = send(Credentials::None).is_ok_and(|without| refused(&without));
+        let needed = if without {
+            "refused without them"
+        } else {
+            "not needed for that request"
+        };
+        push("credentials", true, format!("accepted: {said}, {needed}"));
+    }
+    if let Some(off) = seconds_off(&answer) {
+        let is_near = off.abs() <= CLOCK_OFF_SECONDS_MAX;
+        push("clock", is_near, format!("{off:+} s from ours"));
+    }
+    push("rate limit", true, rate_limit(&answer));
+}
+
+/// Why a target showed nothing.
+#[derive(Debug, thiserror::Error)]
+enum ProbeError {
+    /// It could not be asked with its credentials.
+    #[error(transparent)]
+    Credentials(#[from] BuildError),
+    /// It did not answer.
+    #[error(transparent)]
+    Silent(#[from] Fault),
+}
+
+/// A request of each service that changes nothing.
+fn probe(service: &str) -> String {
+    match service {
+        "flow" => "/v1/Flows".to_owned(),
+        "chat" => "/v2/Services".to_owned(),
+        "media" => {
+            let zeros = "0".repeat(32);
+            format!("/v1/Services/IS{zeros}/Media/ME{zeros}")
+        }
+        // The authentication service.
+        _ => "/protected/json/registrations/status?custom_user_id=conformant-doctor".to_owned(),
+    }
+}
+
+/// How far the target's clock is ahead, by the date of its answer.
+fn seconds_off(answer: &Response) -> Option<i64> {
+    let date = answer.headers.get("Date")?;
+    let there = jiff::fmt::rfc2822::parse(date).ok()?;
+    Some(there.timestamp().as_second() - clock::now().as_second())
+}
+
+fn rate_limit(answer: &Response) -> String {
+    let told: Vec<String> = answer
+        .headers
+        .iter()
+        .filter(|(name, _)| {
+            let name = name.to_ascii_lowercase();
+            name.contains("ratelimit") || name.contains("rate-limit") || name == "retry-after"
+        })
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    match (answer.status, told.is_empty()) {
+        (429 | 503, _) => format!(
+            "reached already (status {}); a run waits as told",
+            answer.status
+        ),
+        (_, false) => crate::text::escape_line(&told.join(", ")).to_string(),
+        (_, true) => "the answer tells of none; `limits.rate` sets one".to_owned(),
+    }
+}
