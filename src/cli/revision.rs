@@ -26,13 +26,15 @@ pub(super) fn check_out(revision: &str) -> Result<TempDir, Failure> {
     ])
     .map_err(|why| Failure::Usage(format!("{revision} names no folder in git{why}")))?;
     let tree = String::from_utf8_lossy(&tree).trim().to_owned();
-    let trouble =
-        |why: String| Failure::Trouble(format!("{named} could not be read from git{why}"));
+    let trouble = |why| Failure::Trouble(format!("{named} could not be read from git{why}"));
     let list = git(&["ls-tree", "-r", "-z", &tree]).map_err(trouble)?;
-    let dir = tempfile::tempdir().map_err(|e| trouble(format!(": {e}")))?;
+    let dir = tempfile::tempdir().map_err(|e| trouble(GitError::Folder(e)))?;
     for (object, path) in entries(&String::from_utf8_lossy(&list)) {
         let bytes = git(&["cat-file", "blob", object]).map_err(trouble)?;
-        write(dir.path(), path, &bytes).map_err(|e| trouble(format!(": {path}: {e}")))?;
+        write(dir.path(), path, &bytes).map_err(|source| {
+            let path = path.to_owned();
+            trouble(GitError::File { path, source })
+        })?;
     }
     Ok(dir)
 }
@@ -58,21 +60,46 @@ fn write(dir: &Path, path: &str, bytes: &[u8]) -> std::io::Result<()> {
     std::fs::write(to, bytes)
 }
 
-/// What git printed, or why it failed, as the end of a sentence.
-fn git(args: &[&str]) -> Result<Vec<u8>, String> {
+/// Why nothing came out of git, as the end of a sentence.
+#[derive(Debug, thiserror::Error)]
+enum GitError {
+    /// There is no git.
+    #[error(": git could not be started: {0}")]
+    Start(std::io::Error),
+    /// It failed and said why.
+    #[error(": {0}")]
+    Refused(String),
+    /// It failed, which is all that it says where it was told to be quiet.
+    #[error("")]
+    Quiet,
+    /// There is no folder to write to.
+    #[error(": {0}")]
+    Folder(std::io::Error),
+    /// A file could not be written there.
+    #[error(": {path}: {source}")]
+    File {
+        /// Its path in the revision.
+        path: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+/// What git printed.
+fn git(args: &[&str]) -> Result<Vec<u8>, GitError> {
     let output = Command::new("git")
         .args(args)
         .output()
-        .map_err(|e| format!(": git could not be started: {e}"))?;
+        .map_err(GitError::Start)?;
     if output.status.success() {
         return Ok(output.stdout);
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.trim();
     Err(if said.is_empty() {
-        String::new()
+        GitError::Quiet
     } else {
-        format!(": {said}")
+        GitError::Refused(said.to_owned())
     })
 }
 
