@@ -81,8 +81,8 @@ pub(super) fn from_dir(root: &Path, problems: &mut Problems) -> Sources {
             Ok(bytes) => {
                 sources.insert(path, bytes.into());
             }
-            Err(reason) => problems.push(
-                Problem::of_file(&path, reason)
+            Err(error) => problems.push(
+                Problem::of_file(&path, error.to_string())
                     .help("only regular files of at most 8 MiB are read"),
             ),
         }
@@ -90,16 +90,29 @@ pub(super) fn from_dir(root: &Path, problems: &mut Problems) -> Sources {
     sources
 }
 
+/// Why a file is none of the rulebook's; follows its path.
+#[derive(Debug, thiserror::Error)]
+enum SourceError {
+    #[error("is no regular file")]
+    Irregular,
+    #[error("is too large: {0} bytes")]
+    TooLarge(u64),
+    #[error(transparent)]
+    Gone(#[from] walkdir::Error),
+    #[error("cannot be read: {0}")]
+    Unreadable(#[from] std::io::Error),
+}
+
 /// The file's bytes. What is no regular file is never opened: a pipe would wait for ever.
-fn read(entry: &walkdir::DirEntry) -> Result<Vec<u8>, String> {
+fn read(entry: &walkdir::DirEntry) -> Result<Vec<u8>, SourceError> {
     if !entry.file_type().is_file() {
-        return Err("is no regular file".to_owned());
+        return Err(SourceError::Irregular);
     }
-    let size = entry.metadata().map_err(|e| e.to_string())?.len();
+    let size = entry.metadata()?.len();
     if size > BYTES_MAX as u64 {
-        return Err(format!("is too large: {size} bytes"));
+        return Err(SourceError::TooLarge(size));
     }
-    std::fs::read(entry.path()).map_err(|e| format!("cannot be read: {e}"))
+    Ok(std::fs::read(entry.path())?)
 }
 
 fn slashes(path: &Path) -> String {

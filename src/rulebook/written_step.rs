@@ -337,9 +337,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(step: Value) -> Result<Value, String> {
-        let step: Step = serde_json::from_value(step).map_err(|e| e.to_string())?;
-        let whole = serde_json::to_value(&step).map_err(|e| e.to_string())?;
+    fn read(step: Value) -> serde_json::Result<Value> {
+        let step: Step = serde_json::from_value(step)?;
+        let whole = serde_json::to_value(&step)?;
         let said = whole.as_object().into_iter().flatten();
         let said = said.filter(|(_, v)| !v.is_null() && **v != json!(false) && **v != json!([]));
         Ok(said.map(|(k, v)| (k.clone(), v.clone())).collect())
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn keys_stand_in_any_order() {
         let plain = json!({"hook": "lease", "with": {"a": 1}, "capture": "it", "setup": true});
-        assert_eq!(read(plain.clone()), Ok(plain.clone()));
+        assert_eq!(read(plain.clone()).unwrap(), plain);
         let turned: Value = plain
             .as_object()
             .into_iter()
@@ -356,7 +356,7 @@ mod tests {
             .rev()
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
-        assert_eq!(read(turned), Ok(plain));
+        assert_eq!(read(turned).unwrap(), plain);
     }
 
     #[test]
@@ -386,7 +386,7 @@ mod tests {
             ),
             (json!({"wait": 2}), "expected a string"),
         ] {
-            let fault = read(step).unwrap_err();
+            let fault = read(step).unwrap_err().to_string();
             assert!(fault.contains(says), "{fault}");
         }
     }
