@@ -1,7 +1,7 @@
 //! The documents as a map of rules, and the list of all rules as text: a line is sign, name, how
 //! often judged, sentence. The script makes tables of it; without one it reads as it stands.
 
-use super::page::thousands;
+use super::words::thousands;
 use crate::report::Settings;
 use crate::report::view::Weight;
 use crate::source::Document;

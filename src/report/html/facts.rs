@@ -1,0 +1,73 @@
+//! The run itself: by what it was judged, and where its time went.
+
+use super::words::duration;
+use crate::text;
+use crate::verdict::RunRecord;
+
+/// Scenarios that took longest.
+const SLOWEST_MAX: usize = 5;
+
+pub(super) fn facts(record: &RunRecord) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        ("version", record.tool.version.clone()),
+        ("seed", record.seed.to_string()),
+        (
+            "rulebook",
+            text::excerpt(&record.rulebook.digest, 64).into_owned(),
+        ),
+        (
+            "complete",
+            if record.complete {
+                "yes"
+            } else {
+                "no: it was cut short"
+            }
+            .to_owned(),
+        ),
+    ];
+    if let Some(part) = &record.partition {
+        facts.push((
+            "part",
+            format!("{} of {} by {}", part.part, part.of, part.kind),
+        ));
+    }
+    if let Some(exit) = record.exit {
+        facts.push(("exit code", exit.to_string()));
+    }
+    if let Some(wall) = &record.wall {
+        facts.push(("began", wall.started.clone()));
+    }
+    facts
+}
+
+pub(super) fn time_said(record: &RunRecord) -> String {
+    let summary = &record.summary;
+    let played = summary
+        .clock_seconds
+        .map(|seconds| format!(", {} played", duration(seconds)));
+    match &record.wall {
+        Some(wall) => format!(
+            "Where the time went: {}{}",
+            duration(wall.seconds),
+            played.unwrap_or_default()
+        ),
+        None => format!("Where the time went: {} played", duration(summary.seconds)),
+    }
+}
+
+pub(super) fn slowest(record: &RunRecord) -> Vec<(String, String)> {
+    let mut all: Vec<_> = record
+        .scenarios
+        .iter()
+        .filter(|s| s.seconds > 0.0)
+        .collect();
+    all.sort_by(|a, b| {
+        b.seconds
+            .total_cmp(&a.seconds)
+            .then_with(|| a.id.cmp(&b.id))
+    });
+    let slowest = all.iter().take(SLOWEST_MAX);
+    slowest
+        .map(|scenario| (duration(scenario.seconds), scenario.id.clone()))
+        .collect()
+}

@@ -1,0 +1,74 @@
+//! Services: what share of their rules holds, as a bar and in words.
+
+use super::words::thousands;
+use crate::report::cards::ServiceTally;
+use crate::verdict::Asked;
+use minijinja::{Value, context};
+
+pub(super) fn service(tally: &ServiceTally, timed: bool) -> Value {
+    let mut say: Vec<(&str, &str, usize)> = tally
+        .parts()
+        .into_iter()
+        .filter(|(class, _, _)| ["fail", "warn", "advice", "waived", "pass"].contains(class))
+        .collect();
+    // What is broken comes first here.
+    say.sort_by_key(|(class, _, _)| *class == "pass");
+    say.push(("not-judged", "not judged", tally.unjudged()));
+    let say = say.into_iter().filter(|(_, _, n)| *n > 0);
+    let say: Vec<Value> = say
+        .map(|(class, word, n)| context! { class, word, said => thousands(n) })
+        .collect();
+    let target = tally
+        .target
+        .clone()
+        .unwrap_or_else(|| match tally.name.as_str() {
+            "events" => "heard through callbacks".to_owned(),
+            _ => String::new(),
+        });
+    context! {
+        name => tally.name.as_str(), target, parts => bar(tally), say,
+        scenarios => format!("{} of {} scenarios pass", tally.scenarios_passed, tally.scenarios),
+        asked => tally.asked.map(|asked| exchanges_with(asked, timed)),
+    }
+}
+
+/// Parts of a bar a thousand wide, each visible, with a gap between.
+pub(super) fn bar(tally: &ServiceTally) -> Vec<Value> {
+    const WIDTH: usize = 1_000;
+    const GAP: usize = 2;
+    const WIDTH_MIN: usize = 5;
+    let parts = tally.parts();
+    let all = tally.rules().max(1);
+    let mut widths: Vec<usize> = parts
+        .iter()
+        .map(|(_, _, n)| (n * WIDTH / all).max(WIDTH_MIN))
+        .collect();
+    let over = (widths.iter().sum::<usize>() + GAP * parts.len()).saturating_sub(WIDTH);
+    // What the small ones were given, the widest gives up.
+    if let Some(widest) = widths.iter_mut().max() {
+        *widest = widest.saturating_sub(over).max(WIDTH_MIN);
+    }
+    let mut x = 0;
+    let drawn = parts
+        .into_iter()
+        .zip(widths)
+        .map(|((class, word, count), width)| {
+            let at = x;
+            x += width + GAP;
+            context! { class, word, count, said => thousands(count), x => at, width }
+        });
+    drawn.collect()
+}
+
+/// `48 exchanges, 12 ms each, 950 ms at most`: times where a real clock took them.
+fn exchanges_with(asked: Asked, timed: bool) -> String {
+    let many = if asked.exchanges == 1 { "" } else { "s" };
+    let count = format!("{} exchange{many}", thousands(asked.exchanges));
+    match asked.mean_milliseconds().filter(|_| timed) {
+        Some(mean) => format!(
+            "{count}, {mean} ms each, {} ms at most",
+            asked.longest_milliseconds
+        ),
+        None => count,
+    }
+}

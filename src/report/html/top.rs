@@ -1,0 +1,228 @@
+//! The top of the page: the verdict, what it is of, and what carries it: defects, proof, sharpness, earlier runs.
+
+use super::words::{duration, hold, thousands};
+use crate::report::cards::{Card, ServiceTally};
+use crate::report::view::{self, Weight};
+use crate::text;
+use crate::verdict::{History, Proof, RunRecord, share};
+use minijinja::{Value, context};
+
+/// Defects that may not be noticed, named.
+const UNNOTICED_MAX: usize = 60;
+
+/// The state that colours the top, and the verdict in two words.
+pub(super) fn verdict(
+    record: &RunRecord,
+    cards: &[Card],
+    whole: &ServiceTally,
+) -> (&'static str, &'static str) {
+    let judged = whole.judged();
+    if cards.iter().any(|card| card.weight == Weight::Fails) {
+        ("fail", "Not conformant")
+    } else if !record.complete {
+        ("warn", "Cut short")
+    } else if whole.error > 0 {
+        ("warn", "Not judged in full")
+    } else if judged == 0 {
+        ("warn", "Nothing was judged")
+    } else {
+        ("pass", "Conformant in what was judged")
+    }
+}
+
+/// What was judged, when, and for how long.
+pub(super) fn what_of(record: &RunRecord) -> String {
+    const ORIGINS_MAX: usize = 3;
+    let mut origins: Vec<&str> = Vec::new();
+    for url in record.targets.values() {
+        let host = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+        let origin = host.split('/').next().unwrap_or(host);
+        if !origins.contains(&origin) {
+            origins.push(origin);
+        }
+    }
+    let more = origins.len().saturating_sub(ORIGINS_MAX);
+    origins.truncate(ORIGINS_MAX);
+    let mut parts = vec![match origins.as_slice() {
+        [] => "What was given".to_owned(),
+        some => some.join(", "),
+    }];
+    if more > 0 {
+        parts.push(format!("{more} more"));
+    }
+    if let Some(wall) = &record.wall {
+        let minute = wall.started.get(..16).unwrap_or(&wall.started);
+        parts.push(format!("{} UTC", minute.replace('T', " ")));
+        parts.push(duration(wall.seconds));
+    }
+    parts.join(" · ")
+}
+
+pub(super) fn short(whole: &ServiceTally) -> String {
+    match (whole.broken, whole.warned) {
+        (0, 0) => format!("{} hold", thousands(whole.hold)),
+        (0, warned) => view::count(warned, "warning"),
+        (broken, _) => format!("{broken} broken"),
+    }
+}
+
+pub(super) fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> String {
+    let fails = |card: &&Card| card.weight == Weight::Fails;
+    let failing = cards.iter().filter(fails).count();
+    let mut text = match (failing, whole.broken, whole.warned) {
+        (0, _, 0) if whole.waived > 0 => format!(
+            "{}; {} broken and accepted for now.",
+            hold(whole.hold),
+            are(whole.waived)
+        ),
+        (0, _, 0) => format!("{}, none is broken.", hold(whole.hold)),
+        (0, _, warned) => format!(
+            "{}; {} broken that only warn.",
+            hold(whole.hold),
+            are(warned)
+        ),
+        (1, 1, 0) => "One rule is broken.".to_owned(),
+        (defects, broken, warned) => {
+            let explain = if defects == 1 { "explains" } else { "explain" };
+            let all = if broken == 1 {
+                "the broken rule".to_owned()
+            } else {
+                format!("all {broken} broken rules")
+            };
+            let further = match warned {
+                0 => String::new(),
+                1 => ", 1 further one is only a warning".to_owned(),
+                n => format!(", {n} further ones are only warnings"),
+            };
+            format!(
+                "{} {explain} {all}{further}.",
+                view::count(defects, "defect")
+            )
+        }
+    };
+    if failing > 0 {
+        text += &format!(" {}", hold(whole.hold));
+        text += if whole.unjudged() > 0 { ";" } else { "." };
+    }
+    if whole.unjudged() > 0 {
+        let of = if failing > 0 { " of" } else { " Of" };
+        text += &format!(
+            "{of} {} this run says nothing.",
+            thousands(whole.unjudged())
+        );
+    }
+    match whole.advised {
+        0 => {}
+        1 => text += " One note is to clients.",
+        n => text += &format!(" {n} notes are to clients."),
+    }
+    if !record.complete {
+        text += " The run was cut short.";
+    }
+    text
+}
+
+fn are(count: usize) -> String {
+    if count == 1 {
+        "one is".to_owned()
+    } else {
+        format!("{count} are")
+    }
+}
+
+pub(super) fn first(card: &Card) -> Value {
+    let warning = match card.weight {
+        Weight::Fails => "",
+        Weight::Warns => ", warning only",
+        Weight::Advises => ", advice to clients",
+    };
+    let defect = &card.defect;
+    context! {
+        title => text::excerpt(&defect.title, 200),
+        extent => format!("{} · {}{warning}", defect.service, view::count(card.rules.len(), "rule")),
+    }
+}
+
+pub(super) fn sharpness(record: &RunRecord) -> Option<Value> {
+    let sharpness = record.sharpness.as_ref()?;
+    let unnoticed = &sharpness.unnoticed;
+    Some(context! {
+        said => format!("{} of {}", sharpness.noticed, sharpness.known),
+        known => sharpness.known, noticed => sharpness.noticed,
+        missed => unnoticed.len(),
+        unnoticed => unnoticed.iter().take(UNNOTICED_MAX).cloned().collect::<Vec<_>>(),
+        more => (unnoticed.len() > UNNOTICED_MAX).then(|| format!("and {} more", unnoticed.len() - UNNOTICED_MAX)),
+    })
+}
+
+/// What changes of these answers would have been noticed.
+pub(super) fn proof(proof: &Proof) -> Value {
+    let tried = proof.proven + proof.vacuous;
+    let sample = proof.sample.as_ref();
+    let services = proof.services.iter().map(|(name, c)| {
+        let drawn = sample.and_then(|sample| sample.services.get(name));
+        context! {
+            name,
+            rules => share(c.noticed, c.made),
+            drawn => drawn.map(|c| share(c.noticed, c.made)),
+        }
+    });
+    context! {
+        said => format!("{} of {}", thousands(proof.proven), thousands(tried)),
+        says => view::proof(proof),
+        sampled => sample.map(view::sensitivity),
+        services => services.collect::<Vec<_>>(),
+        missed => sample.map_or(0, |sample| sample.blind.len() + sample.more),
+        blind => sample.map(|sample| sample.blind.iter().map(view::blind).collect::<Vec<_>>()),
+        more => sample.filter(|s| s.more > 0).map(|s| format!("and {} more", s.more)),
+    }
+}
+
+/// The last runs as a line, and what changed since the last one.
+pub(super) fn trend(history: &History, broken: usize) -> Value {
+    const RUNS_MAX: usize = 8;
+    const WIDTH: usize = 100;
+    const HEIGHT: usize = 26;
+    let from = history.earlier.len().saturating_sub(RUNS_MAX);
+    let mut counts: Vec<usize> = history.earlier[from..]
+        .iter()
+        .map(|run| run.broken)
+        .collect();
+    counts.push(broken);
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let last = counts.len() - 1;
+    let points: Vec<(usize, usize)> = counts
+        .iter()
+        .enumerate()
+        .map(|(at, count)| {
+            (
+                2 + at * WIDTH / last.max(1),
+                3 + HEIGHT - count * HEIGHT / most,
+            )
+        })
+        .collect();
+    let listed: Vec<String> = counts.iter().map(usize::to_string).collect();
+    let said = match (history.new.len(), history.fixed.len()) {
+        (0, 0) => "nothing new".to_owned(),
+        (0, fixed) => format!("{fixed} fixed"),
+        (new, _) => format!("{new} new"),
+    };
+    let mut text = format!(
+        "{} fixed, {} still broken. Broken in the last runs: {}.",
+        history.fixed.len(),
+        broken.saturating_sub(history.new.len()),
+        listed.join(", ")
+    );
+    if !history.flaky.is_empty() {
+        text += &format!(
+            " Comes and goes: {}.",
+            view::count(history.flaky.len(), "rule")
+        );
+    }
+    context! {
+        said, text, good => history.new.is_empty(),
+        label => format!("Broken rules in the last {} runs: {}", counts.len(), listed.join(", ")),
+        points => points.iter().map(|(x, y)| format!("{x},{y}")).collect::<Vec<_>>().join(" "),
+        x => points[last].0, y => points[last].1,
+    }
+}
