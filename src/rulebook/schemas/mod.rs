@@ -13,7 +13,6 @@ mod references;
 pub(super) use at::At;
 pub(super) use bundle::{Bundler, inline};
 pub(super) use derive::derive;
-
 pub(super) use references::{node_at, owner, target};
 
 /// Annotation of a bundled schema: the rule of the property that it describes.
