@@ -118,8 +118,7 @@ pub(super) fn shown_in(
     read: &str,
     captured: &BTreeMap<String, usize>,
 ) -> Option<Via> {
-    if let Some((name, pointer)) = place_in(read)
-        && let Some(&exchange) = captured.get(name)
+    if let Some((exchange, pointer)) = place_in(read, captured)
         && let Some(document) = exchanges.get(exchange).and_then(Exchange::document)
         && document.pointer(&pointer).is_some_and(|held| held == url)
     {
@@ -132,15 +131,19 @@ pub(super) fn shown_in(
     exchanges.iter().enumerate().rev().find_map(shown)
 }
 
-/// The capture that an interpolation reads, and where in the answer.
-fn place_in(read: &str) -> Option<(&str, String)> {
+/// The answer that an interpolation reads, and where in it; names of captures may hold dots themselves.
+fn place_in(read: &str, captured: &BTreeMap<String, usize>) -> Option<(usize, String)> {
     let name = read.strip_prefix("${")?.strip_suffix('}')?;
-    let (name, path) = name.split_once('.')?;
+    let below = |known: &str| name.strip_prefix(known)?.strip_prefix('.');
+    let read = captured
+        .iter()
+        .filter_map(|(known, &exchange)| Some((known.len(), exchange, below(known)?)));
+    let (_, exchange, path) = read.max_by_key(|(length, ..)| *length)?;
     let path = path.strip_prefix("json.").unwrap_or(path);
     let mut pointer = String::new();
     path.split('.')
         .for_each(|segment| json::push(&mut pointer, segment));
-    Some((name, pointer))
+    Some((exchange, pointer))
 }
 
 fn place_of(value: &Value, text: &str) -> Option<String> {

@@ -306,6 +306,12 @@ impl<'a> Runner<'a> {
         self.scope.set_local("with", outer_with);
         done?;
         if let Some(prefix) = &used.r#as {
+            for name in self.scope.captures().difference(&known) {
+                if let Some(exchange) = self.captured_at.remove(name) {
+                    let longer = format!("{prefix}.{name}");
+                    self.captured_at.insert(longer, exchange);
+                }
+            }
             self.scope.prefix_since(&known, prefix);
         }
         Ok(())
