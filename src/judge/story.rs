@@ -99,8 +99,8 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
             })
         }
         Comparison::NotBefore(bound) => {
-            let bound_at = instant(&Value::from(bound.as_str()));
-            every(format!("not before {bound}"), &|v| {
+            let bound_at = instant(bound);
+            every(format!("not before {}", as_text(bound)), &|v| {
                 instant(v) >= bound_at && bound_at.is_some()
             })
         }

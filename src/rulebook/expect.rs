@@ -53,8 +53,8 @@ pub enum Comparison {
     Matches(String),
     /// A text that does not match this regular expression.
     Unlike(String),
-    /// An instant not before this one.
-    NotBefore(String),
+    /// An instant not before this one, which may be made: `{$time: …}`.
+    NotBefore(Value),
 }
 
 /// Which items of a list count.

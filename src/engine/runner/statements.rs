@@ -69,7 +69,8 @@ impl Runner<'_> {
             | Comparison::Differs(value)
             | Comparison::Includes(value)
             | Comparison::Excludes(value)
-            | Comparison::SameJson(value) => *value = self.scope.fill(value)?,
+            | Comparison::SameJson(value)
+            | Comparison::NotBefore(value) => *value = self.scope.fill(value)?,
             Comparison::OneOf(values) => {
                 for value in values {
                     *value = self.scope.fill(value)?;
@@ -82,10 +83,6 @@ impl Runner<'_> {
                 if value != pattern {
                     *pattern = regex::escape(value);
                 }
-            }
-            Comparison::NotBefore(text) => {
-                let value = self.scope.fill_text(text)?;
-                value.as_str().unwrap_or_default().clone_into(text);
             }
             Comparison::Absent(_) | Comparison::AtLeast(_) | Comparison::AtMost(_) => {}
         }

@@ -5,8 +5,10 @@ use super::{
     Answer, Call, Core, Fault, Flow, Listing, PAGE_SIZE_MAX, Refusal, Variant, most_recent_first,
 };
 use crate::clock::Timestamp;
+use crate::http::Response;
 use crate::ids;
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 impl Flow {
     /// D3, States: an accepted create makes an active execution.
@@ -29,26 +31,11 @@ impl Flow {
         let flow_sid = flow.sid.clone();
         let to = to_address(core, call)?;
         let from = from_address(core, call)?;
-        let (mut data, refusal) = match parameters(core, call) {
-            Ok(data) => (data, None),
-            Err(refusal) if core.fails(Fault::FlowRefusedExecutionStays) => {
-                (json!({}), Some(refusal))
-            }
-            Err(refusal) => return Err(refusal),
-        };
-        if let Some(first) = self.flow(&flow_sid)?.executions.first()
-            && first.data != data
-            && core.fails(Fault::FlowSecondParametersLost)
-        {
-            data.clone_from(&first.data);
-        }
-        if let Some(last) = self.flow(&flow_sid)?.executions.last()
-            && core.fails(Fault::FlowParametersLeak)
-            && let (Some(own), Some(earlier)) = (data.as_object_mut(), last.data.as_object())
-        {
-            own.extend(earlier.clone());
-        }
+        let (mut data, refusal) = self.data(core, call, &flow_sid, &from)?;
         self.enter_again(core, &flow_sid, &to, call.now)?;
+        if let Some(ended) = self.come_back(core, call, &flow_sid, &to, &mut data)? {
+            return Ok(ended);
+        }
         let sid = match self.any_execution() {
             Some(earlier) if core.fails(Fault::FlowExecutionSidReused) => earlier.sid.clone(),
             _ => core.sid("FN"),
@@ -118,8 +105,20 @@ impl Flow {
             .flat_map(|flow| &flow.executions)
             .filter(|execution| {
                 let is_later = call.query.has("PageToken") && !window.given.is_empty();
-                window.holds(core, execution.created)
+                let is_filtered = !window.given.is_empty();
+                let at = match execution.updated {
+                    updated
+                        if is_filtered
+                            && updated != execution.created
+                            && core.fails(Fault::FlowFilterByUpdate) =>
+                    {
+                        updated
+                    }
+                    _ => execution.created,
+                };
+                window.holds(core, at)
                     || (is_later && core.fails(Fault::FlowFirstPageFiltered))
+                    || (execution.ended && core.fails(Fault::FlowEndedNotFiltered))
             })
             .filter(|execution| !(execution.ended && core.fails(Fault::FlowEndedNotListed)))
             // D3 does not say how soon a list shows what was created.
@@ -131,7 +130,16 @@ impl Flow {
             .filter(|execution| {
                 Some(&execution.sid) != newest || !core.fails(Fault::FlowNewestNotListed)
             })
-            .map(|execution| (execution.sequence, execution.represent(core, View::Listed)))
+            .map(|execution| {
+                let is_first = !execution.ended
+                    && flow.executions.iter().any(|other| other.ended)
+                    && core.fails(Fault::FlowActiveListedFirst);
+                let ahead = if is_first { 1 << 60 } else { 0 };
+                (
+                    execution.sequence + ahead,
+                    execution.represent(core, View::Listed),
+                )
+            })
             .collect();
         items.sort_by_key(|(sequence, _)| *sequence);
         let listing = Listing {
@@ -142,6 +150,76 @@ impl Flow {
             page_size_max: PAGE_SIZE_MAX,
         };
         listing.page(core, call, items)
+    }
+
+    /// What an execution begins with, and why it is refused where a defect keeps it all the same.
+    fn data(
+        &self,
+        core: &Core,
+        call: &Call<'_>,
+        flow_sid: &str,
+        from: &str,
+    ) -> Result<(Value, Option<Refusal>), Refusal> {
+        let (mut data, refusal) = match parameters(core, call) {
+            Ok(data) => (data, None),
+            Err(refusal) if core.fails(Fault::FlowRefusedExecutionStays) => {
+                (json!({}), Some(refusal))
+            }
+            Err(refusal) => return Err(refusal),
+        };
+        if ids::is_sid(from, "MG") && data != json!({}) {
+            if core.fails(Fault::FlowServiceWithParametersRefused) {
+                return Err(Refusal::bad_parameter(
+                    "Parameters",
+                    "not with a messaging service",
+                ));
+            }
+            if core.fails(Fault::FlowServiceLosesParameters) {
+                data = json!({});
+            }
+        }
+        if let Some(first) = self.flow(flow_sid)?.executions.first()
+            && first.data != data
+            && core.fails(Fault::FlowSecondParametersLost)
+        {
+            data.clone_from(&first.data);
+        }
+        if let Some(last) = self.flow(flow_sid)?.executions.last()
+            && core.fails(Fault::FlowParametersLeak)
+            && let (Some(own), Some(earlier)) = (data.as_object_mut(), last.data.as_object())
+        {
+            own.extend(earlier.clone());
+        }
+        Ok((data, refusal))
+    }
+
+    /// Whoever has left a flow begins anew; under defects not quite.
+    fn come_back(
+        &mut self,
+        core: &Core,
+        call: &Call<'_>,
+        flow_sid: &str,
+        to: &str,
+        data: &mut Value,
+    ) -> Result<Option<Response>, Refusal> {
+        let mut earlier = self.flow_mut(flow_sid)?.executions.iter_mut().rev();
+        let Some(last) = earlier.find(|earlier| earlier.to == to) else {
+            return Ok(None);
+        };
+        if call.form.get("Parameters").is_none() && core.fails(Fault::FlowParametersOfLastTime) {
+            data.clone_from(&last.data);
+        }
+        if !last.ended {
+            return Ok(None);
+        }
+        if core.fails(Fault::FlowWhoLeftRefused) {
+            return Err(Refusal::conflict("the person has left the flow"));
+        }
+        if core.fails(Fault::FlowReentryRevives) {
+            last.ended = false;
+        }
+        let comes_back = core.fails(Fault::FlowEndedComesBack);
+        Ok(comes_back.then(|| core.created(&last.represent(core, View::Created))))
     }
 
     /// D3 says that an execution is one person's run, not what a second one of the same person does.
@@ -232,12 +310,24 @@ fn parameters(core: &Core, call: &Call<'_>) -> Result<Value, Refusal> {
         };
     };
     match serde_json::from_str::<Value>(text) {
+        Ok(data) if is_refused(core, &data) => {
+            Err(Refusal::bad_parameter("Parameters", "not of that kind"))
+        }
         Ok(data) if data.is_object() || !core.varies(Variant::FlowParametersObjectsOnly) => {
             Ok(data)
         }
         _ if core.fails(Fault::FlowParametersNotParsed) => Ok(json!(text)),
         _ => Err(Refusal::bad_parameter("Parameters", "not JSON")),
     }
+}
+
+/// Whether a defect refuses these parameters, which are JSON all the same.
+fn is_refused(core: &Core, data: &Value) -> bool {
+    let mut members = data.as_object().into_iter().flat_map(Map::values);
+    let is_nested = members.any(|value| value.is_array() || value.is_object());
+    (*data == json!({}) && core.fails(Fault::FlowParametersEmptyRefused))
+        || (is_nested && core.fails(Fault::FlowParametersNestedRefused))
+        || (!data.to_string().is_ascii() && core.fails(Fault::FlowParametersForeignRefused))
 }
 
 /// E.164: a plus sign and up to fifteen digits, the first not zero.
@@ -287,8 +377,12 @@ impl Window {
                 .map_err(|_| Refusal::bad_parameter(name, "not a date-time with an offset"))?;
             Ok(Some(instant))
         };
-        let from = bound("DateCreatedFrom")?;
+        let from: Option<Timestamp> = bound("DateCreatedFrom")?;
         let to = bound("DateCreatedTo")?;
+        let is_far = |from: Timestamp| from > call.now + Duration::from_secs(7200);
+        if from.is_some_and(is_far) && core.fails(Fault::FlowFutureFilterRefused) {
+            return Err(Refusal::bad_parameter("DateCreatedFrom", "not yet"));
+        }
         Ok(Self { from, to, given })
     }
 
@@ -305,6 +399,12 @@ impl Window {
                 || created < to
                 || (created == to && core.fails(Fault::FlowToFilterInclusive))
         });
+        if let (Some(from), Some(to)) = (self.from, self.to)
+            && to <= from
+            && core.fails(Fault::FlowInvertedSpanIgnored)
+        {
+            return true;
+        }
         if self.from.is_some() && self.to.is_some() && core.fails(Fault::FlowFiltersNotCombined) {
             return on_or_after || before;
         }

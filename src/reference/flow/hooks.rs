@@ -103,6 +103,9 @@ impl Flow {
         let execution = self.named_execution(args)?;
         if !execution.ended {
             execution.end(now);
+            if core.fails(Fault::FlowEndMovesCreation) {
+                execution.created = now;
+            }
         }
         let sid = execution.sid.clone();
         for other in self.siblings(args, &sid) {
@@ -202,6 +205,12 @@ impl Execution {
         let sid = core.sid("FT");
         let nowhere = core.sid("FT");
         let before = self.steps.last();
+        let created = match self.steps.first() {
+            Some(first) if first.created != now && core.fails(Fault::FlowStepsDatedAlike) => {
+                first.created
+            }
+            _ => now,
+        };
         let step = Step {
             flow_sid: self.flow_sid.clone(),
             execution_sid: self.sid.clone(),
@@ -230,7 +239,7 @@ impl Execution {
             context: self.context(core),
             transitioned_from: before.map(|step| step.widget.clone()),
             transitioned_to: None,
-            created: now,
+            created,
             updated: None,
         };
         self.steps.push(step);

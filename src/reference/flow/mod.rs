@@ -88,6 +88,20 @@ impl Flow {
                     Err(_) if core.fails(Fault::FlowStepInEveryExecution) => flow.any_step(step),
                     found => found,
                 }?;
+                let newest = execution
+                    .steps
+                    .last()
+                    .filter(|newest| newest.sid != step.sid);
+                let step = match newest {
+                    Some(newest) if core.fails(Fault::FlowStepFetchNewest) => newest,
+                    Some(_) if core.fails(Fault::FlowEarlierStepGone) => {
+                        return Err(Refusal::not_found());
+                    }
+                    _ => step,
+                };
+                if execution.ended && core.fails(Fault::FlowStepsOfEndedGone) {
+                    return Err(Refusal::not_found());
+                }
                 Ok(core.ok(&step.represent(core, View::Fetched)))
             }
             (
@@ -145,7 +159,8 @@ impl Flow {
 
     fn add_flow(&mut self, core: &mut Core, friendly_name: &str, now: Timestamp) -> String {
         let sequence = self.next_sequence();
-        let flow = FlowResource::draft(core, sequence, friendly_name, now);
+        let mut flow = FlowResource::draft(core, sequence, friendly_name, now);
+        flow.first_sid = self.flows.first().map(|first| first.sid.clone());
         let sid = flow.sid.clone();
         self.flows.push(flow);
         sid

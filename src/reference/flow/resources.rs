@@ -21,6 +21,8 @@ pub(super) enum View {
 #[derive(Clone, Debug)]
 pub(super) struct FlowResource {
     pub(super) sid: String,
+    /// The first one of the account.
+    pub(super) first_sid: Option<String>,
     pub(super) sequence: u64,
     pub(super) friendly_name: String,
     pub(super) published: bool,
@@ -80,6 +82,7 @@ impl FlowResource {
     ) -> Self {
         Self {
             sid: core.sid("FW"),
+            first_sid: None,
             sequence,
             friendly_name: friendly_name.to_owned(),
             published: false,
@@ -145,9 +148,19 @@ impl FlowResource {
             "executions": if core.fails(Fault::FlowExecutionsLinkWrong) {
                 format!("{url}/Runs")
             } else {
-                format!("{url}/Executions")
+                match &self.first_sid {
+                    Some(first) if core.fails(Fault::FlowExecutionsLinkOfAnother) => {
+                        format!("{}/Executions", url.replace(&self.sid, first))
+                    }
+                    _ => format!("{url}/Executions"),
+                }
             },
         });
+        let name = if !self.friendly_name.is_ascii() && core.fails(Fault::FlowNameMisread) {
+            self.friendly_name.bytes().map(char::from).collect()
+        } else {
+            self.friendly_name.clone()
+        };
         if core.varies(Variant::FlowNoLinks) {
             links = json!({});
         }
@@ -162,7 +175,7 @@ impl FlowResource {
             } else if differs {
                 Some("Untitled")
             } else {
-                Some(self.friendly_name.as_str())
+                Some(name.as_str())
             },
             "status": if self.published || core.fails(Fault::FlowDraftShownPublished) { "published" } else { "draft" },
             "version": self.version,
@@ -197,7 +210,9 @@ impl Execution {
     /// The state that widgets read as variables (D3, Resources: variables available in flows).
     pub(super) fn context(&self, core: &Core) -> Value {
         let to = (!core.fails(Fault::FlowContextLosesTo)).then_some(&self.to);
-        let from = (!core.fails(Fault::FlowContextLosesFrom)).then_some(&self.from);
+        let is_lost = core.fails(Fault::FlowContextLosesFrom)
+            || (self.from.starts_with("MG") && core.fails(Fault::FlowContextLosesService));
+        let from = (!is_lost).then_some(&self.from);
         let data = if core.fails(Fault::FlowParametersLost) {
             json!({})
         } else if core.fails(Fault::FlowParametersStayText) {
@@ -247,11 +262,16 @@ impl Execution {
             let (executions, _) = url.rsplit_once('/').unwrap_or_default();
             executions.to_owned()
         } else {
-            format!("{url}/Steps")
+            match &self.first_sid {
+                Some(first) if core.fails(Fault::FlowStepsLinkOfAnother) => {
+                    format!("{}/Steps", url.replace(&self.sid, first))
+                }
+                _ => format!("{url}/Steps"),
+            }
         };
         let mut links = json!({"steps": steps});
         if !core.fails(Fault::FlowContextLinkMissing) {
-            links["execution_context"] = json!(format!("{url}/Context"));
+            links["execution_context"] = json!(context_url(core, &url, Fault::FlowContextLinkDead));
         }
         if core.varies(Variant::FlowMoreLinks) {
             links["flow"] = json!(url_of(
@@ -327,11 +347,16 @@ impl Step {
             .filter(|_| view == View::Fetched || !core.fails(Fault::FlowListedStepFromNowhere));
         let mut links = json!({});
         if !core.fails(Fault::FlowContextLinkMissing) {
-            links["step_context"] = json!(format!("{url}/Context"));
+            links["step_context"] = json!(context_url(core, &url, Fault::FlowStepContextLinkDead));
         }
         if core.varies(Variant::FlowMoreLinks) {
             links["execution"] = json!(url_of(core.link_origin(), &execution));
         }
+        let created = if core.fails(Fault::FlowStepsBehind) {
+            self.created - Duration::from_secs(5 * 3600)
+        } else {
+            self.created
+        };
         json!({
             "sid": shown_sid(core, &self.sid, view, Fault::FlowStepSidChanges),
             "account_sid": account_sid(core, view),
@@ -344,7 +369,7 @@ impl Step {
             "context": self.context,
             "transitioned_from": transition(core, from),
             "transitioned_to": transition(core, self.transitioned_to.as_ref()),
-            "date_created": shown_created(core, self.created, view),
+            "date_created": shown_created(core, created, view),
             "date_updated": nullable_updated(core, self.created, self.updated),
             "url": shown_url(core, url, Fault::FlowStepUrlWrong),
             "links": links,
@@ -357,11 +382,18 @@ const PARAMETER_TEXTS: &[(Fault, Garble)] = &[
     (Fault::FlowParametersTrimmed, Garble::Trimmed),
     (Fault::FlowParametersEmojiDropped, Garble::EmojiDropped),
     (Fault::FlowParametersEscaped, Garble::Escaped),
+    (Fault::FlowParametersCut, Garble::Cut255),
 ];
+
+/// Members of `Parameters` that are called like fields of an execution.
+const RESERVED: [&str; 3] = ["To", "sid", "status"];
 
 /// Defects of the other JSON types in `Parameters`.
 fn misread(core: &Core, data: &mut Value) {
     let Value::Object(fields) = data else { return };
+    fields.retain(|name, _| {
+        !RESERVED.contains(&name.as_str()) || !core.fails(Fault::FlowParametersReserved)
+    });
     fields.retain(|_, value| match value {
         Value::Null => !core.fails(Fault::FlowParametersNullsDropped),
         Value::Array(_) | Value::Object(_) => !core.fails(Fault::FlowParametersNestedDropped),
@@ -445,6 +477,12 @@ fn parent_sid(core: &Core, sid: &str, wrong: Fault) -> String {
     } else {
         sid.to_owned()
     }
+}
+
+/// Where the context below an address is.
+fn context_url(core: &Core, url: &str, dead: Fault) -> String {
+    let name = if core.fails(dead) { "State" } else { "Context" };
+    format!("{url}/{name}")
 }
 
 fn shown_url(core: &Core, url: String, wrong: Fault) -> String {
