@@ -90,14 +90,18 @@ fn read_offset(text: &str) -> Option<Offset> {
         b'-' => -1,
         _ => 1,
     };
-    let digits = text[1..].replace(':', "");
-    let number = |from: usize, to: usize| digits.get(from..to)?.parse::<i32>().ok();
-    let minutes = match digits.len() {
-        2 => 0,
-        4 => number(2, 4).filter(|&minutes| minutes < 60)?,
-        _ => return None,
+    let (hours, minutes) = match text[1..].split_once(':') {
+        Some(parts) => parts,
+        None if text.len() == 3 => (&text[1..], "00"),
+        None => text.get(1..3).zip(text.get(3..))?,
     };
-    Offset::from_seconds(sign * (number(0, 2)? * 3_600 + minutes * 60)).ok()
+    let number = |part: &str| {
+        (part.len() == 2)
+            .then(|| part.parse::<i32>().ok())
+            .flatten()
+    };
+    let minutes = number(minutes).filter(|&minutes| minutes < 60)?;
+    Offset::from_seconds(sign * (number(hours)? * 3_600 + minutes * 60)).ok()
 }
 
 #[cfg(test)]

@@ -578,7 +578,7 @@ mod tests {
         for (id, success, wrong) in [
             ("7", "true", &[][..]),
             ("7.5", "true", &["/user/id"][..]),
-            ("7", "1", &["/success"][..]),
+            ("7", "7", &["/success"][..]),
         ] {
             let kind = "auth/user-create";
             assert_eq!(found(kind, "user.json", &json(id, success)), wrong);

@@ -3,8 +3,8 @@
 
 use super::prelude::*;
 use crate::judge::history::{Outcome, Sight, Thing, ThingId, When, Write};
-use crate::rulebook::Does;
 use crate::rulebook::annotations::Counts as Counted;
+use crate::rulebook::{Does, hooks};
 use std::collections::BTreeSet;
 
 /// This count of a thing agrees with what it counts.
@@ -172,7 +172,8 @@ impl Counts {
         };
         let Some(expected) = expected else { return };
         let is_settled = last.is_none_or(|last| last.is_settled(&sight.when));
-        if got != expected && !is_settled {
+        let is_known = !history.deeds_unseen || !moved_by_people(&counted.of);
+        if got != expected && !(is_settled && is_known) {
             return;
         }
         let fact = (got != expected).then(|| Fact {
@@ -183,6 +184,13 @@ impl Counts {
         });
         verdicts.instance(rule, site).conclude(fact);
     }
+}
+
+/// Whether people bring or end things of a kind, seen or not.
+fn moved_by_people(kind: &str) -> bool {
+    [Does::Makes, Does::FindsOrMakes, Does::Ends]
+        .into_iter()
+        .any(|does| hooks::does(does, kind))
 }
 
 /// What is counted and was there when a thing was seen, with what changed it last; nothing where that is not

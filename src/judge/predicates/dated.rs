@@ -94,10 +94,16 @@ impl Predicate for Dated {
             })
         };
         let parameters = json!({"kinds": ["chat/service", "chat/role"], "at": "/date_created"});
-        let first = Example::of("chat", parameters).answered("create-service", json!({}), service);
+        let first = Example::of("chat", parameters).answered(
+            "create-service",
+            json!({"FriendlyName": "a"}),
+            service,
+        );
         let then = |date: &str| {
-            let within = json!({"ServiceSid": sid("IS")});
-            first.clone().answered("create-role", within, role(date))
+            let sent = json!({
+                "ServiceSid": sid("IS"), "FriendlyName": "r", "Type": "channel", "Permission": ["sendMessage"],
+            });
+            first.clone().answered("create-role", sent, role(date))
         };
         vec![
             then("2026-01-31T10:20:31Z").passes(),

@@ -71,7 +71,10 @@ impl Predicate for LinksForEach {
                 let site = shown.site(&linked.at);
                 let links = shown.value(&linked.at).and_then(Value::as_object);
                 let names_nothing = linked.given.as_ref().is_some_and(|given| {
-                    shown.value(given).and_then(Value::as_str).is_none_or(str::is_empty)
+                    shown
+                        .value(given)
+                        .and_then(Value::as_str)
+                        .is_none_or(str::is_empty)
                 });
                 let is_open = names_nothing || verdicts.accuses(&site);
                 let Some(links) = links.filter(|_| !is_open) else {
