@@ -67,6 +67,10 @@ pub struct People {
     pub third_cellphone: String,
     /// National number of a person who moves to another country and back.
     pub fourth_cellphone: String,
+    /// National number of a person who scans codes and gives no e-mail address; the first one's but for the last digit.
+    pub fifth_cellphone: String,
+    /// National number of a person who scans a code before giving an e-mail address; the first one's but for the first digit.
+    pub sixth_cellphone: String,
     /// Domain of their e-mail addresses.
     pub email_domain: String,
 }
@@ -81,6 +85,8 @@ impl Default for People {
             second_cellphone: text("201-555-0145"),
             third_cellphone: text("201-555-0167"),
             fourth_cellphone: text("201-555-0189"),
+            fifth_cellphone: text("201-555-0124"),
+            sixth_cellphone: text("301-555-0123"),
             email_domain: text("example.com"),
         }
     }
@@ -112,6 +118,8 @@ impl People {
             "second_phone": phone(&self.second_cellphone),
             "third_cellphone": self.third_cellphone,
             "fourth_cellphone": self.fourth_cellphone,
+            "fifth_cellphone": self.fifth_cellphone,
+            "sixth_cellphone": self.sixth_cellphone,
             "email_domain": self.email_domain,
         })
     }

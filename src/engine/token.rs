@@ -40,9 +40,10 @@ pub(super) fn build(
     };
     let at = |text: &str| {
         let shift = duration(text).ok_or_else(|| Stop::Error(format!("not a duration: {text}")))?;
-        now.checked_add(shift)
-            .map(Timestamp::as_second)
-            .map_err(|e| Stop::Error(e.to_string()))
+        let at = now
+            .checked_add(shift)
+            .map_err(|e| Stop::Error(e.to_string()))?;
+        Ok::<_, Stop>(numeric(at, spec.fraction))
     };
     let or_configured = |value: Option<String>, key: &str| match value {
         Some(value) => Ok(value),
@@ -68,15 +69,27 @@ pub(super) fn build(
             "auth_app_id": or_configured(filled(&spec.auth_app_id)?, "id")?,
         },
     });
-    if let (Some(claim), Some(claims)) = (filled(&spec.without)?, claims.as_object_mut()) {
-        claims.remove(&claim);
+    if let Some(claims) = claims.as_object_mut() {
+        claims.extend(spec.claims.clone());
+        if let Some(claim) = filled(&spec.without)? {
+            claims.remove(&claim);
+        }
     }
-    let key = if spec.wrong_key {
-        "not-the-application-key".to_owned()
-    } else {
-        configured("api_key")?
+    let key = match filled(&spec.key)? {
+        Some(key) => key,
+        None if spec.wrong_key => "not-the-application-key".to_owned(),
+        None => configured("api_key")?,
     };
-    let token = sign(&header, &claims, &algorithm, &key).map_err(|e| Stop::Error(e.to_string()))?;
+    let signed = |claims: &Value| {
+        sign(&header, claims, &algorithm, &key).map_err(|e| Stop::Error(e.to_string()))
+    };
+    let mut token = signed(&claims)?;
+    if let Some(how) = filled(&spec.signature)? {
+        let mut others = claims.clone();
+        others["context"]["custom_user_id"] = json!("another");
+        token = forged(&how, &token, &signed(&others)?)
+            .ok_or_else(|| Stop::Error(format!("no signature is named {how}")))?;
+    }
     let qr = format!("{}://account?token={token}", configured("scheme")?);
     Ok(json!({"token": token, "qr": qr, "header": header, "claims": claims}))
 }
@@ -139,11 +152,32 @@ pub enum TokenError {
     Unsigned(#[from] jsonwebtoken::errors::Error),
 }
 
+/// A date of a token, which may have a fraction (RFC 7519).
+fn numeric(at: Timestamp, fraction: bool) -> Value {
+    if fraction {
+        json!(at.as_duration().as_secs_f64().floor() + 0.25)
+    } else {
+        json!(at.as_second())
+    }
+}
+
+/// The token with another signature than its own.
+fn forged(how: &str, token: &str, another: &str) -> Option<String> {
+    let (message, signature) = token.rsplit_once('.')?;
+    let signature = match how {
+        "empty" => "",
+        "cut" => signature.get(..signature.len() / 2)?,
+        "another" => another.rsplit_once('.')?.1,
+        _ => return None,
+    };
+    Some(format!("{message}.{signature}"))
+}
+
 fn sign(header: &Value, claims: &Value, algorithm: &str, key: &str) -> Result<String, TokenError> {
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let message = format!("{}.{}", part(header), part(claims));
     let algorithm = match algorithm {
-        "none" => return Ok(format!("{message}.")),
+        none if none.eq_ignore_ascii_case("none") => return Ok(format!("{message}.")),
         "HS384" => Algorithm::HS384,
         "HS512" => Algorithm::HS512,
         "HS256" | "hs256" => Algorithm::HS256,

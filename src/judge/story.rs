@@ -44,7 +44,7 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
         Some(Value::Array(items)) if !many => items.iter().collect(),
         Some(_) | None => selected.clone(),
     };
-    let among = |value: &Value| list.iter().any(|item| json::equal(item, value));
+    let among = |value: &Value| list.iter().any(|item| is_same(item, value));
     let wrong = match &expect.is {
         Comparison::Equals(value) => every(json::short(value), &|v| json::equal(v, value)),
         Comparison::Differs(value) => every(format!("not {}", json::short(value)), &|v| {
@@ -111,6 +111,15 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
         expected,
         actual,
     })
+}
+
+/// Whether an item is that value. A number is its text: identifiers are compared so, and what type one has its own rule says.
+fn is_same(item: &Value, value: &Value) -> bool {
+    let is_mixed = matches!(
+        (item, value),
+        (Value::Number(_), Value::String(_)) | (Value::String(_), Value::Number(_))
+    );
+    json::equal(item, value) || is_mixed && as_text(item) == as_text(value)
 }
 
 /// The result with those items alone that count, in the list that a pointer names or goes through.

@@ -44,6 +44,12 @@ pub struct Core {
     /// What is due with the next request.
     put_off: Vec<Callback>,
     waiting: BTreeMap<u64, Callback>,
+    /// How many further attempts an address has had.
+    retried: BTreeMap<String, u32>,
+    /// How the last attempt of a callback ended.
+    ended: BTreeMap<u64, Delivery>,
+    /// Addresses at which a callback failed with all its attempts.
+    failed: BTreeSet<String>,
     /// Which switches were asked about.
     asked: Asked,
 }
@@ -110,6 +116,9 @@ impl Core {
             due: Vec::new(),
             put_off: Vec::new(),
             waiting: BTreeMap::new(),
+            retried: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            failed: BTreeSet::new(),
         }
     }
 
@@ -332,6 +341,21 @@ impl Core {
         });
     }
 
+    /// How many further attempts a callback gets; under the defect, what earlier ones have left of them.
+    pub fn retries_left(&self, url: &str, configured: u32) -> u32 {
+        match self.retried.get(url) {
+            Some(spent) if self.fails(Fault::ChatRetriesForLife) => {
+                configured.saturating_sub(*spent)
+            }
+            Some(_) | None => configured,
+        }
+    }
+
+    /// Whether an address is not called any more, which is a defect.
+    pub fn has_given_up(&self, url: &str) -> bool {
+        self.failed.contains(url) && self.fails(Fault::ChatWebhookDeadAfterFailure)
+    }
+
     /// Has what was queued last delivered before the request that causes it is answered, or only after the
     /// next one.
     pub fn send_before(&mut self) {
@@ -371,14 +395,22 @@ impl Core {
             Delivery::Answered(400) => self.fails(Fault::ChatRetryOn400),
             Delivery::Answered(_) | Delivery::Unreachable => false,
         };
+        let before = self.ended.insert(id, outcome);
+        let differs = before.is_some_and(|before| before != outcome);
+        let again = again
+            && !(differs && self.fails(Fault::ChatRetrySameStatusOnly))
+            && !(callback.request.method == "GET" && self.fails(Fault::ChatRetryNotOnGet));
         let given_up = match callback.retried {
             0 => false,
             1 => self.fails(Fault::ChatRetryOnlyOnce),
             _ => self.fails(Fault::ChatRetryOnlyOnce) || self.fails(Fault::ChatRetryThirdMissing),
         };
-        if again && callback.retries_left > 0 && !given_up {
+        if again && callback.retries_left == 0 {
+            self.failed.insert(callback.url);
+        } else if again && !given_up {
             callback.retries_left -= 1;
             callback.retried += 1;
+            *self.retried.entry(callback.url.clone()).or_default() += 1;
             if self.fails(Fault::ChatRetryLosesBody) {
                 callback.request.body.clear();
             }

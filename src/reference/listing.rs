@@ -82,6 +82,20 @@ impl Listing<'_> {
             if !defects.forgets_filters && !forgets_later && !forgets_first {
                 query.extend_pairs(&self.filters);
             }
+            let unescaped = !in_flow(call)
+                && self
+                    .filters
+                    .iter()
+                    .any(|(_, value)| value.contains(['+', '&', '%']))
+                && core.fails(Fault::ChatPageFiltersUnescaped);
+            let raw = ["%2B", "+", "%26", "&", "%25", "%"];
+            let mut query = if unescaped {
+                let pairs = raw.chunks(2);
+                let bare = pairs.fold(query.finish(), |q, p| q.replace(p[0], p[1]));
+                form_urlencoded::Serializer::new(bare)
+            } else {
+                query
+            };
             let loses_size = call.query.has("PageSize")
                 && token.is_some()
                 && on(Fault::FlowPageSizeLost, Fault::ChatPageSizeLost);

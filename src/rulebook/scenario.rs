@@ -174,7 +174,7 @@ pub struct CallbackAnswer {
 pub struct TokenSpec {
     /// `context.custom_user_id`.
     pub custom_user_id: Option<String>,
-    /// `HS256` unless said otherwise; `HS384`, `HS512`, `none`, and `hs256` for a near miss.
+    /// `HS256` unless said otherwise; `HS384`, `HS512`, `none` in any letter case, and `hs256` for a near miss.
     pub algorithm: Option<String>,
     /// Header `typ`, default `JWT`.
     pub typ: Option<String>,
@@ -187,6 +187,16 @@ pub struct TokenSpec {
     /// Sign with another key than the application's.
     #[serde(default)]
     pub wrong_key: bool,
+    /// Sign with this key.
+    pub key: Option<String>,
+    /// What stands in place of the signature: `empty`, `cut` (its first half), `another` (that of another token).
+    pub signature: Option<String>,
+    /// Further claims.
+    #[serde(default)]
+    pub claims: Map<String, Value>,
+    /// Give both times a fraction.
+    #[serde(default)]
+    pub fraction: bool,
     /// `context.auth_app_id`, default the application's.
     pub auth_app_id: Option<String>,
     /// Leave this claim out: `iss`, `iat`, `exp`.

@@ -55,7 +55,7 @@ class Auth:
         return Reply(text.encode(), status, [("Content-Type", "application/xml; charset=utf-8")])
 
     def xml(self, name, value):
-        kind, name = "", re.sub("[^A-Za-z0-9_.-]", "_", name)
+        kind, name = "", re.sub("^(?=[^A-Za-z_])", "_", re.sub("[^A-Za-z0-9_.-]", "_", name))
         if isinstance(value, bool):
             words = ("yes", "no") if self.world.bug("xml-boolean-words") else ("true", "false")
             kind, inner = "boolean", words[0] if value else words[1]
@@ -228,7 +228,7 @@ class Auth:
                 notified=True, hidden_details=wanted.hidden, created_at=world.stamp(world.moment() if world.bug("created-at-moves") else wanted.created),
                 updated_at=world.stamp(wanted.processed or wanted.created), processed_at=world.stamp(wanted.processed),
                 seconds_to_expire=str(wanted.seconds) if world.bug("seconds-text") else wanted.seconds, app_id="app", user_id="user", _id="id" + wanted.uuid[:8], _app_serial_id=1,
-                _app_name=APPLICATION["name"], _user_email=wanted.user.mails[0], _auth_id=wanted.user.id,
+                _app_name=APPLICATION["name"], _user_email=wanted.user.mails[0] if wanted.user.mails else "", _auth_id=wanted.user.id,
             )  # fmt: skip
             if world.bug("hidden-in-details"):
                 shown["details"] = {**wanted.details, **wanted.hidden}

@@ -191,6 +191,12 @@ pub(super) struct PeopleEntry {
     pub(super) third_cellphone: Option<String>,
     /// That of a person who moves with it to the other country and back; default 201-555-0189.
     pub(super) fourth_cellphone: Option<String>,
+    /// That of a person who scans codes and gives no e-mail address; best the first one's but for its last digit, default
+    /// 201-555-0124.
+    pub(super) fifth_cellphone: Option<String>,
+    /// That of a person who scans a code and gives an e-mail address afterwards; best the first one's but for its first
+    /// digit, default 301-555-0123.
+    pub(super) sixth_cellphone: Option<String>,
     /// Domain of their e-mail addresses; default example.com.
     pub(super) email_domain: Option<String>,
 }

@@ -28,6 +28,8 @@ impl Reader {
             (entry.second_cellphone, &mut people.second_cellphone),
             (entry.third_cellphone, &mut people.third_cellphone),
             (entry.fourth_cellphone, &mut people.fourth_cellphone),
+            (entry.fifth_cellphone, &mut people.fifth_cellphone),
+            (entry.sixth_cellphone, &mut people.sixth_cellphone),
             (entry.email_domain, &mut people.email_domain),
         ] {
             if let Some(value) = value {

@@ -81,7 +81,15 @@ impl Predicate for Carries {
                 Of::Operation => collected.operation().map(Value::from),
                 Of::Channel => collected.sent.arguments.get("channel").cloned(),
                 Of::To => collected.sent.arguments.get("to").cloned(),
-                Of::Tags => collected.sent.arguments.get("tags").cloned(),
+                // A send without tags was given none.
+                Of::Tags => Some(
+                    collected
+                        .sent
+                        .arguments
+                        .get("tags")
+                        .cloned()
+                        .unwrap_or(json!({})),
+                ),
             };
             let is_over = collected.sent.arguments.get("outcome") == Some(&json!("delivered"));
             let Some(given) = given.filter(|_| self.how != How::Each || is_over) else {
@@ -180,7 +188,7 @@ impl Carries {
             None => vec![as_text(given)],
         };
         let same = |value: &Value| match self.how {
-            How::Equal if self.of == Of::Tags => json::equal(value, given),
+            How::Equal if self.of == Of::Tags => json::equal(value, given) || value.is_null(),
             How::Equal => as_text(value) == as_text(given),
             How::OneOf | How::Each => all.contains(&as_text(value)),
         };

@@ -2,6 +2,7 @@
 //! time to follow, or where it would have been looked at again.
 
 use super::prelude::*;
+use crate::judge::compare::as_text;
 use crate::judge::evidence::{Event, Poll};
 use crate::judge::history::Origin;
 use crate::judge::history::{Outcome, STEADY, Shows, Sight, ThingId, Write};
@@ -20,7 +21,7 @@ pub(crate) struct Follows {
     from: Value,
     /// The state that it is in afterwards.
     is: Value,
-    /// Parameters that let it move by itself, where the thing was made with them.
+    /// Parameters that let it move by itself, where the thing was made with another value of them than 0.
     #[serde(default)]
     unless: Vec<String>,
 }
@@ -122,7 +123,8 @@ impl Follows {
         let made = thing.made.and_then(|made| history.writes[made].exchange());
         let moves_itself = made.is_some_and(|made| {
             let sent = &case.seen[made].exchange.sent;
-            self.unless.iter().any(|name| sent.contains_key(name))
+            let says = |name: &String| sent.get(name).is_some_and(|said| as_text(said) != "0");
+            self.unless.iter().any(says)
         });
         let mut earlier = thing.sights.iter().rev();
         let before =

@@ -3,13 +3,15 @@
 
 use super::prelude::*;
 use crate::judge::compare::as_text;
-use crate::judge::history::{Outcome, Shows, Sight, ThingId, Write};
+use crate::judge::evidence::Event;
+use crate::judge::history::{Origin, Outcome, Shows, Sight, ThingId, Write};
 use crate::judge::parameter::beyond;
 use crate::judge::predicates::echoes::differs;
 use crate::rulebook::annotations::Derived;
 use crate::rulebook::rules::Comparison;
-use crate::rulebook::{Does, Operation, Parameter, Place};
+use crate::rulebook::{Does, Operation, Parameter, Place, hooks};
 use crate::verdict::Level;
+use serde_json::Map;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -23,6 +25,9 @@ pub(crate) struct Kept {
     /// with `x-echo`.
     #[serde(default)]
     shown: BTreeMap<String, Shown>,
+    /// Hooks by which people move the thing and change nothing of what was sent.
+    #[serde(default)]
+    through: Vec<String>,
 }
 
 /// Where a parameter comes back in a later sight, if it stands there at all.
@@ -75,6 +80,11 @@ impl Check for Kept {
         }
         for shown in self.shown.values() {
             names.kind("kind", &shown.kind).pointer("at", &shown.at);
+        }
+        for hook in &self.through {
+            if hooks::find(hook).is_none() {
+                names.problem("through", "there is no such hook");
+            }
         }
     }
 }
@@ -254,7 +264,7 @@ impl Kept {
             let is_whole = matches!(sight.shows, Shows::Whole(_));
             let follows = write.does == Does::Changes && !(is_whole && is_own_face);
             if is_later && !follows {
-                let since = Since::new(case, write, sight, thing.kind, id);
+                let since = Since::new(case, (write, id), sight, thing.kind, &self.through);
                 since.judge(rule, &expected, verdicts);
                 since.judge_what_stays(rule, &expected, &mut first_shown, verdicts);
             }
@@ -321,16 +331,24 @@ struct Since<'c> {
 impl<'c> Since<'c> {
     fn new(
         case: &'c Case<'c>,
-        write: &'c Write<'c>,
+        (write, id): (&'c Write<'c>, ThingId),
         sight: &'c Sight<'c>,
         kind: &str,
-        id: ThingId,
+        through: &[String],
     ) -> Self {
+        let leaves = |other: &&Write<'_>| match other.origin {
+            Origin::Hook(event) => match case.evidence.events.get(event) {
+                Some(Event::Hook(call)) => through.contains(&call.name),
+                Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => false,
+            },
+            Origin::Exchange(_) => false,
+        };
         let meanwhile = |other: &&Write<'_>| {
             other.origin != write.origin
                 && !other.when.is_before(&write.when)
                 && !sight.when.is_before(&other.when)
                 && other.may_touch(id, kind)
+                && !leaves(other)
         };
         let others: Vec<&Write<'_>> = case.history.writes.iter().filter(meanwhile).collect();
         let is_known = |other: &&Write<'_>| {
@@ -371,8 +389,8 @@ impl<'c> Since<'c> {
             if verdicts.accuses(&site) {
                 continue;
             }
-            let is_xml = self.is_xml();
-            if let Some(fact) = one.wrong(got, is_xml) {
+            let is_xml = is_xml(self.case, self.sight);
+            if let Some(fact) = one.wrong(got, is_xml, self.was_filled(one, is_xml)) {
                 wrong.get_or_insert((site.clone(), fact));
             }
             sites.push(site);
@@ -400,7 +418,7 @@ impl<'c> Since<'c> {
             };
             let stands = shown
                 .value(one.at)
-                .is_some_and(|got| one.wrong(got, false).is_none() && !is_empty(got));
+                .is_some_and(|got| one.wrong(got, false, false).is_none() && !is_empty(got));
             let has_followed = |first: &Sight<'_>| match self.sight.shows {
                 Shows::Item(_) => first.when.is_settled(&self.sight.when),
                 Shows::Whole(_) | Shows::NotFound => true,
@@ -453,32 +471,60 @@ impl<'c> Since<'c> {
             && others.is_some_and(|others| !others.iter().any(named))
     }
 
-    fn is_xml(&self) -> bool {
-        let exchange = self
-            .sight
-            .exchange
-            .map(|index| self.case.seen[index].exchange);
-        exchange.is_some_and(|e| e.sent.get("FORMAT").is_some_and(|format| *format == "xml"))
+    /// Whether an earlier look since the write, in the same format, has shown something there.
+    fn was_filled(&self, one: &Expected<'_>, is_xml_now: bool) -> bool {
+        let (id, write) = self.of;
+        let sights = self.case.history.things.get(id).sights.iter();
+        let mut earlier = sights.filter(|s| {
+            write.when.is_before(&s.when)
+                && s.when.is_before(&self.sight.when)
+                && s.face == self.sight.face
+                && is_xml(self.case, s) == is_xml_now
+        });
+        earlier.any(|s| {
+            let shown = s.representation(self.case);
+            let value = shown.and_then(|shown| shown.value(one.at));
+            value
+                .and_then(Value::as_object)
+                .is_some_and(|m| !m.is_empty())
+        })
     }
 }
 
+fn is_xml(case: &Case<'_>, sight: &Sight<'_>) -> bool {
+    let exchange = sight.exchange.map(|index| case.seen[index].exchange);
+    exchange.is_some_and(|e| e.sent.get("FORMAT").is_some_and(|format| *format == "xml"))
+}
+
 impl Expected<'_> {
-    fn wrong(&self, got: &Value, is_xml: bool) -> Option<Fact> {
+    fn wrong(&self, got: &Value, is_xml: bool, was_filled: bool) -> Option<Fact> {
         match self.how {
             How::Echoed(compare, or) if is_xml => {
                 let (sent, got) = (spaced(self.sent), spaced(got));
                 differs(&Value::String(sent), &Value::String(got), compare, or)
             }
             How::Echoed(compare, or) => differs(self.sent, got, compare, or),
-            How::Part => self.lacks(got, is_xml),
+            How::Part => self.lacks(got, is_xml, was_filled && self.stays_while.is_none()),
         }
     }
 
-    /// The first member that was sent and does not stand there.
-    fn lacks(&self, got: &Value, is_xml: bool) -> Option<Fact> {
+    /// The first member that was sent and does not stand there. Where nothing does, and never has, it may not be shown.
+    fn lacks(&self, got: &Value, is_xml: bool, was_filled: bool) -> Option<Fact> {
         let parsed = self.sent.as_str().and_then(json::parse_text);
         let sent = parsed.as_ref().unwrap_or(self.sent).as_object()?;
-        let got = got.as_object().filter(|members| !members.is_empty())?;
+        let nothing = Map::new();
+        let got = match got {
+            Value::Object(members) if !members.is_empty() || was_filled => members,
+            // XML writes an empty object as nothing.
+            Value::Null if was_filled => &nothing,
+            Value::String(text) if text.is_empty() && was_filled => &nothing,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_) => return None,
+        };
         // A name of an element has no spaces; what else becomes of a key there is not said.
         let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         let is_short = |name: &str| {
@@ -492,7 +538,10 @@ impl Expected<'_> {
             let there = got.get(name);
             let is_there = there.is_some_and(|there| match value {
                 Value::String(_) if is_xml => spaced(value) == spaced(there),
-                Value::String(text) => *text == as_text(there),
+                // What was sent as a text is one, though it looks like a number; null may stand for an empty one.
+                Value::String(text) => {
+                    there.as_str() == Some(text) || text.is_empty() && there.is_null()
+                }
                 Value::Null
                 | Value::Bool(_)
                 | Value::Number(_)

@@ -52,6 +52,7 @@ predicates! {
     carries::Carries,
     announces::Announces,
     one_message::OneMessage,
+    one_instant::OneInstant,
     initial::Initial,
     refuses::Refuses,
     leads::Leads,

@@ -44,7 +44,7 @@ enum Like {
     AlgorithmInOtherCase,
     /// It is of another type.
     OtherType,
-    /// It is signed with another key.
+    /// It is signed with another key, or not at all.
     OtherKey,
     /// It names another issuer, or none.
     OtherIssuer,
@@ -200,7 +200,7 @@ impl Like {
             Self::OtherAlgorithm => "is not signed with HS256",
             Self::AlgorithmInOtherCase => "spells HS256 in another letter case",
             Self::OtherType => "is of another type",
-            Self::OtherKey => "is signed with another key",
+            Self::OtherKey => "the application's key has not signed",
             Self::OtherIssuer => "names another issuer or none",
             Self::NoIssue => "does not say when it was issued",
             Self::TooLong => "lives longer than fifteen minutes",

@@ -29,6 +29,8 @@ enum Differs {
     Spelling,
     /// One phone, another format of the answer: the same user.
     Format,
+    /// One phone, once by e-mail address and once by a scan: the same user.
+    Way,
     /// Another phone and e-mail address in the same country: another user.
     Phone,
     /// The same digits in another country: another user.
@@ -119,6 +121,18 @@ impl Predicate for SamePhone {
         let two = |differs: &str, (email, phone): (&str, &str), id: u64| {
             with(with(scene(differs), "a@x", "555-0100", 7), email, phone, id)
         };
+        let both_ways = |id: u64| {
+            let code = json!({"custom_user_id": "u", "qr": "q"});
+            let phone = json!({"qr": "q", "cellphone": "555-0100", "country_code": "1"});
+            let sent = json!({"FORMAT": "json", "custom_user_id": "u"});
+            let answer =
+                json!({"registration": {"status": "completed", "auth_id": 7}, "success": true});
+            let scanned = scene("way")
+                .hook("announce_registration", code, json!({}))
+                .hook("scan_registration", phone, json!({"registered": true}))
+                .answered(POLL, sent, answer);
+            with(scanned, "a@x", "5550100", id)
+        };
         vec![
             two("email", ("b@x", "555-0100"), 7).passes(),
             two("email", ("b@x", "555-0100"), 8).fails("/user/id"),
@@ -129,6 +143,9 @@ impl Predicate for SamePhone {
             // The same person may have another phone by now.
             two("phone", ("a@x", "555-0101"), 7).not_judged(),
             scene("email").not_judged(),
+            both_ways(7).passes(),
+            both_ways(8).fails("/user/id"),
+            two("way", ("b@x", "555-0100"), 8).not_judged(),
         ]
     }
 }
@@ -146,6 +163,9 @@ impl SamePhone {
             Differs::Email => is_spelling && is_country && is_format && !is_email && are_created,
             Differs::Spelling => is_phone && is_country && is_format && !is_spelling && are_created,
             Differs::Format => is_spelling && is_country && !is_format && are_created,
+            Differs::Way => {
+                is_phone && is_country && earlier.email.is_some() != later.email.is_some()
+            }
             Differs::Phone => !is_phone && is_country && !is_email,
             Differs::Country => is_phone && !is_country && !is_email,
         }

@@ -3,7 +3,8 @@
 
 use super::prelude::*;
 use crate::clock::Timestamp;
-use crate::judge::history::{SETTLE, Sight, Thing};
+use crate::judge::evidence::Event;
+use crate::judge::history::{Origin, SETTLE, Sight, Thing};
 use crate::rulebook::annotations::Transition;
 use jiff::SignedDuration;
 
@@ -31,7 +32,8 @@ pub(crate) struct Timed {
 enum Aspect {
     /// That it does not move too early, where so many seconds were asked for.
     NotBefore,
-    /// That it has moved some seconds later, where so many were asked for.
+    /// That it has moved some seconds later, where so many were asked for, and is nowhere else by what people did too
+    /// late.
     After,
     /// That it does not move at all, where zero seconds were asked for.
     Never,
@@ -130,6 +132,7 @@ impl Predicate for Timed {
             fetched(made_without_any("default"), "pending").passes(),
             fetched(made_without_any("default"), "expired").fails("/approval_request/status"),
             fetched(made("after", 86_400), "pending").not_judged(),
+            fetched(made("after", 86_400), "approved").not_judged(),
             made("not-before", 60).not_judged(),
         ]
     }
@@ -169,8 +172,11 @@ impl Timed {
             Aspect::Default if is_early => (!was_asked, is_after, &step.from),
             Aspect::Default => (!was_asked && is_over, is_before, &step.to),
         };
+        let is_late = self.aspect == Aspect::After
+            && is_over
+            && self.came_too_late(case, (step, state), thing, made.ended, after + settle);
         let site = shown.site(&self.at);
-        if !counts || !(is_before || is_after) || verdicts.accuses(&site) {
+        if !counts || !(is_before || is_after || is_late) || verdicts.accuses(&site) {
             return;
         }
         let fact = Fact {
@@ -184,7 +190,45 @@ impl Timed {
         };
         verdicts
             .instance(rule, site)
-            .conclude(is_wrong.then_some(fact));
+            .conclude((is_wrong || is_late).then_some(fact));
+    }
+
+    /// Whether people alone bring it to the state in which it is, and all that they did to it came after its time.
+    fn came_too_late(
+        &self,
+        case: &Case<'_>,
+        (step, state): (&Transition, &str),
+        thing: &Thing<'_>,
+        made: Timestamp,
+        over: SignedDuration,
+    ) -> bool {
+        let kind = case.rulebook.kinds.get(&self.of);
+        let steps = kind.and_then(|kind| kind.about.steps_at(&self.at));
+        let mut steps = steps.unwrap_or_default().iter();
+        let Some(by) = steps.find(|other| other.from == step.from && other.to == state) else {
+            return false;
+        };
+        let is_it = |event: usize| match case.evidence.events.get(event) {
+            Some(Event::Hook(call)) => call.name == by.by,
+            Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => false,
+        };
+        let reactions = thing
+            .writes
+            .iter()
+            .map(|&write| &case.history.writes[write]);
+        let reactions = reactions.filter_map(|write| match write.origin {
+            Origin::Hook(event) => Some((event, write.when.span.began)),
+            Origin::Exchange(_) => None,
+        });
+        let mut reactions = reactions.peekable();
+        let mut is_done = false;
+        reactions.peek().is_some()
+            && !case.history.deeds_unseen
+            && reactions.all(|(event, began)| {
+                is_done |= is_it(event);
+                began.duration_since(made) >= over
+            })
+            && is_done
     }
 }
 

@@ -39,6 +39,8 @@ struct Approval {
     status: Status,
     asked: Parameters,
     created_at: Timestamp,
+    /// When its time began.
+    began_at: Timestamp,
     processed_at: Option<Timestamp>,
 }
 
@@ -111,6 +113,12 @@ impl Approvals {
                 other.record = record_id(core);
             }
         }
+        let others = self.by_uuid.values_mut();
+        for other in others.filter(|other| other.user.auth_id == user.auth_id) {
+            if other.status == Status::Pending && core.fails(Fault::AuthNewRequestRestartsOthers) {
+                other.began_at = call.now;
+            }
+        }
         let approval = Approval {
             asked,
             uuid,
@@ -122,11 +130,18 @@ impl Approvals {
                 Status::Pending
             },
             created_at: call.now,
+            began_at: call.now,
             processed_at: None,
         };
         let mut shown = json!({"uuid": approval.uuid});
         if !core.varies(Variant::AuthCreateMinimal) {
-            shown["created_at"] = datetime(core, approval.created_at);
+            let early = if core.fails(Fault::AuthCreationTimeOther) {
+                3_600
+            } else {
+                0
+            };
+            let at = approval.created_at - SignedDuration::from_secs(early);
+            shown["created_at"] = datetime(core, at);
             shown["status"] = json!(approval.status.name());
         }
         self.by_uuid.insert(approval.uuid.clone(), approval);
@@ -211,11 +226,20 @@ impl Approvals {
             .by_uuid
             .get_mut(uuid)
             .ok_or_else(|| HookError::unknown("approval request", "uuid", uuid))?;
-        approval.settle(core, now);
+        let is_unlooked = approval.status == Status::Pending
+            && approval.expiry(core, now).is_some_and(|due| due <= now)
+            && core.fails(Fault::AuthLateUnlooked);
+        if !is_unlooked {
+            approval.settle(core, now);
+        }
+        let is_endless = approval.asked.seconds_to_expire == 0;
         let is_open = match approval.status {
-            Status::Pending => true,
+            Status::Pending => !is_endless || !core.fails(Fault::AuthEndlessNotAnswered),
             Status::Approved | Status::Denied => core.fails(Fault::AuthFinalStatusChanges),
-            Status::Expired => core.fails(Fault::AuthExpiredCanBeApproved),
+            Status::Expired => {
+                core.fails(Fault::AuthExpiredCanBeApproved)
+                    || reaction == Reaction::Deny && core.fails(Fault::AuthLateDenial)
+            }
         };
         if !is_open {
             return Ok(());
@@ -277,7 +301,7 @@ impl Approval {
         let seconds = i64::try_from(self.asked.seconds_to_expire / early).ok()?;
         let second = SignedDuration::from_secs(1);
         let due = self
-            .created_at
+            .began_at
             .checked_add(SignedDuration::from_secs(seconds))
             .ok()?;
         let off_by = now.duration_since(due).as_secs();
@@ -315,7 +339,7 @@ impl Approval {
             "uuid": uuid,
             "notified": self.user.has_app,
             "hidden_details": self.asked.hidden_details,
-            "created_at": datetime(core, either(core, self.created_at, Fault::AuthCreatedAtIsNow)),
+            "created_at": datetime(core, either(core, self.creation(core), Fault::AuthCreatedAtIsNow)),
             "updated_at": datetime(core, updated_at),
             "processed_at": self
                 .processed_at
@@ -342,6 +366,16 @@ impl Approval {
         if !core.varies(Variant::AuthDetailsNotShown) {
             shown["message"] = json!(self.asked.message);
             shown["details"] = json!(self.asked.details);
+        }
+        let is_answered = matches!(self.status, Status::Approved | Status::Denied);
+        let is_expired = self.status == Status::Expired;
+        if is_answered && core.fails(Fault::AuthAnswerLosesHidden)
+            || is_expired && core.fails(Fault::AuthExpiryLosesHidden)
+        {
+            shown["hidden_details"] = json!({});
+        }
+        if is_answered && core.fails(Fault::AuthAnswerLosesDetails) {
+            shown["details"] = json!({});
         }
         if self.processed_at.is_none()
             && core.varies(Variant::AuthProcessedAtAbsent)
@@ -370,6 +404,14 @@ impl Approval {
             shown["hidden_details"] = Value::Null;
         }
         shown
+    }
+
+    /// When it was made, as it says.
+    fn creation(&self, core: &Core) -> Timestamp {
+        let moved = self
+            .processed_at
+            .filter(|at| *at != self.created_at && core.fails(Fault::AuthAnswerMovesCreation));
+        moved.unwrap_or(self.created_at)
     }
 
     fn device(&self, core: &Core) -> Value {

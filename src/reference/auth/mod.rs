@@ -71,6 +71,8 @@ impl Auth {
                     .parse()
                     .ok()
                     .and_then(|auth_id| self.users.find(auth_id));
+                let user = user
+                    .filter(|u| !(u.emails.is_empty() && core.fails(Fault::AuthScannerNotAsked)));
                 let user = user.cloned().ok_or_else(Failure::not_found)?;
                 self.approvals.create(core, call, user)
             }
@@ -135,6 +137,8 @@ impl Auth {
         let phone = phone_arg(core, args)?;
         let refused = match token::accept(core, qr, now) {
             Ok(custom_user_id) => {
+                let before = self.registrations.last_completed();
+                let before = before.and_then(|auth_id| self.users.find(auth_id)).cloned();
                 let known = self.registrations.any_completed();
                 let shared = known.filter(|_| core.fails(Fault::AuthScannersShareId));
                 let user = match shared.and_then(|auth_id| self.users.find(auth_id)) {
@@ -145,6 +149,7 @@ impl Auth {
                     .complete(core, &custom_user_id, user.auth_id);
                 let outcome = Outcome::Completed {
                     user,
+                    before: before.as_ref(),
                     custom_user_id: &custom_user_id,
                 };
                 webhooks::send(core, &self.callbacks, outcome, now);
@@ -152,6 +157,9 @@ impl Auth {
             }
             Err(refused) => refused,
         };
+        if let Some(custom_user_id) = token::named(core, qr) {
+            self.registrations.refuse(core, &custom_user_id, now);
+        }
         self.failures += 1;
         if let Refused::Expired(custom_user_id) = refused {
             self.registrations.expire(custom_user_id);

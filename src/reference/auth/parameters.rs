@@ -30,12 +30,17 @@ impl Parameters {
     /// Reads them from a body in either encoding.
     pub(super) fn read(core: &Core, call: &Call<'_>) -> Result<Self, Failure> {
         let body = body(call)?;
+        let is_xml = call.path.get(1).is_some_and(|format| format == "xml");
+        let is_loose = is_xml && core.fails(Fault::AuthXmlKeysUnchecked)
+            || given(&body, "details").is_some()
+                && given(&body, "hidden_details").is_some()
+                && core.fails(Fault::AuthBothHashesUnchecked);
         Ok(Self {
             message: read_message(core, &body)?,
-            details: read_details(core, call.now, &body)?,
-            hidden_details: read_hidden_details(core, &body)?,
+            details: read_details(core, call.now, &body, is_loose)?,
+            hidden_details: read_hidden_details(core, &body, is_loose)?,
             logos: read_logos(core, &body)?,
-            seconds_to_expire: read_seconds_to_expire(core, &body)?,
+            seconds_to_expire: read_seconds_to_expire(core, &body, is_xml)?,
         })
     }
 }
@@ -50,6 +55,13 @@ const MESSAGE_TEXTS: &[(Fault, Garble)] = &[
 
 fn read_message(core: &Core, body: &Map<String, Value>) -> Result<String, Failure> {
     match given(body, "message").and_then(text) {
+        Some(message)
+            if message.contains('\n') && core.fails(Fault::AuthMessageLinesRefused)
+                || message.chars().count() > 100
+                    && core.fails(Fault::AuthMessageHundredRefused) =>
+        {
+            Err(Failure::new(400, "Message is too long"))
+        }
         Some(message) => Ok(garbled(core, &message, MESSAGE_TEXTS)),
         None if core.fails(Fault::AuthMessageNotRequired) => Ok(String::new()),
         None => Err(Failure::new(400, "Message cannot be blank")),
@@ -60,17 +72,15 @@ fn read_details(
     core: &Core,
     now: Timestamp,
     body: &Map<String, Value>,
+    is_loose: bool,
 ) -> Result<Map<String, Value>, Failure> {
-    let mut details = read_hash(
+    let key_length_max = bound(
         core,
-        body,
-        "details",
-        bound(
-            core,
-            Fault::AuthDetailsKey21Kept,
-            Fault::AuthDetailsKey20Refused,
-        ),
-    )?;
+        Fault::AuthDetailsKey21Kept,
+        Fault::AuthDetailsKey20Refused,
+        is_loose,
+    );
+    let mut details = read_hash(core, body, "details", key_length_max)?;
     if core.fails(Fault::AuthDetailsLost) {
         details.clear();
     }
@@ -99,11 +109,13 @@ fn read_details(
 fn read_hidden_details(
     core: &Core,
     body: &Map<String, Value>,
+    is_loose: bool,
 ) -> Result<Map<String, Value>, Failure> {
     let key_length_max = bound(
         core,
         Fault::AuthHiddenDetailsKey21Kept,
         Fault::AuthHiddenDetailsKey20Refused,
+        is_loose,
     );
     let mut hidden = read_hash(core, body, "hidden_details", key_length_max)?;
     garble_values(
@@ -112,7 +124,36 @@ fn read_hidden_details(
         (Fault::AuthHiddenValuesEscaped, Garble::Escaped),
     );
     lose_second(core, &mut hidden, Fault::AuthSecondHiddenLost);
+    mangle(core, &mut hidden);
+    let has_logos = given(body, "logos").is_some();
+    if hidden.len() > 1 && has_logos && core.fails(Fault::AuthLogosDropHidden) {
+        hidden = hidden.into_iter().take(1).collect();
+    }
     Ok(hidden)
+}
+
+/// What becomes of rare members of a hash.
+fn mangle(core: &Core, hash: &mut Map<String, Value>) {
+    for value in hash.values_mut() {
+        if value == "true" && core.fails(Fault::AuthHiddenTrueIsBoolean) {
+            *value = json!(true);
+        }
+        let lines = value.as_str().filter(|text| text.contains('\n'));
+        if let Some(lines) = lines.filter(|_| core.fails(Fault::AuthHiddenLinesJoined)) {
+            *value = json!(lines.replace('\n', ""));
+        }
+    }
+    let mut seen: Vec<(String, Value)> = Vec::new();
+    hash.retain(|key, value| {
+        let is_double = |one: &(String, Value)| {
+            one.1 == *value && core.fails(Fault::AuthHiddenEqualsDropped)
+                || one.0.eq_ignore_ascii_case(key) && core.fails(Fault::AuthHiddenKeysFolded)
+        };
+        let is_lost =
+            *value == "" && core.fails(Fault::AuthHiddenEmptyDropped) || seen.iter().any(is_double);
+        seen.push((key.clone(), value.clone()));
+        !is_lost
+    });
 }
 
 fn garble_values(core: &Core, hash: &mut Map<String, Value>, way: (Fault, Garble)) {
@@ -129,8 +170,8 @@ fn lose_second(core: &Core, hash: &mut Map<String, Value>, lost: Fault) {
     }
 }
 
-fn bound(core: &Core, loose: Fault, tight: Fault) -> usize {
-    if core.fails(loose) {
+fn bound(core: &Core, loose: Fault, tight: Fault, is_loose: bool) -> usize {
+    if is_loose || core.fails(loose) {
         usize::MAX
     } else if core.fails(tight) {
         KEY_LENGTH_MAX - 1
@@ -162,7 +203,15 @@ fn read_hash(
     let first = hash.keys().next().map(length).unwrap_or_default();
     let excused = longest > key_length_max
         && (longest == KEY_LENGTH_MAX + 1 && core.fails(Fault::AuthKey21Kept)
-            || first <= KEY_LENGTH_MAX && core.fails(Fault::AuthOnlyFirstKeyChecked));
+            || first <= KEY_LENGTH_MAX && core.fails(Fault::AuthOnlyFirstKeyChecked)
+            || hash.keys().take(2).all(|key| length(key) <= KEY_LENGTH_MAX)
+                && core.fails(Fault::AuthThirdKeyUnchecked));
+    let is_rare = hash.len() > 2 && core.fails(Fault::AuthThreePairsRefused)
+        || hash.keys().any(|key| key.contains(' ')) && core.fails(Fault::AuthKeyBlankRefused)
+        || hash.values().any(|value| *value == "") && core.fails(Fault::AuthValueEmptyRefused);
+    if is_rare {
+        return Err(refusal("is not as it should be"));
+    }
     if longest <= key_length_max || excused {
         return Ok(hash);
     }
@@ -196,15 +245,25 @@ fn read_logos(core: &Core, body: &Map<String, Value>) -> Result<Value, Failure> 
     for (at, logo) in logos.iter().enumerate() {
         let res = logo.get("res").and_then(Value::as_str).unwrap_or_default();
         let url = logo.get("url").and_then(Value::as_str).unwrap_or_default();
-        has_default |= res == "default";
+        let is_other_case = res != "default" && res.eq_ignore_ascii_case("default");
+        let is_default = res == "default" || is_other_case && core.fails(Fault::AuthLogoResAnyCase);
+        has_default |= is_default;
+        if at == 0 && !is_default && core.fails(Fault::AuthLogoDefaultFirst)
+            || url.contains('?') && core.fails(Fault::AuthLogoQueryRefused)
+        {
+            return Err(refusal("are not as they should be"));
+        }
         let is_known = match res {
-            "default" => true,
+            _ if is_default => true,
             "low" | "med" | "high" => !core.fails(Fault::AuthLogoResolutionRefused),
             _ => false,
         };
         let is_https = url::Url::parse(url).is_ok_and(|url| url.scheme() == "https");
         let is_late = at > 0 && !(is_known && is_https);
-        if is_late && core.fails(Fault::AuthOnlyFirstLogoChecked) {
+        if is_late && core.fails(Fault::AuthOnlyFirstLogoChecked)
+            || is_late && at > 1 && core.fails(Fault::AuthThirdLogoUnchecked)
+            || is_late && at > 2 && core.fails(Fault::AuthFourthLogoUnchecked)
+        {
             continue;
         }
         if !is_known && !core.fails(Fault::AuthLogoForeignResAccepted) {
@@ -213,7 +272,8 @@ fn read_logos(core: &Core, body: &Map<String, Value>) -> Result<Value, Failure> 
         let begins = !is_https
             && url.starts_with("http")
             && !url.starts_with("http:")
-            && core.fails(Fault::AuthLogoSchemePrefix);
+            && core.fails(Fault::AuthLogoSchemePrefix)
+            || !is_https && url.contains("https:") && core.fails(Fault::AuthLogoHttpsAnywhere);
         if !is_https && !begins && !core.fails(Fault::AuthLogoHttpAccepted) {
             return Err(refusal("have a url that is not HTTPS"));
         }
@@ -225,12 +285,32 @@ fn read_logos(core: &Core, body: &Map<String, Value>) -> Result<Value, Failure> 
     }
 }
 
-fn read_seconds_to_expire(core: &Core, body: &Map<String, Value>) -> Result<u64, Failure> {
-    match given(body, "seconds_to_expire") {
-        None if core.fails(Fault::AuthDefaultExpiryOther) => Ok(3_600),
-        None => Ok(SECONDS_TO_EXPIRE_DEFAULT),
-        Some(value) => text(value)
-            .and_then(|text| text.parse().ok())
-            .ok_or_else(|| Failure::new(400, "seconds_to_expire is not a number of seconds")),
+fn read_seconds_to_expire(
+    core: &Core,
+    body: &Map<String, Value>,
+    is_xml: bool,
+) -> Result<u64, Failure> {
+    let has = |name| given(body, name).is_some();
+    let value = given(body, "seconds_to_expire")
+        .filter(|_| !(has("logos") && core.fails(Fault::AuthLogosDropSeconds)));
+    let Some(value) = value else {
+        let is_short = core.fails(Fault::AuthDefaultExpiryOther)
+            || is_xml && core.fails(Fault::AuthXmlDefaultExpiryOther)
+            || has("logos") && core.fails(Fault::AuthLogosDefaultExpiryOther)
+            || has("details") && core.fails(Fault::AuthDetailsDefaultExpiryOther);
+        return Ok(if is_short {
+            3_600
+        } else {
+            SECONDS_TO_EXPIRE_DEFAULT
+        });
+    };
+    let seconds: u64 = text(value)
+        .and_then(|text| text.parse().ok())
+        .ok_or_else(|| Failure::new(400, "seconds_to_expire is not a number of seconds"))?;
+    if seconds == 0 && is_xml && core.fails(Fault::AuthXmlZeroIsDefault)
+        || seconds > SECONDS_TO_EXPIRE_DEFAULT && core.fails(Fault::AuthDayAtMost)
+    {
+        return Ok(SECONDS_TO_EXPIRE_DEFAULT);
     }
+    Ok(seconds)
 }

@@ -75,6 +75,17 @@ impl Registrations {
         }
     }
 
+    /// The person scanned a token of this id that is not valid, which changes nothing.
+    pub(super) fn refuse(&mut self, core: &Core, custom_user_id: &str, now: Timestamp) {
+        if let Some(standing @ Standing::Completed { .. }) =
+            self.by_custom_user_id.get_mut(custom_user_id)
+            && core.fails(Fault::AuthRefusedScanUncompletes)
+        {
+            let until = latest_end(now);
+            *standing = Standing::Pending { until };
+        }
+    }
+
     /// The person scanned the token in time.
     pub(super) fn complete(&mut self, core: &Core, custom_user_id: &str, auth_id: u64) {
         if core.fails(Fault::AuthScanStaysPending) {
@@ -107,6 +118,11 @@ impl Registrations {
         self.completed.first().map(|(auth_id, _)| *auth_id)
     }
 
+    /// The id of whoever has registered last.
+    pub(super) fn last_completed(&self) -> Option<u64> {
+        self.completed.last().map(|(auth_id, _)| *auth_id)
+    }
+
     /// `GET …/registrations/status?custom_user_id=…`
     pub(super) fn status(&self, core: &Core, call: &Call<'_>) -> Result<Done, Failure> {
         let Some(custom_user_id) = call.query.get("custom_user_id") else {
@@ -117,6 +133,12 @@ impl Registrations {
                 });
             }
             return Err(Failure::new(400, "custom_user_id is missing"));
+        };
+        let custom_user_id = match custom_user_id.trim_end_matches('=') {
+            bare if bare != custom_user_id && core.fails(Fault::AuthCustomUserIdPaddingLost) => {
+                bare
+            }
+            _ => custom_user_id,
         };
         let registration = match self.standing(core, custom_user_id, call.now) {
             Some(Standing::Pending { .. }) if core.fails(Fault::AuthCompletedWithoutScan) => {
@@ -170,6 +192,13 @@ impl Registrations {
                 let (_, other) = self.by_custom_user_id.iter().find(fits)?;
                 core.varies(Variant::AuthCustomUserIdAnyCase)
                     .then_some(other)
+            })
+            .or_else(|| {
+                let beginning = |id: &str| id.get(..24).map(str::to_owned);
+                let begins = beginning(custom_user_id)?;
+                let fits = |(id, _): &(&String, _)| beginning(id).as_ref() == Some(&begins);
+                let (_, other) = self.by_custom_user_id.iter().find(fits)?;
+                core.fails(Fault::AuthCustomUserIdPrefix).then_some(other)
             })
             .copied()
             .or(unknown)?;

@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::reference::{Core, Fault, Variant};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jsonwebtoken::{Algorithm, DecodingKey, crypto};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, crypto};
 use serde_json::Value;
 
 /// D1, Limits: registration token lifetime.
@@ -34,7 +34,11 @@ pub(super) fn accept(core: &Core, qr: &str, now: Timestamp) -> Result<String, Re
         .pointer("/context/custom_user_id")
         .and_then(input::text)
         .filter(|id| !id.is_empty())
+        .filter(|id| !(id.contains('_') && core.fails(Fault::AuthCustomUserIdUnderscoreRefused)))
         .ok_or(Refused::Invalid)?;
+    if is_mistrusted(core, &claims) {
+        return Err(Refused::Invalid);
+    }
     match timeliness(core, &claims, now) {
         Some(Timeliness::Valid) if core.fails(Fault::AuthTokenGoodRefused) => Err(Refused::Invalid),
         Some(Timeliness::Valid) => Ok(custom_user_id),
@@ -70,6 +74,43 @@ pub(super) fn expiry(core: &Core, qr: &str) -> Option<Timestamp> {
     Timestamp::from_millisecond(millis as i64).ok()
 }
 
+/// The custom user id that a QR string names, whoever signed it.
+pub(super) fn named(core: &Core, qr: &str) -> Option<String> {
+    let token = token_of(core, qr)?;
+    let claims = decoded(token.split('.').nth(1)?)?;
+    let named = claims.pointer("/context/custom_user_id");
+    named.and_then(input::text)
+}
+
+/// Whether a fault refuses claims that are right and rare.
+fn is_mistrusted(core: &Core, claims: &Value) -> bool {
+    let fraction = |name| claims.get(name).is_some_and(|time| !time.is_i64());
+    let known = ["iss", "iat", "exp", "context"];
+    let mut names = claims.as_object().into_iter().flat_map(|all| all.keys());
+    (fraction("iat") || fraction("exp")) && core.fails(Fault::AuthTokenFractionRefused)
+        || names.any(|name| !known.contains(&name.as_str()))
+            && core.fails(Fault::AuthTokenFurtherClaimRefused)
+}
+
+/// Whether a fault takes a signature that is none.
+fn is_forged(core: &Core, message: &str, signature: &str) -> bool {
+    let signed = |key: &[u8]| {
+        let key = EncodingKey::from_secret(key);
+        crypto::sign(message.as_bytes(), &key, Algorithm::HS256).unwrap_or_default()
+    };
+    let right = signed(application::API_KEY.as_bytes());
+    if signature.is_empty() {
+        return core.fails(Fault::AuthTokenSignatureEmpty);
+    }
+    signature.len() < right.len()
+        && right.starts_with(signature)
+        && core.fails(Fault::AuthTokenSignatureCut)
+        || signature == signed(b"") && core.fails(Fault::AuthTokenKeyEmpty)
+        || signature == signed(application::ID.to_string().as_bytes())
+            && core.fails(Fault::AuthTokenKeyIsId)
+        || signature.len() == right.len() && core.fails(Fault::AuthTokenClaimsUncovered)
+}
+
 /// The claims of a token whose header and signature are right.
 fn verified(core: &Core, token: &str) -> Option<Value> {
     let (message, signature) = token.rsplit_once('.')?;
@@ -87,11 +128,21 @@ fn verified(core: &Core, token: &str) -> Option<Value> {
             Algorithm::HS256
         }
         "none" if core.fails(Fault::AuthTokenNoneAccepted) => return Some(claims),
+        other
+            if other != "none"
+                && other.eq_ignore_ascii_case("none")
+                && core.fails(Fault::AuthTokenNoneAnyCase) =>
+        {
+            return Some(claims);
+        }
         _ => return None,
     };
     let key = DecodingKey::from_secret(application::API_KEY.as_bytes());
     let is_signed = crypto::verify(signature, message.as_bytes(), &key, algorithm).unwrap_or(false);
-    (is_signed || core.fails(Fault::AuthTokenSignatureUnchecked)).then_some(claims)
+    (is_signed
+        || core.fails(Fault::AuthTokenSignatureUnchecked)
+        || is_forged(core, message, signature))
+    .then_some(claims)
 }
 
 fn decoded(part: &str) -> Option<Value> {
@@ -170,7 +221,6 @@ mod tests {
     use super::*;
     use crate::clock::VirtualClock;
     use crate::reference::Settings;
-    use jsonwebtoken::EncodingKey;
     use serde_json::json;
 
     const NOW: i64 = crate::clock::VIRTUAL_START_MS / 1000;

@@ -44,9 +44,23 @@ pub(super) struct Users {
     list: Vec<User>,
     by_phone: BTreeMap<Phone, u64>,
     installed: BTreeSet<Phone>,
+    /// The e-mail address that was given last.
+    last_email: String,
 }
 
 impl Phone {
+    /// Whether a fault takes the two for one.
+    fn is_mistaken(&self, core: &Core, other: &Self) -> bool {
+        let (one, two) = (self.digits.as_str(), other.digits.as_str());
+        let last = |text: &str| text.get(text.len().saturating_sub(7)..).map(str::to_owned);
+        let is_other = one != two && self.country_code == other.country_code;
+        is_other && one.len() > 7 && last(one) == last(two) && core.fails(Fault::AuthPhoneLastSeven)
+            || is_other
+                && one.len() > 9
+                && one.get(..9) == two.get(..9)
+                && core.fails(Fault::AuthPhoneFirstNine)
+    }
+
     /// Reads a phone whose parts dashes, periods, spaces or nothing separate (D1, Resources).
     pub(super) fn read(core: &Core, cellphone: &str, country_code: &str) -> Option<Self> {
         const DIGITS: std::ops::RangeInclusive<usize> = 5..=14;
@@ -70,13 +84,17 @@ impl Phone {
             .chars()
             .filter(|c| !matches!(c, '-' | '.' | ' '))
             .collect();
-        let is_valid = digits.bytes().all(|b| b.is_ascii_digit()) && DIGITS.contains(&digits.len());
+        let is_long = digits.len() > 14 && core.fails(Fault::AuthCellphoneLong);
+        let is_valid = digits.bytes().all(|b| b.is_ascii_digit())
+            && (DIGITS.contains(&digits.len()) || is_long);
         if !is_valid && !core.fails(Fault::AuthBadCellphoneAccepted) {
             return None;
         }
         Some(Self {
             country_code: if core.fails(Fault::AuthCountryCodeIgnored) {
                 1
+            } else if country_code > 99 && core.fails(Fault::AuthCountryCodeTwoDigits) {
+                country_code / 10
             } else {
                 country_code
             },
@@ -145,8 +163,20 @@ impl Users {
         } else if core.fails(Fault::AuthIdSharedByPhones) {
             self.list.first().map(|user| user.auth_id)
         } else {
-            self.by_phone.get(&phone).copied()
+            let mistaken = || self.list.iter().find(|u| u.phone.is_mistaken(core, &phone));
+            let known = self.by_phone.get(&phone).copied();
+            known.or_else(|| mistaken().map(|user| user.auth_id))
         };
+        let known = known.filter(|auth_id| {
+            let has_email = self.find(*auth_id).is_some_and(|u| !u.emails.is_empty());
+            let is_new =
+                has_email && email.is_none() && core.fails(Fault::AuthScannerOfKnownPhoneNew)
+                    || !has_email && email.is_some() && core.fails(Fault::AuthScannerEmailNew);
+            !is_new
+        });
+        if let Some(email) = &email {
+            self.last_email.clone_from(email);
+        }
         if let Some(user) = known.and_then(|auth_id| self.find_mut(auth_id)) {
             user.emails
                 .extend(email.filter(|email| !user.emails.contains(email)));
@@ -237,6 +267,7 @@ impl Users {
             .parse()
             .ok()
             .and_then(|auth_id| self.find(auth_id))
+            .filter(|user| !(user.emails.is_empty() && core.fails(Fault::AuthScannerWithoutStatus)))
             .ok_or_else(Failure::not_found)?;
         let shown = self
             .list
@@ -255,7 +286,21 @@ impl Users {
         } else {
             shown.phone.country_code
         };
-        let email = user.emails.first().map_or("", String::as_str);
+        let mut email = user.emails.first().map_or("", String::as_str);
+        if email != self.last_email && core.fails(Fault::AuthStatusEmailOfLast) {
+            email = &self.last_email;
+        }
+        if let Some((local, _)) = email.split_once('@')
+            && core.fails(Fault::AuthStatusEmailLocal)
+        {
+            email = local;
+        }
+        let country_code = json!(country_code);
+        let country_code = if user.emails.is_empty() && core.fails(Fault::AuthScannerCountryNull) {
+            Value::Null
+        } else {
+            country_code
+        };
         let shown_id = user.auth_id + u64::from(core.fails(Fault::AuthStatusOtherAuthId));
         let mut body = json!({
             "message": "User status.",
@@ -293,13 +338,25 @@ pub(super) fn record_id(core: &mut Core) -> String {
 
 fn read_email(core: &Core, user: &Map<String, Value>) -> Result<String, Failure> {
     let email = given(user, "email").and_then(text);
+    if email.is_none()
+        && user.get("email").is_some_and(|sent| *sent == "")
+        && core.fails(Fault::AuthEmailEmpty)
+    {
+        return Ok(String::new());
+    }
     let is_excused = core.fails(if email.is_some() {
         Fault::AuthBadEmailAccepted
     } else {
         Fault::AuthEmailNotRequired
     });
     match email {
-        Some(email) if is_email(&email) => Ok(email),
+        Some(email) if is_email(&email) && !is_mistrusted(core, &email) => Ok(email),
+        Some(email)
+            if email.matches('@').count() > 1 && core.fails(Fault::AuthEmailTwoAts)
+                || email.contains(' ') && core.fails(Fault::AuthEmailBlank) =>
+        {
+            Ok(email)
+        }
         email if is_excused => Ok(email.unwrap_or_default()),
         _ => {
             let code = if core.fails(Fault::AuthBadEmailOtherCode) {
@@ -329,6 +386,15 @@ fn read_phone(core: &Core, user: &Map<String, Value>) -> Result<Phone, Failure> 
         country_code => country_code.ok_or_else(|| invalid("country_code"))?,
     };
     Phone::read(core, &cellphone, &country_code).ok_or_else(|| invalid("cellphone"))
+}
+
+/// Whether a fault refuses a right address.
+fn is_mistrusted(core: &Core, email: &str) -> bool {
+    let (local, domain) = email.split_once('@').unwrap_or_default();
+    local.contains('+') && core.fails(Fault::AuthEmailPlusRefused)
+        || email.contains(|c: char| c.is_ascii_uppercase())
+            && core.fails(Fault::AuthEmailCapitalRefused)
+        || domain.matches('.').count() > 1 && core.fails(Fault::AuthEmailSubdomainRefused)
 }
 
 /// One `@`, something before it, a dotted name behind it, no blanks.

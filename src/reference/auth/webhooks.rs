@@ -23,6 +23,8 @@ const FAILED_CODE: &str = "60000";
 pub(super) enum Outcome<'a> {
     Completed {
         user: &'a User,
+        /// Who registered before.
+        before: Option<&'a User>,
         custom_user_id: &'a str,
     },
     Failed,
@@ -117,13 +119,18 @@ fn event(core: &mut Core, outcome: Outcome<'_>, now: Timestamp) -> Value {
     let name = match outcome {
         Outcome::Completed {
             user,
+            before,
             custom_user_id,
         } => {
             objects.insert(
                 "registration".to_owned(),
                 registration(core, user, custom_user_id),
             );
-            objects.insert("user".to_owned(), person(core, user));
+            let before = before.filter(|before| {
+                before.auth_id != user.auth_id && core.fails(Fault::AuthWebhookUserOfBefore)
+            });
+            let person = person(core, before.unwrap_or(user));
+            objects.insert("user".to_owned(), person);
             if core.fails(Fault::AuthCompletedWithError) {
                 objects.insert("error".to_owned(), json!({"s_code": FAILED_CODE}));
             }
@@ -182,6 +189,10 @@ fn registration(core: &Core, user: &User, custom_user_id: &str) -> Value {
     let other = u64::from(core.fails(Fault::AuthWebhookOtherAuthId));
     let custom_id = if core.fails(Fault::AuthWebhookOtherCustomId) {
         hashed(custom_user_id)
+    } else if custom_user_id.contains(|c: char| c.is_ascii_uppercase())
+        && core.fails(Fault::AuthWebhookCustomIdLowered)
+    {
+        custom_user_id.to_lowercase()
     } else {
         custom_user_id.to_owned()
     };
@@ -198,8 +209,13 @@ fn person(core: &Core, user: &User) -> Value {
     } else {
         hashed(&user.phone.digits)
     };
+    let ids = if core.fails(Fault::AuthWebhookUserUnlisted) {
+        json!([])
+    } else {
+        json!([user.auth_id.to_string()])
+    };
     json!({
-        "as_auth_ids": [user.auth_id.to_string()],
+        "as_auth_ids": ids,
         "b_banned": false,
         "s_auth_id": user.auth_id.to_string(),
         "s_country_code": user.phone.country_code.to_string(),

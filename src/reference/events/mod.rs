@@ -21,6 +21,8 @@ pub struct Events {
     url: Option<String>,
     /// Operation and channel of the first send.
     first: Option<(String, String)>,
+    /// The tags of the send before.
+    tags: Map<String, Value>,
 }
 
 /// One event, as `collect_events` lists it.
@@ -74,6 +76,10 @@ impl Events {
                 }
             }
         }
+        if send.tags.is_empty() && !self.tags.is_empty() && core.fails(Fault::EventsTagsOfBefore) {
+            send.tags.clone_from(&self.tags);
+        }
+        self.tags.clone_from(&send.tags);
         let operation = facts(json!({ "operation_id": operation_id }));
         if send.is_scheduled && !core.fails(Fault::EventsScheduledMissing) {
             self.emit(core, &operation_id, Kind::OperationScheduled, &operation);
@@ -299,6 +305,11 @@ fn carried(core: &Core, tags: &Map<String, Value>) -> Value {
         && core.fails(Fault::EventsSecondTagLost)
     {
         tags.remove(&second);
+    }
+    for tag in tags.values_mut() {
+        if *tag == "true" && core.fails(Fault::EventsTagTrueBoolean) {
+            *tag = json!(true);
+        }
     }
     let mut tags = Value::Object(tags);
     garbled_within(core, &mut tags, TEXTS);
