@@ -436,7 +436,7 @@ class Rooms:
             "notification_level": user.levels.get(channel.sid, "muted" if world.free("level-muted") else "default"),
             "url": world.url(request, base),
         }
-        words = {"channel": f"/Channels/{channel.sid}", "member": f"/Channels/{channel.sid}/Members/{user.identity}"}
+        words = {"channel": f"/Channels/{channel.sid}", "member": f"/Channels/{channel.sid}/Members/{urllib.parse.quote(user.identity, safe='')}"}
         words = words if member else {"channel": words["channel"]}
         own = {"channel": "room", "member": "participant"}
         shown["links"] = world.links(request, f"{ROOT}/{channel.service.sid}", words, own)

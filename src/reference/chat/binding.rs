@@ -73,7 +73,12 @@ impl Binding {
     fn represent_of_user(&self, service: &Service, core: &Core) -> Value {
         let mut value = self.common(service, core);
         value["user_sid"] = json!(self.user_sid);
-        value["message_types"] = json!(self.message_types);
+        let first = service.bindings.rows().next();
+        let first = first.filter(|first| first.message_types != self.message_types);
+        value["message_types"] = match first {
+            Some(first) if core.fails(Fault::ChatMessageTypesOfFirst) => json!(first.message_types),
+            Some(_) | None => json!(self.message_types),
+        };
         let url = ["Users", &self.user_sid, "Bindings", &self.sid];
         value["url"] = json!(service.url(core, &url));
         misstate(
@@ -105,6 +110,9 @@ impl Binding {
         })
     }
 }
+
+/// Where the defect cuts endpoints.
+const ENDPOINT_CUT: usize = 100;
 
 /// Registers a device. D2, Binding: unique per service, user identity, device and notification
 /// channel, so the same device registering again changes its binding.
@@ -144,6 +152,11 @@ pub(super) fn register(
         return Ok(binding.sid.clone());
     }
     drop(bindings);
+    if let Some(deleted) = service.deleted_bindings.last()
+        && core.fails(Fault::ChatDeletedBindingStays)
+    {
+        return Ok(deleted.clone());
+    }
     if core.fails(Fault::ChatBindingOnePerUser) {
         service
             .bindings
@@ -159,7 +172,10 @@ pub(super) fn register(
         sid: core.sid("BS"),
         identity: registration.identity.to_owned(),
         device: device.to_owned(),
-        endpoint: registration.endpoint.to_owned(),
+        endpoint: match registration.endpoint.get(..ENDPOINT_CUT) {
+            Some(start) if core.fails(Fault::ChatBindingEndpointCut) => start.to_owned(),
+            Some(_) | None => registration.endpoint.to_owned(),
+        },
         binding_type: registration.binding_type.to_owned(),
         message_types,
         credential_sid: registration
@@ -176,6 +192,9 @@ pub(super) fn register(
 /// Fetches a binding.
 pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {
     let binding = service.bindings.find(sid, false)?;
+    if service.half_deleted.contains_key(sid) {
+        return Err(Refusal::not_found());
+    }
     let value = binding.represent(service, core);
     let moves = ("date_created", Fault::ChatFetchedBindingMoves);
     let changes = ("sid", Fault::ChatFetchedSidChanges);
@@ -187,10 +206,15 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     pages::BINDINGS_TYPE.check(core, call)?;
     let types = pages::BINDINGS_TYPE.wanted(core, call);
     let identities = pages::BINDINGS_IDENTITY.wanted(core, call);
-    let items = listed(service, core)
+    let items = listed(service, core, "Bindings")
         .filter(|(_, b)| {
             let has_type = types.is_empty() || types.contains(&b.binding_type.as_str());
             let is_of = identities.is_empty() || identities.iter().any(|i| is_of(core, b, i));
+            let is_later = call.query.has("PageToken") && !types.is_empty();
+            let has_type = has_type
+                || (is_later
+                    && !identities.is_empty()
+                    && core.fails(Fault::ChatLaterPageOneFilter));
             let one_suffices = !types.is_empty()
                 && !identities.is_empty()
                 && has_type != is_of
@@ -216,13 +240,23 @@ fn is_of(core: &Core, binding: &Binding, identity: &str) -> bool {
 }
 
 /// Bindings with their sequence numbers, as both lists go through them.
-fn listed<'a>(service: &'a Service, core: &'a Core) -> impl Iterator<Item = (u64, &'a Binding)> {
+fn listed<'a>(
+    service: &'a Service,
+    core: &'a Core,
+    place: &'a str,
+) -> impl Iterator<Item = (u64, &'a Binding)> {
     let newest = service.bindings.last().map(|newest| newest.sid.as_str());
     let hidden = newest.filter(|_| core.fails(Fault::ChatNewestBindingNotListed));
     service
         .bindings
         .iter()
         .filter(move |(_, binding)| Some(binding.sid.as_str()) != hidden)
+        .filter(move |(_, b)| {
+            service
+                .half_deleted
+                .get(&b.sid)
+                .is_none_or(|at| *at == place)
+        })
         .filter(|(_, binding)| pages::is_listed(core, binding.created))
 }
 
@@ -270,7 +304,9 @@ pub(super) fn delete(service: &mut Service, core: &Core, sid: &str) -> Answer {
         return Ok(deleted(core, &Value::Null));
     }
     let shown = service.bindings.find(sid, false)?.represent(service, core);
-    if !core.fails(Fault::ChatDeleteBindingDoesNothing) {
+    if core.fails(Fault::ChatServiceDeletionHalf) {
+        service.half_deleted.insert(sid.to_owned(), "Users");
+    } else if !core.fails(Fault::ChatDeleteBindingDoesNothing) {
         remove(service, core, sid);
     }
     Ok(deleted(core, &shown))
@@ -286,6 +322,7 @@ fn find_of_user<'a>(
 ) -> Result<&'a Binding, Refusal> {
     let user = user::find(service, core, user, sid_only)?;
     match service.bindings.find(sid, false) {
+        _ if service.half_deleted.contains_key(sid) => Err(Refusal::not_found()),
         Ok(binding) if binding.user_sid == user.sid => Ok(binding),
         Ok(binding) if core.fails(anybodys) => Ok(binding),
         _ => Err(Refusal::not_found()),
@@ -315,7 +352,7 @@ pub(super) fn read_of_user(service: &Service, core: &Core, call: &Call<'_>, user
     )?;
     pages::USER_BINDINGS_TYPE.check(core, call)?;
     let types = pages::USER_BINDINGS_TYPE.wanted(core, call);
-    let items = listed(service, core)
+    let items = listed(service, core, "Users")
         .filter(|(_, b)| {
             b.user_sid == user.sid || core.fails(Fault::ChatReadUserBindingsOfEverybody)
         })
@@ -338,7 +375,9 @@ pub(super) fn delete_of_user(service: &mut Service, core: &Core, user: &str, sid
         Fault::ChatUserBindingDeletedByEveryUser,
     ];
     let shown = find_of_user(service, core, user, sid, faults)?.represent_of_user(service, core);
-    if !core.fails(Fault::ChatDeleteUserBindingDoesNothing) {
+    if core.fails(Fault::ChatUserDeletionHalf) {
+        service.half_deleted.insert(sid.to_owned(), "Bindings");
+    } else if !core.fails(Fault::ChatDeleteUserBindingDoesNothing) {
         remove(service, core, sid);
     }
     Ok(deleted(core, &shown))

@@ -65,6 +65,8 @@ pub(super) struct Channel {
     pub(super) webhooks: Table<Webhook>,
     /// How many members have left.
     pub(super) left: usize,
+    /// How many webhooks were refused, where that counts.
+    pub(super) refused_webhooks: usize,
     pub(super) updated: Timestamp,
     pub(super) friendly_name: Option<String>,
     pub(super) unique_name: Option<String>,
@@ -93,6 +95,12 @@ impl Channel {
             many @ 11.. if core.fails(Fault::ChatMessagesCountStopsAtTen) => many.min(10),
             many => many,
         };
+        let with_media = self.messages.rows().filter(|m| m.attachment.is_some());
+        let uncounted = match with_media.count() {
+            many @ 1.. if core.fails(Fault::ChatMediaUncounted) => many,
+            _ => 0,
+        };
+        let messages = messages.saturating_sub(uncounted);
         let left = match self.left {
             1.. if core.fails(Fault::ChatMembersCountAfterLeaving) => self.left,
             _ => 0,
@@ -200,6 +208,12 @@ pub(super) fn find<'a>(
     key: &str,
     sid_only: Fault,
 ) -> Result<&'a Channel, Refusal> {
+    let is_sid = key.starts_with("CH");
+    if (!key.is_ascii() && core.fails(Fault::ChatPathUniqueNameAsciiOnly))
+        || (is_sid && key.len() != SID_LENGTH && core.fails(Fault::ChatNameTakenForSid))
+    {
+        return Err(Refusal::not_found());
+    }
     match service.channels.find(key, !core.fails(sid_only)) {
         Err(refusal) => service
             .channels
@@ -209,6 +223,9 @@ pub(super) fn find<'a>(
         found => found,
     }
 }
+
+/// D2, Conventions: characters of a SID.
+const SID_LENGTH: usize = 34;
 
 /// The channel that its own `url` leads to.
 pub(super) fn fetch(service: &Service, core: &Core, key: &str) -> Answer {
@@ -286,6 +303,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         invites: Table::default(),
         webhooks: Table::default(),
         left: 0,
+        refused_webhooks: 0,
         friendly_name,
         unique_name,
         attributes: attributes.unwrap_or_else(|| inputs::unset_attributes(core, ATTRIBUTES)),
@@ -373,6 +391,9 @@ pub(super) fn update_type(
     {
         channel.kind = kind;
     }
+    if channel.webhooks.len() > 0 && core.fails(Fault::ChatV3DropsWebhooks) {
+        channel.webhooks = Table::default();
+    }
     if core.fails(Fault::ChatV3ClearsFriendlyName) {
         channel.friendly_name = None;
     }
@@ -395,6 +416,12 @@ pub(super) fn update_type(
         if core.fails(Fault::ChatV3TakesAll) {
             kind.clone_into(&mut other.kind);
             other.updated = call.now;
+        }
+    }
+    let places = service.users.rows_mut();
+    for place in places.filter_map(|user| user.places.by_sid_mut(&sid)) {
+        if place.consumed_index.is_some() && core.fails(Fault::ChatV3ForgetsConsumption) {
+            place.consumed_index = None;
         }
     }
     let channel = service.channels.by_sid(&sid).expect("it was just there");

@@ -13,6 +13,9 @@ use std::time::Duration;
 /// D2, Limits: webhook request time-out.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How many characters of a body are looked at where not all are.
+const TRIGGER_START: usize = 100;
+
 /// How much of an event's name is read where its start is taken for the whole: `onM`.
 const EVENT_START: usize = 3;
 
@@ -131,7 +134,8 @@ fn of_channel<'a>(
     channel
         .webhooks
         .rows()
-        .filter_map(|webhook| {
+        .enumerate()
+        .filter_map(|(at, webhook)| {
             let wanted = match webhook.target() {
                 Target::Webhook { filters } => {
                     let silent = core.fails(Fault::ChatWebhookSilent);
@@ -154,7 +158,13 @@ fn of_channel<'a>(
                 Target::Trigger { triggers } => fires(core, triggers, happening),
                 Target::Studio => core.varies(Variant::ChatStudioCalled),
             };
-            let url = webhook.url().filter(|_| wanted)?;
+            let silenced = webhook.is_updated() && core.fails(Fault::ChatUpdatedWebhookSilent);
+            let silenced = silenced || (at == 4 && core.fails(Fault::ChatFifthWebhookSilent));
+            let url = webhook.url().filter(|_| wanted && !silenced)?;
+            let is_trigger = webhook.kind == "trigger";
+            let unrepeated = webhook.retry_count() > 0
+                && ((is_trigger && core.fails(Fault::ChatRetryNotOnTrigger))
+                    || (at > 0 && core.fails(Fault::ChatRetryFirstWebhookOnly)));
             let method = if core.fails(Fault::ChatWebhookMethodIgnored) {
                 other_method(webhook.method())
             } else {
@@ -165,7 +175,11 @@ fn of_channel<'a>(
                 method,
                 event: happening.after,
                 is_before: false,
-                retries: retries(core, webhook.retry_count()),
+                retries: if unrepeated {
+                    0
+                } else {
+                    retries(core, webhook.retry_count())
+                },
             })
         })
         .collect()
@@ -179,6 +193,12 @@ fn fires(core: &Core, triggers: &[String], happening: &Happening) -> bool {
     if core.fails(Fault::ChatTriggerNever) {
         return false;
     }
+    let start: String = body.chars().take(TRIGGER_START).collect();
+    let is_cut = start.len() < body.len() && core.fails(Fault::ChatTriggerAtTheStart);
+    let body = if is_cut { &start } else { body };
+    let first = body.lines().next().unwrap_or_default().to_owned();
+    let is_cut = first.len() < body.len() && core.fails(Fault::ChatTriggerInFirstLine);
+    let body = if is_cut { &first } else { body };
     let considered = if core.fails(Fault::ChatTriggerFirstOnly) {
         &triggers[..triggers.len().min(1)]
     } else {
@@ -192,6 +212,12 @@ fn fires(core: &Core, triggers: &[String], happening: &Happening) -> bool {
         || considered.iter().enumerate().any(|(at, trigger)| {
             if core.fails(Fault::ChatTriggerWholeBody) {
                 return body == trigger;
+            }
+            if !trigger.is_ascii() && core.fails(Fault::ChatTriggerAsciiOnly) {
+                return false;
+            }
+            if trigger.trim() != trigger && core.fails(Fault::ChatTriggerTrimmed) {
+                return body.contains(trigger.trim());
             }
             if core.fails(Fault::ChatTriggerWholeWord) {
                 return is_a_word(body, trigger);
@@ -250,8 +276,11 @@ fn send(core: &mut Core, service: &Service, call: &Outgoing<'_>, happening: &Hap
     let Ok(mut url) = url::Url::parse(call.url) else {
         return;
     };
-    if !matches!(url.scheme(), "http" | "https") {
+    if !matches!(url.scheme(), "http" | "https") || core.has_given_up(call.url) {
         return;
+    }
+    if url.query().is_some() && core.fails(Fault::ChatWebhookUrlQueryUncalled) {
+        url.set_query(None);
     }
     let mut pairs = vec![
         ("EventType", call.event.to_owned()),
@@ -287,7 +316,8 @@ fn send(core: &mut Core, service: &Service, call: &Outgoing<'_>, happening: &Hap
     } else {
         TIMEOUT
     };
-    core.send(url.as_str(), request, timeout, call.retries);
+    let retries = core.retries_left(call.url, call.retries);
+    core.send(url.as_str(), request, timeout, retries);
     if call.is_before {
         core.send_before();
     }

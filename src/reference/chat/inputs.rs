@@ -164,10 +164,22 @@ pub(super) fn attributes(
             if core.fails(faults.unchecked)
                 || serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() =>
         {
+            let parsed = serde_json::from_str(text).unwrap_or_default();
+            if (is_nested(&parsed) && core.fails(Fault::ChatAttributesNestedRefused))
+                || (!text.is_ascii() && core.fails(Fault::ChatAttributesAsciiOnly))
+            {
+                return Err(Refusal::bad_parameter("Attributes", "not like that"));
+            }
             Ok(Some(garbled(core, text, TEXTS)))
         }
         Some(_) => Err(Refusal::bad_parameter("Attributes", "JSON")),
     }
+}
+
+/// Whether an object stands within an object.
+fn is_nested(attributes: &serde_json::Value) -> bool {
+    let members = attributes.as_object();
+    members.is_some_and(|members| members.values().any(serde_json::Value::is_object))
 }
 
 /// `attributes` as they are shown: as they were sent, or under a variant the same JSON in another

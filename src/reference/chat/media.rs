@@ -52,6 +52,14 @@ impl Media {
         } else {
             self.bytes.len()
         };
+        let places = service.media.rows().filter_map(|m| m.attached_to.as_ref());
+        let first = places.map(|(channel, _)| channel).next();
+        let channel = match &self.attached_to {
+            Some((own, _)) if first.is_some_and(|first| first != own) => Some(own)
+                .filter(|_| !core.fails(Fault::MediaChannelOfFirst))
+                .or(first),
+            place => place.as_ref().map(|(own, _)| own),
+        };
         let waits = self.attached_to.is_none() && core.varies(Variant::MediaAuthorWithMessage);
         let has_author = !waits && !core.varies(Variant::MediaAuthorUnknown);
         let value = json!({
@@ -60,7 +68,7 @@ impl Media {
             "service_sid": service.sid,
             "date_created": created,
             "date_updated": updated,
-            "channel_sid": self.attached_to.as_ref().map(|(channel, _)| channel),
+            "channel_sid": channel,
             "message_sid": self.attached_to.as_ref().map(|(_, message)| message),
             "size": size,
             "content_type": if core.fails(Fault::MediaContentTypeLost) {
@@ -225,6 +233,12 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
             20413,
             "the file is larger than the service allows",
         ));
+    }
+    if let Some(known) = service.media.rows().find(|known| known.bytes == bytes)
+        && core.fails(Fault::MediaSameBytesOnce)
+    {
+        let value = known.represent(service, core, call.now);
+        return Ok(core.created(&value));
     }
     let first = service.media.rows().next();
     let media = Media {

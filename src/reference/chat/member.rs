@@ -124,6 +124,13 @@ fn join(
         return Err(Refusal::conflict("the user is a member already"));
     }
     check_limits(service, core, channel, &name)?;
+    let known = service.users.by_name(&name);
+    let status = known
+        .and_then(|user| user.places.by_sid(channel_sid))
+        .map(|p| p.status);
+    if status == Some(Status::NotParticipating) && core.fails(Fault::ChatLeaverRefused) {
+        return Err(Refusal::conflict("the user has left"));
+    }
     let created_here = channel.created_by == joining.identity;
     let user_sid = user::seen(service, core, joining.identity, now);
     let role_sid = joining
@@ -133,8 +140,13 @@ fn join(
         .users
         .by_sid_mut(&user_sid)
         .expect("a user that was seen is there");
+    let of_user = user.attributes.clone();
     let place = user.place_in(core, channel_sid);
-    place.status = Status::Joined;
+    let kept =
+        (of_user != "{}" && core.fails(Fault::ChatMemberAttributesOfUser)).then_some(of_user);
+    if status != Some(Status::Invited) || !core.fails(Fault::ChatGuestStaysInvited) {
+        place.status = Status::Joined;
+    }
     if joining.consumed_index.is_some() {
         place.consumed_index = joining.consumed_index;
         place.consumed_at = joining.consumed_at.or(Some(now));
@@ -153,6 +165,7 @@ fn join(
         role_sid,
         attributes: joining
             .attributes
+            .or(kept)
             .unwrap_or_else(|| inputs::unset_attributes(core, ATTRIBUTES)),
         joined: now,
         created,
@@ -182,8 +195,12 @@ fn check_limits(
         let limit = limit.saturating_sub(u64::from(core.fails(tight)));
         count as u64 >= limit && !one_more && !core.fails(unbounded)
     };
+    let left = match channel.left {
+        1.. if core.fails(Fault::ChatLeaversFillChannel) => channel.left,
+        _ => 0,
+    };
     if reached(
-        channel.members.len(),
+        channel.members.len() + left,
         limits.channel_members,
         [
             Fault::ChatChannelMembersUnbounded,
@@ -195,10 +212,15 @@ fn check_limits(
             "the channel has all the members it may have",
         ));
     }
-    let joined = service
-        .users
-        .by_name(name)
-        .map_or(0, user::User::joined_channels);
+    let joined = service.users.by_name(name).map_or(0, |user| {
+        let joined = user.joined_channels();
+        let ever = user.places.len();
+        if ever > joined && core.fails(Fault::ChatLeaversFillUser) {
+            ever
+        } else {
+            joined
+        }
+    });
     if reached(
         joined,
         limits.user_channels,
@@ -402,14 +424,15 @@ fn find<'a>(
     key: &str,
     sid_only: Fault,
 ) -> Result<&'a Member, Refusal> {
-    match channel.members.find(key, false) {
-        Err(_) if !core.fails(sid_only) => channel.members.find(&user::name_of(core, key), true),
+    let key = user::in_path(core, key)?;
+    match channel.members.find(&key, false) {
+        Err(_) if !core.fails(sid_only) => channel.members.find(&user::name_of(core, &key), true),
         found => found,
     }
     .or_else(|refusal| {
         channel
             .members
-            .by_name_in_any_case(key)
+            .by_name_in_any_case(&key)
             .filter(|_| core.fails(Fault::ChatMemberPathAnyCase))
             .ok_or(refusal)
     })
@@ -467,7 +490,16 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
             let differs = ("role_sid", Fault::ChatListedMemberDiffers);
             (sequence, misstate(core, value, &[differs]))
         })
+        .flat_map(|(sequence, value)| {
+            let asked = wanted.iter().filter(|w| value["identity"] == **w);
+            let is_repeated = asked.count() > 1 && core.fails(Fault::ChatFilterValueTwice);
+            vec![(sequence, value); 1 + usize::from(is_repeated)]
+        })
         .collect();
+    let items: Vec<_> = items;
+    if items.is_empty() && !wanted.is_empty() && core.fails(Fault::ChatFilterForNothingRefused) {
+        return Err(Refusal::not_found());
+    }
     let url = service.url(core, &["Channels", &channel.sid, "Members"]);
     let filters = pages::filters(call, &[pages::MEMBERS_IDENTITY]);
     pages::MEMBERS.page(core, call, url, filters, items)
@@ -534,6 +566,13 @@ pub(super) fn update(
             "{}".clone_into(&mut member.attributes);
         }
         None => {}
+    }
+    let own = service.users.by_sid_mut(&before.user_sid);
+    if let Some(place) = own.and_then(|user| user.places.by_sid_mut(&channel_sid))
+        && place.notification_level != "default"
+        && core.fails(Fault::ChatUpdateMemberResetsLevel)
+    {
+        "default".clone_into(&mut place.notification_level);
     }
     if core.fails(Fault::ChatUpdateMemberMovesCreation) {
         member.created = call.now;

@@ -151,6 +151,7 @@ pub(super) fn create(
             ("MediaSid", Fault::ChatMessageMediaSidIgnored),
         ],
     );
+    let named = channel;
     let channel_sid = channel::find(
         service,
         core,
@@ -182,15 +183,20 @@ pub(super) fn create(
             user::seen(service, core, writer, call.now);
         }
     }
+    let beside = |fault| attachment.is_some() && core.fails(fault);
+    let author = identity("From").filter(|_| !beside(Fault::ChatMediaDropsAuthor));
+    let sent = form.get("Body");
+    let sent = sent.filter(|_| !beside(Fault::ChatMediaDropsBody));
+    let attributes = attributes.filter(|_| !beside(Fault::ChatMediaDropsAttributes));
     let message = Message {
         sid: core.sid("IM"),
         index: next_index(service, core, &channel_sid)?,
-        from: match identity("From") {
+        from: match author {
             Some(from) => from.to_owned(),
             None if core.fails(Fault::ChatMessageFromDefault) => "anonymous".to_owned(),
             None => SYSTEM.to_owned(),
         },
-        body: body(core, form.get("Body")),
+        body: body(core, sent),
         attributes: attributes.unwrap_or_else(|| inputs::unset_attributes(core, ATTRIBUTES)),
         attachment,
         last_updated_by: match identity("LastUpdatedBy") {
@@ -207,7 +213,8 @@ pub(super) fn create(
     add(service, core, &channel_sid, message.clone());
     let channel = service.channels.find(&channel_sid, false)?;
     let value = message.represent(service, channel, core);
-    if webhooks {
+    let is_named = named != channel_sid && webhooks;
+    if webhooks && !(is_named && core.fails(Fault::ChatMessageByNameUntold)) {
         announce(service, core, channel, &message);
     }
     refusal.map_or_else(|| Ok(core.created(&value)), Err)
@@ -220,6 +227,11 @@ fn body(core: &Core, sent: Option<&str>) -> Option<String> {
         None => Some(String::new()),
         Some("") if core.fails(Fault::ChatMessageEmptyBodyNull) => None,
         Some("") if core.fails(Fault::ChatMessageEmptyBodyFilled) => Some("(empty)".to_owned()),
+        Some("0") if core.fails(Fault::ChatBodyZeroEmpty) => Some(String::new()),
+        Some(text) if text.contains("  ") && core.fails(Fault::ChatBodySpacesCollapsed) => {
+            let words: Vec<_> = text.split(' ').filter(|word| !word.is_empty()).collect();
+            Some(words.join(" "))
+        }
         Some(text) => Some(garbled(core, text, BODY_TEXTS)),
     }
 }
@@ -302,6 +314,12 @@ fn add(service: &mut Service, core: &Core, channel_sid: &str, message: Message) 
 
 fn announce(service: &Service, core: &mut Core, channel: &Channel, message: &Message) {
     let body = message.body.clone().unwrap_or_default();
+    let mut earlier = channel.messages.rows().rev().skip(1);
+    let says_the_same = |before: &Message| before.body == message.body;
+    if earlier.next().is_some_and(says_the_same) && core.fails(Fault::ChatSameTextUntold) {
+        return;
+    }
+    let is_unheard = message.attachment.is_some() && core.fails(Fault::ChatTriggerDeafToMedia);
     let happening = Happening {
         before: "onMessageSend",
         after: "onMessageSent",
@@ -313,7 +331,7 @@ fn announce(service: &Service, core: &mut Core, channel: &Channel, message: &Mes
             ("Body", body.clone()),
             ("Attributes", message.attributes.clone()),
         ],
-        message_body: Some(body),
+        message_body: (!is_unheard).then_some(body),
     };
     delivery::announce(core, service, Some(channel), &happening);
 }

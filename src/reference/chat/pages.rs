@@ -137,6 +137,9 @@ impl Filter {
         if core.fails(self.first_only) {
             wanted.truncate(1);
         }
+        if wanted.len() > 2 && core.fails(Fault::ChatThirdFilterValueIgnored) {
+            wanted.truncate(2);
+        }
         wanted
     }
 

@@ -157,6 +157,11 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     if permissions.len() > 1 && core.fails(Fault::ChatSecondPermissionDropped) {
         permissions.remove(1);
     }
+    if service.roles.rows().any(|role| role.friendly_name == name)
+        && core.fails(Fault::ChatRoleNameUnique)
+    {
+        return Err(Refusal::conflict("the friendly name exists"));
+    }
     let role = Role {
         sid: core.sid("RL"),
         friendly_name: if core.fails(Fault::ChatRoleFriendlyNameIgnored) {

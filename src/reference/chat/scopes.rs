@@ -30,6 +30,17 @@ pub(super) fn service<'a>(
             Fault::ChatChannelInEveryService,
             Box::new(|s| s.channels.by_sid(channel).is_some()),
         ),
+        ("GET", ["Users", user, _, ..])
+            if services
+                .by_sid(named)
+                .is_some_and(|s| s.users.find(user, true).is_err())
+                && core.fails(Fault::ChatIdentityInEveryService) =>
+        {
+            (
+                Fault::ChatIdentityInEveryService,
+                Box::new(|s| s.users.by_name(user).is_some()),
+            )
+        }
         ("GET", ["Users", user, _, ..]) => (
             Fault::ChatUserInEveryService,
             Box::new(|s| s.users.by_sid(user).is_some()),

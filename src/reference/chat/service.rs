@@ -15,7 +15,7 @@ use crate::reference::listing::url_of;
 use crate::reference::{Answer, Call, Core, Fault, HookError, Variant, account};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest value of either limit (D2, Limits).
 const LIMIT_MAX: u64 = 1000;
@@ -32,6 +32,8 @@ pub(super) struct Service {
     pub(super) media: Table<Media>,
     /// SIDs of bindings that there were.
     pub(super) deleted_bindings: BTreeSet<String>,
+    /// Bindings that a defect has deleted from all but one of the two lists.
+    pub(super) half_deleted: BTreeMap<String, &'static str>,
     /// The default service role that it was made with.
     first_default_role: String,
     /// The service that its links lead to, where that is not it.
@@ -151,6 +153,7 @@ impl Service {
             bindings: Table::default(),
             media: Table::default(),
             deleted_bindings: BTreeSet::new(),
+            half_deleted: BTreeMap::new(),
             created: now,
             updated: now,
         }
@@ -317,8 +320,13 @@ pub(super) fn fetch(service: &Service, core: &Core) -> Response {
 
 /// Lists the services.
 pub(super) fn read(services: &Table<Service>, core: &Core, call: &Call<'_>) -> Answer {
+    let mut names = BTreeSet::new();
     let items = services
         .iter()
+        .filter(|(_, service)| {
+            let is_new = names.insert(&service.fields.friendly_name);
+            is_new || !core.fails(Fault::ChatServicesListedByName)
+        })
         .map(|(sequence, service)| {
             let mut value = service.represent(core);
             if let Some(limits) = value["limits"].as_object_mut()

@@ -34,7 +34,7 @@ pub(super) struct User {
     pub(super) online: Option<bool>,
     /// Places in channels, by the channel's SID.
     pub(super) places: Table<Place>,
-    attributes: String,
+    pub(super) attributes: String,
     friendly_name: Option<String>,
     role_sid: String,
     created: Timestamp,
@@ -203,6 +203,26 @@ pub(super) fn name_of<'a>(core: &Core, identity: &'a str) -> Cow<'a, str> {
     }
 }
 
+/// An identity as a path has it; the defects read its signs in their own way.
+pub(super) fn in_path<'a>(core: &Core, identity: &'a str) -> Result<Cow<'a, str>, Refusal> {
+    if !identity.is_ascii() && core.fails(Fault::ChatPathIdentityAsciiOnly) {
+        return Err(Refusal::not_found());
+    }
+    let is_sid = identity.starts_with("US");
+    if is_sid && identity.len() != 34 && core.fails(Fault::ChatIdentityTakenForSid) {
+        return Err(Refusal::not_found());
+    }
+    if let Some((stem, _)) = identity.rsplit_once('.')
+        && core.fails(Fault::ChatPathIdentityCutAtDot)
+    {
+        return Ok(Cow::Borrowed(stem));
+    }
+    if identity.contains('+') && core.fails(Fault::ChatPathPlusIsSpace) {
+        return Ok(Cow::Owned(identity.replace('+', " ")));
+    }
+    Ok(Cow::Borrowed(identity))
+}
+
 /// The user that a path names by SID or identity (D2, Conventions).
 pub(super) fn find<'a>(
     service: &'a Service,
@@ -211,14 +231,15 @@ pub(super) fn find<'a>(
     sid_only: Fault,
 ) -> Result<&'a User, Refusal> {
     let by_identity = !core.fails(sid_only);
-    match service.users.find(key, false) {
-        Err(_) if by_identity => service.users.find(&name_of(core, key), true),
+    let key = in_path(core, key)?;
+    match service.users.find(&key, false) {
+        Err(_) if by_identity => service.users.find(&name_of(core, &key), true),
         found => found,
     }
     .or_else(|refusal| {
         service
             .users
-            .by_name_in_any_case(key)
+            .by_name_in_any_case(&key)
             .filter(|_| core.fails(Fault::ChatUserPathAnyCase))
             .ok_or(refusal)
     })

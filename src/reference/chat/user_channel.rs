@@ -105,6 +105,10 @@ fn unread(place: &Place, service: &Service, core: &Core) -> usize {
         .rev()
         .take_while(|message| consumed.is_none_or(|index| message.index > index))
         .count();
+    let unread = match unread {
+        11.. if core.fails(Fault::ChatUnreadStopsAtTen) => 10,
+        unread => unread,
+    };
     unread + usize::from(core.fails(Fault::ChatUnreadCountOneMore))
 }
 
@@ -160,6 +164,9 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, user: &str) 
             let left = place.status == Status::NotParticipating;
             if left && core.fails(Fault::ChatBothStatusSpellings) {
                 value["status"] = json!(SNAKE_CASE);
+            }
+            if value["unread_messages_count"] != 0 && core.fails(Fault::ChatListedUnreadZero) {
+                value["unread_messages_count"] = json!(0);
             }
             let differs = ("user_sid", Fault::ChatListedUserChannelDiffers);
             (sequence, misstate(core, value, &[differs]))

@@ -93,12 +93,22 @@ impl Webhook {
         &self.configuration.method
     }
 
+    /// Whether it was ever updated.
+    pub(super) fn is_updated(&self) -> bool {
+        self.before.is_some()
+    }
+
     /// How many further attempts it gets.
     pub(super) fn retry_count(&self) -> u32 {
         self.configuration.retry_count
     }
 
     fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
+        let first = channel.webhooks.rows().next();
+        let shown = match first.filter(|first| first.sid != self.sid) {
+            Some(first) if core.fails(Fault::ChatWebhookUrlOfFirst) => &first.sid,
+            Some(_) | None => &self.sid,
+        };
         let value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
@@ -106,7 +116,7 @@ impl Webhook {
             "channel_sid": channel.sid,
             "type": self.kind,
             "configuration": self.configuration.represent(&self.kind, core),
-            "url": service.url(core, &["Channels", &channel.sid, "Webhooks", &self.sid]),
+            "url": service.url(core, &["Channels", &channel.sid, "Webhooks", shown]),
             "date_created": core.creation(self.created, Fault::ChatWebhookCreationIsNow),
             "date_updated": misstate::updated(core, self.created, self.updated),
         });
@@ -264,6 +274,17 @@ pub(super) fn create(
     call: &Call<'_>,
     channel: &str,
 ) -> Answer {
+    let answer = made(service, core, call, channel);
+    if answer.is_err()
+        && let Some(channel) = service.channels.by_sid_mut(channel)
+        && core.fails(Fault::ChatRefusedWebhooksCount)
+    {
+        channel.refused_webhooks += 1;
+    }
+    answer
+}
+
+fn made(service: &mut Service, core: &mut Core, call: &Call<'_>, channel: &str) -> Answer {
     let kind = match inputs::required(core, &call.form, "Type", Fault::ChatWebhookTypeOptional)? {
         "" => "webhook".to_owned(),
         kind => inputs::choice(core, "Type", kind, TYPE)?,
@@ -343,7 +364,7 @@ fn check_count(
         let of_type = |webhook: &&Webhook| webhook.kind == kind;
         channel.webhooks.rows().filter(of_type).count()
     } else {
-        channel.webhooks.len()
+        channel.webhooks.len() + channel.refused_webhooks
     };
     let six = count == PER_CHANNEL_MAX && core.fails(Fault::ChatWebhooksSix);
     if count >= max && !six && !core.fails(Fault::ChatWebhooksUnbounded) {
@@ -391,6 +412,9 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
         .webhooks
         .iter()
         .filter(|(_, webhook)| pages::is_listed(core, webhook.created))
+        .filter(|(_, webhook)| {
+            webhook.kind == "webhook" || !core.fails(Fault::ChatWebhooksOfOneTypeListed)
+        })
         .map(|(sequence, webhook)| {
             let mut value = webhook.represent(service, channel, core);
             if let Some(configuration) = value["configuration"].as_object_mut()
