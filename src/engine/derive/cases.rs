@@ -195,15 +195,28 @@ impl<'a> Cases<'a> {
 
     /// How a thing that was just made and kept as `made` is looked at again: fetched, then listed.
     pub(super) fn seen_again(&self, made: &str, with: &Map<String, Value>) -> Vec<Step> {
+        self.fetched_and_listed(made, with, &|_| either())
+    }
+
+    /// The same where the thing was the only one to be made, so that nothing but the fetch tells that it is there.
+    pub(super) fn found_again(&self, made: &str, with: &Map<String, Value>) -> Vec<Step> {
+        self.fetched_and_listed(made, with, &accepted)
+    }
+
+    fn fetched_and_listed(
+        &self,
+        made: &str,
+        with: &Map<String, Value>,
+        fetch: &dyn Fn(&str) -> Call,
+    ) -> Vec<Step> {
         let mut steps = Vec::new();
         if let Some((operation, parameter, field)) = self.fetcher() {
             let mut with = Self::path_of(operation, with);
             with.insert(parameter, Value::String(format!("${{{made}{field}}}")));
-            // What was just made is there, whatever it was made with.
             steps.push(Step::from(Call {
                 call: operation.id.clone(),
                 with,
-                ..accepted(&format!("{}/{}", operation.service, operation.id))
+                ..fetch(&format!("{}/{}", operation.service, operation.id))
             }));
         }
         if let Some(list) = self.reader() {

@@ -33,7 +33,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
 fn again(cases: &Cases<'_>, call: &Step) -> Vec<Step> {
     let sent = call.with().cloned().unwrap_or_default();
     if cases.makes() {
-        return cases.seen_again("made", &sent);
+        return cases.found_again("made", &sent);
     }
     let writes = cases.operation.method == "POST";
     let reader = cases.reader().filter(|_| writes).into_iter();

@@ -63,7 +63,7 @@ fn case(cases: &mut Cases<'_>, parameter: &Parameter, values: &[Value]) {
         let call = cases.call(step, &with);
         let sent = call.with().cloned().unwrap_or_default();
         let again = if cases.makes() {
-            let again = cases.seen_again(&made, &sent).into_iter();
+            let again = cases.found_again(&made, &sent).into_iter();
             // Listed once, when all are there.
             again
                 .take(if n + 1 == values.len() { 2 } else { 1 })
