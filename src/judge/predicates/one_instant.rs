@@ -55,12 +55,15 @@ impl Predicate for OneInstant {
                 let Some(at) = shown.value(&self.at).and_then(instant) else {
                     continue;
                 };
+                let is_this = sight.face == self.of;
                 let Some((before, was)) = &first else {
                     first = Some((site, at));
-                    verdicts.trivial(rule, Trivial::Alone);
+                    if is_this {
+                        verdicts.trivial(rule, Trivial::Alone);
+                    }
                     continue;
                 };
-                if verdicts.accuses(&site) {
+                if !is_this || verdicts.accuses(&site) {
                     continue;
                 }
                 let fact = || Fact {

@@ -667,8 +667,9 @@ impl Client {
     }
 }
 
+/// That each fault shows the self-test proves: a rule must notice it. Of a variant nothing is noticed.
 #[test]
-fn every_switch_of_this_service_changes_what_a_client_sees() {
+fn every_variant_of_this_service_changes_what_a_client_sees() {
     let story = story();
     let plain = Client::new(&[], &[]).play(&story);
     assert_eq!(
@@ -676,13 +677,6 @@ fn every_switch_of_this_service_changes_what_a_client_sees() {
         Client::new(&[], &[]).play(&story),
         "the same seed gives the same bytes"
     );
-    let silent: Vec<&str> = Fault::ALL
-        .iter()
-        .filter(|fault| fault.id().starts_with("flow/"))
-        .filter(|fault| Client::new(&[**fault], &[]).play(&story) == plain)
-        .map(|fault| fault.id())
-        .collect();
-    assert_eq!(silent, [""; 0], "these change nothing");
     let others = ["chat/", "media/", "auth/", "events/"];
     let silent: Vec<&str> = Variant::ALL
         .iter()

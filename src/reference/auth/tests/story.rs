@@ -221,17 +221,13 @@ fn written(response: &Response) -> String {
     )
 }
 
+/// That each fault shows the self-test proves: a rule must notice it. Of a variant nothing is noticed.
 #[test]
-fn no_fault_and_no_variant_is_dead() {
-    // What a token is worth under each fault stands in `token`.
+fn no_variant_is_dead() {
+    // What a token is worth stands in `token`.
     let is_told = |id: &str| id.starts_with("auth/") && !id.starts_with("auth/token-");
     let clean = story(&[], &[]);
     assert_eq!(clean, story(&[], &[]), "the story is reproducible");
-    let faults = Fault::ALL.iter().filter(|fault| is_told(fault.id()));
-    let silent: Vec<_> = faults
-        .filter(|fault| story(&[**fault], &[]) == clean)
-        .collect();
-    assert_eq!(silent, [&Fault::AuthByteOrderMark; 0]);
     let variants = Variant::ALL.iter().filter(|variant| is_told(variant.id()));
     let silent: Vec<_> = variants
         .filter(|variant| story(&[], &[**variant]) == clean)

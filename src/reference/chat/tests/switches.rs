@@ -1,4 +1,4 @@
-//! Faults and variants: each fault shows in one long story, no variant breaks it.
+//! Variants: each shows in one long story, none breaks a plain one.
 
 use super::*;
 
@@ -17,26 +17,15 @@ fn variants_keep_the_story_whole() {
     }
 }
 
+/// That each fault shows the self-test proves: a rule must notice it. Of a variant nothing is noticed.
 #[test]
-fn every_fault_shows_in_the_story() {
+fn every_variant_shows_in_the_story() {
     let clean = story(&[], &[], None);
     assert_eq!(
         clean,
         story(&[], &[], None),
         "the story is the same each time"
     );
-    let silent: Vec<&str> = Fault::ALL
-        .iter()
-        .filter(|fault| fault.id().starts_with("chat/") || fault.id().starts_with("media/"))
-        .filter(|fault| story(&[**fault], &[], Some(&clean)) == clean)
-        .map(|fault| fault.id())
-        .collect();
-    assert_eq!(silent, [""; 0], "these change nothing");
-}
-
-#[test]
-fn every_variant_shows_in_the_story() {
-    let clean = story(&[], &[], None);
     let silent: Vec<&str> = Variant::ALL
         .iter()
         .filter(|variant| variant.id().starts_with("chat/") || variant.id().starts_with("media/"))
