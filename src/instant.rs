@@ -30,23 +30,24 @@ fn rare(date: &str, time: &str) -> Option<Timestamp> {
 }
 
 fn read_date(text: &str) -> Option<Date> {
+    let dashes = places_of('-', text);
     let digits = text.replace('-', "");
     let number = |from: usize, to: usize| digits.get(from..to)?.parse::<i16>().ok();
     let year = number(0, 4)?;
-    match digits.len() {
-        8 if digits.as_bytes()[4] == b'W' => {
+    match (digits.len(), dashes.as_slice()) {
+        (8, [] | [4, 8]) if digits.as_bytes()[4] == b'W' => {
             let week = number(5, 7)?.try_into().ok()?;
             let day = Weekday::from_monday_one_offset(number(7, 8)?.try_into().ok()?).ok()?;
             Some(ISOWeekDate::new(year, week, day).ok()?.date())
         }
-        8 => {
+        (8, [] | [4, 7]) => {
             let (month, day) = (
                 number(4, 6)?.try_into().ok()?,
                 number(6, 8)?.try_into().ok()?,
             );
             Date::new(year, month, day).ok()
         }
-        7 => {
+        (7, [] | [4]) => {
             let first = Date::new(year, 1, 1).ok()?;
             let date = first.checked_add((number(4, 7)? - 1).days()).ok()?;
             (date.year() == year && date >= first).then_some(date)
@@ -55,15 +56,20 @@ fn read_date(text: &str) -> Option<Date> {
     }
 }
 
+fn places_of(separator: char, text: &str) -> Vec<usize> {
+    text.match_indices(separator).map(|(at, _)| at).collect()
+}
+
 /// Hours, minutes and seconds since midnight, as far as they are given.
 fn read_time(text: &str) -> Option<SignedDuration> {
     let (whole, decimals) = text.split_once(['.', ',']).unwrap_or((text, ""));
+    let colons = places_of(':', whole);
     let digits = whole.replace(':', "");
     let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    let (last_seconds, parts) = match digits.len() {
-        2 => (3_600, 1),
-        4 => (60, 2),
-        6 => (1, 3),
+    let (last_seconds, parts) = match (digits.len(), colons.as_slice()) {
+        (2, []) => (3_600, 1),
+        (4, [] | [2]) => (60, 2),
+        (6, [] | [2, 5]) => (1, 3),
         _ => return None,
     };
     if !is_number(&digits) || !is_number(decimals) || text.ends_with(['.', ',']) {
@@ -148,6 +154,11 @@ mod tests {
             "2026-031T10:20+0:0",
             "2026-031T10:20Z0",
             "2026-W05-6T10:20:30Z[UTC]",
+            "026-01-31T10:20:30Z",
+            "2026-0131T10:20:30.5.5Z",
+            "20-26031T10:20:30Z",
+            "2026-W0-56T10:20:30Z",
+            "2026-031T1:020:30Z",
             "20é6-031T10:20Z",
         ] {
             assert_eq!(instant(text), None, "{text}");

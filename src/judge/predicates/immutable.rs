@@ -5,6 +5,7 @@
 use super::prelude::*;
 use crate::judge::compare::leaves_open;
 use crate::judge::history::{Sight, same};
+use crate::rulebook::{Does, hooks};
 
 /// These fields of a thing are equal in every sight of it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -53,12 +54,24 @@ impl Predicate for Immutable {
             [] => &known.about.immutable,
             _ => &self.fields,
         };
-        for (_, thing) in case.history.things.of_kind(of) {
-            let ended = thing.ended.map(|write| &case.history.writes[write].when);
+        let history = &case.history;
+        let ends_unseen = history.deeds_unseen && hooks::does(Does::Ends, of);
+        for (id, thing) in history.things.of_kind(of) {
+            let ended = thing.ended.map(|write| &history.writes[write].when);
             let is_again = |sight: &Sight<'_>| ended.is_some_and(|e| !sight.when.is_before(e));
+            // Where people may have ended it unseen, each creation may have begun another life.
+            let creations = |sight: &Sight<'_>| {
+                let made = history.writes.iter().filter(|write| {
+                    matches!(write.does, Does::Makes | Does::FindsOrMakes)
+                        && write.thing == Some(id)
+                        && write.when.event <= sight.when.event
+                });
+                if ends_unseen { made.count() } else { 0 }
+            };
+            let life = |sight: &Sight<'_>| (is_again(sight), creations(sight));
             for later in thing.sights.iter().filter(|s| s.face == self.of) {
                 let same_life = thing.sights.iter();
-                let same_life = same_life.filter(|sight| is_again(sight) == is_again(later));
+                let same_life = same_life.filter(|sight| life(sight) == life(later));
                 judge_sight(case, rule, (same_life, later), fields, verdicts);
             }
         }

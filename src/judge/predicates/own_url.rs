@@ -71,29 +71,27 @@ fn judge_kind(
     (kind, key): (&str, &[String]),
     verdicts: &mut Verdicts<'_>,
 ) {
-    let mut owners: BTreeMap<&str, (String, Site)> = BTreeMap::new();
+    let mut owners: BTreeMap<&str, &Representation<'_>> = BTreeMap::new();
     for thing in case.of_kind(kind) {
         let url = thing.value(URL).and_then(Value::as_str);
         let (Some(url), Some(identity)) = (url.filter(|url| !url.is_empty()), thing.key(key))
         else {
             continue;
         };
-        let site = thing.site(URL);
-        let others = owners.values().filter(|(owner, _)| *owner != identity);
-        let sites = Sites::beside(others.map(|(_, site)| site), site.clone());
-        let (owner, _) = owners
-            .entry(url)
-            .or_insert_with(|| (identity.clone(), site));
-        let Some(sites) = sites else {
+        let is_another = |owner: &&Representation<'_>| owner.key(key).as_ref() != Some(&identity);
+        let owner = *owners.entry(url).or_insert(thing);
+        let clash = Some(owner).filter(is_another);
+        let Some(other) = clash.or_else(|| owners.values().copied().find(is_another)) else {
             verdicts.trivial(rule, Trivial::Alone);
             continue;
         };
-        let fact = (*owner != identity).then(|| Fact {
+        let fact = clash.map(|_| Fact {
             kind: "not-unique",
-            expected: format!("an address that {owner} does not have"),
+            expected: "an address that no other one has".to_owned(),
             actual: json::short(&Value::from(url)),
             ..Fact::default()
         });
+        let sites = [other, thing].map(|shown| shown.site(URL));
         verdicts.instance(rule, sites).conclude(fact);
     }
 }
