@@ -41,6 +41,15 @@ fn in_flow(call: &Call<'_>) -> bool {
     call.request.path().starts_with("/flow/")
 }
 
+/// A query whose values are not written as a query's are.
+fn unescaped(query: &str) -> form_urlencoded::Serializer<'static, String> {
+    let raw = [("%2B", "+"), ("%26", "&"), ("%25", "%")];
+    let bare = raw.iter().fold(query.to_owned(), |query, (escaped, bare)| {
+        query.replace(escaped, bare)
+    });
+    form_urlencoded::Serializer::new(bare)
+}
+
 impl Listing<'_> {
     /// Answers the page that the call asks for; each item has its sequence number.
     pub fn page(&self, core: &Core, call: &Call<'_>, mut items: Vec<(u64, Value)>) -> Answer {
@@ -82,20 +91,9 @@ impl Listing<'_> {
             if !defects.forgets_filters && !forgets_later && !forgets_first {
                 query.extend_pairs(&self.filters);
             }
-            let unescaped = !in_flow(call)
-                && self
-                    .filters
-                    .iter()
-                    .any(|(_, value)| value.contains(['+', '&', '%']))
-                && core.fails(Fault::ChatPageFiltersUnescaped);
-            let raw = ["%2B", "+", "%26", "&", "%25", "%"];
-            let mut query = if unescaped {
-                let pairs = raw.chunks(2);
-                let bare = pairs.fold(query.finish(), |q, p| q.replace(p[0], p[1]));
-                form_urlencoded::Serializer::new(bare)
-            } else {
-                query
-            };
+            if !in_flow(call) && core.fails(Fault::ChatPageFiltersUnescaped) {
+                query = unescaped(&query.finish());
+            }
             let loses_size = call.query.has("PageSize")
                 && token.is_some()
                 && on(Fault::FlowPageSizeLost, Fault::ChatPageSizeLost);
