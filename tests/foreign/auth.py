@@ -108,7 +108,8 @@ class Auth:
     def enrol(self, mail, digits, country):
         """The user of a phone, made where it is new."""
         world = self.world
-        same = lambda one: one.phone == digits and (one.country == country or world.bug("country-ignored"))
+        last = -7 if world.bug("phones-by-the-last-seven") else 0
+        same = lambda one: one.phone[last:] == digits[last:] and (one.country == country or world.bug("country-ignored"))
         user = next(filter(same, self.users), None)
         if user is None and world.free("email-changes-phone") and mail:
             user = next((one for one in self.users if mail in one.mails), None)
@@ -225,7 +226,7 @@ class Auth:
         shown = {"status": status, "uuid": wanted.uuid}
         if not world.free("approval-few-fields"):
             shown.update(
-                notified=True, hidden_details=wanted.hidden, created_at=world.stamp(world.moment() if world.bug("created-at-moves") else wanted.created),
+                notified=True, hidden_details={} if wanted.reaction and world.bug("hidden-lost-on-decision") else wanted.hidden, created_at=world.stamp(world.moment() if world.bug("created-at-moves") else wanted.created),
                 updated_at=world.stamp(wanted.processed or wanted.created), processed_at=world.stamp(wanted.processed),
                 seconds_to_expire=str(wanted.seconds) if world.bug("seconds-text") else wanted.seconds, app_id="app", user_id="user", _id="id" + wanted.uuid[:8], _app_serial_id=1,
                 _app_name=APPLICATION["name"], _user_email=wanted.user.mails[0] if wanted.user.mails else "", _auth_id=wanted.user.id,
@@ -248,7 +249,7 @@ class Auth:
             raise Refusal(404, "no such request")
         reaction = "approved" if world.bug("denial-approves") else reaction
         state = self.state(wanted)
-        late = state == "expired" and world.bug("approved-after-expiry")
+        late = state == "expired" and world.bug("denied-after-expiry" if reaction == "denied" else "approved-after-expiry")
         if state != "pending" and not late and not (wanted.reaction and world.bug("decision-changes")):
             return
         same = [one for one in self.requests.values() if one.user is wanted.user and self.state(one) == "pending"]
@@ -354,6 +355,8 @@ class Auth:
         unsigned = world.bug("token-alg-none") and str(head.get("alg")).lower() == "none"
         if head.get("alg") != "HS256" and not unsigned and not long or claims["iss"] != APPLICATION["name"] and not world.bug("token-iss-unchecked"):
             raise ValueError("alg or iss")
+        if world.bug("token-unsigned-part"):
+            good = good[: len(signature)]
         if not hmac.compare_digest(good, signature) and not unsigned and not world.bug("token-key-unchecked"):
             raise ValueError("signature")
         context = claims["context"]

@@ -16,6 +16,8 @@ class Callbacks:
 
     def __init__(self, world, delay):
         self.world, self.delay = world, delay
+        # Retries by address, where those of all calls count together.
+        self.used = {}
 
     def call(self, url, method, said, retries):
         """A webhook of the chat service: form parameters."""
@@ -24,6 +26,8 @@ class Callbacks:
     def attempts(self, url, method, said, retries):
         world = self.world
         retries += (world.bug("one-retry-more") and retries > 0) - (world.bug("one-retry-less") and retries > 0)
+        if world.bug("retries-used-up"):
+            retries, self.used[url] = max(0, retries - self.used.get(url, 0)), retries
         text = urllib.parse.urlencode(said)
         silent = {status for status, name in ((504, "no-retry-504"), (429, "no-retry-429")) if world.bug(name)}
         again = RETRIED - silent

@@ -99,7 +99,13 @@ class Flow:
         busy = any(run.to == to and run.active and run.flow is flow for run in self.executions.values())
         if world.free("one-execution-per-to") and busy:
             raise Refusal(409, "already in this flow")
-        run = self.begin(flow, to, sender, self.parameters(request.field("Parameters")))
+        earlier = [run for run in self.executions.values() if run.flow is flow and run.to == to and not run.active]
+        if earlier and world.bug("who-left-gets-the-last"):
+            return Reply(self.show_execution(request, earlier[-1]))
+        parameters = self.parameters(request.field("Parameters"))
+        if earlier and not parameters and world.bug("data-of-the-last-visit"):
+            parameters = earlier[-1].context["flow"]["data"]
+        run = self.begin(flow, to, sender, parameters)
         return Reply(self.show_execution(request, run), 201 if world.free("created-201") else 200)
 
     def parameters(self, text):
@@ -150,6 +156,8 @@ class Flow:
         step = Thing(seq=self.world.next(), sid=self.world.sid("FT"), run=run, at=at, created=self.world.moment())
         step.name = "incomingRequest" if at == 0 else "incomingMessage"
         run.steps.append(step)
+        if at and self.world.bug("data-lost-on-step"):
+            run.context["flow"]["data"] = {}
         return step
 
     def execution(self, flow_sid, sid):
@@ -168,6 +176,8 @@ class Flow:
             elsewhere = base.replace(run.sid, older[-1].sid) if older else base
         ended = "finished" if world.bug("status-finished") else "ended"
         steps = base.rsplit("/", 1)[0] if world.bug("steps-link-to-executions") else base + "/Steps"
+        if world.bug("steps-link-of-first"):
+            steps = steps.replace(run.sid, next(other.sid for other in self.executions.values() if other.flow is run.flow))
         active = run.active or listed and world.bug("list-says-active")
         shown = {
             "sid": run.sid,
@@ -180,7 +190,7 @@ class Flow:
             "date_created": world.stamp(world.moment() if world.bug("execution-created-now") else run.created),
             "date_updated": world.stamp(run.updated),
             "url": world.url(request, elsewhere),
-            "links": {"steps": world.url(request, steps), "execution_context": world.url(request, base + "/Context")},
+            "links": {"steps": world.url(request, steps), "execution_context": world.url(request, base + ("/Contexts" if world.bug("context-link-dead") else "/Context"))},
         }
         if listed and world.bug("listed-without-context"):
             del shown["context"]
@@ -201,6 +211,9 @@ class Flow:
             rows = [run for run in rows if run.active]
         if world.bug("date-filter-by-day"):
             since, until = (at and at // 86400 * 86400 for at in (since, until))
+        if world.bug("date-filter-by-update"):
+            rows = [run for run in rows if (since is None or run.updated >= since) and (until is None or run.updated < until)]
+            since = until = None
         if since is not None:
             rows = [run for run in rows if run.created > since or run.created == since and not world.bug("date-from-exclusive")]
         if until is not None:
@@ -247,7 +260,7 @@ class Flow:
             "context": run.context,
             "transitioned_from": before,
             "transitioned_to": widget,
-            "date_created": world.stamp(step.created),
+            "date_created": world.stamp(step.created - (5 * 3600 if world.bug("step-dated-locally") else 0)),
             "date_updated": None,
             "url": world.url(request, base),
             "links": {"context" if world.bug("step-context-key") else "step_context": world.url(request, base + "/Context")},
@@ -268,7 +281,7 @@ class Flow:
         run = self.execution(flow_sid, run_sid)
         runs = self.executions.values() if self.world.bug("step-under-any-execution") else [run]
         for step in (step for other in runs for step in other.steps if step.sid == sid):
-            return Reply(self.show_step(request, step))
+            return Reply(self.show_step(request, run.steps[-1] if self.world.bug("step-fetch-newest") else step))
         raise Refusal(404, "no such step")
 
     def context(self, request, flow_sid, run_sid, step_sid=None):

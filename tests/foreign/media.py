@@ -30,6 +30,9 @@ class Media:
         content = part.get_payload(decode=True)
         if len(content) > service.settings["media"]["size_limit_mb"] * 1024 * 1024 and not world.bug("media-limit-ignored"):
             raise Refusal(413, "too large")
+        same = [other for other in service.media.values() if other.content == content]
+        if same and world.bug("media-once-by-content"):
+            return self.chat.created(self.show(request, same[0]))
         medium = Thing(seq=world.next(), sid=world.sid("ME"), service=service, content=content, channel=None, message=None)
         medium.kind = "application/octet-stream" if world.bug("media-type-octet") else part.get_content_type()
         medium.name = "media" if world.bug("media-name-lost") else part.get_filename()

@@ -69,6 +69,7 @@ class People:
         channel = self.rooms.at(service_sid, channel_sid)
         if not self.world.bug("leave-leaves-nothing"):
             channel.members.pop(identity, None)
+            channel.__dict__.setdefault("left", set()).add(identity)
 
     # Authentication.
     def say_yes(self, uuid):

@@ -51,6 +51,8 @@ class Rooms:
         most = service.settings["limits"]["channel_members"]
         most += 1 if world.bug("channel-members-one-more") else -1 if world.bug("channel-members-one-less") else 0
         joined = sum(identity in other.members for other in service.channels.values())
+        if identity in channel.__dict__.get("left", ()) and world.bug("who-left-stays-out"):
+            raise Refusal(409, "a member already")
         if len(channel.members) >= most or joined >= service.settings["limits"]["user_channels"]:
             raise Refusal(400, "full")
         if not world.bug("member-makes-no-user"):
@@ -109,17 +111,19 @@ class Rooms:
         world, channel = self.world, member.channel
         parent = list(channel.service.channels.values())[-1] if world.bug("member-of-next-channel") else channel
         text = world.bug("consumed-index-text") and member.consumed is not None
+        made = member.__dict__.setdefault("made", member.role)
+        stale = request.method == "GET" and request.path.endswith("/Members") and world.bug("members-listed-as-made")
         return {
             "sid": member.sid,
             "account_sid": world.account_of(member.seq),
             "channel_sid": parent.sid,
             "service_sid": channel.service.sid,
             "identity": member.identity,
-            "role_sid": member.role,
+            "role_sid": made if stale else member.role,
             "last_consumed_message_index": str(member.consumed) if text else member.consumed,
             "last_consumption_timestamp": world.stamp(member.consumed_at),
-            "date_created": world.stamp(member.created),
-            "date_updated": world.stamp(member.updated),
+            "date_created": world.stamp(member.created - (3600 if world.bug("member-dated-locally") else 0)),
+            "date_updated": world.stamp(member.updated - (3600 if world.bug("member-dated-locally") else 0)),
             "attributes": member.attributes,
             "url": world.url(request, f"{self.base(channel)}/Members/{member.sid}"),
         }
@@ -220,13 +224,13 @@ class Rooms:
             "service_sid": channel.service.sid,
             "to": channel.service.sid if world.bug("message-to-service") else channel.sid,
             "channel_sid": channel.sid,
-            "attributes": message.attributes,
+            "attributes": "{}" if medium and world.bug("attributes-lost-beside-media") else message.attributes,
             "date_created": world.stamp(message.created),
             "date_updated": world.stamp(message.created),
             "last_updated_by": None,
             "was_edited": False,
             "from": message.author,
-            "body": int(message.body) if world.bug("body-number") and (message.body or "").isdecimal() else message.body,
+            "body": "" if medium and world.bug("body-lost-beside-media") else int(message.body) if world.bug("body-number") and (message.body or "").isdecimal() else message.body,
             "index": message.index,
             "type": "media" if medium and not world.bug("message-type-text") else "text",
             "media": shown or None,
@@ -349,7 +353,7 @@ class Rooms:
             "channel_sid": channel.sid,
             "type": hook.kind,
             "configuration": configuration,
-            "url": world.url(request, f"{self.base(channel)}/Webhooks/{hook.sid}"),
+            "url": world.url(request, f"{self.base(channel)}/Webhooks/{next(iter(channel.webhooks)) if world.bug('webhook-url-of-first') else hook.sid}"),
             "date_created": world.stamp(world.moment() if world.bug("created-now-each-time") else hook.created),
             "date_updated": world.stamp(hook.updated),
         }

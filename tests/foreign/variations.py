@@ -498,6 +498,35 @@ BY_SERVICES = [
         "flow-update-date-text": "date_updated of a flow is the empty text",
         "execution-created-now": "date_created of an execution is that of the answer",
     }),
+    # What strangers tried who had read the documents alone.
+    (("flow",), {
+        "who-left-gets-the-last": "who enters a flow again is answered with the execution that has ended",
+        "data-of-the-last-visit": "an execution without parameters has those of the person's last one",
+        "data-lost-on-step": "flow.data is empty from the second step on",
+        "steps-link-of-first": "links.steps leads to the steps of the flow's first execution",
+        "context-link-dead": "links.execution_context leads nowhere",
+        "date-filter-by-update": "date filters compare the time of the last change",
+        "step-dated-locally": "date_created of a step is five hours behind",
+        "step-fetch-newest": "whichever step is fetched, the newest is shown",
+    }),
+    (("chat", "media"), {
+        "body-lost-beside-media": "a message with media has no body",
+        "attributes-lost-beside-media": "a message with media has no attributes",
+        "media-once-by-content": "the same bytes under another name are the file that is there",
+    }),
+    (("chat",), {
+        "members-listed-as-made": "lists of members show the role that each was made with",
+        "member-dated-locally": "times of members are an hour behind",
+        "webhook-url-of-first": "each webhook of a channel has the url of the first",
+        "who-left-stays-out": "who has left a channel cannot be made a member again",
+        "retries-used-up": "the retries of one failed call leave none for the next",
+    }),
+    (("auth",), {
+        "denied-after-expiry": "a request that has expired can still be denied",
+        "hidden-lost-on-decision": "hidden details are gone once the user has decided",
+        "token-unsigned-part": "a token whose signature is cut registers",
+        "phones-by-the-last-seven": "phones that end with the same seven digits are one",
+    }),
 ]  # fmt: skip
 DEFECTS = {name: what for _, part in BY_SERVICES for name, what in part.items()}
 

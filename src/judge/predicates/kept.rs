@@ -42,9 +42,8 @@ struct Shown {
     #[serde(default)]
     part: bool,
     /// Members of the representation and what they hold as long as nothing takes away what was sent: once it has stood
-    /// there, it then stands there in each later sight. Left out where it may go at any time.
-    #[serde(default)]
-    stays_while: BTreeMap<String, Value>,
+    /// there, it then stands there in each later sight. None for always; left out where it may go at any time.
+    stays_while: Option<BTreeMap<String, Value>>,
 }
 
 /// One value that was sent, and where it should stand.
@@ -256,7 +255,7 @@ impl Kept {
             return;
         }
         let thing = history.things.get(id);
-        let mut first_shown: Vec<Option<&Sight<'_>>> = vec![None; expected.len()];
+        let mut first_shown = vec![FirstShown::default(); expected.len()];
         for sight in &thing.sights {
             let is_later = write.when.is_before(&sight.when) && !sight.is_attempt();
             // Another face, or a list, may follow a change later: no document says when.
@@ -296,7 +295,7 @@ impl Kept {
                 at: &shown.at,
                 sent,
                 names_max,
-                stays_while: Some(&shown.stays_while).filter(|holds| !holds.is_empty()),
+                stays_while: shown.stays_while.as_ref(),
                 how: match shown.part {
                     true => How::Part,
                     false => How::Echoed(Comparison::Text, &[]),
@@ -316,6 +315,13 @@ impl Kept {
             how: How::Echoed(echo.compare, &echo.or),
         })
     }
+}
+
+/// The sights that showed a value first, one in each format: what one of them never shows the other may.
+#[derive(Clone, Default)]
+struct FirstShown<'c> {
+    json: Option<&'c Sight<'c>>,
+    xml: Option<&'c Sight<'c>>,
 }
 
 /// A sight some time after a write.
@@ -389,8 +395,7 @@ impl<'c> Since<'c> {
             if verdicts.accuses(&site) {
                 continue;
             }
-            let is_xml = is_xml(self.case, self.sight);
-            if let Some(fact) = one.wrong(got, is_xml, self.was_filled(one, is_xml)) {
+            if let Some(fact) = one.wrong(got, self.is_xml()) {
                 wrong.get_or_insert((site.clone(), fact));
             }
             sites.push(site);
@@ -405,20 +410,25 @@ impl<'c> Since<'c> {
         &self,
         rule: &Rule,
         expected: &[Expected<'_>],
-        first_shown: &mut [Option<&'c Sight<'c>>],
+        first_shown: &mut [FirstShown<'c>],
         verdicts: &mut Verdicts<'_>,
     ) {
         let Some(shown) = self.sight.representation(self.case) else {
             return;
         };
         for (one, first) in expected.iter().zip(first_shown) {
-            let is_shown_here = one.kind.is_some_and(|kind| kind == self.sight.face);
-            let Some(holds) = one.stays_while.filter(|_| is_shown_here) else {
+            let Some(holds) = one.stays_while.filter(|_| self.open(one)) else {
                 continue;
+            };
+            let is_xml = self.is_xml();
+            let first = if is_xml {
+                &mut first.xml
+            } else {
+                &mut first.json
             };
             let stands = shown
                 .value(one.at)
-                .is_some_and(|got| one.wrong(got, false, false).is_none() && !is_empty(got));
+                .is_some_and(|got| one.wrong(got, is_xml).is_none() && !is_empty(got));
             let has_followed = |first: &Sight<'_>| match self.sight.shows {
                 Shows::Item(_) => first.when.is_settled(&self.sight.when),
                 Shows::Whole(_) | Shows::NotFound => true,
@@ -471,60 +481,32 @@ impl<'c> Since<'c> {
             && others.is_some_and(|others| !others.iter().any(named))
     }
 
-    /// Whether an earlier look since the write, in the same format, has shown something there.
-    fn was_filled(&self, one: &Expected<'_>, is_xml_now: bool) -> bool {
-        let (id, write) = self.of;
-        let sights = self.case.history.things.get(id).sights.iter();
-        let mut earlier = sights.filter(|s| {
-            write.when.is_before(&s.when)
-                && s.when.is_before(&self.sight.when)
-                && s.face == self.sight.face
-                && is_xml(self.case, s) == is_xml_now
-        });
-        earlier.any(|s| {
-            let shown = s.representation(self.case);
-            let value = shown.and_then(|shown| shown.value(one.at));
-            value
-                .and_then(Value::as_object)
-                .is_some_and(|m| !m.is_empty())
-        })
+    fn is_xml(&self) -> bool {
+        let exchange = self
+            .sight
+            .exchange
+            .map(|index| self.case.seen[index].exchange);
+        exchange.is_some_and(|e| e.sent.get("FORMAT").is_some_and(|format| *format == "xml"))
     }
 }
 
-fn is_xml(case: &Case<'_>, sight: &Sight<'_>) -> bool {
-    let exchange = sight.exchange.map(|index| case.seen[index].exchange);
-    exchange.is_some_and(|e| e.sent.get("FORMAT").is_some_and(|format| *format == "xml"))
-}
-
 impl Expected<'_> {
-    fn wrong(&self, got: &Value, is_xml: bool, was_filled: bool) -> Option<Fact> {
+    fn wrong(&self, got: &Value, is_xml: bool) -> Option<Fact> {
         match self.how {
             How::Echoed(compare, or) if is_xml => {
                 let (sent, got) = (spaced(self.sent), spaced(got));
                 differs(&Value::String(sent), &Value::String(got), compare, or)
             }
             How::Echoed(compare, or) => differs(self.sent, got, compare, or),
-            How::Part => self.lacks(got, is_xml, was_filled && self.stays_while.is_none()),
+            How::Part => self.lacks(got, is_xml),
         }
     }
 
-    /// The first member that was sent and does not stand there. Where nothing does, and never has, it may not be shown.
-    fn lacks(&self, got: &Value, is_xml: bool, was_filled: bool) -> Option<Fact> {
+    /// The first member that was sent and does not stand there. Where nothing does, it may not be shown.
+    fn lacks(&self, got: &Value, is_xml: bool) -> Option<Fact> {
         let parsed = self.sent.as_str().and_then(json::parse_text);
         let sent = parsed.as_ref().unwrap_or(self.sent).as_object()?;
-        let nothing = Map::new();
-        let got = match got {
-            Value::Object(members) if !members.is_empty() || was_filled => members,
-            // XML writes an empty object as nothing.
-            Value::Null if was_filled => &nothing,
-            Value::String(text) if text.is_empty() && was_filled => &nothing,
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_)
-            | Value::Object(_) => return None,
-        };
+        let got = got.as_object().filter(|members| !members.is_empty())?;
         // A name of an element has no spaces; what else becomes of a key there is not said.
         let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         let is_short = |name: &str| {
@@ -564,9 +546,9 @@ impl Expected<'_> {
     }
 }
 
-/// Whether nothing stands there, so that nothing of what was sent does.
+/// Whether nothing stands there, so that nothing of what was sent does; XML writes an empty object as an empty text.
 fn is_empty(got: &Value) -> bool {
-    got.is_null() || got.as_object().is_some_and(serde_json::Map::is_empty)
+    got.is_null() || got == "" || got.as_object().is_some_and(Map::is_empty)
 }
 
 /// A text without what XML may do to its spaces.
