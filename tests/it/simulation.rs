@@ -22,6 +22,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -57,11 +58,31 @@ struct Simulated {
     lanes: Mutex<BTreeMap<String, Lane>>,
 }
 
-#[derive(Debug)]
 struct Lane {
     chance: ChaCha8Rng,
-    answered_ok: bool,
-    held: Option<Callback>,
+    /// Whether it took all that came, at once. What it answers next is known of such a one alone: one that refused
+    /// what came before has answers by turns.
+    takes_all: Option<bool>,
+    held: Option<(Callback, Arc<dyn Deliver>)>,
+}
+
+impl Lane {
+    fn let_go(&mut self) {
+        if let Some((held, onward)) = self.held.take() {
+            onward.deliver(&held);
+        }
+    }
+}
+
+impl fmt::Debug for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{:?} {:?}",
+            self.takes_all,
+            self.held.as_ref().map(|(held, _)| held)
+        )
+    }
 }
 
 /// Draws that depend on the seed and on the name alone, whatever the order of jobs.
@@ -75,33 +96,47 @@ fn chance(seed: u64, name: &str) -> ChaCha8Rng {
 }
 
 impl Network for Simulated {
-    fn deliver(&self, callback: &Callback, onward: &dyn Deliver) -> Outcome {
+    fn deliver(&self, callback: &Callback, onward: &Arc<dyn Deliver>) -> Outcome {
         if self.weather == Weather::Calm {
             return onward.deliver(callback);
         }
         let mut lanes = self.lanes.lock().expect("no holder panics");
         let lane = lanes.entry(callback.url.clone()).or_insert_with(|| Lane {
             chance: chance(self.seed, &callback.url),
-            answered_ok: false,
+            takes_all: None,
             held: None,
         });
         // One that the next may overtake; only where its answer is known beforehand.
-        if lane.answered_ok && lane.held.is_none() && lane.chance.random_ratio(1, 8) {
-            lane.held = Some(callback.clone());
+        if lane.takes_all == Some(true) && lane.held.is_none() && lane.chance.random_ratio(1, 8) {
+            lane.held = Some((callback.clone(), Arc::clone(onward)));
             return Outcome::Answered {
                 status: 200,
                 after: Duration::ZERO,
             };
         }
         let mut outcome = onward.deliver(callback);
-        if let Outcome::Answered { status, after } = &mut outcome {
-            lane.answered_ok = *status == 200;
+        let took = matches!(outcome, Outcome::Answered { status: 200, after } if after.is_zero());
+        lane.takes_all = Some(lane.takes_all.unwrap_or(true) && took);
+        if let Outcome::Answered { after, .. } = &mut outcome {
             *after += Duration::from_millis(lane.chance.random_range(0..80));
         }
-        if let Some(held) = lane.held.take() {
-            onward.deliver(&held);
-        }
+        lane.let_go();
         outcome
+    }
+}
+
+impl Simulated {
+    /// What nothing overtook arrives once its receiver has waited for it.
+    fn let_go(&self, receiver: &dyn Session) {
+        let Some(callbacks) = receiver.callbacks() else {
+            return;
+        };
+        let mut lanes = self.lanes.lock().expect("no holder panics");
+        for (url, lane) in lanes.iter_mut() {
+            if callbacks.sink.name_at(url).is_some() {
+                lane.let_go();
+            }
+        }
     }
 }
 
@@ -130,7 +165,7 @@ impl Sessions for Weathered<'_> {
     fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, OpenError> {
         Ok(Box::new(Exposed {
             inner: self.offline.open(planned)?,
-            weather: self.network.weather,
+            network: &self.network,
             chance: RefCell::new(chance(self.network.seed, &planned.scenario.id)),
         }))
     }
@@ -143,7 +178,7 @@ impl Sessions for Weathered<'_> {
 /// One story's session out there.
 struct Exposed<'a> {
     inner: Box<dyn Session + 'a>,
-    weather: Weather,
+    network: &'a Simulated,
     chance: RefCell<ChaCha8Rng>,
 }
 
@@ -168,15 +203,15 @@ impl Session for Exposed<'_> {
     }
 
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
-        if self.weather == Weather::Calm {
+        if self.network.weather == Weather::Calm {
             return self.inner.send(service, request);
         }
         let fate = self.draw(40);
-        if self.weather == Weather::Stormy && fate < 2 {
+        if self.network.weather == Weather::Stormy && fate < 2 {
             let causes = [Cause::Refused, Cause::ConnectTimeout];
             return Err(self.lost(causes[usize::try_from(fate).expect("small")].clone()));
         }
-        if self.weather == Weather::Stormy && fate < 5 {
+        if self.network.weather == Weather::Stormy && fate < 5 {
             // It arrives, and nobody learns what became of it.
             drop(self.inner.send(service, request)?);
             let causes = [Cause::Reset, Cause::Truncated, Cause::FirstByteTimeout];
@@ -196,7 +231,7 @@ impl Session for Exposed<'_> {
     }
 
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault> {
-        if self.weather == Weather::Stormy && self.draw(40) == 0 {
+        if self.network.weather == Weather::Stormy && self.draw(40) == 0 {
             return Err(HookFault::Failed("lost by chance".to_owned()));
         }
         self.inner.hook(name, arguments)
@@ -204,8 +239,9 @@ impl Session for Exposed<'_> {
 
     fn wait(&self, duration: Duration) {
         self.inner.wait(duration);
-        if self.weather != Weather::Calm {
+        if self.network.weather != Weather::Calm {
             self.inner.wait(Duration::from_millis(self.draw(40)));
+            self.network.let_go(self.inner.as_ref());
         }
     }
 

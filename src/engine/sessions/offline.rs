@@ -55,7 +55,7 @@ pub struct Offline<'a> {
 /// What lies between the reference and the receivers of its callbacks.
 pub trait Network: Send + Sync + fmt::Debug {
     /// Brings a callback to its receiver, or does not; `onward` is the way there.
-    fn deliver(&self, callback: &Callback, onward: &dyn Deliver) -> Outcome;
+    fn deliver(&self, callback: &Callback, onward: &Arc<dyn Deliver>) -> Outcome;
 }
 
 impl<'a> Offline<'a> {
@@ -380,7 +380,7 @@ struct Through {
 
 impl Deliver for Through {
     fn deliver(&self, callback: &Callback) -> Outcome {
-        self.network.deliver(callback, self.sinks.as_ref())
+        self.network.deliver(callback, &self.sinks)
     }
 }
 
