@@ -58,7 +58,7 @@ use runner::Story;
 pub(crate) use runner::{Telling, play};
 use session::{OpenError, Session};
 use stage::Stage;
-pub use stage::{Room, jobs_default};
+pub use stage::{Company, Room, jobs_default};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};

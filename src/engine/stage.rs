@@ -10,13 +10,25 @@ use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// Beside whom a story can be told, in the order in which stories begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Company {
+    /// Nobody: it takes what the target has only one of.
+    Nobody,
+    /// Others whose waits move the target's clock: they let time pass together.
+    Movers,
+    /// Whoever needs no time or list for himself.
+    #[default]
+    Anybody,
+}
+
 /// What a story takes of a target while it is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// Services that it asks or changes.
     pub touches: BTreeSet<String>,
-    /// Whether no other story may touch the same services meanwhile.
-    pub is_alone: bool,
+    /// Who else may touch the same services meanwhile.
+    pub company: Company,
     /// Whether it needs a person, of whom there may be few.
     pub needs_person: bool,
     /// About how much there is to tell.
@@ -29,12 +41,13 @@ impl Room {
     /// When it is told. Those that must be alone come first, while what they walk over is short; then the longest,
     /// so that nobody waits for them in the end; where nobody waits for time, those with the least to tell.
     pub(super) fn turn(&self) -> Turn {
-        (!self.is_alone, Reverse(self.lasts), self.length)
+        (self.company as u8, Reverse(self.lasts), self.length)
     }
 
     /// Whether it can be told beside another.
     fn suffers(&self, other: &Self) -> bool {
-        !(self.is_alone || other.is_alone) || self.touches.is_disjoint(&other.touches)
+        let are_alike = self.company == other.company && self.company != Company::Nobody;
+        are_alike || self.touches.is_disjoint(&other.touches)
     }
 }
 
@@ -80,7 +93,7 @@ impl<'a> Stage<'a> {
     pub(super) fn new(rooms: Vec<Room>, are_shuffled: bool, persons: Persons<'a>) -> Self {
         let mut waiting: Vec<usize> = (0..rooms.len()).collect();
         if are_shuffled {
-            waiting.sort_by_key(|&index| !rooms[index].is_alone);
+            waiting.sort_by_key(|&index| rooms[index].company);
         } else {
             waiting.sort_by_key(|&index| rooms[index].turn());
         }
@@ -107,15 +120,13 @@ impl<'a> Stage<'a> {
     fn enter_of(&self, is_meant: impl Fn(usize) -> bool) -> Option<Entered<'_>> {
         let mut state = self.state();
         loop {
-            let meant = state
-                .waiting
-                .iter()
-                .enumerate()
-                .filter(|(_, index)| is_meant(**index));
-            let mut meant = meant.peekable();
-            meant.peek()?;
-            if let Some((at, &index)) = meant.find(|(_, index)| self.fits(**index, &state.playing))
-            {
+            let meant = state.waiting.iter().enumerate();
+            let meant = meant.filter(|(_, index)| is_meant(**index));
+            let meant: Vec<(usize, usize)> = meant.map(|(at, &index)| (at, index)).collect();
+            if meant.is_empty() {
+                return None;
+            }
+            if let Some((at, index)) = self.first_that_fits(&meant, &state.playing) {
                 state.waiting.remove(at);
                 state.playing.insert(index);
                 return Some(Entered { stage: self, index });
@@ -125,6 +136,26 @@ impl<'a> Stage<'a> {
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// The first that can begin, and whose place none before it waits for: who cannot be told beside all others would
+    /// else wait until there are none left.
+    fn first_that_fits(
+        &self,
+        waiting: &[(usize, usize)],
+        playing: &BTreeSet<usize>,
+    ) -> Option<(usize, usize)> {
+        let mut before: Vec<&Room> = Vec::new();
+        for &(at, index) in waiting {
+            let room = &self.rooms[index];
+            if self.fits(index, playing) && before.iter().all(|other| room.suffers(other)) {
+                return Some((at, index));
+            }
+            if room.company != Company::Anybody && !before.contains(&room) {
+                before.push(room);
+            }
+        }
+        None
     }
 
     /// What each story takes of the target.
@@ -156,10 +187,10 @@ impl Drop for Entered<'_> {
 mod tests {
     use super::*;
 
-    fn room(touches: &[&str], is_alone: bool, length: u64) -> Room {
+    fn room(touches: &[&str], company: Company, length: u64) -> Room {
         Room {
             touches: touches.iter().map(|&t| t.to_owned()).collect(),
-            is_alone,
+            company,
             lasts: Duration::from_secs(length),
             ..Room::default()
         }
@@ -169,15 +200,15 @@ mod tests {
     fn who_is_alone_comes_first_and_others_elsewhere_go_on() {
         let stage = Stage::new(
             vec![
-                room(&["flow"], false, 0),
+                room(&["flow"], Company::Anybody, 0),
                 Room {
                     length: Duration::from_millis(1),
-                    ..room(&["chat"], false, 0)
+                    ..room(&["chat"], Company::Anybody, 0)
                 },
-                room(&["chat"], false, 0),
-                room(&["chat", "media"], false, 5),
-                room(&["flow"], true, 0),
-                room(&["flow", "auth"], true, 0),
+                room(&["chat"], Company::Anybody, 0),
+                room(&["chat", "media"], Company::Anybody, 5),
+                room(&["flow"], Company::Nobody, 0),
+                room(&["flow", "auth"], Company::Nobody, 0),
             ],
             false,
             Box::new(|| 1),
@@ -194,6 +225,42 @@ mod tests {
         drop(second);
         assert_eq!(stage.enter().unwrap().index, 0);
         assert!(stage.enter().is_none());
+    }
+
+    #[test]
+    fn those_who_move_the_clock_do_so_together_and_are_not_overtaken_by_who_would_keep_them_waiting()
+     {
+        let stage = Stage::new(
+            vec![
+                room(&["chat", "auth"], Company::Movers, 2),
+                room(&["flow", "auth"], Company::Movers, 1),
+                room(&["flow"], Company::Nobody, 0),
+                room(&["flow"], Company::Anybody, 9),
+                room(&["events"], Company::Anybody, 0),
+            ],
+            false,
+            Box::new(|| 1),
+        );
+        let walk = stage.enter().unwrap();
+        let mover = stage.enter().unwrap();
+        let elsewhere = stage.enter().unwrap();
+        assert_eq!((walk.index, mover.index, elsewhere.index), (2, 0, 4));
+        drop(walk);
+        let other = stage.enter().unwrap();
+        assert_eq!(other.index, 1, "beside the one that moves the clock, too");
+        drop((mover, other));
+        assert_eq!(stage.enter().unwrap().index, 3);
+        assert!(stage.enter_as(3).is_none());
+    }
+
+    #[test]
+    fn who_is_asked_for_by_name_waits_for_nobody_who_has_not_begun() {
+        let rooms = vec![
+            room(&["flow"], Company::Nobody, 0),
+            room(&["flow"], Company::Anybody, 0),
+        ];
+        let stage = Stage::new(rooms, false, Box::new(|| 1));
+        assert_eq!(stage.enter_as(1).map(|entered| entered.index), Some(1));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Measures a run's stories while they are told, and works out how quick any order of them could have been.
 
 use super::plan::Planned;
-use super::stage::Room;
+use super::stage::{Company, Room};
 use crate::clock;
 use crate::verdict::{Spent, StoryTime, Timings};
 use std::collections::BTreeSet;
@@ -113,9 +113,9 @@ fn bound(
             let of = |(index, _): &&(usize, StoryTime)| room(*index).touches.contains(service);
             stories.iter().filter(of)
         };
-        let alone = there().filter(|(index, _)| room(*index).is_alone);
+        let alone = there().filter(|(index, _)| room(*index).company == Company::Nobody);
         let alone: f64 = alone.map(|(_, story)| story.spent.by_itself()).sum();
-        let beside = there().filter(|(index, _)| !room(*index).is_alone);
+        let beside = there().filter(|(index, _)| room(*index).company != Company::Nobody);
         let beside = beside
             .map(|(_, story)| story.spent.by_itself())
             .fold(0.0, f64::max);
@@ -159,9 +159,14 @@ mod tests {
     }
 
     fn room(is_alone: bool, needs_person: bool) -> Room {
+        let company = if is_alone {
+            Company::Nobody
+        } else {
+            Company::Anybody
+        };
         Room {
             touches: BTreeSet::from(["flow".to_owned()]),
-            is_alone,
+            company,
             needs_person,
             ..Room::default()
         }

@@ -68,9 +68,9 @@ pub struct Prover<'a> {
     sampler: Sampler,
 }
 
-/// When a story is told: the nearer this comes to the order in which stories end, the less is tried in vain. How long it takes
-/// counts from the longest, how much there is to tell from the least.
-pub type Turn = (bool, Reverse<Duration>, Duration);
+/// When a story is told: the nearer this comes to the order in which stories end, the less is tried in vain. Those with the least company come first; how long
+/// it takes counts from the longest, how much there is to tell from the least.
+pub type Turn = (u8, Reverse<Duration>, Duration);
 
 /// What came of a rule in the first stories by turn and id, up to one that proves it.
 #[derive(Debug, Default)]
@@ -335,13 +335,13 @@ mod tests {
 
     fn turn(story: &str) -> (Turn, String) {
         let length = Duration::from_millis(20);
-        ((true, Reverse::default(), length), story.to_owned())
+        ((1, Reverse::default(), length), story.to_owned())
     }
 
     #[test]
     fn a_shorter_story_counts_before_one_of_an_earlier_name() {
         let mut stories = Stories::default();
-        let long = (true, Reverse::default(), Duration::from_secs(9));
+        let long = (1, Reverse::default(), Duration::from_secs(9));
         stories.add(&(long, "a".to_owned()), changes(2));
         assert!(stories.wants(&turn("b")));
         stories.add(&turn("b"), changes(1));

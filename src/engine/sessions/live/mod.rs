@@ -3,7 +3,8 @@
 //! Others may use the same target meanwhile. What it has only one of is asked for by the hook `lease`; where its clock
 //! was moved by somebody else, [`Session::disturbed`](crate::engine::session::Session::disturbed) says so. `target` is what
 //! a run shares and `story` what each of its stories has; what they share is kept by `slots`, `persons`, `lease`, `limited`
-//! and `admission`, what is known of the target's time by `clock` and `ahead`.
+//! and `admission`, what is known of the target's time by `clock`
+//! and `ahead`, which stories let pass `together`.
 
 mod admission;
 mod ahead;
@@ -16,5 +17,6 @@ mod story;
 mod target;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub use target::{Live, LiveError, Manner};

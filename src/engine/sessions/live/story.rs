@@ -1,12 +1,13 @@
 //! A story's session with living targets: what it sends, waits for and holds while it is told, and how others disturb it.
 
 use super::ahead::Ahead;
-use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, CLOCK_OFF_MS, asked_ms};
+use super::clock::{ADVANCE_CLOCK, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS, asked_ms};
 use super::lease::Lease;
 use super::limited::Next;
 use super::persons::{Person, Persons};
 use super::slots::Slot;
-use super::target::Live;
+use super::target::{Live, WAIT_SLICE};
+use super::together::Sharer;
 use crate::clock::{self, Timestamp};
 use crate::engine::provision::is_ended;
 use crate::engine::session::{Callbacks, HookFault, SendFault, Session};
@@ -34,7 +35,8 @@ const END_EXECUTION: &str = "end_execution";
 pub(super) struct LiveStory<'a> {
     pub(super) live: &'a Live,
     pub(super) callbacks: Callbacks,
-    pub(super) moves_the_clock: bool,
+    /// With those whose waits move the target's clock; nothing where its own do not.
+    pub(super) sharer: Option<Sharer<'a>>,
     /// Given back once the story is judged: what it holds is its evidence.
     pub(super) share: RefCell<Share>,
     /// Nothing while it waits.
@@ -358,14 +360,33 @@ impl LiveStory<'_> {
 
     /// Moves the target's time where that can be done, or lets it pass.
     fn let_pass(&self, duration: Duration, on: Part) {
-        let arguments = json!({"seconds": duration.as_secs_f64()});
-        if self.moves_the_clock
-            && duration >= ADVANCE_FROM
-            && self.hook(ADVANCE_CLOCK, &arguments).is_ok()
-        {
-            return;
+        let sharer = self.sharer.as_ref();
+        let sharer = sharer.filter(|_| duration >= ADVANCE_FURTHER_FROM);
+        if sharer.is_none_or(|sharer| !self.wait_with_others(sharer, duration)) {
+            self.idle(clock::monotonic() + duration, on);
         }
-        self.idle(clock::monotonic() + duration, on);
+    }
+
+    /// Waits until the target's time was moved that far; false where it cannot be.
+    fn wait_with_others(&self, sharer: &Sharer<'_>, duration: Duration) -> bool {
+        let shift = |by: Duration| {
+            let arguments = json!({"seconds": by.as_secs_f64()});
+            self.hook(ADVANCE_CLOCK, &arguments).is_ok()
+        };
+        let follow = |by: Duration| {
+            let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+            self.ahead_ms.set(self.ahead_ms.get().saturating_add(by_ms));
+        };
+        let look = (WAIT_SLICE, || self.live.is_over());
+        let (began, before) = (clock::monotonic(), self.waited.get().hooks);
+        drop(self.slot.take());
+        let has_passed = sharer.wait(duration, shift, follow, look);
+        self.slot.replace(Some(self.live.slots.take()));
+        let mut waited = self.waited.get();
+        // What moving it took is noted by itself.
+        waited.turn += began.elapsed().as_secs_f64() - (waited.hooks - before);
+        self.waited.set(waited);
+        has_passed
     }
 
     /// Whether the target shows that a person can be in a flow once, and other stories had this one.

@@ -3,15 +3,17 @@
 use super::admission::Admission;
 use super::ahead::Ahead;
 use super::clock::ADVANCE_CLOCK;
+use super::lease::Leased;
 use super::limited::Schedule;
 use super::persons::Persons;
 use super::slots::Slots;
 use super::story::LiveStory;
+use super::together::Together;
 use crate::clock;
 use crate::engine::session::{Callbacks, OpenError, Session};
 use crate::engine::sessions::short_name;
 use crate::engine::settings::Settings;
-use crate::engine::{Planned, Room, Sessions};
+use crate::engine::{Company, Planned, Room, Sessions};
 use crate::transport::{BaseUrl, Client, Limits, ListenError, Listener, Listening, UrlError};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
@@ -23,7 +25,7 @@ use std::sync::{Arc, Mutex, Once, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How long one wait lasts before the interrupt flag is looked at again.
-const WAIT_SLICE: Duration = Duration::from_millis(20);
+pub(super) const WAIT_SLICE: Duration = Duration::from_millis(20);
 
 /// Stories under way for each job: those that wait leave their place to others.
 const STORIES_PER_JOB: usize = 8;
@@ -54,6 +56,9 @@ pub struct Live {
     pub(super) callback_ms_max: AtomicU64,
     /// Tells this run from others in leases.
     pub(super) owner: String,
+    pub(super) leased: Mutex<Leased>,
+    /// Stories that move the target's clock.
+    pub(super) together: Together,
     /// How many stories were begun, those that are told again included.
     pub(super) opened: AtomicU64,
 }
@@ -167,6 +172,8 @@ impl Live {
             began: OnceLock::new(),
             callback_ms_max: AtomicU64::new(u64::MAX),
             owner: uuid::Uuid::from_u128(rand::random()).to_string(),
+            leased: Mutex::default(),
+            together: Together::default(),
             opened: AtomicU64::new(0),
         })
     }
@@ -174,12 +181,27 @@ impl Live {
     /// Whether this story changes what the target has only one of: its time, or the address to which
     /// an application's callbacks go.
     fn takes_what_is_there_once(&self, planned: &Planned<'_>) -> bool {
-        self.moves_the_clock(planned)
-            || planned.any_step(&|step| {
-                let hook = step.hook();
-                let hook = hook.filter(|hook| matches!(*hook, ADVANCE_CLOCK | "set_callback"));
-                hook.is_some_and(|hook| self.settings.hooks.contains_key(hook))
-            })
+        self.moves_the_clock(planned) || self.sets_what_is_there_once(planned)
+    }
+
+    /// Whether it does so by a hook of its own accord.
+    fn sets_what_is_there_once(&self, planned: &Planned<'_>) -> bool {
+        planned.any_step(&|step| {
+            let hook = step.hook();
+            let hook = hook.filter(|hook| matches!(*hook, ADVANCE_CLOCK | "set_callback"));
+            hook.is_some_and(|hook| self.settings.hooks.contains_key(hook))
+        })
+    }
+
+    fn company(&self, planned: &Planned<'_>) -> Company {
+        if self.sets_what_is_there_once(planned) || planned.walks_a_shared_list(self.has_own_flow())
+        {
+            Company::Nobody
+        } else if self.moves_the_clock(planned) {
+            Company::Movers
+        } else {
+            Company::Anybody
+        }
     }
 
     /// With the hook each story has a flow of its own, and what is listed under it.
@@ -242,7 +264,7 @@ impl Sessions for Live {
         Ok(Box::new(LiveStory {
             live: self,
             callbacks,
-            moves_the_clock: self.moves_the_clock(planned),
+            sharer: self.moves_the_clock(planned).then(|| self.together.join()),
             share: RefCell::new(self.client.share()),
             slot: RefCell::new(Some(slot)),
             opened: clock::monotonic(),
@@ -268,15 +290,14 @@ impl Sessions for Live {
 
     fn room(&self, planned: &Planned<'_>) -> Room {
         let mut touches = planned.touches();
-        let takes_all = self.takes_what_is_there_once(planned);
-        if takes_all {
+        if self.takes_what_is_there_once(planned) {
             // Where time and addresses matter most. Others are told again where they went wrong
             // because the clock was moved under their feet.
             touches.insert("auth".to_owned());
         }
         Room {
             touches,
-            is_alone: takes_all || planned.walks_a_shared_list(self.has_own_flow()),
+            company: self.company(planned),
             needs_person: self.persons.is_some() && self.enters_a_shared_flow(planned),
             length: planned.length(),
             lasts: planned.length(),

@@ -3,10 +3,10 @@
 use super::clock::ADVANCE_CLOCK;
 use super::{Live, Manner};
 use crate::clock;
-use crate::engine::Sessions;
 use crate::engine::plan;
 use crate::engine::settings::Settings;
 use crate::engine::settings::{Hook, Target};
+use crate::engine::{Company, Sessions};
 use crate::http::Request;
 use crate::rulebook::Rulebook;
 use crate::transport::Limits;
@@ -117,7 +117,7 @@ fn nobody_else_plays_while_a_shared_list_is_walked() {
     let all = plan::all(&rulebook);
     let alone = |id: &str| {
         let planned = all.iter().find(|p| p.scenario.id == id).unwrap();
-        live.room(planned).is_alone
+        live.room(planned).company == Company::Nobody
     };
     assert!(
         alone("flow/read-executions/walk"),
