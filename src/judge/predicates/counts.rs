@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Counts {
     /// The representations that show it.
-    kinds: Vec<String>,
+    kinds: Kinds,
     /// Where.
     at: String,
 }
@@ -23,15 +23,15 @@ impl Check for Counts {
     }
 
     fn subject(&self) -> Subject<'_> {
-        Subject::Kind(self.kinds.first().map_or("", String::as_str))
+        self.kinds.subject()
     }
 
     fn bears_on(&self) -> Bears<'_> {
-        Bears::Kinds(self.kinds.iter().map(String::as_str).collect())
+        self.kinds.bear()
     }
 
     fn names(&self, names: &mut Names<'_>) {
-        for kind in &self.kinds {
+        for kind in self.kinds.iter() {
             names.kind("kinds", kind).pointer("at", &self.at);
         }
     }
@@ -50,7 +50,7 @@ impl Predicate for Counts {
             for sight in thing.sights.iter().filter(|sight| !sight.is_attempt()) {
                 let about = case.rulebook.kinds.get(sight.face).map(|kind| &kind.about);
                 let counted = about.and_then(|about| about.counts.get(&self.at));
-                let is_shown = self.kinds.iter().any(|kind| kind == sight.face);
+                let is_shown = self.kinds.contain(sight.face);
                 if let Some(counted) = counted.filter(|_| is_shown && history.is_own(id)) {
                     self.judge_sight(case, rule, (id, thing, sight, counted), verdicts);
                 }

@@ -16,7 +16,7 @@ const CLOCKS_APART: Duration = Duration::from_secs(60);
 #[serde(deny_unknown_fields)]
 pub(crate) struct Dated {
     /// The representations of what is made.
-    kinds: Vec<String>,
+    kinds: Kinds,
     /// Where each shows when it was made.
     at: String,
 }
@@ -27,15 +27,15 @@ impl Check for Dated {
     }
 
     fn subject(&self) -> Subject<'_> {
-        Subject::Kind(self.kinds.first().map_or("", String::as_str))
+        self.kinds.subject()
     }
 
     fn bears_on(&self) -> Bears<'_> {
-        Bears::Kinds(self.kinds.iter().map(String::as_str).collect())
+        self.kinds.bear()
     }
 
     fn names(&self, names: &mut Names<'_>) {
-        for kind in &self.kinds {
+        for kind in self.kinds.iter() {
             names.kind("kinds", kind).pointer("at", &self.at);
         }
     }
@@ -136,7 +136,7 @@ impl Dated {
             let mut sights = history.things.get(write.thing?).sights.iter();
             let answer = sights.find(|s| s.exchange == Some(index))?;
             let is_whole = matches!(answer.shows, Shows::Whole(_));
-            if !is_whole || !self.kinds.iter().any(|kind| kind == answer.face) {
+            if !is_whole || !self.kinds.contain(answer.face) {
                 return None;
             }
             let shown = answer.representation(case)?;

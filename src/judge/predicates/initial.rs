@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Initial {
     /// The representations that show it.
-    kinds: Vec<String>,
+    kinds: Kinds,
     /// Where.
     at: String,
     /// Further places with the same value.
@@ -67,15 +67,15 @@ impl Check for Initial {
     }
 
     fn subject(&self) -> Subject<'_> {
-        Subject::Kind(self.kinds.first().map_or("", String::as_str))
+        self.kinds.subject()
     }
 
     fn bears_on(&self) -> Bears<'_> {
-        Bears::Kinds(self.kinds.iter().map(String::as_str).collect())
+        self.kinds.bear()
     }
 
     fn names(&self, names: &mut Names<'_>) {
-        for kind in &self.kinds {
+        for kind in self.kinds.iter() {
             names
                 .kind("kinds", kind)
                 .pointer("at", &self.at)
@@ -109,9 +109,8 @@ impl Predicate for Initial {
             let Some(made) = thing.made.map(|write| &history.writes[write]) else {
                 continue;
             };
-            let is_shown = |sight: &&Sight<'_>| {
-                !sight.is_attempt() && self.kinds.iter().any(|kind| kind == sight.face)
-            };
+            let is_shown =
+                |sight: &&Sight<'_>| !sight.is_attempt() && self.kinds.contain(sight.face);
             let mut shown = thing.sights.iter().filter(is_shown).peekable();
             if shown.peek().is_none() || self.sets(case, made) || self.is_apart(case, id, made) {
                 continue;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 pub(crate) struct OwnUrl {
     /// The representations, each with an identity and a field `url`.
-    kinds: Vec<String>,
+    kinds: Kinds,
 }
 
 const URL: &str = "/url";
@@ -19,15 +19,15 @@ impl Check for OwnUrl {
     }
 
     fn subject(&self) -> Subject<'_> {
-        Subject::Kind(self.kinds.first().map_or("", String::as_str))
+        self.kinds.subject()
     }
 
     fn bears_on(&self) -> Bears<'_> {
-        Bears::Kinds(self.kinds.iter().map(String::as_str).collect())
+        self.kinds.bear()
     }
 
     fn names(&self, names: &mut Names<'_>) {
-        for kind in &self.kinds {
+        for kind in self.kinds.iter() {
             names.kind("kinds", kind).pointer("kinds", URL);
         }
     }
@@ -41,7 +41,7 @@ impl Predicate for OwnUrl {
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for name in &self.kinds {
+        for name in self.kinds.iter() {
             let kind = case.rulebook.kinds.get(name);
             if let Some(identity) = kind.and_then(|kind| kind.about.identity.as_ref()) {
                 judge_kind(case, rule, (name, &identity.key), verdicts);

@@ -41,6 +41,30 @@ impl<T: OfOperation> Check for T {
     }
 }
 
+/// The kinds of representations that a law is about; the first names its subject.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub(super) struct Kinds(Vec<String>);
+
+impl Kinds {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    pub(super) fn contain(&self, kind: &str) -> bool {
+        self.iter().any(|own| own == kind)
+    }
+
+    pub(super) fn subject(&self) -> Subject<'_> {
+        Subject::Kind(self.iter().next().unwrap_or_default())
+    }
+
+    pub(super) fn bear(&self) -> Bears<'_> {
+        Bears::Kinds(self.iter().collect())
+    }
+}
+
 /// The id of an operation that is written with its service.
 pub(super) fn operation_of(of: &str) -> &str {
     of.rsplit('/').next().unwrap_or_default()
