@@ -29,6 +29,8 @@ pub struct Room {
     pub touches: BTreeSet<String>,
     /// Who else may touch the same services meanwhile.
     pub company: Company,
+    /// Whether it moves the target's clock, which all services go by.
+    pub moves_the_clock: bool,
     /// Whether it needs a person, of whom there may be few.
     pub needs_person: bool,
     /// About how much there is to tell.
@@ -38,10 +40,12 @@ pub struct Room {
 }
 
 impl Room {
-    /// When it is told. Those that must be alone come first, while what they walk over is short; then the longest,
-    /// so that nobody waits for them in the end; where nobody waits for time, those with the least to tell.
+    /// When it is told. Those that must be alone come first, while what they walk over is short, and before them those
+    /// for which the clock stands still; then the longest, so that nobody waits for them in the end; where nobody waits
+    /// for time, those with the least to tell.
     pub(super) fn turn(&self) -> Turn {
-        (self.company as u8, Reverse(self.lasts), self.length)
+        let (company, moves) = (self.company as u8, u8::from(self.moves_the_clock));
+        (2 * company + moves, Reverse(self.lasts), self.length)
     }
 
     /// Whether it can be told beside another. While one has a service for itself nobody moves the clock elsewhere, for
@@ -50,7 +54,8 @@ impl Room {
         use Company::{Anybody, Movers, Nobody};
         match (self.company, other.company) {
             (Movers, Movers) | (Anybody, Anybody) => true,
-            (Nobody, Movers) | (Movers, Nobody) => false,
+            (Nobody, _) if other.moves_the_clock => false,
+            (_, Nobody) if self.moves_the_clock => false,
             _ => self.touches.is_disjoint(&other.touches),
         }
     }
@@ -98,7 +103,7 @@ impl<'a> Stage<'a> {
     pub(super) fn new(rooms: Vec<Room>, are_shuffled: bool, persons: Persons<'a>) -> Self {
         let mut waiting: Vec<usize> = (0..rooms.len()).collect();
         if are_shuffled {
-            waiting.sort_by_key(|&index| rooms[index].company);
+            waiting.sort_by_key(|&index| rooms[index].turn().0);
         } else {
             waiting.sort_by_key(|&index| rooms[index].turn());
         }
@@ -196,6 +201,7 @@ mod tests {
         Room {
             touches: touches.iter().map(|&t| t.to_owned()).collect(),
             company,
+            moves_the_clock: company == Company::Movers,
             lasts: Duration::from_secs(length),
             ..Room::default()
         }

@@ -1,13 +1,21 @@
 //! Slots: how many stories act at the same time. One that waits gives its slot to another, so that
-//! waits overlap without more requests being under way than jobs were asked for.
+//! waits overlap without more requests being under way than jobs were asked for. Of those who want one the story that
+//! began first has it: the longest begin first.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The slots of a run.
 #[derive(Debug)]
 pub(super) struct Slots {
-    free: Mutex<usize>,
-    freed: Condvar,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    /// By when their stories began; who is no longer here was given a slot.
+    waiting: BTreeMap<u64, Arc<Condvar>>,
 }
 
 /// A slot that is held.
@@ -18,53 +26,67 @@ pub(super) struct Slot<'a> {
 
 impl Slots {
     pub(super) fn new(count: usize) -> Self {
+        let state = State {
+            free: count.max(1),
+            waiting: BTreeMap::new(),
+        };
         Self {
-            free: Mutex::new(count.max(1)),
-            freed: Condvar::new(),
+            state: Mutex::new(state),
         }
     }
 
-    /// Waits for a slot.
-    pub(super) fn take(&self) -> Slot<'_> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        while *free == 0 {
-            free = self
-                .freed
-                .wait(free)
-                .unwrap_or_else(PoisonError::into_inner);
+    /// Waits for a slot; `turn` is the story's number, of which there is no other.
+    pub(super) fn take(&self, turn: u64) -> Slot<'_> {
+        let mut state = self.state();
+        if state.free > 0 {
+            state.free -= 1;
+            return Slot { slots: self };
         }
-        *free -= 1;
+        let given = Arc::new(Condvar::new());
+        state.waiting.insert(turn, Arc::clone(&given));
+        while state.waiting.contains_key(&turn) {
+            state = given.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
         Slot { slots: self }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        let mut free = self
-            .slots
-            .free
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *free += 1;
-        self.slots.freed.notify_one();
+        let mut state = self.slots.state();
+        match state.waiting.pop_first() {
+            Some((_, given)) => given.notify_one(),
+            None => state.free += 1,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Slots;
+    use super::*;
 
     #[test]
-    fn no_more_slots_are_held_than_there_are() {
+    fn no_more_slots_are_held_than_there_are_and_the_first_story_has_the_next() {
         let slots = Slots::new(2);
-        let first = slots.take();
-        let _second = slots.take();
+        let (first, _second) = (slots.take(7), slots.take(8));
+        let order = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| drop(slots.take()));
+            for turn in [5, 3, 4] {
+                let (slots, order) = (&slots, &order);
+                scope.spawn(move || {
+                    let _slot = slots.take(turn);
+                    order.lock().unwrap().push(turn);
+                });
+            }
+            while slots.state().waiting.len() < 3 {
+                std::thread::yield_now();
+            }
             drop(first);
-            waiting
-                .join()
-                .expect("it gets the slot that was given back");
         });
+        assert_eq!(order.into_inner().unwrap(), [3, 4, 5]);
     }
 }

@@ -6,7 +6,7 @@ use super::lease::Lease;
 use super::limited::Next;
 use super::persons::{Person, Persons};
 use super::slots::Slot;
-use super::target::{Live, WAIT_SLICE};
+use super::target::{Live, SET_CALLBACK, WAIT_SLICE};
 use super::together::Sharer;
 use crate::clock::{self, Timestamp};
 use crate::engine::provision::is_ended;
@@ -34,6 +34,8 @@ const END_EXECUTION: &str = "end_execution";
 
 pub(super) struct LiveStory<'a> {
     pub(super) live: &'a Live,
+    /// How many stories were begun before it.
+    pub(super) nth: u64,
     pub(super) callbacks: Callbacks,
     /// With those whose waits move the target's clock; nothing where its own do not.
     pub(super) sharer: Option<Sharer<'a>>,
@@ -134,7 +136,7 @@ impl Session for LiveStory<'_> {
                 *ahead = told.map_or(ahead.moved(by_ms), |told| ahead.moved(by_ms).and_then(told));
                 self.look_at_the_clock(*ahead);
             }
-            "set_callback" => self.address_set.set(true),
+            SET_CALLBACK => self.address_set.set(true),
             END_EXECUTION => {
                 let ended = arguments["execution_sid"].as_str().unwrap_or_default();
                 let mut executions = self.executions.borrow_mut();
@@ -344,7 +346,7 @@ impl LiveStory<'_> {
         }
         drop(self.slot.take());
         self.spending(on, || self.live.pass(until));
-        let slot = self.spending(|s| &mut s.turn, || self.live.slots.take());
+        let slot = self.spending(|s| &mut s.turn, || self.live.slots.take(self.nth));
         self.slot.replace(Some(slot));
     }
 
@@ -381,7 +383,7 @@ impl LiveStory<'_> {
         let (began, before) = (clock::monotonic(), self.waited.get().hooks);
         drop(self.slot.take());
         let has_passed = sharer.wait(duration, shift, follow, look);
-        self.slot.replace(Some(self.live.slots.take()));
+        self.slot.replace(Some(self.live.slots.take(self.nth)));
         let mut waited = self.waited.get();
         // What moving it took is noted by itself.
         waited.turn += began.elapsed().as_secs_f64() - (waited.hooks - before);

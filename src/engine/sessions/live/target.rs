@@ -27,6 +27,9 @@ use std::time::{Duration, Instant};
 /// How long one wait lasts before the interrupt flag is looked at again.
 pub(super) const WAIT_SLICE: Duration = Duration::from_millis(20);
 
+/// The hook that sets the address to which an application's callbacks go.
+pub(super) const SET_CALLBACK: &str = "set_callback";
+
 /// Stories under way for each job: those that wait leave their place to others.
 const STORIES_PER_JOB: usize = 8;
 
@@ -181,20 +184,21 @@ impl Live {
     /// Whether this story changes what the target has only one of: its time, or the address to which
     /// an application's callbacks go.
     fn takes_what_is_there_once(&self, planned: &Planned<'_>) -> bool {
-        self.moves_the_clock(planned) || self.sets_what_is_there_once(planned)
+        self.moves_the_clock(planned)
+            || self.calls(planned, ADVANCE_CLOCK)
+            || self.calls(planned, SET_CALLBACK)
     }
 
-    /// Whether it does so by a hook of its own accord.
-    fn sets_what_is_there_once(&self, planned: &Planned<'_>) -> bool {
-        planned.any_step(&|step| {
-            let hook = step.hook();
-            let hook = hook.filter(|hook| matches!(*hook, ADVANCE_CLOCK | "set_callback"));
-            hook.is_some_and(|hook| self.settings.hooks.contains_key(hook))
-        })
+    /// Whether it has a step that calls such a hook, and there is one.
+    fn calls(&self, planned: &Planned<'_>, hook: &str) -> bool {
+        self.settings.hooks.contains_key(hook)
+            && planned.any_step(&|step| step.hook() == Some(hook))
     }
 
     fn company(&self, planned: &Planned<'_>) -> Company {
-        if self.sets_what_is_there_once(planned) || planned.walks_a_shared_list(self.has_own_flow())
+        if self.calls(planned, ADVANCE_CLOCK)
+            || self.calls(planned, SET_CALLBACK)
+            || planned.walks_a_shared_list(self.has_own_flow())
         {
             Company::Nobody
         } else if self.moves_the_clock(planned) {
@@ -238,7 +242,9 @@ impl Sessions for Live {
         let person = self.persons.as_ref();
         let person = person.filter(|_| self.enters_a_shared_flow(planned));
         let person = person.map(Persons::take);
-        let slot = self.slots.take();
+        // A story that is told again begins anew.
+        let nth = self.opened.fetch_add(1, Ordering::Relaxed);
+        let slot = self.slots.take(nth);
         self.time_asked.call_once(|| {
             if let Some(ahead) = self.ask_the_time() {
                 self.began.get_or_init(|| (ahead, clock::monotonic()));
@@ -254,7 +260,6 @@ impl Sessions for Live {
             self.ask_the_time();
         }
         // A story that is told again listens elsewhere: what was called before may be called still.
-        let nth = self.opened.fetch_add(1, Ordering::Relaxed);
         let prefix = short_name(&format!("{} {nth}", planned.scenario.id));
         let prefix = format!("{prefix}-");
         let callbacks = Callbacks {
@@ -263,6 +268,7 @@ impl Sessions for Live {
         };
         Ok(Box::new(LiveStory {
             live: self,
+            nth,
             callbacks,
             sharer: self.moves_the_clock(planned).then(|| self.together.join()),
             share: RefCell::new(self.client.share()),
@@ -298,6 +304,7 @@ impl Sessions for Live {
         Room {
             touches,
             company: self.company(planned),
+            moves_the_clock: self.moves_the_clock(planned) || self.calls(planned, ADVANCE_CLOCK),
             needs_person: self.persons.is_some() && self.enters_a_shared_flow(planned),
             length: planned.length(),
             lasts: planned.length(),
