@@ -25,6 +25,15 @@ struct State {
 }
 
 impl State {
+    /// Goes on to that instant, with all who waited for it.
+    fn go_on(&mut self, to: Duration) {
+        let waiting = self.until.len();
+        self.passed = to;
+        self.until.retain(|&until| until > to);
+        self.acting += waiting - self.until.len();
+    }
+
+    /// One of those who wait does so no longer, although the time has not come.
     fn leave(&mut self, until: Duration) {
         if let Some(at) = self.until.iter().position(|&other| other == until) {
             self.until.swap_remove(at);
@@ -40,8 +49,12 @@ pub(super) struct Sharer<'a> {
 }
 
 impl Together {
+    /// Nobody begins while the clock is moved.
     pub(super) fn join(&self) -> Sharer<'_> {
-        self.state().acting += 1;
+        let moved = self
+            .changed
+            .wait_while(self.state(), |state| state.is_moved);
+        moved.unwrap_or_else(PoisonError::into_inner).acting += 1;
         Sharer { together: self }
     }
 
@@ -89,11 +102,8 @@ impl Sharer<'_> {
             state = self.together.state();
             state.is_moved = false;
             if could {
-                state.passed = until;
+                state.go_on(until);
                 seen = until;
-                while state.until.contains(&until) {
-                    state.leave(until);
-                }
             } else {
                 state.leave(until);
             }
@@ -161,6 +171,31 @@ mod tests {
             drop(other);
             assert!(waiting.join().unwrap());
         });
+    }
+
+    #[test]
+    fn nobody_begins_while_it_is_moved() {
+        let together = Together::default();
+        let sharer = together.join();
+        let begun = Mutex::new(0);
+        std::thread::scope(|scope| {
+            let shift = |_| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        let late = together.join();
+                        *begun.lock().unwrap() += 1;
+                        assert!(late.wait(seconds(1), |_| true, |_| {}, (LOOK, || false)));
+                    });
+                }
+                std::thread::yield_now();
+                *begun.lock().unwrap() == 0 && together.state().acting == 0
+            };
+            assert!(sharer.wait(seconds(3), shift, |_| {}, (LOOK, || false)));
+            drop(sharer);
+        });
+        let state = together.state();
+        assert_eq!((state.acting, state.until.len()), (0, 0));
+        assert!(state.passed > seconds(3));
     }
 
     #[test]
