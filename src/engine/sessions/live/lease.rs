@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// For how long what the target has only one of is asked, when it is asked again while it is held, and how often while others hold it.
+/// For how long what the target has only one of is asked.
 const LEASE_SECONDS: u64 = 120;
+/// When it is asked again while it is held.
 const LEASE_RENEWED: Duration = Duration::from_secs(LEASE_SECONDS / 4);
+/// How often while others hold it.
 const LEASE_EVERY: Duration = Duration::from_millis(100);
 
 /// The hook that is asked for it.

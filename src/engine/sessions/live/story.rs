@@ -373,6 +373,8 @@ impl LiveStory<'_> {
     fn wait_with_others(&self, sharer: &Sharer<'_>, duration: Duration) -> bool {
         let shift = |by: Duration| {
             let arguments = json!({"seconds": by.as_secs_f64()});
+            // Those who share it may have had it for long.
+            let _renewed = self.lease.as_ref().map(|_| self.live.lease());
             self.hook(ADVANCE_CLOCK, &arguments).is_ok()
         };
         let follow = |by: Duration| {

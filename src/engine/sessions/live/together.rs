@@ -22,6 +22,8 @@ struct State {
     until: Vec<Duration>,
     /// Whether somebody is about to move it.
     is_moved: bool,
+    /// How often it could not be moved.
+    failed: usize,
 }
 
 impl State {
@@ -31,6 +33,13 @@ impl State {
         self.passed = to;
         self.until.retain(|&until| until > to);
         self.acting += waiting - self.until.len();
+    }
+
+    /// It cannot be moved: all who waited for it let real time pass, side by side.
+    fn give_up(&mut self) {
+        self.acting += self.until.len();
+        self.until.clear();
+        self.failed += 1;
     }
 
     /// One of those who wait does so no longer, although the time has not come.
@@ -76,6 +85,7 @@ impl Sharer<'_> {
         let mut state = self.together.state();
         let mut seen = state.passed;
         let until = seen + duration;
+        let failed = state.failed;
         state.until.push(until);
         state.acting -= 1;
         self.together.changed.notify_all();
@@ -85,6 +95,9 @@ impl Sharer<'_> {
             // Who moved it for this one has counted it among those who act.
             if seen >= until {
                 return true;
+            }
+            if state.failed > failed {
+                return false;
             }
             if is_over() {
                 state.leave(until);
@@ -105,12 +118,9 @@ impl Sharer<'_> {
                 state.go_on(until);
                 seen = until;
             } else {
-                state.leave(until);
+                state.give_up();
             }
             self.together.changed.notify_all();
-            if !could {
-                return false;
-            }
         }
     }
 }
@@ -203,6 +213,31 @@ mod tests {
         let together = Together::default();
         let sharer = together.join();
         assert!(!sharer.wait(seconds(3), |_| false, |_| {}, (LOOK, || false)));
+        let tries = Mutex::new(0);
+        let both = Barrier::new(2);
+        let tell = || {
+            let sharer = together.join();
+            both.wait();
+            let shift = |_| {
+                *tries.lock().unwrap() += 1;
+                false
+            };
+            assert!(!sharer.wait(seconds(3), shift, |_| {}, (LOOK, || false)));
+            both.wait();
+        };
+        std::thread::scope(|scope| {
+            let other = together.join();
+            scope.spawn(tell);
+            scope.spawn(tell);
+            // These two wait until this one does, too.
+            drop((other, sharer));
+        });
+        assert_eq!(
+            *tries.lock().unwrap(),
+            1,
+            "neither waits for the other's real time"
+        );
+        let sharer = together.join();
         let _acts = together.join();
         assert!(!sharer.wait(seconds(3), |_| true, |_| {}, (LOOK, || true)));
         assert_eq!(together.state().acting, 2);
