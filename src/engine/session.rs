@@ -74,6 +74,11 @@ pub trait Session {
     /// Lets time pass, really or virtually.
     fn wait(&self, duration: Duration);
 
+    /// Waits before it is looked again whether the target has done its work, which takes it real time.
+    fn wait_between_looks(&self, duration: Duration) {
+        self.wait(duration);
+    }
+
     /// The time on the target's clock, as far as it is known.
     fn now(&self) -> Timestamp;
 

@@ -36,7 +36,7 @@ impl Runner<'_> {
             if is_done || self.is_interrupted() {
                 break;
             }
-            self.pass(wait);
+            self.pass_between_looks(wait);
             let again = self.call(step, operation)?;
             (value, called) = self.result(step, operation, again)?;
         }
@@ -59,7 +59,7 @@ impl Runner<'_> {
             if lagging.is_empty() || self.is_interrupted() {
                 return;
             }
-            self.pass(wait);
+            self.pass_between_looks(wait);
             for page in lagging {
                 // What cannot be read again says nothing.
                 let _unread = self.read_again(page);

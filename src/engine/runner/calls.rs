@@ -367,7 +367,7 @@ impl<'a> Runner<'a> {
                 return Ok(called);
             }
             *poll = Poll::Attempt;
-            self.pass(every);
+            self.pass_between_looks(every);
             waited += every;
         }
     }

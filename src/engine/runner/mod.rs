@@ -326,6 +326,16 @@ impl<'a> Runner<'a> {
     /// Lets time pass.
     fn pass(&mut self, time: Duration) {
         self.session.wait(time);
+        self.passed(time);
+    }
+
+    /// Lets time pass for a target to catch up.
+    fn pass_between_looks(&mut self, time: Duration) {
+        self.session.wait_between_looks(time);
+        self.passed(time);
+    }
+
+    fn passed(&mut self, time: Duration) {
         self.evidence.events.push(Event::Passed(time));
         self.note_deliveries();
     }

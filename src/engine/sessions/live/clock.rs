@@ -17,8 +17,8 @@ pub(super) const ADVANCE_CLOCK: &str = "advance_clock";
 /// Waits from this length on move the target's clock, where there is a hook for it; shorter ones
 /// pass in real time.
 pub(super) const ADVANCE_FROM: Duration = Duration::from_secs(5);
-/// The same in a story that moves the clock anyway: all others wait for it. What is asked again until it is there
-/// is asked at shorter intervals, in real time, for that is what a target takes for its work.
+/// The same for the waits that a story states, where it moves the clock anyway: all others wait for it. What is asked
+/// again until it is there is asked in real time, for that is what a target takes for its work.
 pub(super) const ADVANCE_FURTHER_FROM: Duration = Duration::from_secs(1);
 
 /// How far the target's clock may be off for certain before somebody else has moved it: it may be rounded.

@@ -1,7 +1,7 @@
 //! A story's session with living targets: what it sends, waits for and holds while it is told, and how others disturb it.
 
 use super::ahead::Ahead;
-use super::clock::{ADVANCE_CLOCK, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS, asked_ms};
+use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS, asked_ms};
 use super::lease::Lease;
 use super::limited::Next;
 use super::persons::{Person, Persons};
@@ -149,11 +149,15 @@ impl Session for LiveStory<'_> {
 
     /// With `advance_clock` the target's time is moved by long waits; others are waited for.
     fn wait(&self, duration: Duration) {
-        self.let_pass(duration, |s| &mut s.time);
+        self.let_pass(duration, ADVANCE_FURTHER_FROM, |s| &mut s.time);
+    }
+
+    fn wait_between_looks(&self, duration: Duration) {
+        self.let_pass(duration, ADVANCE_FROM, |s| &mut s.time);
     }
 
     fn listen(&self, duration: Duration) {
-        self.let_pass(duration, |s| &mut s.callbacks);
+        self.let_pass(duration, ADVANCE_FROM, |s| &mut s.callbacks);
     }
 
     fn waited(&self) -> Spent {
@@ -360,10 +364,10 @@ impl LiveStory<'_> {
         done
     }
 
-    /// Moves the target's time where that can be done, or lets it pass.
-    fn let_pass(&self, duration: Duration, on: Part) {
+    /// Moves the target's time where that can be done and it is that long, or lets it pass.
+    fn let_pass(&self, duration: Duration, moved_from: Duration, on: Part) {
         let sharer = self.sharer.as_ref();
-        let sharer = sharer.filter(|_| duration >= ADVANCE_FURTHER_FROM);
+        let sharer = sharer.filter(|_| duration >= moved_from);
         if sharer.is_none_or(|sharer| !self.wait_with_others(sharer, duration)) {
             self.idle(clock::monotonic() + duration, on);
         }
