@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// For how long what the target has only one of is asked.
 const LEASE_SECONDS: u64 = 120;
 /// When it is asked again while it is held.
-const LEASE_RENEWED: Duration = Duration::from_secs(LEASE_SECONDS / 4);
+pub(super) const LEASE_RENEWED: Duration = Duration::from_secs(LEASE_SECONDS / 4);
 /// How often while others hold it.
 const LEASE_EVERY: Duration = Duration::from_millis(100);
 
@@ -56,6 +56,16 @@ impl Live {
     /// Who asks or gives back has it until the answer came, so that neither overtakes the other.
     fn leased(&self) -> MutexGuard<'_, Leased> {
         self.leased.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+impl Leased {
+    /// As if it had been held for so much longer.
+    pub(super) fn age(&mut self, by: Duration) {
+        if let Some((_, since)) = &mut self.0 {
+            *since -= by;
+        }
     }
 }
 
