@@ -33,6 +33,9 @@ const STORIES_MAX: usize = 16;
 const VALUES_MAX: usize = 20_000;
 /// Bytes of texts in one document.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
+/// Exchanges of a story beyond which nothing is changed: after each change all of them are judged again. What only so long a story shows, a
+/// list without an end for one, stays unproven.
+const EXCHANGES_MAX: usize = 256;
 
 /// How much is proven.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -300,8 +303,11 @@ fn finds_more(changed: &Judgement, before: &Judgement) -> bool {
     })
 }
 
-/// Whether each document is small enough to be copied for each change.
+/// Whether each document is small enough to be copied for each change, and all of them few enough to be judged again for each.
 fn is_small(evidence: &Evidence) -> bool {
+    if evidence.exchanges.len() > EXCHANGES_MAX {
+        return false;
+    }
     let answers = evidence.exchanges.iter().filter_map(|e| e.document());
     let payloads = evidence.payloads.iter().map(|p| &p.value);
     let results = evidence.statements.iter().map(|s| &s.result);

@@ -97,6 +97,22 @@ fn a_sample_says_what_would_not_be_noticed_and_what_would_change_that() {
     assert!(needs_hooks, "{:?}", sample.blind);
 }
 
+/// After each change all that a story showed is judged again: a list without an end would take minutes.
+#[test]
+fn a_list_without_an_end_is_judged_and_not_proven() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let served = Served::start(folder.path(), &["--fault", "flow/page-token-ignored"]);
+    let target = format!("all={}", served.url);
+    let hooks = format!("{}/_control", served.url);
+    let story = "flow/read-flows/beyond-a-page";
+    let arguments = ["--target", &target, "--hooks", &hooks, "--filter", story];
+    let (_, out, record) = record(folder.path(), &arguments);
+    assert!(record.summary.rules.pass > 20, "{out}");
+    let proof = proof(&record);
+    assert!(proof.rules.is_empty(), "{out}");
+    assert_eq!(proof.unproven, record.summary.rules.pass, "{out}");
+}
+
 #[test]
 fn who_asks_for_no_proof_gets_none() {
     let folder = tempfile::tempdir().expect("there is room");

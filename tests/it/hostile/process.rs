@@ -54,7 +54,7 @@ fn a_signal_ends_the_run_soon_with_valid_reports() {
         let target = falling_silent_after(4);
         let folder = folder();
         let running = Running::start(&mut patient_run(folder.path(), &target));
-        until_asked(&target, 6);
+        until_asked(&target, 5);
         let sent = clock::monotonic();
         running.signal(signal);
         let ended = running.end();
@@ -82,7 +82,7 @@ fn a_terminal_that_goes_away_ends_the_run_with_reports() {
     let target = falling_silent_after(4);
     let folder = folder();
     let running = Running::start(&mut patient_run(folder.path(), &target));
-    until_asked(&target, 6);
+    until_asked(&target, 5);
     running.signal("HUP");
     let ended = running.end();
     assert_eq!(ended.exit, Some(3), "{ended:?}");
@@ -96,7 +96,7 @@ fn a_broken_pipe_that_is_signalled_ends_nothing() {
     let target = falling_silent_after(4);
     let folder = folder();
     let running = Running::start(&mut patient_run(folder.path(), &target));
-    until_asked(&target, 6);
+    until_asked(&target, 5);
     running.signal("PIPE");
     running.signal("INT");
     let ended = running.end();
@@ -240,7 +240,7 @@ fn a_killed_run_leaves_the_old_reports_and_the_next_one_clears_up() {
     let silent = falling_silent_after(4);
     write(&folder.path().join("run.json"), "the old one");
     let running = Running::start(&mut patient_run(folder.path(), &silent));
-    until_asked(&silent, 6);
+    until_asked(&silent, 5);
     running.signal("KILL");
     assert_eq!(running.end().signal, Some(9));
     let left = std::fs::read_to_string(folder.path().join("run.json")).expect("the report");
@@ -270,7 +270,7 @@ fn two_runs_never_write_the_same_report() {
     let folder = folder();
     let target = falling_silent_after(4);
     let first = Running::start(&mut patient_run(folder.path(), &target));
-    until_asked(&target, 6);
+    until_asked(&target, 5);
     let second = run(&mut patient_run(folder.path(), &target));
     assert_eq!(second.exit, Some(2), "{second:?}");
     assert!(
