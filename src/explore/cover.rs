@@ -73,9 +73,12 @@ impl Seen {
             let Some((kind, document)) = kind.zip(exchange.document()) else {
                 continue;
             };
-            for (field, _) in states_of(rulebook, kind) {
-                if let Some(Value::String(word)) = document.get(field) {
-                    let state = (field.to_owned(), word.clone());
+            for (field, words) in states_of(rulebook, kind) {
+                // Whatever else a target says there is no state, and would be kept for hours.
+                if let Some(word @ Value::String(text)) = document.get(field)
+                    && words.contains(word)
+                {
+                    let state = (field.to_owned(), text.clone());
                     under(&mut self.states, kind).insert(state);
                 }
             }
@@ -133,22 +136,26 @@ impl Seen {
             ),
             states: (
                 self.states.values().map(BTreeSet::len).sum(),
-                words.map(|(_, words)| words).sum(),
+                words
+                    .flat_map(|(_, words)| words)
+                    .filter(|word| word.is_string())
+                    .count(),
             ),
         }
     }
 }
 
-/// Fields of a kind with an enumeration, and how many words that has.
-fn states_of<'r>(rulebook: &'r Rulebook, kind: &str) -> impl Iterator<Item = (&'r str, usize)> {
+/// Fields of a kind with an enumeration, and its words.
+fn states_of<'r>(
+    rulebook: &'r Rulebook,
+    kind: &str,
+) -> impl Iterator<Item = (&'r str, &'r [Value])> {
     let schema = rulebook.kinds.get(kind).map(|kind| &kind.schema);
     let properties = schema.and_then(|schema| schema.get("properties")?.as_object());
     properties
         .into_iter()
         .flatten()
         .filter_map(|(name, schema)| {
-            let words = schema.get("enum")?.as_array()?;
-            let count = words.iter().filter(|word| word.is_string()).count();
-            Some((name.as_str(), count))
+            Some((name.as_str(), schema.get("enum")?.as_array()?.as_slice()))
         })
 }

@@ -283,7 +283,15 @@ impl<'a> Explorer<'a> {
         };
         let telling = Telling::new(self.rulebook, self.schemas, &planned, (self.manner.seed, 0));
         let story = play(telling, session.as_ref(), interrupted);
-        let judgement = judge(self.rulebook, self.schemas, &story.evidence);
+        let mut judgement = judge(self.rulebook, self.schemas, &story.evidence);
+        // Sequences side by side have one clock, and so have other runs. Whoever is interrupted can no longer ask what it showed meanwhile.
+        let is_in_doubt = || {
+            (self.manner.is_live && interrupted.load(Ordering::Relaxed))
+                || session.disturbed().is_some()
+        };
+        if !judgement.findings.is_empty() && is_in_doubt() {
+            judgement = Judgement::default();
+        }
         Played {
             judgement,
             stop: story.stop,

@@ -2,14 +2,15 @@
 
 use crate::program::{Served, run};
 use conformant::engine::session::{OpenError, Session};
-use conformant::engine::sessions::Offline;
-use conformant::engine::{Planned, Sessions, Target};
+use conformant::engine::sessions::{Offline, ask};
+use conformant::engine::{Hook, Planned, Sessions, Target};
 use conformant::explore::{Budget, Certainty, Explored, Explorer, Manner, Shrunk, file_of};
 use conformant::reference::{Fault, Variant};
 use conformant::rulebook::Rulebook;
 use conformant::schema::Schemas;
 use conformant::selftest::{ExploredBy, Selftest};
-use conformant::transport::BaseUrl;
+use conformant::transport::{BaseUrl, Client, Limits};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -240,6 +241,41 @@ fn a_refusal_that_was_to_be_expected_is_not_waited_for() {
         .windows(2)
         .find(|two| is_refused(&two[0]) && looks(&two[1]));
     assert!(waited.is_none(), "{waited:?}");
+}
+
+/// Sequences side by side, and other runs, have the target's clock in common.
+#[test]
+fn what_is_found_while_somebody_moves_the_clock_accuses_nobody() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let served = Served::start(folder.path(), &["--fault", "flow/meta-page-size-wrong"]);
+    let target = format!("flow={}/flow", served.url);
+    let control = format!("{}/_control", served.url);
+    let explore = || {
+        run(
+            folder.path(),
+            &[
+                "explore", "--target", &target, "--hooks", &control, "--budget", "12", "--seed",
+                "5", "--jobs", "1",
+            ],
+        )
+    };
+    let (code, out, err) = explore();
+    assert_eq!(code, 1, "{out}{err}");
+    let hook = &Hook::control_plane(&control, None)["advance_clock"];
+    let client = Client::new(Limits::default());
+    let is_over = AtomicBool::new(false);
+    let (code, out, err) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                ask(hook, &json!({"seconds": 60}), &client).expect("it can be moved");
+            }
+        });
+        let ended = explore();
+        is_over.store(true, Ordering::Relaxed);
+        ended
+    });
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.ends_with("nothing was found\n"), "{out}");
 }
 
 #[test]
