@@ -51,8 +51,13 @@ fn unescaped(query: &str) -> form_urlencoded::Serializer<'static, String> {
 }
 
 impl Listing<'_> {
-    /// Answers the page that the call asks for; each item has its sequence number.
-    pub fn page(&self, core: &Core, call: &Call<'_>, mut items: Vec<(u64, Value)>) -> Answer {
+    /// Answers the page that the call asks for; each item has its sequence number, and what shows it if it stands on that page.
+    pub fn page<Show: FnOnce() -> Value>(
+        &self,
+        core: &Core,
+        call: &Call<'_>,
+        mut items: Vec<(u64, Show)>,
+    ) -> Answer {
         let defects = Defects::of(core, call);
         let page_size = self.page_size(core, call, defects)?;
         let number: u64 = match call.query.get("Page") {
@@ -140,7 +145,7 @@ impl Listing<'_> {
         insert_url(core, &mut meta, "next_page_url", next);
         let key = if defects.meta_key { "items" } else { self.key };
         meta.insert("key".to_owned(), json!(key));
-        let shown: Vec<Value> = items.drain(span).map(|(_, item)| item).collect();
+        let shown: Vec<Value> = items.drain(span).map(|(_, show)| show()).collect();
         let mut body = Map::new();
         body.insert("meta".to_owned(), Value::Object(meta));
         body.insert(self.key.to_owned(), Value::Array(shown));
@@ -186,13 +191,13 @@ impl Listing<'_> {
     }
 
     /// Which of the items the page shows.
-    fn span(
+    fn span<T>(
         &self,
         core: &Core,
         defects: Defects,
         token: Option<&str>,
         page_size: u64,
-        items: &[(u64, Value)],
+        items: &[(u64, T)],
     ) -> Result<Range<usize>, Refusal> {
         let size = usize::try_from(page_size).unwrap_or(usize::MAX);
         let short = usize::from(core.varies(Variant::ShortPages) && size > 1);
@@ -228,7 +233,7 @@ impl Listing<'_> {
     }
 
     /// The first item that stands behind the place of `mark`, itself there or not.
-    fn first_past(&self, mark: u64, items: &[(u64, Value)]) -> usize {
+    fn first_past<T>(&self, mark: u64, items: &[(u64, T)]) -> usize {
         items.partition_point(|(sequence, _)| match self.order {
             Order::Ascending => *sequence <= mark,
             Order::Descending => *sequence >= mark,
@@ -237,12 +242,12 @@ impl Listing<'_> {
 }
 
 /// Tokens of the page before and of the page after.
-fn neighbours(
+fn neighbours<T>(
     core: &Core,
     defects: Defects,
     span: &Range<usize>,
     page_size: u64,
-    items: &[(u64, Value)],
+    items: &[(u64, T)],
 ) -> (Option<String>, Option<String>) {
     let write = |token: Token| token.write(core.varies(Variant::OpaqueTokens));
     let before =
@@ -383,7 +388,7 @@ mod tests {
             order,
             page_size_max: 1000,
         };
-        let items = sequences.iter().map(|n| (*n, json!(n))).collect();
+        let items = sequences.iter().map(|n| (*n, move || json!(n))).collect();
         let Response { body, .. } = listing.page(core, &call, items)?;
         Ok(serde_json::from_slice(&body).unwrap())
     }

@@ -222,10 +222,12 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
             (has_type && is_of) || one_suffices
         })
         .map(|(sequence, binding)| {
-            let value = binding.represent(service, core);
-            let differs = ("credential_sid", Fault::ChatListedBindingDiffers);
-            let updated = ("date_updated", Fault::ChatListedBindingUpdatedDiffers);
-            (sequence, misstate(core, value, &[differs, updated]))
+            (sequence, move || {
+                let value = binding.represent(service, core);
+                let differs = ("credential_sid", Fault::ChatListedBindingDiffers);
+                let updated = ("date_updated", Fault::ChatListedBindingUpdatedDiffers);
+                misstate(core, value, &[differs, updated])
+            })
         })
         .collect();
     let filters = pages::filters(call, &[pages::BINDINGS_TYPE, pages::BINDINGS_IDENTITY]);
@@ -358,9 +360,11 @@ pub(super) fn read_of_user(service: &Service, core: &Core, call: &Call<'_>, user
         })
         .filter(|(_, b)| types.is_empty() || types.contains(&b.binding_type.as_str()))
         .map(|(sequence, binding)| {
-            let value = binding.represent_of_user(service, core);
-            let differs = ("credential_sid", Fault::ChatListedUserBindingDiffers);
-            (sequence, misstate(core, value, &[differs]))
+            (sequence, || {
+                let value = binding.represent_of_user(service, core);
+                let differs = ("credential_sid", Fault::ChatListedUserBindingDiffers);
+                misstate(core, value, &[differs])
+            })
         })
         .collect();
     let filters = pages::filters(call, &[pages::USER_BINDINGS_TYPE]);

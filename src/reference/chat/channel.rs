@@ -238,7 +238,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     let items = service
         .channels
         .iter()
-        .map(|(sequence, channel)| (sequence, channel.represent(service, core)))
+        .map(|(sequence, channel)| (sequence, || channel.represent(service, core)))
         .collect();
     let url = service.url(core, &["Channels"]);
     pages::CHANNELS.page(core, call, url, Vec::new(), items)

@@ -144,7 +144,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
     let items = channel
         .invites
         .iter()
-        .map(|(sequence, invite)| (sequence, invite.represent(service, channel, core)))
+        .map(|(sequence, invite)| (sequence, || invite.represent(service, channel, core)))
         .collect();
     let url = service.url(core, &["Channels", &channel.sid, "Invites"]);
     pages::INVITES.page(core, call, url, Vec::new(), items)

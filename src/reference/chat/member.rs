@@ -485,15 +485,15 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
                 })
         })
         .filter(|(_, member)| pages::is_listed(core, member.joined))
-        .map(|(sequence, member)| {
-            let value = member.represent(service, channel, core);
-            let differs = ("role_sid", Fault::ChatListedMemberDiffers);
-            (sequence, misstate(core, value, &[differs]))
-        })
-        .flat_map(|(sequence, value)| {
-            let asked = wanted.iter().filter(|w| value["identity"] == **w);
+        .flat_map(|(sequence, member)| {
+            let show = move || {
+                let value = member.represent(service, channel, core);
+                let differs = ("role_sid", Fault::ChatListedMemberDiffers);
+                misstate(core, value, &[differs])
+            };
+            let asked = wanted.iter().filter(|w| member.identity == ***w);
             let is_repeated = asked.count() > 1 && core.fails(Fault::ChatFilterValueTwice);
-            vec![(sequence, value); 1 + usize::from(is_repeated)]
+            vec![(sequence, show); 1 + usize::from(is_repeated)]
         })
         .collect();
     let items: Vec<_> = items;

@@ -126,7 +126,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
     let items = channel
         .messages
         .iter()
-        .map(|(sequence, message)| (sequence, message.represent(service, channel, core)))
+        .map(|(sequence, message)| (sequence, || message.represent(service, channel, core)))
         .collect();
     let url = service.url(core, &["Channels", &channel.sid, "Messages"]);
     pages::MESSAGES.page(core, call, url, Vec::new(), items)

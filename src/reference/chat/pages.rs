@@ -175,13 +175,13 @@ pub(super) fn filters(call: &Call<'_>, of: &[Filter]) -> Vec<(String, String)> {
 
 impl List {
     /// Answers the page that the call asks for.
-    pub(super) fn page(
+    pub(super) fn page<Show: FnOnce() -> Value>(
         &self,
         core: &Core,
         call: &Call<'_>,
         url: String,
         filters: Vec<(String, String)>,
-        items: Vec<(u64, Value)>,
+        items: Vec<(u64, Show)>,
     ) -> Answer {
         let listing = Listing {
             key: self.key,

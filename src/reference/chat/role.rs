@@ -190,7 +190,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     let items = service
         .roles
         .iter()
-        .map(|(sequence, role)| (sequence, role.represent(service, core)))
+        .map(|(sequence, role)| (sequence, || role.represent(service, core)))
         .collect();
     pages::ROLES.page(core, call, service.url(core, &["Roles"]), Vec::new(), items)
 }

@@ -328,14 +328,16 @@ pub(super) fn read(services: &Table<Service>, core: &Core, call: &Call<'_>) -> A
             is_new || !core.fails(Fault::ChatServicesListedByName)
         })
         .map(|(sequence, service)| {
-            let mut value = service.represent(core);
-            if let Some(limits) = value["limits"].as_object_mut()
-                && core.fails(Fault::ChatListedServiceLimitMissing)
-            {
-                limits.remove("user_channels");
-            }
-            let differs = ("default_service_role_sid", Fault::ChatListedServiceDiffers);
-            (sequence, misstate(core, value, &[differs]))
+            (sequence, move || {
+                let mut value = service.represent(core);
+                if let Some(limits) = value["limits"].as_object_mut()
+                    && core.fails(Fault::ChatListedServiceLimitMissing)
+                {
+                    limits.remove("user_channels");
+                }
+                let differs = ("default_service_role_sid", Fault::ChatListedServiceDiffers);
+                misstate(core, value, &[differs])
+            })
         })
         .collect();
     let url = url_of(core.link_origin(), &["chat", "v2", "Services"]);

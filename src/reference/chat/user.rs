@@ -277,10 +277,12 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
         .users
         .iter()
         .map(|(sequence, user)| {
-            let mut value = user.represent(service, core);
-            value["is_online"] = Value::Null;
-            value["is_notifiable"] = Value::Null;
-            (sequence, value)
+            (sequence, move || {
+                let mut value = user.represent(service, core);
+                value["is_online"] = Value::Null;
+                value["is_notifiable"] = Value::Null;
+                value
+            })
         })
         .collect();
     pages::USERS.page(core, call, service.url(core, &["Users"]), Vec::new(), items)

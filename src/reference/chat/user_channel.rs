@@ -160,16 +160,18 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, user: &str) 
             place.status == Status::Joined || !core.varies(Variant::ChatJoinedChannelsOnlyListed)
         })
         .map(|(sequence, place)| {
-            let mut value = represent(&place, user, service, core);
-            let left = place.status == Status::NotParticipating;
-            if left && core.fails(Fault::ChatBothStatusSpellings) {
-                value["status"] = json!(SNAKE_CASE);
-            }
-            if value["unread_messages_count"] != 0 && core.fails(Fault::ChatListedUnreadZero) {
-                value["unread_messages_count"] = json!(0);
-            }
-            let differs = ("user_sid", Fault::ChatListedUserChannelDiffers);
-            (sequence, misstate(core, value, &[differs]))
+            (sequence, move || {
+                let mut value = represent(&place, user, service, core);
+                let left = place.status == Status::NotParticipating;
+                if left && core.fails(Fault::ChatBothStatusSpellings) {
+                    value["status"] = json!(SNAKE_CASE);
+                }
+                if value["unread_messages_count"] != 0 && core.fails(Fault::ChatListedUnreadZero) {
+                    value["unread_messages_count"] = json!(0);
+                }
+                let differs = ("user_sid", Fault::ChatListedUserChannelDiffers);
+                misstate(core, value, &[differs])
+            })
         })
         .collect();
     let url = service.url(core, &["Users", &user.sid, "Channels"]);

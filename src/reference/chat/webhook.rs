@@ -416,14 +416,16 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
             webhook.kind == "webhook" || !core.fails(Fault::ChatWebhooksOfOneTypeListed)
         })
         .map(|(sequence, webhook)| {
-            let mut value = webhook.represent(service, channel, core);
-            if let Some(configuration) = value["configuration"].as_object_mut()
-                && core.fails(Fault::ChatListedWebhookUnfiltered)
-            {
-                configuration.remove("filters");
-            }
-            let differs = ("date_created", Fault::ChatListedWebhookDiffers);
-            (sequence, misstate(core, value, &[differs]))
+            (sequence, move || {
+                let mut value = webhook.represent(service, channel, core);
+                if let Some(configuration) = value["configuration"].as_object_mut()
+                    && core.fails(Fault::ChatListedWebhookUnfiltered)
+                {
+                    configuration.remove("filters");
+                }
+                let differs = ("date_created", Fault::ChatListedWebhookDiffers);
+                misstate(core, value, &[differs])
+            })
         })
         .skip(usize::from(core.fails(Fault::ChatFirstWebhookNotListed)))
         .collect();

@@ -98,7 +98,7 @@ impl Flow {
         let flow = self.flow(flow)?;
         let window = Window::of(core, call)?;
         let newest = flow.executions.last().map(|execution| &execution.sid);
-        let mut items: Vec<(u64, Value)> = self
+        let mut items: Vec<_> = self
             .flows
             .iter()
             .filter(|other| other.sid == flow.sid || core.fails(Fault::FlowExecutionsOfAllListed))
@@ -135,10 +135,9 @@ impl Flow {
                     && flow.executions.iter().any(|other| other.ended)
                     && core.fails(Fault::FlowActiveListedFirst);
                 let ahead = if is_first { 1 << 60 } else { 0 };
-                (
-                    execution.sequence + ahead,
-                    execution.represent(core, View::Listed),
-                )
+                (execution.sequence + ahead, move || {
+                    execution.represent(core, View::Listed)
+                })
             })
             .collect();
         items.sort_by_key(|(sequence, _)| *sequence);

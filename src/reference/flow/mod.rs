@@ -171,7 +171,7 @@ impl Flow {
             .flows
             .iter()
             .filter(|flow| !flow.deleted || core.fails(Fault::FlowDeletedStaysListed))
-            .map(|flow| (flow.sequence, flow.represent(core, View::Listed)))
+            .map(|flow| (flow.sequence, || flow.represent(core, View::Listed)))
             .collect();
         let newest_first = core.varies(Variant::FlowFlowsNewestFirst);
         let listing = Listing {
@@ -235,12 +235,14 @@ impl Flow {
             .filter(|_| !core.fails(Fault::FlowStepsMissing))
             .filter(|_| !(execution.ended && core.fails(Fault::FlowStepsGoWithTheEnd)))
             .map(|step| {
-                let shown = if as_own {
-                    step.shown_in(&execution.sid)
-                } else {
-                    step.clone()
-                };
-                (step.sequence, shown.represent(core, View::Listed))
+                (step.sequence, move || {
+                    let shown = if as_own {
+                        step.shown_in(&execution.sid)
+                    } else {
+                        step.clone()
+                    };
+                    shown.represent(core, View::Listed)
+                })
             })
             .collect();
         let listing = Listing {
