@@ -58,7 +58,11 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         });
     }
     if let Some(count) = args.pairs {
-        let pairs = selftest.pairs(count, args.seed, &recorded);
+        bar.set_length(2 * count as u64);
+        let pairs = selftest.pairs(count, args.seed, &recorded, &|done| {
+            bar.set_position(done as u64);
+        });
+        bar.finish_and_clear();
         say(&pairs.render());
         note(&format!("in {:.1} s", started.elapsed().as_secs_f64()));
         return Ok(if pairs.holds() {

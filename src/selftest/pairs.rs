@@ -70,6 +70,29 @@ impl Pairs {
         }
         text
     }
+
+    fn add(&mut self, tried: Tried) {
+        match tried {
+            Tried::Variants(accused) => {
+                self.variants += 1;
+                self.accused.extend(accused);
+            }
+            Tried::Defects(Together::Nothing) => {}
+            Tried::Defects(Together::Both) => self.defects += 1,
+            Tried::Defects(Together::Hidden(line)) => {
+                self.defects += 1;
+                self.hidden.push(line);
+            }
+            Tried::Defects(Together::Stopped(line)) => self.stopped.push(line),
+        }
+    }
+}
+
+/// What came of one pair of either sort.
+enum Tried {
+    /// Accused, as the line says, or of nothing.
+    Variants(Option<String>),
+    Defects(Together),
 }
 
 fn share(of: usize, all: usize) -> f64 {
@@ -139,41 +162,40 @@ impl Trace {
 }
 
 impl Selftest<'_> {
-    /// Tries so many pairs of either sort.
-    pub fn pairs(&self, count: usize, seed: u64, recorded: &Recorded) -> Pairs {
+    /// Tries so many pairs of either sort on all jobs; what is told is how many of both were tried.
+    pub fn pairs(
+        &self,
+        count: usize,
+        seed: u64,
+        recorded: &Recorded,
+        tell: &(dyn Fn(usize) + Sync),
+    ) -> Pairs {
         let planned = plan::all(self.rulebook);
         let clean = self.clean(&planned);
-        let mut drawn = Drawn(ChaCha8Rng::seed_from_u64(seed));
-        let mut pairs = Pairs::default();
         let variants: Vec<Variant> = Variant::ALL
             .iter()
             .filter(|v| !recorded.not_yet.names_variant(v.id()))
             .copied()
             .collect();
-        for _ in 0..count {
-            let pair = [*drawn.of(&variants), *drawn.of(&variants)];
-            pairs.variants += 1;
-            pairs
-                .accused
-                .extend(self.accusation(pair, &planned, &clean, &mut drawn));
-        }
         let faults: Vec<Fault> = Fault::ALL
             .iter()
             .filter(|f| !recorded.not_yet.names_fault(f.id()))
             .copied()
             .collect();
         let soft: Vec<Rewrite> = self.trials(&clean).into_iter().filter_map(soft).collect();
-        for _ in 0..count {
-            let fault = *drawn.of(&faults);
-            match self.two_defects(fault, &soft, (&planned, &clean), &mut drawn) {
-                Together::Nothing => {}
-                Together::Both => pairs.defects += 1,
-                Together::Hidden(line) => {
-                    pairs.defects += 1;
-                    pairs.hidden.push(line);
-                }
-                Together::Stopped(line) => pairs.stopped.push(line),
+        let try_out = |turn: usize| {
+            let mut drawn = Drawn::for_turn(seed, turn);
+            if turn.is_multiple_of(2) {
+                let pair = [*drawn.of(&variants), *drawn.of(&variants)];
+                Tried::Variants(self.accusation(pair, &planned, &clean, &mut drawn))
+            } else {
+                let fault = *drawn.of(&faults);
+                Tried::Defects(self.two_defects(fault, &soft, (&planned, &clean), &mut drawn))
             }
+        };
+        let mut pairs = Pairs::default();
+        for tried in self.side_by_side(2 * count, try_out, tell) {
+            pairs.add(tried);
         }
         pairs
     }
@@ -328,6 +350,13 @@ fn soft(trial: Trial) -> Option<Rewrite> {
 struct Drawn(ChaCha8Rng);
 
 impl Drawn {
+    /// Each turn draws for itself, so that it draws the same beside others.
+    fn for_turn(seed: u64, turn: usize) -> Self {
+        let mut chance = ChaCha8Rng::seed_from_u64(seed);
+        chance.set_stream(turn as u64);
+        Self(chance)
+    }
+
     fn below(&mut self, count: usize) -> usize {
         let draw = usize::try_from(self.0.next_u64() >> 1).unwrap_or_default();
         draw % count.max(1)
@@ -359,11 +388,12 @@ mod tests {
 
     #[test]
     fn the_same_seed_draws_the_same() {
-        let draw = |seed| {
-            let mut drawn = Drawn(ChaCha8Rng::seed_from_u64(seed));
+        let draw = |seed, turn| {
+            let mut drawn = Drawn::for_turn(seed, turn);
             [drawn.below(1000), drawn.below(1000), drawn.below(1000)]
         };
-        assert_eq!(draw(1), draw(1));
-        assert_ne!(draw(1), draw(2));
+        assert_eq!(draw(1, 7), draw(1, 7));
+        assert_ne!(draw(1, 7), draw(2, 7));
+        assert_ne!(draw(1, 7), draw(1, 8));
     }
 }

@@ -65,7 +65,7 @@ fn two_defects_at_once_are_both_told_and_two_freedoms_are_none() {
         filters: Vec::new(),
     };
     let count = if cfg!(debug_assertions) { 20 } else { 100 };
-    let pairs = selftest.pairs(count, 1, &recorded());
+    let pairs = selftest.pairs(count, 1, &recorded(), &|_| ());
     assert!(pairs.defects >= count / 2, "{}", pairs.render());
     assert!(pairs.holds(), "{}", pairs.render());
 }
