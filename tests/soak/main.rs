@@ -355,6 +355,8 @@ fn signal(chance: &mut ChaCha8Rng, sums: &mut Sums) {
     let signals = [("INT", 2, 130), ("TERM", 15, 143), ("HUP", 1, 3)];
     let (name, number, exit) = signals[chance.random_range(0..signals.len())];
     let mut command = against(folder.path(), &target, chance);
+    // With the advice given a run need not begin anew, and from there on for a moment mind no signal.
+    command.env("MALLOC_ARENA_MAX", "1");
     let running = Running::start(&mut command);
     clock::sleep(Duration::from_millis(chance.random_range(0..1_500)));
     // Before its first moment, which comes late on a busy machine, a process has no exit code of ours.
