@@ -1,12 +1,22 @@
 //! Signals: before anything is written each ends the process at once, with the exit code for it; while
-//! a command works the first one ends that work in good order, and only the second one the process.
+//! a command works the first one ends that work in good order, and only the second one the process. Those that come together are one: who
+//! ends a group of processes, as `timeout` does, sends to each of them and then to all.
 //!
 //! SIGPIPE stays ignored, as the Rust runtime has it: that nobody reads any more is no failure.
 
 use super::Exit;
+use crate::clock;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::iterator;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Signals that are no further apart are one.
+const APART_MIN: Duration = Duration::from_millis(250);
+/// The signals that end a command.
+const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// What the process listens to, from its first moment.
 static SIGNALS: OnceLock<Signals> = OnceLock::new();
@@ -25,14 +35,12 @@ pub(super) struct Signals {
 impl Signals {
     /// Takes care that no signal ends the process without an exit code of ours.
     pub(super) fn begin() -> std::io::Result<()> {
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
         let signals = Self::default();
         signals.armed.store(true, Ordering::Relaxed);
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in ENDING {
             let code = exit_of(signal) as i32;
             let number = usize::try_from(signal).unwrap_or_default();
             signal_hook::flag::register_conditional_shutdown(signal, code, signals.armed.clone())?;
-            signal_hook::flag::register(signal, signals.armed.clone())?;
             signal_hook::flag::register_usize(signal, signals.which.clone(), number)?;
             signal_hook::flag::register(signal, signals.interrupted.clone())?;
         }
@@ -50,6 +58,16 @@ impl Signals {
         }
         let signals = SIGNALS.get().cloned().unwrap_or_default();
         signals.armed.store(false, Ordering::Relaxed);
+        let mut came = iterator::Signals::new(ENDING)?;
+        let armed = signals.armed.clone();
+        std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                if came.forever().next().is_some() {
+                    clock::sleep(APART_MIN);
+                    armed.store(true, Ordering::Relaxed);
+                }
+            })?;
         Ok(signals)
     }
 
@@ -68,7 +86,6 @@ impl Signals {
 }
 
 fn exit_of(signal: i32) -> Exit {
-    use signal_hook::consts::{SIGINT, SIGTERM};
     match signal {
         SIGINT => Exit::Interrupted,
         SIGTERM => Exit::Terminated,

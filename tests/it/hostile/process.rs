@@ -217,12 +217,12 @@ fn a_file_that_may_not_grow_further_is_named() {
 fn a_second_signal_ends_the_process_at_once() {
     let folder = folder();
     let target = falling_silent_after(0);
-    // A hook that cannot be interrupted is not needed: two signals in a row are enough, whichever
-    // of the two ends it.
+    // A hook that cannot be interrupted is not needed: two signals that are not one are enough, whichever of the two ends it.
     let running = Running::start(&mut patient_run(folder.path(), &target));
     until_asked(&target, 1);
     running.signal("INT");
     let sent = clock::monotonic();
+    clock::sleep(Duration::from_millis(300));
     // The process may be gone already.
     drop(
         Command::new("sh")
@@ -232,6 +232,23 @@ fn a_second_signal_ends_the_process_at_once() {
     let ended = running.end();
     assert_eq!(ended.exit, Some(130), "{ended:?}");
     assert!(sent.elapsed() < SOON);
+}
+
+/// Whoever ends a group of processes, as `timeout` does, sends the signal to each of them and then to all.
+#[test]
+fn a_signal_that_comes_twice_at_once_is_one() {
+    for _ in 0..4 {
+        let folder = folder();
+        let target = falling_silent_after(4);
+        let running = Running::start(&mut patient_run(folder.path(), &target));
+        until_asked(&target, 5);
+        let twice = format!("kill -TERM {0}; kill -TERM {0}", running.id());
+        let sent = Command::new("sh").args(["-c", &twice]).status();
+        assert!(sent.expect("a shell").success());
+        let ended = running.end();
+        assert_eq!(ended.exit, Some(143), "{ended:?}");
+        reports(folder.path(), &ended);
+    }
 }
 
 #[test]
