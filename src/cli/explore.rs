@@ -302,6 +302,13 @@ fn told(explored: &Explored) -> String {
         of(rules),
         of(states),
     );
+    if explored.in_doubt > 0 {
+        let _ = writeln!(
+            out,
+            "in doubt    {} sequences found something while somebody else moved the target's clock, or as they were interrupted: not concluded",
+            explored.in_doubt
+        );
+    }
     let found = explored
         .found
         .iter()

@@ -74,6 +74,8 @@ pub struct Explored {
     pub exchanges: usize,
     /// What was reached.
     pub coverage: Coverage,
+    /// Sequences that found something while somebody else moved the target's clock: nothing is concluded of them.
+    pub in_doubt: u64,
     /// Why it ended early, where it did.
     pub given_up: Option<String>,
 }
@@ -105,6 +107,8 @@ pub(crate) struct Played {
     pub(crate) judgement: Judgement,
     pub(crate) stop: Option<Stop>,
     evidence: Evidence,
+    /// What it found is not concluded.
+    in_doubt: bool,
 }
 
 impl Played {
@@ -169,6 +173,7 @@ impl<'a> Explorer<'a> {
         let mut explored = Explored {
             sequences: whole.sequences,
             exchanges: whole.exchanges,
+            in_doubt: whole.in_doubt,
             coverage: whole.seen.coverage(self.rulebook, &services),
             given_up: whole.given_up,
             ..Explored::default()
@@ -278,6 +283,7 @@ impl<'a> Explorer<'a> {
                     judgement: Judgement::default(),
                     stop: Some(Stop::Unreachable(format!("failed to {error}"))),
                     evidence: Evidence::default(),
+                    in_doubt: false,
                 };
             }
         };
@@ -289,13 +295,15 @@ impl<'a> Explorer<'a> {
             (self.manner.is_live && interrupted.load(Ordering::Relaxed))
                 || session.disturbed().is_some()
         };
-        if !judgement.findings.is_empty() && is_in_doubt() {
+        let in_doubt = !judgement.findings.is_empty() && is_in_doubt();
+        if in_doubt {
             judgement = Judgement::default();
         }
         Played {
             judgement,
             stop: story.stop,
             evidence: story.evidence,
+            in_doubt,
         }
     }
 }
@@ -335,6 +343,7 @@ struct Whole {
     sequences: u64,
     exchanges: usize,
     seen: Seen,
+    in_doubt: u64,
     given_up: Option<String>,
 }
 
@@ -360,6 +369,7 @@ impl Whole {
     ) {
         self.sequences += 1;
         self.exchanges += played.evidence.exchanges.len();
+        self.in_doubt += u64::from(played.in_doubt);
         self.seen.add(rulebook, &played.evidence, &played.judgement);
         for finding in &played.judgement.findings {
             let found = Found {
@@ -387,6 +397,7 @@ impl Whole {
     fn merge(&mut self, other: Self) {
         self.sequences += other.sequences;
         self.exchanges += other.exchanges;
+        self.in_doubt += other.in_doubt;
         self.seen.merge(other.seen);
         self.given_up = self.given_up.take().or(other.given_up);
         other.found.into_values().for_each(|found| self.keep(found));

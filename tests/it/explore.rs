@@ -276,6 +276,7 @@ fn what_is_found_while_somebody_moves_the_clock_accuses_nobody() {
     });
     assert_eq!(code, 0, "{out}{err}");
     assert!(out.ends_with("nothing was found\n"), "{out}");
+    assert!(out.contains("in doubt "), "{out}");
 }
 
 #[test]
