@@ -4,15 +4,53 @@ use super::args::{ListArgs, ListFormat, Listed};
 use super::{Done, Exit, Failure, glossary, load_to_tell, say};
 use crate::engine::plan;
 use crate::reference::{Fault, Variant};
-use crate::rulebook::{self, Rule, Rulebook};
-use serde_json::{Value, json};
+use crate::rulebook::hooks::{HOOKS, Hook};
+use crate::rulebook::{Operation, Rule, Rulebook};
+use crate::source::Source;
+use crate::verdict::{Basis, Level};
+use serde::Serialize;
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// A line of a list, or its JSON object: `id` and `says` first, whatever else there is behind them.
+#[derive(Serialize)]
+struct Row<'r> {
+    id: Cow<'r, str>,
+    says: Cow<'r, str>,
+    #[serde(flatten)]
+    more: More<'r>,
+}
+
+/// What only the JSON object tells.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum More<'r> {
+    Nothing {},
+    Rule {
+        level: Level,
+        basis: Basis,
+        source: &'r Source,
+    },
+    Operation {
+        method: &'r str,
+        path: Cow<'r, str>,
+        source: &'r Source,
+    },
+    OpenPoint {
+        treatment: &'r str,
+        source: &'r Source,
+    },
+    Event {
+        schema: Option<&'r str>,
+    },
+}
 
 pub(super) fn list(args: &ListArgs) -> Done {
     let rulebook = load_to_tell(&args.specs, args.what == Listed::Scenarios)?;
     let wanted =
         |id: &str| args.filters.is_empty() || args.filters.iter().any(|f| crate::text::glob(f, id));
     let mut rows = rows(&rulebook, args.what);
-    rows.retain(|row| wanted(row["id"].as_str().unwrap_or_default()));
+    rows.retain(|row| wanted(&row.id));
     match args.format {
         ListFormat::Json => {
             let text = serde_json::to_string_pretty(&rows)
@@ -24,73 +62,100 @@ pub(super) fn list(args: &ListArgs) -> Done {
     Ok(Exit::Conformant)
 }
 
-fn named(all: Vec<(String, String)>) -> Vec<Value> {
+impl<'r> Row<'r> {
+    fn new(id: impl Into<Cow<'r, str>>, says: impl Into<Cow<'r, str>>) -> Self {
+        Self {
+            id: id.into(),
+            says: says.into(),
+            more: More::Nothing {},
+        }
+    }
+
+    fn with(self, more: More<'r>) -> Self {
+        Self { more, ..self }
+    }
+}
+
+fn named(all: Vec<(String, String)>) -> Vec<Row<'static>> {
     all.into_iter()
-        .map(|(id, says)| json!({"id": id, "says": says}))
+        .map(|(id, says)| Row::new(id, says))
         .collect()
 }
 
-fn of_rules<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<Value> {
-    let row = |rule: &Rule| {
-        json!({
-            "id": rule.id, "says": rule.says, "level": rule.level, "basis": rule.basis,
-            "source": rule.source,
+fn of_rules<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<Row<'r>> {
+    let row = |rule: &'r Rule| {
+        Row::new(&rule.id, &rule.says).with(More::Rule {
+            level: rule.level,
+            basis: rule.basis,
+            source: &rule.source,
         })
     };
     rules.map(row).collect()
 }
 
-/// Rows with `id` and `says` first, whatever else there is behind them.
-fn rows(rulebook: &Rulebook, what: Listed) -> Vec<Value> {
+fn of_operation(operation: &Operation) -> Row<'_> {
+    let path = match &operation.path_from {
+        Some(key) => format!("<{key} of the configuration>").into(),
+        None => operation.path.as_str().into(),
+    };
+    let id = format!("{}/{}", operation.service, operation.id);
+    Row::new(id, &operation.summary).with(More::Operation {
+        method: &operation.method,
+        path,
+        source: &operation.source,
+    })
+}
+
+fn of_event<'r>(name: &'r str, schema: Option<&'r str>) -> Row<'r> {
+    let says = schema.map_or_else(
+        || "no document shows its payload".into(),
+        |schema| Cow::from(format!("carries {schema}")),
+    );
+    Row::new(name, says).with(More::Event { schema })
+}
+
+fn of_hook(hook: &Hook) -> Row<'static> {
+    let mut arguments: Vec<String> = hook.required.iter().map(|a| (*a).to_owned()).collect();
+    arguments.extend(hook.optional.iter().map(|a| format!("{a}?")));
+    Row::new(hook.name, arguments.join(", "))
+}
+
+fn rows(rulebook: &Rulebook, what: Listed) -> Vec<Row<'_>> {
     match what {
         Listed::Rules => of_rules(rulebook.rules.values()),
         Listed::Requests => of_rules(rulebook.requests.values()),
-        Listed::Operations => rulebook
-            .services
-            .values()
-            .flat_map(|service| service.operations.values())
-            .map(|operation| {
-                let path = operation.path_from.as_ref().map_or_else(
-                    || operation.path.clone(),
-                    |key| format!("<{key} of the configuration>"),
-                );
-                json!({
-                    "id": format!("{}/{}", operation.service, operation.id), "says": operation.summary,
-                    "method": operation.method, "path": path, "source": operation.source,
-                })
-            })
-            .collect(),
+        Listed::Operations => {
+            let services = rulebook.services.values();
+            let operations = services.flat_map(|service| service.operations.values());
+            operations.map(of_operation).collect()
+        }
         Listed::Scenarios => plan::all(rulebook)
-            .iter()
-            .map(|p| json!({"id": p.scenario.id, "says": p.scenario.says}))
+            .into_iter()
+            .map(|p| Row::new(p.scenario.id.clone(), p.scenario.says.clone()))
             .collect(),
         Listed::OpenPoints => rulebook
             .open_points
             .values()
             .map(|entry| {
-                json!({
-                    "id": entry.point.id, "says": entry.point.says,
-                    "treatment": entry.point.treatment, "source": entry.source,
+                Row::new(&entry.point.id, &entry.point.says).with(More::OpenPoint {
+                    treatment: &entry.point.treatment,
+                    source: &entry.source,
                 })
             })
             .collect(),
-        Listed::Faults => Fault::ALL.iter().map(|f| json!({"id": f.id(), "says": f.says()})).collect(),
-        Listed::Variants => Variant::ALL.iter().map(|v| json!({"id": v.id(), "says": v.says()})).collect(),
-        Listed::Hooks => rulebook::hooks::HOOKS
+        Listed::Faults => Fault::ALL
             .iter()
-            .map(|hook| {
-                let mut arguments: Vec<String> = hook.required.iter().map(|a| (*a).to_owned()).collect();
-                arguments.extend(hook.optional.iter().map(|a| format!("{a}?")));
-                json!({"id": hook.name, "says": arguments.join(", ")})
-            })
+            .map(|f| Row::new(f.id(), f.says()))
             .collect(),
+        Listed::Variants => Variant::ALL
+            .iter()
+            .map(|v| Row::new(v.id(), v.says()))
+            .collect(),
+        Listed::Hooks => HOOKS.iter().map(of_hook).collect(),
         Listed::Events => rulebook
             .event_types
             .iter()
-            .map(|(name, schema)| match schema {
-                Some(schema) => json!({"id": name, "says": format!("carries {schema}"), "schema": schema}),
-                None => json!({"id": name, "says": "no document shows its payload", "schema": null}),
-            })
+            .map(|(name, schema)| of_event(name, schema.as_deref()))
             .collect(),
         Listed::Keys => named(glossary::keys()),
         Listed::Causes => named(glossary::causes()),
@@ -98,24 +163,21 @@ fn rows(rulebook: &Rulebook, what: Listed) -> Vec<Value> {
             .kinds
             .values()
             .map(|kind| {
-                let says = kind.schema.get("description").and_then(Value::as_str).unwrap_or_default();
-                json!({"id": kind.name, "says": says})
+                let says = kind.schema.get("description").and_then(Value::as_str);
+                Row::new(&kind.name, says.unwrap_or_default())
             })
             .collect(),
     }
 }
 
-fn table(rows: &[Value]) -> String {
-    let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
-    let width = rows
-        .iter()
-        .map(|row| text(row, "id").chars().count())
-        .max()
-        .unwrap_or_default();
-    rows.iter()
-        .map(|row| {
-            let line = format!("{:width$}  {}", text(row, "id"), text(row, "says"));
-            format!("{}\n", line.trim_end())
-        })
-        .collect()
+fn table(rows: &[Row<'_>]) -> String {
+    let ids = rows.iter().map(|row| row.id.chars().count());
+    let width = ids.max().unwrap_or_default();
+    let mut table = String::new();
+    for row in rows {
+        let line = format!("{:width$}  {}", row.id, row.says);
+        table.push_str(line.trim_end());
+        table.push('\n');
+    }
+    table
 }

@@ -26,6 +26,10 @@ impl fmt::Debug for Pem {
 /// How an origin is reached.
 #[derive(Debug, Default)]
 pub struct Way {
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(dead_code, reason = "without TLS nobody is believed")
+    )]
     pub(super) trust: Trust,
     pub(super) detours: Detours,
 }

@@ -11,7 +11,6 @@ use crate::judge::evidence::Event;
 use crate::rulebook::annotations::{Annotations, Counts, Derived, Transition};
 use crate::rulebook::{Does, hooks};
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// A field that two sights show.
@@ -101,9 +100,8 @@ impl History<'_> {
             let since = from.span.began.duration_since(write.when.span.ended);
             let is_over = write.when.is_before(from) && since.unsigned_abs() >= lag;
             let is_between = !is_over && !until.is_before(&write.when);
-            let is_done = write.outcome != Outcome::Refused;
             is_between
-                && is_done
+                && write.outcome != Outcome::Refused
                 && by.contains(&done_by(case, write))
                 && self.names(case, write, id)
         })
@@ -112,42 +110,44 @@ impl History<'_> {
     /// Whether a write says which thing it is about, by its key or name or by those of what it
     /// is known by.
     fn names(&self, case: &Case<'_>, write: &Write<'_>, id: ThingId) -> bool {
-        let mut said = BTreeSet::new();
-        match write.origin {
+        let sent = |text: &str| match write.origin {
             Origin::Exchange(index) => {
-                let sent = case.seen[index].exchange.sent.values();
-                sent.for_each(|value| texts(value, &mut said));
+                let mut sent = case.seen[index].exchange.sent.values();
+                sent.any(|value| says(value, text))
             }
-            Origin::Hook(event) => {
-                if let Some(Event::Hook(call)) = case.evidence.events.get(event) {
-                    texts(&call.arguments, &mut said);
-                }
-            }
-        }
-        let known = |id: ThingId, said: &BTreeSet<String>| {
-            said.contains(&self.things.get(id).key)
-                || self.things.names_of(id).any(|n| said.contains(n))
+            Origin::Hook(event) => match case.evidence.events.get(event) {
+                Some(Event::Hook(call)) => says(&call.arguments, text),
+                Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => false,
+            },
         };
-        if write.thing == Some(id) || known(id, &said) {
+        if write.thing == Some(id) || self.is_known_by(id, sent) {
             return true;
         }
-        // A write to a member says whose it is by that member.
-        if let Some(written) = write.thing {
-            let names = self.things.names_of(written).cloned();
-            said.extend(names);
-        }
         let thing = self.things.get(id);
-        let mut parts = thing.key.split('\n');
-        thing.key.contains('\n')
-            && parts.all(|part| {
-                let mut parents = thing.parents.iter();
-                let parent = parents.find(|&&parent| self.things.get(parent).key == part);
-                // Who was never seen may be called by any name.
-                let may_be = |parent: ThingId| {
-                    known(parent, &said) || self.things.names_of(parent).next().is_none()
-                };
-                said.contains(part) || parent.is_none_or(|&parent| may_be(parent))
-            })
+        if !thing.key.contains('\n') {
+            return false;
+        }
+        // A write to a member says whose it is by that member.
+        let is_written = |text: &str| {
+            let written = write.thing.into_iter();
+            let mut names = written.flat_map(|written| self.things.names_of(written));
+            names.any(|name| name == text)
+        };
+        let said = |text: &str| sent(text) || is_written(text);
+        thing.key.split('\n').all(|part| {
+            let mut parents = thing.parents.iter();
+            let parent = parents.find(|&&parent| self.things.get(parent).key == part);
+            // Who was never seen may be called by any name.
+            let may_be = |parent: ThingId| {
+                self.is_known_by(parent, said) || self.things.names_of(parent).next().is_none()
+            };
+            said(part) || parent.is_none_or(|&parent| may_be(parent))
+        })
+    }
+
+    /// Whether a thing's key or one of its names was said.
+    fn is_known_by(&self, id: ThingId, said: impl Fn(&str) -> bool) -> bool {
+        said(&self.things.get(id).key) || self.things.names_of(id).any(|name| said(name))
     }
 }
 
@@ -223,13 +223,12 @@ impl Between<'_, '_> {
     fn counts(&self, counts: &Counts) -> bool {
         let (first, later) = (&self.first.when, &self.later.when);
         self.history.writes.iter().any(|write| {
-            let may_count = write.kind == counts.of
-                || write.kind.is_empty()
-                || self.history.names(self.case, write, self.id);
             !write.when.is_settled(first)
                 && !later.is_before(&write.when)
                 && write.outcome != Outcome::Refused
-                && may_count
+                && (write.kind == counts.of
+                    || write.kind.is_empty()
+                    || self.history.names(self.case, write, self.id))
         })
     }
 
@@ -268,18 +267,14 @@ fn done_by(case: &Case<'_>, write: &Write<'_>) -> String {
     }
 }
 
-/// The texts and numbers within a value, as texts.
-fn texts(value: &Value, found: &mut BTreeSet<String>) {
+/// Whether a text stands within a value, or a number that is written so.
+fn says(value: &Value, text: &str) -> bool {
     match value {
-        Value::String(text) => {
-            found.insert(text.clone());
-        }
-        Value::Number(number) => {
-            found.insert(number.to_string());
-        }
-        Value::Array(items) => items.iter().for_each(|item| texts(item, found)),
-        Value::Object(members) => members.values().for_each(|member| texts(member, found)),
-        Value::Null | Value::Bool(_) => {}
+        Value::String(said) => said == text,
+        Value::Number(number) => number.as_str() == text,
+        Value::Array(items) => items.iter().any(|item| says(item, text)),
+        Value::Object(members) => members.values().any(|member| says(member, text)),
+        Value::Null | Value::Bool(_) => false,
     }
 }
 

@@ -77,7 +77,10 @@ impl<'a> Things<'a> {
 
     /// The names that stand for a thing.
     pub fn names_of(&self, id: ThingId) -> impl Iterator<Item = &String> {
-        let names = self.names.values().flatten();
+        let kind = self.all[id].kind;
+        let of_kind = self.names.range((kind, None)..);
+        let of_kind = of_kind.take_while(move |((named, _), _)| *named == kind);
+        let names = of_kind.flat_map(|(_, names)| names);
         let names = names.filter(move |(_, named)| **named == Some(id));
         names.map(|(name, _)| name)
     }
