@@ -419,12 +419,7 @@ fn again_and_again(text: &str, length: usize) -> String {
     let characters = text.chars().count();
     let rest = text.chars().take(length % characters);
     let rest = &text[..rest.map(char::len_utf8).sum::<usize>()];
-    let mut whole = String::with_capacity(text.len() * (length / characters) + rest.len());
-    for _ in 0..length / characters {
-        whole.push_str(text);
-    }
-    whole.push_str(rest);
-    whole
+    text.repeat(length / characters) + rest
 }
 
 /// Whether a request can name a thing by it.

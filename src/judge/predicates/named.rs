@@ -3,9 +3,11 @@
 
 use super::prelude::*;
 use crate::judge::acceptance::Acceptance;
-use crate::judge::compare::as_text;
+use crate::judge::case::Seen;
+use crate::judge::compare::spelled;
 use crate::judge::history::{Thing, ThingId, When};
 use crate::rulebook::Does;
+use std::borrow::Cow;
 
 /// In the paths of these operations a name stands for the thing that was shown with it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -185,7 +187,7 @@ impl Named {
             let mut path = operation.path_names();
             path.position(|p| p.name == self.parameter)
         });
-        let named = seen.exchange.sent.get(&self.parameter).map(as_text);
+        let named = seen.exchange.sent.get(&self.parameter).map(spelled);
         let Some((place, text)) = place.zip(named) else {
             return;
         };
@@ -211,18 +213,16 @@ impl Named {
             of_kind.is_some_and(|&parent| parent != scope) && is_last && bears(*id)
         });
         // Anything that was sent into this scope may have brought the name there.
-        let brought = case.seen[..index].iter().enumerate().any(|(other, seen)| {
-            let mut sent = seen
-                .exchange
-                .sent
-                .iter()
-                .filter(|(name, _)| **name != self.parameter);
+        let brings = |(other, seen): (usize, &Seen<'_>)| {
+            let sent = seen.exchange.sent.iter();
+            let mut others = sent.filter(|(name, _)| **name != self.parameter);
             history.bound[other].parents.contains(&Some(scope))
                 && !matches!(seen.acceptance, Acceptance::Rejected(_))
-                && sent.any(|(_, value)| as_text(value) == text)
-        });
+                && others.any(|(_, value)| spelled(value) == text)
+        };
+        let brought = || case.seen[..index].iter().enumerate().any(brings);
         let site = Site::Exchange(index);
-        let Some((id, _)) = elsewhere.filter(|_| !brought && !verdicts.accuses(&site)) else {
+        let Some((id, _)) = elsewhere.filter(|_| !verdicts.accuses(&site) && !brought()) else {
             return;
         };
         let found = seen.acceptance == Acceptance::Accepted;
@@ -247,7 +247,7 @@ impl Named {
             let mut path = operation.path_names();
             path.position(|p| p.name == self.parameter)
         });
-        let named = seen.exchange.sent.get(&self.parameter).map(as_text);
+        let named = seen.exchange.sent.get(&self.parameter).map(spelled);
         let Some((place, text)) = place.zip(named) else {
             return;
         };
@@ -276,11 +276,11 @@ impl Named {
             }
         }
         // Whatever took the name along may have made something that bears it.
-        let brought = case.seen[..index].iter().any(|seen| {
+        let brings = |seen: &Seen<'_>| {
             let mut sent = seen.exchange.sent.values();
-            !matches!(seen.acceptance, Acceptance::Rejected(_)) && sent.any(|v| as_text(v) == text)
-        });
-        let Some(near) = near.filter(|_| !brought) else {
+            !matches!(seen.acceptance, Acceptance::Rejected(_)) && sent.any(|v| spelled(v) == text)
+        };
+        let Some(near) = near.filter(|_| !case.seen[..index].iter().any(brings)) else {
             return;
         };
         let found = seen.acceptance == Acceptance::Accepted;
@@ -299,7 +299,7 @@ impl Named {
     fn named(&self, case: &Case<'_>, index: usize) -> Option<Meant> {
         let history = &case.history;
         let seen = &case.seen[index];
-        let text = as_text(seen.exchange.sent.get(&self.parameter)?);
+        let text = spelled(seen.exchange.sent.get(&self.parameter)?);
         let mut path = seen.operation?.path_names();
         let place = path.position(|p| p.name == self.parameter)?;
         let bound = &history.bound[index];
@@ -320,7 +320,7 @@ impl Named {
             sight.when.is_before(&when)
                 && names.is_some_and(|identity| {
                     let mut names = identity.names.iter();
-                    names.any(|at| sight.value(case, at).is_some_and(|v| as_text(v) == text))
+                    names.any(|at| sight.value(case, at).is_some_and(|v| spelled(v) == text))
                 })
         });
         (known && thing.key != text && history.is_own(id)).then_some(Meant { id, above })
@@ -332,14 +332,14 @@ fn borne<'a>(
     case: &'a Case<'_>,
     thing: &'a Thing,
     when: &'a When,
-) -> impl Iterator<Item = String> + 'a {
+) -> impl Iterator<Item = Cow<'a, str>> {
     thing.sights.iter().flat_map(move |sight| {
         let about = case.rulebook.kinds.get(sight.face).map(|kind| &kind.about);
         let identity = about.and_then(|about| about.identity.as_ref());
         let names = identity.map_or(&[][..], |identity| &identity.names);
         let is_before = sight.when.is_before(when);
         let values = names.iter().filter_map(|at| sight.value(case, at));
-        values.filter(move |_| is_before).map(as_text)
+        values.filter(move |_| is_before).map(spelled)
     })
 }
 
@@ -418,7 +418,7 @@ fn judge_one(
         if verdicts.accuses(&site) {
             continue;
         }
-        if as_text(got) != *key {
+        if spelled(got) != *key {
             let fact = Fact {
                 kind: "wrong-name",
                 expected: format!("{key}, which bears that name"),

@@ -3,6 +3,8 @@
 //! Reads complete bodies only. Parts are borrowed slices of the body, their number is bounded, and
 //! anything that is not well formed is refused as a whole.
 
+use memchr::memmem;
+
 /// More parts than anybody sends.
 const PARTS_MAX: usize = 64;
 /// Longest block of part headers.
@@ -41,15 +43,15 @@ pub(super) fn parts<'a>(body: &'a [u8], boundary: &str) -> Option<Vec<Part<'a>>>
     let mut rest = if body.starts_with(opening) {
         &body[opening.len()..]
     } else {
-        &body[find(body, &delimiter)? + delimiter.len()..]
+        &body[memmem::find(body, &delimiter)? + delimiter.len()..]
     };
     let mut parts = Vec::new();
     while !rest.starts_with(b"--") {
         if parts.len() == PARTS_MAX {
             return None;
         }
-        rest = &rest[find(rest, b"\r\n").filter(|at| is_padding(&rest[..*at]))? + 2..];
-        let end = find(rest, &delimiter)?;
+        rest = &rest[memmem::find(rest, b"\r\n").filter(|at| is_padding(&rest[..*at]))? + 2..];
+        let end = memmem::find(rest, &delimiter)?;
         parts.push(part(&rest[..end])?);
         rest = &rest[end + delimiter.len()..];
     }
@@ -66,7 +68,7 @@ fn part(bytes: &[u8]) -> Option<Part<'_>> {
         (&[][..], content)
     } else {
         let window = &bytes[..bytes.len().min(HEADERS_BYTES_MAX)];
-        let end = find(window, b"\r\n\r\n")?;
+        let end = memmem::find(window, b"\r\n\r\n")?;
         (&bytes[..end], &bytes[end + 4..])
     };
     let head = std::str::from_utf8(head).ok()?;
@@ -121,10 +123,6 @@ fn value(text: &str) -> (String, &str) {
         }
     }
     (value, "")
-}
-
-fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
-    haystack.windows(needle.len()).position(|w| w == needle)
 }
 
 #[cfg(test)]
