@@ -52,7 +52,8 @@ pub(super) fn of_sites(
                     mutations.extend([Change::To(Value::Null), Change::Near, Change::Gone].map(at));
                 }
             }
-            Value::Null | Value::Bool(_) => {}
+            Value::Null => mutations.extend(plausible("").into_iter().map(to)),
+            Value::Bool(_) => {}
         }
     }
     mutations
