@@ -297,6 +297,18 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
+    /// That something was never edited, or never online, can fail by what could stand there alone.
+    #[test]
+    fn a_null_is_changed_into_what_could_stand_there() {
+        let evidence = super::super::predicate::of_payload("media/media", json!({"at": null}));
+        let sites = Sites::from(Site::payload(0, "/at"));
+        let mutations = of_sites(&evidence, &sites, &|_| Vec::new());
+        for value in [json!("2026-01-01T00:00:00Z"), json!(true), json!(1)] {
+            let to = Change::To(value);
+            assert!(mutations.iter().any(|m| m.change == to), "{to:?}");
+        }
+    }
+
     #[test]
     fn a_statement_is_told_what_it_does_not_hold_of() {
         for expect in [
