@@ -6,11 +6,10 @@
 //! what is worth reading is the ratio. Nothing fails here: figures are goals, not tests.
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
-use conformant::check::{Checker, Kind, Mapping, Surroundings};
-use conformant::clock;
-use conformant::fixtures::{Plan, subjects};
-use conformant::rulebook::Rulebook;
-use conformant::schema;
+use conformant_base::clock;
+use conformant_check::{Checker, Kind, Mapping, Surroundings};
+use conformant_fixtures::{Plan, subjects};
+use conformant_rulebook::Rulebook;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::fs::File;
@@ -23,7 +22,7 @@ const EVENTS: usize = 20_000;
 const ROUNDS: usize = 15;
 
 fn main() {
-    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
     let text = events();
     let one_type = Input::new(Kind::Representation(KIND.to_owned()), &text);
     let file = file_of(&text);
@@ -31,8 +30,8 @@ fn main() {
     let alike = Input::new(Kind::Events(Mapping::default()), &alike);
     let mixed = Input::new(Kind::Events(Mapping::default()), &mixed);
     println!("{EVENTS} events of {EVENT_BYTES} bytes, {ROUNDS} rounds");
-    let validator =
-        schema::compile(&rulebook.kinds[KIND].schema).expect("the schema of a kind compiles");
+    let validator = conformant_schema::compile(&rulebook.kinds[KIND].schema)
+        .expect("the schema of a kind compiles");
     let jsonschema = || {
         for line in text.lines() {
             let value: Value = serde_json::from_str(line).expect("an event is JSON");

@@ -6,17 +6,16 @@
 //! reading is the ratio. Nothing fails here: figures are goals, not tests.
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
-use conformant::clock;
-use conformant::engine::sessions::{Mangle, Offline};
-use conformant::engine::{self, Options, Planned, Target, plan};
-use conformant::http::{Request, Response};
-use conformant::prove::Mode;
-use conformant::reference;
-use conformant::rulebook::Rulebook;
-use conformant::schema::Schemas;
-use conformant::server::{Deliver, Outcome, Server, Settings, World, WorldClock};
-use conformant::transport::{BaseUrl, Client, Limits};
-use conformant::verdict::RunEvent;
+use conformant_base::clock;
+use conformant_base::http::{Request, Response};
+use conformant_engine::sessions::{Mangle, Offline};
+use conformant_engine::{Options, Planned, Target, plan};
+use conformant_judge::prove::Mode;
+use conformant_net::server::{Deliver, Outcome, Server, Settings, World, WorldClock};
+use conformant_net::transport::{BaseUrl, Client, Limits};
+use conformant_record::RunEvent;
+use conformant_rulebook::Rulebook;
+use conformant_schema::Schemas;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
@@ -37,7 +36,7 @@ const SEED: u64 = 0;
 const REQUESTS: usize = 20_000;
 
 fn main() {
-    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
     let schemas = Schemas::default();
     let planned = plan::all(&rulebook);
     let run = Run {
@@ -166,7 +165,7 @@ impl Run<'_> {
             | RunEvent::Finished { .. } => {}
         };
         let started = clock::monotonic();
-        engine::run(
+        conformant_engine::run(
             self.rulebook,
             self.schemas,
             self.planned,
@@ -191,7 +190,7 @@ impl Run<'_> {
             let (faults, variants) = (BTreeSet::new(), BTreeSet::new());
             let sessions = Offline::in_process(SEED, faults, variants, Target::all_of_reference());
             let sessions = sessions.mangled(&recorder);
-            engine::conclude(self.rulebook, self.schemas, one, &sessions, SEED, &calm);
+            conformant_engine::conclude(self.rulebook, self.schemas, one, &sessions, SEED, &calm);
             drop(sessions);
             recorder
                 .sent
@@ -249,7 +248,9 @@ fn bare_loop(stories: &[Vec<Request>]) -> f64 {
 /// One cheap request, with credentials.
 fn listing() -> Request {
     let mut request = Request::new("GET", "/flow/v1/Flows");
-    let credentials = reference::account::API_KEY.to_owned() + ":" + reference::account::API_SECRET;
+    let credentials = conformant_reference::account::API_KEY.to_owned()
+        + ":"
+        + conformant_reference::account::API_SECRET;
     let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, credentials);
     request
         .headers
@@ -280,10 +281,10 @@ fn bare_hyper(request: &Request) -> f64 {
         ))))
         .expect("loopback is there");
     let url = format!("http://{}", listener.local_addr().expect("it is bound"));
-    let settings = reference::Settings {
+    let settings = conformant_reference::Settings {
         seed: SEED,
         origin: url.clone(),
-        ..reference::Settings::default()
+        ..conformant_reference::Settings::default()
     };
     let world = Arc::new(World::new(
         settings,
@@ -365,7 +366,7 @@ async fn answer(
 struct Nowhere;
 
 impl Deliver for Nowhere {
-    fn deliver(&self, _callback: &reference::Callback) -> Outcome {
+    fn deliver(&self, _callback: &conformant_reference::Callback) -> Outcome {
         Outcome::Unreachable
     }
 }

@@ -6,10 +6,9 @@
 //! what is worth reading is the ratio. Nothing fails here: figures are goals, not tests.
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
-use conformant::clock;
-use conformant::fixtures::stream::{self, Layout};
-use conformant::fixtures::{Plan, subjects};
-use conformant::rulebook::Rulebook;
+use conformant_base::clock;
+use conformant_fixtures::stream::{self, Layout};
+use conformant_fixtures::{Plan, subjects};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -24,7 +23,7 @@ const ROUNDS: usize = 21;
 const BUFFER_BYTES: usize = 1 << 20;
 
 fn main() {
-    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
     let all = subjects(&rulebook);
     let plan_of = |kind: &str| {
         let subject = all.iter().find(|s| s.name == kind);

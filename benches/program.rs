@@ -20,11 +20,11 @@ mod hostile {
 }
 
 use command::{Ended, conformant, run, write};
-use conformant::clock;
-use conformant::http::Request;
-use conformant::reference::account;
-use conformant::server::{Server, Settings};
-use conformant::transport::{BaseUrl, Client, Limits};
+use conformant_base::clock;
+use conformant_base::http::Request;
+use conformant_net::server::{Server, Settings};
+use conformant_net::transport::{BaseUrl, Client, Limits};
+use conformant_reference::account;
 use pages::{many_objects, ok, page};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -22,7 +22,7 @@
 //! for its own program, tests and benchmarks: it is hidden, no part of the interface, and changes without
 //! notice.
 
-// Clippy sees them, for its check that everything is documented passes over what is hidden.
+#![warn(missing_docs)]
 
 mod api;
 
@@ -30,72 +30,9 @@ pub use api::{
     Break, Change, Checked, Error, Failure, Fixture, Played, Reference, Rule, Rulebook, Run,
     RunOptions, Server, Service, Target, Trial, check, diff, diff_kinds, fixtures, run,
 };
-pub use engine::Conclusion;
-pub use rulebook::{Problem, Problems};
-pub use verdict::{Finding, Level, Subject, Verdict};
-
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod clock;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod failpoint;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod files;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod http;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod ids;
-mod instant;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod json;
-mod parallel;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod redact;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod source;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod text;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod xml;
-
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod rulebook;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod schema;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod verdict;
-
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod fixtures;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod judge;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod prove;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod reference;
-
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod server;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod trace;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod transport;
-
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod check;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod clients;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod compare;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod engine;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod explore;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod report;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod selftest;
-#[cfg_attr(not(clippy), doc(hidden))]
-pub mod waivers;
+pub use conformant_engine::Conclusion;
+pub use conformant_record::{Finding, Level, Subject, Verdict};
+pub use conformant_rulebook::{Problem, Problems};
 
 #[cfg_attr(not(clippy), doc(hidden))]
 pub mod cli;

@@ -3,9 +3,9 @@
 use super::error::Error;
 use super::rulebook::Rulebook;
 use super::tell;
-use crate::check::{Checker, Kind, KindError, Surroundings};
-use crate::clock;
-use crate::verdict::{Finding, Level, Verdict};
+use conformant_base::clock;
+use conformant_check::{Checker, Kind, KindError, Surroundings};
+use conformant_record::{Finding, Level, Verdict};
 use std::fmt;
 
 /// What a check came to.

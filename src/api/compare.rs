@@ -2,7 +2,7 @@
 
 use super::error::Error;
 use super::rulebook::Rulebook;
-use crate::compare::{self, Class, CompareError, Comparison};
+use conformant_versions::{Class, CompareError, Comparison};
 
 /// One change between two versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,10 @@ impl Change {
 /// # Ok::<(), conformant::Error>(())
 /// ```
 pub fn diff(old: &Rulebook, new: &Rulebook) -> Vec<Change> {
-    changes(compare::rulebooks(("old", &old.inner), ("new", &new.inner)))
+    changes(conformant_versions::rulebooks(
+        ("old", &old.inner),
+        ("new", &new.inner),
+    ))
 }
 
 /// What is different between two kinds of one rulebook, such as versions of an event, which may leave their
@@ -51,7 +54,7 @@ pub fn diff(old: &Rulebook, new: &Rulebook) -> Vec<Change> {
 /// # Errors
 /// [`Error::Unknown`] with a near name.
 pub fn diff_kinds(rulebook: &Rulebook, old: &str, new: &str) -> Result<Vec<Change>, Error> {
-    match compare::kinds(&rulebook.inner, old, new) {
+    match conformant_versions::kinds(&rulebook.inner, old, new) {
         Ok(comparison) => Ok(changes(comparison)),
         Err(CompareError::NoSuchKind { name, .. }) => {
             let known: Vec<&str> = rulebook.kinds().collect();
@@ -61,7 +64,7 @@ pub fn diff_kinds(rulebook: &Rulebook, old: &str, new: &str) -> Result<Vec<Chang
 }
 
 fn changes(comparison: Comparison) -> Vec<Change> {
-    let change = |change: compare::Change| {
+    let change = |change: conformant_versions::Change| {
         let breaks = |class| change.class.contains(&class);
         Change {
             breaks_consumers: breaks(Class::BreakingForConsumers),

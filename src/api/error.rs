@@ -1,6 +1,6 @@
 //! Why something could not be done: one type for all of the interface.
 
-use crate::rulebook::Problems;
+use conformant_rulebook::Problems;
 use std::error::Error as StdError;
 
 /// Why something could not be done. What is wrong with a target is no error but a
@@ -42,7 +42,7 @@ pub enum Error {
 impl Error {
     /// A name that stands for nothing, with a near one or the list that has all.
     pub(super) fn unknown(what: &'static str, name: &str, known: &[&str], list: &str) -> Self {
-        let near = crate::text::did_you_mean(name, known);
+        let near = conformant_base::text::did_you_mean(name, known);
         Self::Unknown {
             what,
             name: name.to_owned(),

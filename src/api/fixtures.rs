@@ -2,8 +2,8 @@
 
 use super::error::Error;
 use super::rulebook::Rulebook;
-use crate::fixtures::{Filing, SetError, Text, VALID_DEFAULT, Wanted, make, subjects};
-use crate::schema::Schemas;
+use conformant_fixtures::{Filing, SetError, Text, VALID_DEFAULT, Wanted, make, subjects};
+use conformant_schema::Schemas;
 use std::sync::atomic::AtomicBool;
 
 /// A document of a kind, flawless or broken in one place.
@@ -78,7 +78,7 @@ pub fn fixtures(rulebook: &Rulebook, kind: &str, seed: u64) -> Result<Vec<Fixtur
         &AtomicBool::new(false),
     );
     let mut set = made.map_err(unusable)?;
-    let fixture = |entry: crate::fixtures::Entry| {
+    let fixture = |entry: conformant_fixtures::Entry| {
         let bytes = set.files.remove(&entry.file).unwrap_or_default();
         Fixture {
             name: entry.name,

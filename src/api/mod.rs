@@ -23,17 +23,17 @@ pub use target::{Reference, Server, Service, Target};
 pub(crate) use target::{fault, variant};
 pub use trials::{Failure, Played, Trial};
 
-use crate::verdict::Finding;
+use conformant_record::Finding;
 use std::fmt;
 
 /// Shows a finding in a few lines: what is broken, by what line of the documents, where, what was
 /// expected and what came.
 fn tell(
     f: &mut fmt::Formatter<'_>,
-    rulebook: &crate::rulebook::Rulebook,
+    rulebook: &conformant_rulebook::Rulebook,
     finding: &Finding,
 ) -> fmt::Result {
-    let line = crate::text::escape_line;
+    let line = conformant_base::text::escape_line;
     write!(f, "  {} {}", finding.level.word(), finding.rule)?;
     if let Some(rule) = rulebook.rules.get(&finding.rule) {
         write!(f, " ({}): {}", rule.source, rule.says)?;

@@ -1,7 +1,7 @@
 //! The rulebook as programs see it: what is judged by, and a list of its rules.
 
 use super::error::Error;
-use crate::verdict::Level;
+use conformant_record::Level;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Rulebook {
-    pub(super) inner: Arc<crate::rulebook::Rulebook>,
+    pub(super) inner: Arc<conformant_rulebook::Rulebook>,
     /// The folder that it was read from.
     pub(super) folder: Option<PathBuf>,
 }
 
 /// One rule.
 #[derive(Clone, Copy, Debug)]
-pub struct Rule<'a>(&'a crate::rulebook::Rule);
+pub struct Rule<'a>(&'a conformant_rulebook::Rule);
 
 impl Rulebook {
     /// The rulebook that this crate was built with.
@@ -44,7 +44,7 @@ impl Rulebook {
     }
 
     fn of(folder: Option<&Path>) -> Result<Self, Error> {
-        let inner = crate::rulebook::Rulebook::load(folder, &[]).map_err(Error::Rulebook)?;
+        let inner = conformant_judge::load::load(folder, &[]).map_err(Error::Rulebook)?;
         Ok(Self {
             inner: Arc::new(inner),
             folder: folder.map(Path::to_owned),
@@ -66,7 +66,7 @@ impl Rulebook {
         self.inner.rules.get(id).map(Rule)
     }
 
-    /// Names of all kinds of documents that [`check`](crate::check()) judges and [`fixtures`](crate::fixtures())
+    /// Names of all kinds of documents that [`check`](conformant_check()) judges and [`fixtures`](conformant_fixtures())
     /// makes: `flow/execution`, `chat/channel[]` for a page of them, `events/MessageSent/4`.
     pub fn kinds(&self) -> impl Iterator<Item = &str> {
         self.inner.kinds.keys().map(String::as_str)

@@ -4,12 +4,12 @@ use super::error::Error;
 use super::rulebook::Rulebook;
 use super::target::Target;
 use super::tell;
-use crate::engine::{self, Conclusion, Demands, Options, plan};
-use crate::prove::Mode;
-use crate::report::{Format, Report, Settings, redact_record};
-use crate::schema::Schemas;
-use crate::selftest::known_defects;
-use crate::verdict::{self, Finding, RunEvent, RunRecord, Verdict};
+use conformant_engine::{Conclusion, Demands, Options, plan};
+use conformant_judge::prove::Mode;
+use conformant_record::{Finding, RunEvent, RunRecord, Verdict};
+use conformant_report::{Format, Report, Settings, redact_record};
+use conformant_schema::Schemas;
+use conformant_selftest::known_defects;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -143,7 +143,7 @@ pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result
     };
     let mut whole = RunRecord::default();
     let (mut conclusion, mut reasons) = (Conclusion::Trouble, Vec::new());
-    engine::run(
+    conformant_engine::run(
         inner,
         &Schemas::default(),
         &planned,
@@ -156,8 +156,9 @@ pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result
             }
         },
         |record, ended| {
-            verdict::recognise(record, &known_defects(rulebook.folder.as_deref()));
-            (conclusion, reasons) = engine::gate(options.demands, record, &[], ended.trouble);
+            conformant_record::recognise(record, &known_defects(rulebook.folder.as_deref()));
+            (conclusion, reasons) =
+                conformant_engine::gate(options.demands, record, &[], ended.trouble);
         },
     );
     let redactor = target.redactor();
@@ -232,11 +233,15 @@ impl fmt::Display for Run {
         };
         writeln!(f, "{told}")?;
         for reason in &self.reasons {
-            writeln!(f, "  {}", crate::text::escape_line(reason))?;
+            writeln!(f, "  {}", conformant_base::text::escape_line(reason))?;
         }
         let findings = self.findings();
         for finding in findings.iter().take(SHOWN_MAX) {
-            writeln!(f, "{}", crate::text::escape_line(&finding.scenario))?;
+            writeln!(
+                f,
+                "{}",
+                conformant_base::text::escape_line(&finding.scenario)
+            )?;
             tell(f, &self.rulebook.inner, finding)?;
         }
         let more = findings.len().saturating_sub(SHOWN_MAX);

@@ -1,14 +1,14 @@
 //! What is judged: services behind addresses, or the reference.
 
 use super::error::Error;
-use crate::clock;
-use crate::engine::sessions::{Live, Manner, Offline};
-use crate::engine::{self, Hook, Selection, Settings, SharedSessions};
-use crate::redact::{Redactor, is_secret_header};
-use crate::reference::{Fault, Variant};
-use crate::server;
-use crate::transport::{BaseUrl, Limits};
-use crate::verdict::SERVICES;
+use conformant_base::clock;
+use conformant_base::redact::{Redactor, is_secret_header};
+use conformant_engine::sessions::{Live, Manner, Offline};
+use conformant_engine::{Hook, Selection, Settings, SharedSessions};
+use conformant_net::server;
+use conformant_net::transport::{BaseUrl, Limits};
+use conformant_record::SERVICES;
+use conformant_reference::{Fault, Variant};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ enum Way {
 #[derive(Clone, Debug)]
 pub struct Service {
     name: String,
-    target: engine::Target,
+    target: conformant_engine::Target,
     secrets: Vec<String>,
     /// Keys that there are not.
     unknown: Vec<String>,
@@ -69,7 +69,7 @@ impl Service {
     pub fn at(name: &str, url: &str) -> Self {
         Self {
             name: name.to_owned(),
-            target: engine::Target::foreign(name, url.trim_end_matches('/')),
+            target: conformant_engine::Target::foreign(name, url.trim_end_matches('/')),
             secrets: Vec::new(),
             unknown: Vec::new(),
         }
@@ -134,7 +134,7 @@ impl Service {
         self
     }
 
-    fn shell(&mut self, change: impl FnOnce(&mut crate::judge::Shell)) {
+    fn shell(&mut self, change: impl FnOnce(&mut conformant_judge::Shell)) {
         change(Arc::make_mut(&mut self.target.shell));
     }
 }
@@ -208,7 +208,7 @@ impl Target {
 
     /// Stories side by side unless it is said otherwise.
     pub(super) fn jobs(&self) -> usize {
-        engine::jobs_default(matches!(self.0, Way::Reference(_)))
+        conformant_engine::jobs_default(matches!(self.0, Way::Reference(_)))
     }
 
     /// Takes what must appear nowhere out of what is told.
@@ -229,7 +229,7 @@ impl Target {
         match &self.0 {
             Way::Reference(reference) => {
                 let (faults, variants) = (reference.faults.clone(), reference.variants.clone());
-                let targets = engine::Target::all_of_reference();
+                let targets = conformant_engine::Target::all_of_reference();
                 Ok(Arc::new(Offline::in_process(
                     seed, faults, variants, targets,
                 )))
@@ -371,7 +371,7 @@ impl Server {
     pub fn target(&self) -> Target {
         let mut settings = Box::<Settings>::default();
         for name in SERVICES {
-            let target = engine::Target::of_reference(name, &self.service(name));
+            let target = conformant_engine::Target::of_reference(name, &self.service(name));
             settings.targets.insert(name.to_owned(), target);
         }
         settings.hooks = Hook::control_plane(&self.control_plane(), None);

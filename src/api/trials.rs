@@ -5,10 +5,10 @@ use super::rulebook::Rulebook;
 use super::run::LONGEST;
 use super::target::Target;
 use super::tell;
-use crate::engine::{Singly, plan};
-use crate::redact::Redactor;
-use crate::report::redact_record;
-use crate::verdict::{Finding, Level, RunRecord, Verdict};
+use conformant_base::redact::Redactor;
+use conformant_engine::{Singly, plan};
+use conformant_record::{Finding, Level, RunRecord, Verdict};
+use conformant_report::redact_record;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -161,7 +161,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = crate::text::escape_line(&self.reason);
+        let reason = conformant_base::text::escape_line(&self.reason);
         writeln!(f, "{}: {} {reason}", self.id, self.verdict.word())?;
         for finding in &self.findings {
             tell(f, &self.rulebook.inner, finding)?;

@@ -2,9 +2,9 @@
 //! zstd are unpacked on the way.
 
 use super::Failure;
-use crate::check::STANDARD_INPUT;
-use crate::files;
-use crate::text;
+use conformant_base::files;
+use conformant_base::text;
+use conformant_check::STANDARD_INPUT;
 use ruzstd::decoding::StreamingDecoder;
 use sha2::{Digest as _, Sha256};
 use std::fs::File;

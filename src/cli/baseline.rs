@@ -6,8 +6,8 @@
 use super::args::BaselineArgs;
 use super::run::read_waivers;
 use super::{Done, Exit, Failure, note, stored};
-use crate::verdict::{Finding, Level, RunRecord, Verdict};
-use crate::waivers::{Waiver, place_of};
+use conformant_record::waivers::{Waiver, place_of};
+use conformant_record::{Finding, Level, RunRecord, Verdict};
 use jiff::civil::Date;
 use std::path::Path;
 
@@ -125,7 +125,9 @@ fn expiry(text: Option<&str>) -> Result<Date, Failure> {
             .parse()
             .map_err(|_| Failure::Usage(format!("--expires {text}: no day; write 2027-01-31"))),
         None => {
-            let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+            let today = conformant_base::clock::now()
+                .to_zoned(jiff::tz::TimeZone::UTC)
+                .date();
             Ok(today.saturating_add(jiff::Span::new().days(DAYS)))
         }
     }

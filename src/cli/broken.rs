@@ -5,12 +5,12 @@
 //! kind and as no other that changed. Whether a change is breaking is for `compare` to say.
 
 use super::Failure;
-use crate::compare::{Comparison, Subject};
-use crate::files;
-use crate::json::{self, Limits};
-use crate::judge::payload::judge_payload;
-use crate::rulebook::Rulebook;
-use crate::schema::Schemas;
+use conformant_base::files;
+use conformant_base::json::{self, Limits};
+use conformant_judge::payload::judge_payload;
+use conformant_rulebook::Rulebook;
+use conformant_schema::Schemas;
+use conformant_versions::{Comparison, Subject};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -3,12 +3,12 @@
 use super::archives::Opened;
 use super::args::CheckArgs;
 use super::{Done, Exit, Failure, archives, config, invocation, load, note, output, reports_of};
-use crate::check::{Checker, Kind, KindError, Mapping, STANDARD_INPUT, Surroundings};
-use crate::clock::Timestamp;
-use crate::redact::Redactor;
-use crate::report::{Consumer, Keep, Settings, Stream};
-use crate::rulebook::Rulebook;
-use crate::verdict::{Level, RunEvent, RunRecord, Verdict};
+use conformant_base::clock::Timestamp;
+use conformant_base::redact::Redactor;
+use conformant_check::{Checker, Kind, KindError, Mapping, STANDARD_INPUT, Surroundings};
+use conformant_record::{Level, RunEvent, RunRecord, Verdict};
+use conformant_report::{Consumer, Keep, Settings, Stream};
+use conformant_rulebook::Rulebook;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -229,7 +229,7 @@ fn rename(record: &mut RunRecord, from: &str, to: &str) {
 /// The moment of judgement.
 fn moment(at: Option<&str>) -> Result<Timestamp, Failure> {
     let Some(text) = at else {
-        return Ok(crate::clock::now());
+        return Ok(conformant_base::clock::now());
     };
     text.parse().map_err(|_| {
         Failure::Usage(format!(
@@ -250,7 +250,7 @@ fn rulebook_for(args: &CheckArgs) -> Result<Rulebook, Failure> {
         _ => &["events", "auth"],
     };
     if args.specs.specs.is_none() {
-        let part = Rulebook::embedded_shapes(services).map_err(Failure::Problems)?;
+        let part = conformant_judge::load::embedded_shapes(services).map_err(Failure::Problems)?;
         if Kind::parse(&part, &args.kind).is_ok() {
             return Ok(part);
         }

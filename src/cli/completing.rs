@@ -2,10 +2,10 @@
 //! knows, as the embedded rulebook has them.
 
 use super::glossary;
-use crate::engine::plan;
-use crate::reference::{Fault, Variant};
-use crate::rulebook::Rulebook;
 use clap_complete::engine::CompletionCandidate;
+use conformant_engine::plan;
+use conformant_reference::{Fault, Variant};
+use conformant_rulebook::Rulebook;
 use std::ffi::OsStr;
 
 /// Named by their variable the shells ask the program itself.
@@ -24,7 +24,7 @@ fn beginning(current: &OsStr, all: impl Iterator<Item = String>) -> Vec<Completi
 
 /// The embedded rulebook; without one nothing is completed.
 fn rulebook() -> Option<Rulebook> {
-    Rulebook::embedded_unchecked(true).ok()
+    conformant_judge::load::embedded_unchecked(true).ok()
 }
 
 /// What `explain` takes.

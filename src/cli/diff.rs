@@ -3,14 +3,14 @@
 use super::args::{DiffArgs, Specs};
 use super::broken::{Bump, is_named};
 use super::{Done, Exit, Failure, load, note, revision, say};
-use crate::compare::{self, CompareError, Comparison, DeclaredFile, Format};
-use crate::engine::plan::{self, Planned};
-use crate::files;
-use crate::json::{self, Limits};
-use crate::report::write_whole;
-use crate::rulebook::scenario::Scenario;
-use crate::rulebook::{self, Rulebook, Service};
-use crate::trace::{self, TraceProblem, Unit};
+use conformant_base::files;
+use conformant_base::json::{self, Limits};
+use conformant_engine::plan::{self, Planned};
+use conformant_report::write_whole;
+use conformant_rulebook::scenario::Scenario;
+use conformant_rulebook::trace::{self, TraceProblem, Unit};
+use conformant_rulebook::{Rulebook, Service};
+use conformant_versions::{CompareError, Comparison, DeclaredFile, Format};
 use std::path::{Path, PathBuf};
 
 /// What tells a rulebook's folder from one with documents.
@@ -40,19 +40,19 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
     let (old, new) = (side(&args.old, &current)?, side(&args.new, &current)?);
     let mut comparison = match (&old, &new) {
         (Side::Kind, Side::Kind) => {
-            let compared = compare::kinds(&current, &args.old, &args.new);
+            let compared = conformant_versions::kinds(&current, &args.old, &args.new);
             let mut comparison = compared.map_err(|e| Failure::Usage(e.to_string()))?;
             comparison.scenarios = touched(&comparison, &current);
             comparison
         }
         (Side::Rulebook(old), Side::Rulebook(new)) => {
-            let mut comparison = compare::rulebooks((&args.old, old), (&args.new, new));
+            let mut comparison = conformant_versions::rulebooks((&args.old, old), (&args.new, new));
             comparison.scenarios = touched(&comparison, new);
             comparison
         }
         (Side::Documents(old), Side::Documents(new)) => {
             let classes = classes(&args.specs)?;
-            compare::documents((&args.old, old), (&args.new, new), &classes)
+            conformant_versions::documents((&args.old, old), (&args.new, new), &classes)
         }
         (Side::Kind | Side::Rulebook(_) | Side::Documents(_), _) => {
             let (a, b) = (old.word(), new.word());
@@ -99,7 +99,7 @@ fn side(text: &str, current: &Rulebook) -> Result<Side, Failure> {
     if path.is_dir() {
         return folder(path);
     }
-    match compare::kind_named(current, text) {
+    match conformant_versions::kind_named(current, text) {
         Ok(_) => Ok(Side::Kind),
         Err(CompareError::NoSuchKind { help, .. }) => match revision::check_out(text) {
             Ok(dir) => folder(dir.path()),
@@ -114,7 +114,7 @@ fn side(text: &str, current: &Rulebook) -> Result<Side, Failure> {
 
 fn folder(path: &Path) -> Result<Side, Failure> {
     if path.join(RULEBOOK_FILE).is_file() {
-        let rulebook = Rulebook::from_dir(path).map_err(Failure::Problems)?;
+        let rulebook = conformant_judge::load::from_dir(path).map_err(Failure::Problems)?;
         return Ok(Side::Rulebook(Box::new(rulebook)));
     }
     trace::revision(path)
@@ -137,8 +137,8 @@ fn lines(problems: &[TraceProblem]) -> String {
 }
 
 /// What rests on each unit of the documents.
-fn classes(specs: &Specs) -> Result<compare::Classes, Failure> {
-    let lock = rulebook::companion(specs.specs.as_deref(), DOCUMENTS_LOCK)
+fn classes(specs: &Specs) -> Result<conformant_versions::Classes, Failure> {
+    let lock = conformant_rulebook::companion(specs.specs.as_deref(), DOCUMENTS_LOCK)
         .map_err(|e| Failure::Usage(format!("{DOCUMENTS_LOCK} could not be read: {e}")))?;
     trace::classes(&lock).map_err(|problems| Failure::Usage(lines(&problems)))
 }
@@ -146,15 +146,15 @@ fn classes(specs: &Specs) -> Result<compare::Classes, Failure> {
 /// The rulebook of a git revision.
 pub(super) fn rulebook_of(revision: &str) -> Result<Rulebook, Failure> {
     let dir = revision::check_out(revision)?;
-    Rulebook::from_dir(dir.path()).map_err(Failure::Problems)
+    conformant_judge::load::from_dir(dir.path()).map_err(Failure::Problems)
 }
 
 /// Scenarios worth running again since an older rulebook: what they show or how they go changed.
 pub(super) fn scenarios_since(old: &Rulebook, new: &Rulebook) -> Vec<String> {
-    let comparison = compare::rulebooks(("", old), ("", new));
+    let comparison = conformant_versions::rulebooks(("", old), ("", new));
     let mut ids = touched(&comparison, new);
     let (before, after) = (plan::all(old), plan::all(new));
-    ids.extend(compare::reworded_scenarios(
+    ids.extend(conformant_versions::reworded_scenarios(
         (old, parts(&before)),
         (new, parts(&after)),
     ));
@@ -165,7 +165,7 @@ pub(super) fn scenarios_since(old: &Rulebook, new: &Rulebook) -> Vec<String> {
 
 fn touched(comparison: &Comparison, rulebook: &Rulebook) -> Vec<String> {
     let planned = plan::all(rulebook);
-    compare::touched_scenarios(&comparison.changes, rulebook, parts(&planned))
+    conformant_versions::touched_scenarios(&comparison.changes, rulebook, parts(&planned))
 }
 
 fn parts<'a>(planned: &'a [Planned<'a>]) -> impl Iterator<Item = (&'a Service, &'a Scenario)> {
@@ -175,7 +175,7 @@ fn parts<'a>(planned: &'a [Planned<'a>]) -> impl Iterator<Item = (&'a Service, &
 fn declared(path: &Path) -> Result<DeclaredFile, Failure> {
     let shown = path.display().to_string();
     let bytes = super::read_file(path)?;
-    rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
+    conformant_rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
 }
 
 /// Fixtures under a folder that a change touches. A fixture lies under the name of its
@@ -231,7 +231,7 @@ fn touches(comparison: &Comparison, path: &str, bytes: &[u8]) -> bool {
         comparison
             .changes
             .iter()
-            .any(|change| compare::touched_payload(change, kind, &parsed.value))
+            .any(|change| conformant_versions::touched_payload(change, kind, &parsed.value))
     };
     kinds.any(shows)
 }

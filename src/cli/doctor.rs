@@ -10,11 +10,11 @@ mod targets;
 use super::args::{DoctorArgs, ListFormat, RunArgs};
 use super::config::{self, Config};
 use super::{Done, Exit, Failure, say};
-use crate::engine::split_url;
-use crate::redact::Redactor;
-use crate::rulebook::{Rulebook, unlocked};
-use crate::transport::{BaseUrl, Limits};
-use crate::verdict::SERVICES;
+use conformant_base::redact::Redactor;
+use conformant_engine::split_url;
+use conformant_net::transport::{BaseUrl, Limits};
+use conformant_record::SERVICES;
+use conformant_rulebook::{Rulebook, unlocked};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@
 //! Deliberately no history: one earlier run is all that is looked at.
 
 use super::Failure;
-use crate::files::{self, FileError};
-use crate::verdict::{RunRecord, Verdict};
+use conformant_base::files::{self, FileError};
+use conformant_record::{RunRecord, Verdict};
 use std::path::Path;
 
 /// Where `--rerun last-failed` looks.
@@ -18,7 +18,7 @@ fn read() -> Result<Vec<u8>, FileError> {
 /// The last run's record; nothing where there is none that can be read.
 pub(super) fn last() -> Option<RunRecord> {
     let bytes = read().ok()?;
-    crate::report::read(&bytes).ok()
+    conformant_report::read(&bytes).ok()
 }
 
 /// Scenarios that did not pass in the last run.
@@ -29,7 +29,7 @@ pub(super) fn last_failed() -> Result<Vec<String>, Failure> {
         ))
     };
     let bytes = read().map_err(|e| failed(&e))?;
-    let record = crate::report::read(&bytes).map_err(|e| failed(&e))?;
+    let record = conformant_report::read(&bytes).map_err(|e| failed(&e))?;
     let stood = |verdict: Verdict| {
         matches!(
             verdict,
@@ -58,8 +58,9 @@ pub(super) fn mark_flaky(last: &RunRecord, now: &mut RunRecord) {
         return;
     }
     for scenario in &mut now.scenarios {
-        let failed =
-            |s: &crate::verdict::ScenarioResult| s.id == scenario.id && s.verdict == Verdict::Fail;
+        let failed = |s: &conformant_record::ScenarioResult| {
+            s.id == scenario.id && s.verdict == Verdict::Fail
+        };
         if scenario.verdict != Verdict::Pass || !last.scenarios.iter().any(failed) {
             continue;
         }
@@ -88,8 +89,9 @@ pub(super) fn answered_differently(last: &RunRecord, now: &RunRecord) -> Vec<Str
         .filter_map(|point| Some((point, earlier(&point.id)?)))
         .filter(|(point, earlier)| point.observed != earlier.observed)
         .map(|(point, earlier)| {
-            let words =
-                |observed: &[String]| crate::text::excerpt(&observed.join("; "), 200).into_owned();
+            let words = |observed: &[String]| {
+                conformant_base::text::excerpt(&observed.join("; "), 200).into_owned()
+            };
             format!(
                 "notice: {} is answered differently than in {LAST_RUN}: {} before, {} now",
                 point.id,

@@ -2,9 +2,9 @@
 
 use super::args::{EventsArgs, EventsCommand};
 use super::{Done, Exit, Failure, say};
-use crate::compare::{NextVersion, next_version};
-use crate::rulebook::Rulebook;
-use crate::text::did_you_mean;
+use conformant_base::text::did_you_mean;
+use conformant_rulebook::Rulebook;
+use conformant_versions::{NextVersion, next_version};
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(super) fn events(args: &EventsArgs) -> Done {
 }
 
 fn begin(name: &str, specs: &Path) -> Done {
-    let rulebook = Rulebook::from_dir(specs).map_err(Failure::Problems)?;
+    let rulebook = conformant_judge::load::from_dir(specs).map_err(Failure::Problems)?;
     let next = next_version(&rulebook, name).ok_or_else(|| unknown(&rulebook, name))?;
     copy(specs, &next)?;
     say(&format!(

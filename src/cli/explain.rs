@@ -2,10 +2,10 @@
 
 use super::args::ExplainArgs;
 use super::{Done, Exit, Failure, glossary, load_to_tell, say};
-use crate::engine::{Planned, plan};
-use crate::judge::Loaded;
-use crate::reference::{Fault, Variant};
-use crate::rulebook::{Origin, Rule, Rulebook};
+use conformant_engine::{Planned, plan};
+use conformant_judge::Loaded;
+use conformant_reference::{Fault, Variant};
+use conformant_rulebook::{Origin, Rule, Rulebook};
 use std::fmt::Write as _;
 use std::mem::ManuallyDrop;
 
@@ -182,7 +182,7 @@ fn unknown(rulebook: &Rulebook, planned: &[Planned<'_>], id: &str) -> Failure {
     known.extend(Variant::ALL.iter().map(|v| v.id()));
     let names = glossary::names(rulebook);
     known.extend(names.iter().map(String::as_str));
-    let near = crate::text::did_you_mean(id, &known);
+    let near = conformant_base::text::did_you_mean(id, &known);
     let help = near.map_or_else(
         || "see `conformant list rules`".to_owned(),
         |near| format!("did you mean `{near}`?"),

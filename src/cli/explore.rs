@@ -4,17 +4,17 @@ use super::args::{ExploreArgs, RunArgs};
 use super::config::{self, Config};
 use super::signals::Signals;
 use super::{Done, Exit, Failure, load, note, run, say};
-use crate::engine::sessions::Offline;
-use crate::engine::{Options, Sessions, Target};
-use crate::explore::{
+use conformant_base::redact::Redactor;
+use conformant_base::text;
+use conformant_engine::sessions::Offline;
+use conformant_engine::{Options, Sessions, Target};
+use conformant_explore::{
     Budget, Certainty, Coverage, Explored, Explorer, Manner, Shrunk, SoFar, file_of,
 };
-use crate::prove::Mode;
-use crate::redact::Redactor;
-use crate::report::ALIVE_SECONDS;
-use crate::schema::Schemas;
-use crate::text;
-use crate::verdict::Level;
+use conformant_judge::prove::Mode;
+use conformant_record::Level;
+use conformant_report::ALIVE_SECONDS;
+use conformant_schema::Schemas;
 use indicatif::ProgressBar;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -67,7 +67,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         services: args.services.clone(),
         is_live,
     };
-    let started = crate::clock::monotonic();
+    let started = conformant_base::clock::monotonic();
     let explorer = Explorer::new(&rulebook, &schemas, manner);
     let explored = watched(&explorer, || {
         explorer.explore(sessions.as_ref(), &signals.interrupted)
@@ -102,7 +102,7 @@ fn watched<T>(explorer: &Explorer<'_>, work: impl FnOnce() -> T) -> T {
             } else {
                 ProgressBar::hidden()
             };
-            let began = crate::clock::monotonic();
+            let began = conformant_base::clock::monotonic();
             while waits.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                 let far = far(explorer.so_far());
                 if is_terminal {
@@ -169,7 +169,7 @@ fn budget_of(text: &str) -> Result<Budget, Failure> {
             Ok(Budget::Sequences(count))
         };
     }
-    let time = crate::rulebook::duration(text).ok_or_else(|| {
+    let time = conformant_rulebook::duration(text).ok_or_else(|| {
         Failure::Usage(format!(
             "--budget {text}: neither a time, such as 60s, nor a number of sequences"
         ))

@@ -1,11 +1,11 @@
 //! `fixtures`: proves sets and exports; `generate` has a file of its own.
 //!
-//! What a fixture is, and how it is proved, is `crate::fixtures`.
+//! What a fixture is, and how it is proved, is `conformant_fixtures`.
 
 use super::args::{ExportArgs, ExportFormat, FixturesCommand, VerifyArgs};
 use super::{Done, Exit, Failure, generate, load, note, say};
-use crate::fixtures::export::{self, ExportError, Format};
-use crate::fixtures::{self, Entry, PlanError, Prover, SetError};
+use conformant_fixtures::export::{self, ExportError, Format};
+use conformant_fixtures::{Entry, PlanError, Prover, SetError};
 
 pub(super) fn fixtures(command: &FixturesCommand) -> Done {
     match command {
@@ -41,7 +41,7 @@ impl From<PlanError> for Failure {
 
 fn verify(args: &VerifyArgs) -> Done {
     let rulebook = load(&args.specs)?;
-    let manifest = fixtures::read(&args.folder)?;
+    let manifest = conformant_fixtures::read(&args.folder)?;
     if manifest.fixtures.is_empty() {
         note(&format!(
             "{}: the manifest names no fixture, so nothing was proved",
@@ -56,8 +56,8 @@ fn verify(args: &VerifyArgs) -> Done {
             failed += 1;
             say(&format!(
                 "{}: {}\n",
-                crate::text::escape(&entry.place()),
-                crate::text::escape(&why.to_string())
+                conformant_base::text::escape(&entry.place()),
+                conformant_base::text::escape(&why.to_string())
             ));
         }
     }
@@ -65,7 +65,7 @@ fn verify(args: &VerifyArgs) -> Done {
         failed += 1;
         say(&format!(
             "{}: the manifest does not name it\n",
-            crate::text::escape(&file)
+            conformant_base::text::escape(&file)
         ));
     }
     if manifest.rulebook != rulebook.digest() {
@@ -88,7 +88,7 @@ fn verify_against(args: &VerifyArgs) -> Done {
     // All that is asked for can be judged, or nothing is.
     let mut kinds = Vec::new();
     for version in &args.against {
-        let kind = crate::compare::kind_named(&rulebook, version)
+        let kind = conformant_versions::kind_named(&rulebook, version)
             .map_err(|e| Failure::Usage(format!("--against {version}: {e}")))?;
         let event = kind.strip_prefix("events/").and_then(|k| k.split_once('/'));
         let Some((event, _)) = event else {
@@ -99,7 +99,7 @@ fn verify_against(args: &VerifyArgs) -> Done {
         let family = format!("events/{event}/");
         kinds.push((kind, family));
     }
-    let manifest = fixtures::read(&args.folder)?;
+    let manifest = conformant_fixtures::read(&args.folder)?;
     let prover = Prover::new(&rulebook, &args.folder, &manifest);
     let (mut judged, mut failed) = (0, 0);
     for (kind, family) in &kinds {
@@ -119,7 +119,7 @@ fn verify_against(args: &VerifyArgs) -> Done {
             failed_here += usize::from(!found.is_empty());
             for (rule, pointer) in found {
                 let line = format!("{}: {rule} at `{pointer}`", entry.place());
-                say(&format!("{}\n", crate::text::escape(&line)));
+                say(&format!("{}\n", conformant_base::text::escape(&line)));
             }
         }
         if !others.is_empty() {

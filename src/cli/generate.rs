@@ -1,18 +1,18 @@
 //! `fixtures generate`: writes sets and streams of fixtures into folders and pipes.
 //!
-//! What a fixture is, is `crate::fixtures`; here are folders, pipes, signals and progress.
+//! What a fixture is, is `conformant_fixtures`; here are folders, pipes, signals and progress.
 
 use super::args::{FixtureFormat, GenerateArgs};
 use super::signals::Signals;
 use super::{Done, Exit, Failure, load, note, worlds};
-use crate::fixtures::stream::{self, Layout, Source};
-use crate::fixtures::{
-    self, Breaker, Entry, Filing, Line, MANIFEST_VERSION, Manifest, Plan, SetError, Signing,
-    Staged, Subject, Text, Texts, VALID_DEFAULT, Wanted,
+use conformant_base::text::glob;
+use conformant_fixtures::stream::{self, Layout, Source};
+use conformant_fixtures::{
+    Breaker, Entry, Filing, Line, MANIFEST_VERSION, Manifest, Plan, SetError, Signing, Staged,
+    Subject, Text, Texts, VALID_DEFAULT, Wanted,
 };
-use crate::rulebook::Rulebook;
-use crate::schema::Schemas;
-use crate::text::glob;
+use conformant_rulebook::Rulebook;
+use conformant_schema::Schemas;
 use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -34,7 +34,7 @@ pub(super) fn generate(args: &GenerateArgs) -> Done {
         return worlds::generate(args);
     }
     let rulebook = load(&args.specs)?;
-    let all = fixtures::subjects(&rulebook);
+    let all = conformant_fixtures::subjects(&rulebook);
     let chosen = select(&rulebook, &all, &args.kinds)?;
     let signals = Signals::listen()
         .map_err(|e| Failure::Trouble(format!("failed to listen for signals: {e}")))?;
@@ -98,7 +98,9 @@ impl Wish<'_> {
     /// Where a stream of flawless ones stands in a folder.
     fn stream_file(&self) -> String {
         match self {
-            Self::Document(subject) => format!("{}.ndjson", fixtures::folder_of(subject)),
+            Self::Document(subject) => {
+                format!("{}.ndjson", conformant_fixtures::folder_of(subject))
+            }
             Self::Text(text) => format!("{}.txt", text.name()),
         }
     }
@@ -143,7 +145,7 @@ fn names(rulebook: &Rulebook, kind: &str, wish: &Wish<'_>) -> bool {
 
 fn unknown(kind: &str, wishes: &[Wish<'_>]) -> Failure {
     let known: Vec<&str> = wishes.iter().map(Wish::name).collect();
-    let help = crate::text::did_you_mean(kind, &known).map_or_else(
+    let help = conformant_base::text::did_you_mean(kind, &known).map_or_else(
         || "`conformant list kinds` and `conformant list operations` show what there is".to_owned(),
         |near| format!("did you mean `{near}`?"),
     );
@@ -198,7 +200,7 @@ impl<'a> Generation<'a> {
                 "--count {valid} would be that many files of each kind; use --format ndjson beyond {FILES_MAX}"
             )));
         }
-        fixtures::check_replaceable(&args.out)?;
+        conformant_fixtures::check_replaceable(&args.out)?;
         let set = self.made(filing, valid)?;
         set.write(&args.out, &self.signals.interrupted)?;
         let broken = set.manifest.fixtures.iter().filter(|e| !e.valid).count();
@@ -210,7 +212,7 @@ impl<'a> Generation<'a> {
         Ok(Exit::Conformant)
     }
 
-    fn made(&self, filing: Filing, valid: u64) -> Result<fixtures::Set, Failure> {
+    fn made(&self, filing: Filing, valid: u64) -> Result<conformant_fixtures::Set, Failure> {
         let wanted = Wanted {
             subjects: self.subjects(),
             texts: self.texts(),
@@ -221,7 +223,12 @@ impl<'a> Generation<'a> {
             jobs: self.threads(),
         };
         let stop = &self.signals.interrupted;
-        Ok(fixtures::make(self.rulebook, &self.schemas, &wanted, stop)?)
+        Ok(conformant_fixtures::make(
+            self.rulebook,
+            &self.schemas,
+            &wanted,
+            stop,
+        )?)
     }
 
     /// A file for each kind, too long to be named line by line, beside the set of what breaks rules.
@@ -351,7 +358,11 @@ impl<'a> Generation<'a> {
                     breaks_schema: match wish {
                         Wish::Document(subject) => {
                             let document = &broken.document;
-                            Some(fixtures::breaks_schema(&self.schemas, subject, document))
+                            Some(conformant_fixtures::breaks_schema(
+                                &self.schemas,
+                                subject,
+                                document,
+                            ))
                         }
                         Wish::Text(_) => None,
                     },
@@ -451,7 +462,7 @@ impl<W: Write> Lines<W> {
 /// All flawless ones of a kind at once; each is called what it would be called as a file of its own.
 fn stream_entry(file: String, wish: &Wish<'_>, lines: u64, sha256: String) -> Entry {
     let (folder, ending) = match wish {
-        Wish::Document(subject) => (fixtures::folder_of(subject), "json"),
+        Wish::Document(subject) => (conformant_fixtures::folder_of(subject), "json"),
         Wish::Text(text) => (text.name().to_owned(), "txt"),
     };
     Entry {
@@ -486,7 +497,7 @@ fn into_file(
         Unwritten::Out(error) => failed(error),
         Unwritten::Told(failure) => failure,
     })?;
-    Ok(crate::text::hex(out.hasher.finalize()))
+    Ok(conformant_base::text::hex(out.hasher.finalize()))
 }
 
 /// A file whose bytes are hashed on their way.

@@ -2,14 +2,13 @@
 //! configuration, causes for which there is no answer.
 
 use super::config;
-use crate::engine::Planned;
-use crate::http::Cause;
-use crate::rulebook::{Rulebook, hooks, is_one_event};
+use conformant_base::http::Cause;
+use conformant_engine::Planned;
+use conformant_rulebook::{Rulebook, hooks, is_one_event};
 use serde_json::Value;
 use std::fmt::Write as _;
 
 /// The guide whose table says what each hook does.
-const GUIDE: &str = include_str!("../../specs/README.md");
 /// Scenarios named behind a hook.
 const SCENARIOS_MAX: usize = 8;
 /// Fields of a kind that are named.
@@ -86,7 +85,7 @@ fn hook(planned: &[Planned<'_>], name: &str, text: &mut String) {
     };
     let _ = writeln!(text, "hook {name}\n  arguments  {arguments}");
     // The guide's table: names, arguments, result.
-    let row = GUIDE
+    let row = conformant_specs::text("README.md")
         .lines()
         .find(|line| line.starts_with("| `") && line.contains(&format!("`{name}`")));
     let cells: Vec<&str> = row
@@ -304,11 +303,12 @@ fn word(cause: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::plan;
+    use conformant_engine::plan;
 
     #[test]
     fn each_sort_of_name_is_told_of() {
-        let rulebook = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let rulebook =
+            conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
         let planned = plan::all(&rulebook);
         for (name, begin) in [
             (
@@ -345,7 +345,8 @@ mod tests {
 
     #[test]
     fn each_cause_is_told_of_under_the_word_a_report_has() {
-        let rulebook = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let rulebook =
+            conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
         let planned = plan::all(&rulebook);
         for cause in Cause::examples() {
             let text = told(&rulebook, &planned, &cause.to_string());
@@ -355,7 +356,8 @@ mod tests {
 
     #[test]
     fn every_name_that_is_offered_is_told_of() {
-        let rulebook = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let rulebook =
+            conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
         let planned = plan::all(&rulebook);
         for name in names(&rulebook) {
             assert_ne!(told(&rulebook, &planned, &name), "", "{name}");

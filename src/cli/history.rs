@@ -2,11 +2,10 @@
 
 use super::args::{HistoryArgs, ListFormat};
 use super::{Done, Exit, Failure, note, say};
-use crate::compare;
-use crate::files;
-use crate::report::{self, Settings};
-use crate::text;
-use crate::verdict::RunRecord;
+use conformant_base::files;
+use conformant_base::text;
+use conformant_record::RunRecord;
+use conformant_report::Settings;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +32,7 @@ pub(super) fn read(folder: &Path) -> Result<Vec<(String, RunRecord)>, Failure> {
     let mut runs = Vec::new();
     for path in &files[files.len().saturating_sub(RUNS_MAX)..] {
         let bytes = files::read(path, files::STORED_BYTES_MAX)?;
-        match report::read(&bytes) {
+        match conformant_report::read(&bytes) {
             Ok(run) => {
                 let name = path
                     .file_stem()
@@ -52,9 +51,9 @@ pub(super) fn read(folder: &Path) -> Result<Vec<(String, RunRecord)>, Failure> {
 pub(super) fn keep(
     folder: &Path,
     record: &RunRecord,
-    began: crate::clock::Timestamp,
+    began: conformant_base::clock::Timestamp,
 ) -> Result<(), Failure> {
-    let stamp = crate::clock::iso_seconds(began).replace(':', "-");
+    let stamp = conformant_base::clock::iso_seconds(began).replace(':', "-");
     let mut path = folder.join(format!("{stamp}.json"));
     let mut n = 1;
     while path.exists() {
@@ -64,8 +63,8 @@ pub(super) fn keep(
     let mut kept = record.clone();
     // Told anew from the folder each time.
     kept.history = None;
-    let json = report::Format::Json.render(&kept, Settings::default());
-    report::write_whole(&path, json.as_bytes())
+    let json = conformant_report::Format::Json.render(&kept, Settings::default());
+    conformant_report::write_whole(&path, json.as_bytes())
         .map_err(|e| Failure::Trouble(format!("{} could not be written: {e}", path.display())))
 }
 
@@ -77,7 +76,7 @@ pub(super) fn history(args: &HistoryArgs) -> Done {
             "{shown} holds no record: `conformant run --history {shown}` keeps them"
         )));
     }
-    let trend = compare::trend(&runs);
+    let trend = conformant_versions::trend(&runs);
     match args.format {
         ListFormat::Json => {
             let text = text::safe_json(&trend)
@@ -89,7 +88,7 @@ pub(super) fn history(args: &HistoryArgs) -> Done {
     Ok(Exit::Conformant)
 }
 
-fn table(trend: &compare::Trend) -> String {
+fn table(trend: &conformant_versions::Trend) -> String {
     const MEMORY: &str = "writing to a String succeeds";
     let width = trend
         .runs

@@ -5,11 +5,11 @@
 
 use super::args::{Forge, InitArgs};
 use super::{Done, Exit, Failure, config, note, say};
-use crate::engine::split_url;
-use crate::http::Request;
-use crate::rulebook::hooks::{HOOKS, Hook};
-use crate::transport::{BaseUrl, Client, Limits};
-use crate::verdict::SERVICES;
+use conformant_base::http::Request;
+use conformant_engine::split_url;
+use conformant_net::transport::{BaseUrl, Client, Limits};
+use conformant_record::SERVICES;
+use conformant_rulebook::hooks::{HOOKS, Hook};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Value, context};
 use std::io::{BufRead, IsTerminal};

@@ -2,12 +2,12 @@
 
 use super::args::{ListArgs, ListFormat, Listed};
 use super::{Done, Exit, Failure, glossary, load_to_tell, say};
-use crate::engine::plan;
-use crate::reference::{Fault, Variant};
-use crate::rulebook::hooks::{HOOKS, Hook};
-use crate::rulebook::{Operation, Rule, Rulebook};
-use crate::source::Source;
-use crate::verdict::{Basis, Level};
+use conformant_base::source::Source;
+use conformant_engine::plan;
+use conformant_record::{Basis, Level};
+use conformant_reference::{Fault, Variant};
+use conformant_rulebook::hooks::{HOOKS, Hook};
+use conformant_rulebook::{Operation, Rule, Rulebook};
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -47,8 +47,13 @@ enum More<'r> {
 
 pub(super) fn list(args: &ListArgs) -> Done {
     let rulebook = load_to_tell(&args.specs, args.what == Listed::Scenarios)?;
-    let wanted =
-        |id: &str| args.filters.is_empty() || args.filters.iter().any(|f| crate::text::glob(f, id));
+    let wanted = |id: &str| {
+        args.filters.is_empty()
+            || args
+                .filters
+                .iter()
+                .any(|f| conformant_base::text::glob(f, id))
+    };
     let mut rows = rows(&rulebook, args.what);
     rows.retain(|row| wanted(&row.id));
     match args.format {

@@ -9,7 +9,6 @@ mod completing;
 mod completions;
 mod config;
 mod diff;
-mod docs;
 mod doctor;
 mod earlier;
 mod events;
@@ -41,14 +40,14 @@ mod worlds;
 
 pub use args::Cli;
 
-use crate::engine::Conclusion;
-use crate::files::{self, FileError};
-use crate::parallel::processors;
-use crate::report::{Report, ReportError};
-use crate::rulebook::Rulebook;
-use crate::text;
 use args::Command;
 use clap::{CommandFactory, Parser};
+use conformant_base::files::{self, FileError};
+use conformant_base::parallel::processors;
+use conformant_base::text;
+use conformant_engine::Conclusion;
+use conformant_report::{Report, ReportError};
+use conformant_rulebook::Rulebook;
 use signals::Signals;
 use std::io::Write;
 use std::mem::ManuallyDrop;
@@ -102,7 +101,7 @@ pub enum Failure {
     Trouble(String),
     /// Problems with a place each.
     #[error("{} problem(s) in the rulebook or configuration", .0.len())]
-    Problems(crate::rulebook::Problems),
+    Problems(conformant_rulebook::Problems),
 }
 
 impl Failure {
@@ -146,7 +145,7 @@ pub fn main() -> ExitCode {
 
 fn done() -> Done {
     if let Some(script) = config::environment("CONFORMANT_FAILPOINTS") {
-        crate::failpoint::script(&script);
+        conformant_base::failpoint::script(&script);
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -174,7 +173,9 @@ fn done() -> Done {
         Command::Token(args) => token::token(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::List(args) => list::list(&args),
-        Command::Docs(args) => docs::docs(&args),
+        Command::Docs(_) => Err(Failure::Usage(
+            "`docs` was removed: read docs/src/SUMMARY.md in the source tree, or run `mdbook serve docs`".into(),
+        )),
         Command::Trace(args) => trace::trace(&args),
         Command::Diff(args) => diff::diff(&args),
         Command::Compare(args) => stored::compare(&args),
@@ -201,8 +202,8 @@ fn help(shown: &clap::Error) -> String {
 /// The rulebook, from a folder or embedded.
 pub(crate) fn load(specs: &args::Specs) -> Result<Rulebook, Failure> {
     match &specs.specs {
-        Some(folder) => Rulebook::from_dir(folder),
-        None => Rulebook::embedded(),
+        Some(folder) => conformant_judge::load::from_dir(folder),
+        None => conformant_judge::load::embedded(),
     }
     .map_err(Failure::Problems)
 }
@@ -215,7 +216,9 @@ pub(crate) fn load_to_tell(
 ) -> Result<ManuallyDrop<Rulebook>, Failure> {
     match &specs.specs {
         Some(_) => load(specs),
-        None => Rulebook::embedded_unchecked(with_scenarios).map_err(Failure::Problems),
+        None => {
+            conformant_judge::load::embedded_unchecked(with_scenarios).map_err(Failure::Problems)
+        }
     }
     .map(ManuallyDrop::new)
 }
@@ -294,7 +297,7 @@ fn complain(failure: &Failure) {
 
 /// Shows a problem with the lines it is in; coloured where a terminal takes it and nothing of what is
 /// quoted has to be escaped.
-fn tell(problem: &crate::rulebook::Problem) {
+fn tell(problem: &conformant_rulebook::Problem) {
     use std::io::IsTerminal;
     let rendered = |theme| {
         let mut text = String::new();

@@ -2,10 +2,10 @@
 
 use super::args::{ConsoleArgs, When};
 use super::{Failure, config};
-use crate::redact::Redactor;
-use crate::report::console::{Look, Verbosity};
-use crate::report::{Console, Destination, Format, Report, Settings};
-use crate::verdict::RunRecord;
+use conformant_base::redact::Redactor;
+use conformant_record::RunRecord;
+use conformant_report::console::{Look, Verbosity};
+use conformant_report::{Console, Destination, Format, Report, Settings};
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
@@ -115,7 +115,7 @@ pub(super) fn sayable(text: &str) -> String {
         Some(secrets) => secrets.redact(text),
         None => text.into(),
     };
-    crate::text::escape(&text).into_owned()
+    conformant_base::text::escape(&text).into_owned()
 }
 
 /// Where the report page will stand, as an address.

@@ -2,10 +2,10 @@
 //!
 //! Sends nothing and runs nothing: what a step takes from an earlier answer stands as `${name.field}`.
 
-use crate::engine::{Planned, Settings};
-use crate::rulebook::scenario::Credentials;
-use crate::rulebook::step::{Call, Step, Verb};
-use crate::rulebook::{Operation, Place, Rulebook, Service};
+use conformant_engine::{Planned, Settings};
+use conformant_rulebook::scenario::Credentials;
+use conformant_rulebook::step::{Call, Step, Verb};
+use conformant_rulebook::{Operation, Place, Rulebook, Service};
 use serde_json::{Map, Value};
 
 /// Groups may use groups; the rulebook's own check keeps them from using themselves.
@@ -110,5 +110,5 @@ fn shown(value: &Value) -> String {
     let text = value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned);
-    crate::text::escape_line(&crate::text::excerpt(&text, 120)).to_string()
+    conformant_base::text::escape_line(&conformant_base::text::excerpt(&text, 120)).to_string()
 }

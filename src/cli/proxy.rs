@@ -7,11 +7,10 @@ use super::args::ProxyArgs;
 use super::signals::Signals;
 use super::traffic::Watch;
 use super::{Done, Failure, config, load, reports_of, say};
-use crate::check::{Inline, Passed, Surroundings};
-use crate::clock;
-use crate::judge::evidence::Span;
-use crate::rulebook;
-use crate::transport::{BaseUrl, Forwarded, Gateway, Limits, Listening};
+use conformant_base::clock;
+use conformant_check::{Inline, Passed, Surroundings};
+use conformant_judge::evidence::Span;
+use conformant_net::transport::{BaseUrl, Forwarded, Gateway, Limits, Listening};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -118,6 +117,6 @@ fn upstreams(flags: &[String]) -> Result<BTreeMap<String, BaseUrl>, Failure> {
 
 fn within(text: &str) -> Result<Instant, Failure> {
     let wrong = || Failure::Usage(format!("--for {text}: no duration; write 500ms, 10s or 5m"));
-    let time = rulebook::duration(text).ok_or_else(wrong)?;
+    let time = conformant_rulebook::duration(text).ok_or_else(wrong)?;
     Ok(clock::monotonic() + time)
 }

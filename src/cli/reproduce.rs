@@ -3,16 +3,16 @@
 use super::args::RunArgs;
 use super::config;
 use super::{Done, Exit, Failure, note, say, stored};
-use crate::engine::sessions::Offline;
-use crate::engine::{Planned, Target};
-use crate::explore::{Chain, ReproduceError, finding_of};
-use crate::fixtures::export::{About, ChainFormat, Scope, chain};
-use crate::judge::{Loaded, Need, Shell};
-use crate::redact::Redactor;
-use crate::rulebook::{Origin, Rulebook};
-use crate::text;
-use crate::verdict::{Finding, Level, REFERENCE, RunRecord};
 use clap::{Args, ValueEnum};
+use conformant_base::redact::Redactor;
+use conformant_base::text;
+use conformant_engine::sessions::Offline;
+use conformant_engine::{Planned, Target};
+use conformant_explore::{Chain, ReproduceError, finding_of};
+use conformant_fixtures::export::{About, ChainFormat, Scope, chain};
+use conformant_judge::{Loaded, Need, Shell};
+use conformant_record::{Finding, Level, REFERENCE, RunRecord};
+use conformant_rulebook::{Origin, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -68,8 +68,8 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     let record = stored::read(&args.run)?;
     let finding = finding_of(&record, &args.finding)?;
     let scenarios: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
-    let rulebook =
-        Rulebook::load(args.specs.specs.as_deref(), &scenarios).map_err(Failure::Problems)?;
+    let rulebook = conformant_judge::load::load(args.specs.specs.as_deref(), &scenarios)
+        .map_err(Failure::Problems)?;
     let none = (BTreeSet::new(), BTreeSet::new());
     let worlds = Offline::in_process(0, none.0, none.1, Target::all_of_reference());
     let found = Chain::of(finding, &rulebook, &worlds)?;

@@ -7,21 +7,20 @@ use super::{
     Done, Exit, Failure, earlier, history, invocation, memory, note, output, preview, reports_of,
     say,
 };
-use crate::compare;
-use crate::engine::kept::Head;
-use crate::engine::sessions::{Live, Manner, Offline};
-use crate::engine::{
-    self, Demands, Ended, Keeper, Options, Partition, Planned, Selection, Sessions, Target, plan,
+use conformant_base::redact::Redactor;
+use conformant_engine::kept::Head;
+use conformant_engine::sessions::{Live, Manner, Offline};
+use conformant_engine::{
+    Demands, Ended, Keeper, Options, Partition, Planned, Selection, Sessions, Target, plan,
 };
-use crate::prove::Mode;
-use crate::redact::Redactor;
-use crate::report::{self, Claim, Consumer, Growing, Keep, Settings as ReportSettings, Stream};
-use crate::rulebook::{self, Rulebook};
-use crate::schema::Schemas;
-use crate::selftest::known_defects;
-use crate::transport::Limits;
-use crate::verdict::{self, PartOf, RunEvent, RunRecord, SERVICES, WallClock};
-use crate::waivers::{WaiverFile, Waivers};
+use conformant_judge::prove::Mode;
+use conformant_net::transport::Limits;
+use conformant_record::waivers::{WaiverFile, Waivers};
+use conformant_record::{PartOf, RunEvent, RunRecord, SERVICES, WallClock};
+use conformant_report::{Claim, Consumer, Growing, Keep, Settings as ReportSettings, Stream};
+use conformant_rulebook::Rulebook;
+use conformant_schema::Schemas;
+use conformant_selftest::known_defects;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -46,7 +45,8 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let waivers = args.waivers.as_deref().map(read_waivers).transpose()?;
     let waivers = waivers.map(|file| file.waivers).unwrap_or_default();
     let specs = args.specs.specs.as_deref();
-    let rulebook = Rulebook::load(specs, args.scenarios.as_slice()).map_err(Failure::Problems)?;
+    let rulebook = conformant_judge::load::load(specs, args.scenarios.as_slice())
+        .map_err(Failure::Problems)?;
     let seed = seed_of(args, &config);
     let mut selection = selection(args, &config)?;
     if let Some(revision) = &args.since {
@@ -72,7 +72,10 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let redactor = Redactor::new(&config.secrets);
     let last = earlier::last();
     let kept = args.history.as_deref().map(history::read).transpose()?;
-    let (began, started) = (crate::clock::now(), crate::clock::monotonic());
+    let (began, started) = (
+        conformant_base::clock::now(),
+        conformant_base::clock::monotonic(),
+    );
     let evidence = args.keep_evidence.as_deref();
     let evidence = evidence
         .map(Growing::begin)
@@ -93,10 +96,12 @@ pub(super) fn run(args: &RunArgs) -> Done {
             let mut head = Head::of(&rulebook, &planned, seed);
             head.targets = sessions.targets();
             let is_live = !config.settings.targets.is_empty();
-            head.begun = is_live.then(|| crate::clock::iso_seconds(began));
+            head.begun = is_live.then(|| conformant_base::clock::iso_seconds(began));
             options.keeper = Some(keeper(evidence, &config, &head)?);
         }
-        let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+        let today = conformant_base::clock::now()
+            .to_zoned(jiff::tz::TimeZone::UTC)
+            .date();
         let accepted = Waivers::on(&waivers, today);
         let finish = |record: &mut RunRecord, ended: &Ended| {
             // A later signal finds the run complete: its reports are written and say so.
@@ -107,18 +112,20 @@ pub(super) fn run(args: &RunArgs) -> Done {
                 earlier::mark_flaky(last, record);
             }
             waiver_problems = accepted.apply(record, is_whole(args));
-            verdict::recognise(record, &known_defects(args.specs.specs.as_deref()));
+            conformant_record::recognise(record, &known_defects(args.specs.specs.as_deref()));
             record.invocation = invocation::invocation();
             record.places = places(args.config.as_deref(), &planned);
-            record.history = kept.as_ref().map(|kept| compare::history(kept, record));
+            record.history = kept
+                .as_ref()
+                .map(|kept| conformant_versions::history(kept, record));
             // Against the reference the same seed gives the same bytes: no real time then.
             record.wall = (!config.settings.targets.is_empty()).then(|| WallClock {
-                started: crate::clock::iso_seconds(began),
+                started: conformant_base::clock::iso_seconds(began),
                 seconds: (started.elapsed().as_secs_f64() * 10.0).round() / 10.0,
                 timings: args.timings.then(|| ended.timings.clone()),
             });
             let (conclusion, lines) =
-                engine::gate(demands(args), record, &waiver_problems, ended.trouble);
+                conformant_engine::gate(demands(args), record, &waiver_problems, ended.trouble);
             let exit = by_signal.unwrap_or(conclusion.into());
             record.exit = Some(exit as u8);
             (concluded, told) = (exit, lines);
@@ -133,7 +140,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
             }
             stream.send(event);
         };
-        engine::run(
+        conformant_engine::run(
             &rulebook,
             &schemas,
             &planned,
@@ -157,7 +164,9 @@ pub(super) fn run(args: &RunArgs) -> Done {
     keep_evidence(options.keeper.as_deref(), evidence, &record, &ended)?;
     note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
     if let Some(wall) = &record.wall {
-        say(&crate::text::escape(&report::timings_told(wall)));
+        say(&conformant_base::text::escape(
+            &conformant_report::timings_told(wall),
+        ));
     }
     say_beside((&waiver_problems, &ended), last.as_ref(), &record, &config);
     signals.notice().into_iter().for_each(note);
@@ -248,7 +257,7 @@ fn options(args: &RunArgs, config: &Config, seed: u64) -> Options {
         seed,
         jobs: args
             .jobs
-            .unwrap_or_else(|| engine::jobs_default(config.settings.targets.is_empty())),
+            .unwrap_or_else(|| conformant_engine::jobs_default(config.settings.targets.is_empty())),
         shuffle: args.shuffle,
         run_max: config.run_max,
         keeper: None,
@@ -303,7 +312,7 @@ pub(super) fn sessions<'a>(
     let manner = Manner {
         limits,
         jobs: options.jobs,
-        deadline: crate::clock::monotonic() + config.run_max,
+        deadline: conformant_base::clock::monotonic() + config.run_max,
         tell: Box::new(note),
     };
     let live = Live::new(config.settings.clone(), manner, &signals.interrupted);
@@ -376,7 +385,7 @@ fn narrowed(so_far: &[String], wanted: Vec<String>) -> Vec<String> {
 pub(super) fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
     let shown = path.display().to_string();
     let bytes = super::read_file(path)?;
-    rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
+    conformant_rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
 }
 
 fn nothing(args: &RunArgs) -> Exit {

@@ -2,17 +2,16 @@
 
 use super::args::{SchemaArgs, SchemaName};
 use super::{Done, Exit, Failure, config, say};
-use crate::compare::DeclaredFile;
-use crate::fixtures::Manifest;
-use crate::judge;
-use crate::rulebook::{open_points::OpenPointFile, scenario::ScenarioFile};
-use crate::verdict::RunRecord;
-use crate::waivers::WaiverFile;
+use conformant_fixtures::Manifest;
+use conformant_record::RunRecord;
+use conformant_record::waivers::WaiverFile;
+use conformant_rulebook::{open_points::OpenPointFile, scenario::ScenarioFile};
+use conformant_versions::DeclaredFile;
 
 pub(super) fn schema(args: &SchemaArgs) -> Done {
     let schema = match args.name {
         SchemaName::Scenario => schemars::schema_for!(ScenarioFile).to_value(),
-        SchemaName::Rules => judge::rules_schema(),
+        SchemaName::Rules => conformant_judge::rules_schema(),
         SchemaName::OpenPoints => schemars::schema_for!(OpenPointFile).to_value(),
         SchemaName::Waivers => schemars::schema_for!(WaiverFile).to_value(),
         SchemaName::Declared => schemars::schema_for!(DeclaredFile).to_value(),

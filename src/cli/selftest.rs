@@ -2,22 +2,17 @@
 
 use super::args::{Reports, SelftestArgs};
 use super::{Done, Exit, Failure, config, load, note, output, say};
-use crate::engine::Target;
-use crate::report::{Format, Report};
-use crate::rulebook;
-use crate::schema::Schemas;
-use crate::selftest::{CAUGHT_BY, CAUGHT_BY_FILE, ExploredBy, Recorded, Selftest};
+use conformant_engine::Target;
+use conformant_report::{Format, Report};
+use conformant_schema::Schemas;
+use conformant_selftest::{CAUGHT_BY_FILE, ExploredBy, Recorded, Selftest};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::de::DeserializeOwned;
 use std::io::IsTerminal;
-use std::path::Path;
 
-/// What no rule catches yet, as the binary was built with it.
-const NOT_YET: &str = include_str!("../../specs/not-yet-caught.yaml");
-/// What exploration finds, as the binary was built with it.
-const EXPLORED: &str = include_str!("../../specs/explored.yaml");
+/// What exploration finds, as the project records it.
 const EXPLORED_FILE: &str = "specs/explored.yaml";
-/// Where it stands in the project.
+/// What no rule catches yet, as the project records it.
 const NOT_YET_FILE: &str = "specs/not-yet-caught.yaml";
 
 pub(super) fn selftest(args: &SelftestArgs) -> Done {
@@ -25,7 +20,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
     let rulebook = load(&args.specs)?;
     let schemas = Schemas::default();
     let recorded = recorded(args)?;
-    let started = crate::clock::monotonic();
+    let started = conformant_base::clock::monotonic();
     let bar = bar();
     let selftest = Selftest {
         rulebook: &rulebook,
@@ -42,7 +37,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         });
         bar.finish_and_clear();
         let before: ExploredBy = match args.seed {
-            0 => read(args, EXPLORED_FILE, EXPLORED)?,
+            0 => read(args, EXPLORED_FILE)?,
             _ => ExploredBy::default(),
         };
         say(&explored.render(&before));
@@ -135,24 +130,21 @@ fn write(file: &str, text: &str) -> Result<(), Failure> {
 
 fn recorded(args: &SelftestArgs) -> Result<Recorded, Failure> {
     Ok(Recorded {
-        caught_by: read(args, CAUGHT_BY_FILE, CAUGHT_BY)?,
-        not_yet: read(args, NOT_YET_FILE, NOT_YET)?,
+        caught_by: read(args, CAUGHT_BY_FILE)?,
+        not_yet: read(args, NOT_YET_FILE)?,
     })
 }
 
 /// A file of the rulebook's folder where one is named, else the text that was built in.
-fn read<T: DeserializeOwned>(
-    args: &SelftestArgs,
-    file: &str,
-    built_in: &str,
-) -> Result<T, Failure> {
+fn read<T: DeserializeOwned>(args: &SelftestArgs, file: &str) -> Result<T, Failure> {
+    let name = file.trim_start_matches("specs/");
     let Some(folder) = &args.specs.specs else {
-        return rulebook::parse_file(file, built_in.as_bytes()).map_err(Failure::Problems);
+        let text = conformant_specs::text(name);
+        return conformant_rulebook::parse_file(file, text.as_bytes()).map_err(Failure::Problems);
     };
-    let name = Path::new(file).file_name().unwrap_or_default();
     let path = folder.join(name);
     let bytes = super::read_file(&path)?;
-    rulebook::parse_file(&path.display().to_string(), &bytes).map_err(Failure::Problems)
+    conformant_rulebook::parse_file(&path.display().to_string(), &bytes).map_err(Failure::Problems)
 }
 
 fn bar() -> ProgressBar {

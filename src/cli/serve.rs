@@ -6,17 +6,17 @@ use super::signals::Signals;
 use super::traffic::Watch;
 use super::{Done, Exit, Failure, note, reports_of, say};
 use crate::api;
-use crate::check::{Inline, Passed, Sides, Surroundings};
-use crate::clock;
-use crate::engine::Target;
-use crate::engine::token::Application;
-use crate::files;
-use crate::judge::evidence::Span;
-use crate::redact::Redactor;
-use crate::reference::auth::application;
-use crate::rulebook::Rulebook;
-use crate::server::{self, Exchanged, Route, Server};
-use crate::verdict::SERVICES;
+use conformant_base::clock;
+use conformant_base::files;
+use conformant_base::redact::Redactor;
+use conformant_check::{Inline, Passed, Sides, Surroundings};
+use conformant_engine::Target;
+use conformant_engine::token::Application;
+use conformant_judge::evidence::Span;
+use conformant_net::server::{self, Exchanged, Route, Server};
+use conformant_record::SERVICES;
+use conformant_reference::auth::application;
+use conformant_rulebook::Rulebook;
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -33,7 +33,8 @@ const QR_LIFETIME: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);
 
 pub(super) fn serve(args: &ServeArgs) -> Done {
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
-    let rulebook = Rulebook::embedded().map_err(|p| Failure::Trouble(p.to_string()))?;
+    let rulebook =
+        conformant_judge::load::embedded().map_err(|p| Failure::Trouble(p.to_string()))?;
     let settings = settings(args, &rulebook)?;
     let end = End::of(&signals, args);
     match args.judge {

@@ -5,7 +5,7 @@
 //! SIGPIPE stays ignored, as the Rust runtime has it: that nobody reads any more is no failure.
 
 use super::Exit;
-use crate::clock;
+use conformant_base::clock;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator;
 use std::sync::Arc;

@@ -4,14 +4,13 @@ use super::args::{CompareArgs, JudgeArgs, MergeArgs, Telling};
 use super::diff::{destinations, write};
 use super::run::read_waivers;
 use super::{Done, Exit, Failure, load, note, output, reports_of};
-use crate::compare;
-use crate::engine::kept::{self, Reader};
-use crate::engine::{Demands, gate};
-use crate::files;
-use crate::report::{self, Consumer, Settings};
-use crate::selftest::known_defects;
-use crate::verdict::{self, Level, RunEvent, RunRecord};
-use crate::waivers::Waivers;
+use conformant_base::files;
+use conformant_engine::kept::{self, Reader};
+use conformant_engine::{Demands, gate};
+use conformant_record::waivers::Waivers;
+use conformant_record::{Level, RunEvent, RunRecord};
+use conformant_report::{Consumer, Settings};
+use conformant_selftest::known_defects;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -20,7 +19,7 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
     let reports = destinations(&args.reports)?;
     let (a, b) = (read(&args.a)?, read(&args.b)?);
     let names = (args.a.display().to_string(), args.b.display().to_string());
-    let difference = compare::runs((&names.0, &a), (&names.1, &b));
+    let difference = conformant_versions::runs((&names.0, &a), (&names.1, &b));
     write(&reports, |format| difference.render(format))?;
     let is_new = args.fail_on_new
         && difference
@@ -48,13 +47,15 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
             (again.record, again.trouble, again.notes)
         }
         None => {
-            let again = compare::judge_again(&read(&args.run)?, &rulebook);
+            let again = conformant_versions::judge_again(&read(&args.run)?, &rulebook);
             (again.record, false, again.notes)
         }
     };
-    let today = crate::clock::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    let today = conformant_base::clock::now()
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .date();
     let problems = Waivers::on(&waivers, today).apply(&mut record, true);
-    verdict::recognise(&mut record, &known_defects(args.specs.specs.as_deref()));
+    conformant_record::recognise(&mut record, &known_defects(args.specs.specs.as_deref()));
     let demands = Demands {
         strict: args.telling.strict,
         ..Demands::default()
@@ -86,8 +87,9 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         .iter()
         .map(|path| read(path))
         .collect::<Result<Vec<_>, _>>()?;
-    let mut whole = compare::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
-    verdict::recognise(&mut whole, &known_defects(None));
+    let mut whole =
+        conformant_versions::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
+    conformant_record::recognise(&mut whole, &known_defects(None));
     let demands = Demands {
         strict: args.telling.strict,
         ..Demands::default()
@@ -102,7 +104,11 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
     Ok(exit)
 }
 
-fn tell(record: &RunRecord, reports: &[report::Report], how: &Telling) -> Result<(), Failure> {
+fn tell(
+    record: &RunRecord,
+    reports: &[conformant_report::Report],
+    how: &Telling,
+) -> Result<(), Failure> {
     let settings = Settings { strict: how.strict };
     let mut out = output::stream(reports);
     output::console(out.as_mut(), how.console, reports, settings).event(&RunEvent::Finished {
@@ -113,5 +119,5 @@ fn tell(record: &RunRecord, reports: &[report::Report], how: &Telling) -> Result
 
 pub(super) fn read(path: &Path) -> Result<RunRecord, Failure> {
     let bytes = files::read(path, files::STORED_BYTES_MAX)?;
-    report::read(&bytes).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
+    conformant_report::read(&bytes).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
 }

@@ -4,8 +4,7 @@
 
 use super::args::TokenArgs;
 use super::{Done, Exit, Failure, config, note, say};
-use crate::engine::token::{Application, Offer};
-use crate::rulebook;
+use conformant_engine::token::{Application, Offer};
 use qrcode::render::{svg, unicode};
 use qrcode::{Color, EcLevel, QrCode};
 use std::fs::File;
@@ -42,7 +41,7 @@ pub(super) fn token(args: &TokenArgs) -> Done {
         scheme: value("scheme")?,
         api_key: value("api_key")?,
     };
-    let lifetime = rulebook::duration(&args.expires)
+    let lifetime = conformant_rulebook::duration(&args.expires)
         .and_then(|lifetime| jiff::SignedDuration::try_from(lifetime).ok())
         .ok_or_else(|| {
             Failure::Usage(format!("--expires {}: write 90s, 10m or 1h", args.expires))
@@ -52,7 +51,7 @@ pub(super) fn token(args: &TokenArgs) -> Done {
         .clone()
         .unwrap_or_else(|| uuid::Uuid::from_bytes(rand::random()).to_string());
     let offer = application
-        .offer(&user, lifetime, crate::clock::now())
+        .offer(&user, lifetime, conformant_base::clock::now())
         .map_err(|e| Failure::Usage(e.to_string()))?;
     draw(args, &offer)?;
     Ok(Exit::Conformant)

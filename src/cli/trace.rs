@@ -2,8 +2,7 @@
 
 use super::args::TraceArgs;
 use super::{Done, Exit, Failure, load, note, say};
-use crate::rulebook;
-use crate::trace;
+use conformant_rulebook::trace;
 use std::path::PathBuf;
 
 const LOCK: &str = "documents.lock";
@@ -11,7 +10,7 @@ const LOCK: &str = "documents.lock";
 pub(super) fn trace(args: &TraceArgs) -> Done {
     let rulebook = load(&args.specs)?;
     let specs = args.specs.specs.as_deref();
-    let lock = match rulebook::companion(specs, LOCK) {
+    let lock = match conformant_rulebook::companion(specs, LOCK) {
         Ok(lock) => lock,
         Err(_) if args.update => String::new(),
         Err(e) => {

@@ -3,13 +3,13 @@
 
 use super::args::{Side, Telling};
 use super::{Done, Exit, Failure, invocation, note, output, say};
-use crate::check::{Inline, Passed, Sides};
-use crate::engine::{Demands, gate};
-use crate::http::Headers;
-use crate::redact::{Redactor, is_secret_header};
-use crate::report::{Consumer, Keep, Report, Settings, Stream};
-use crate::text;
-use crate::verdict::{Finding, Level, RunEvent, Subject};
+use conformant_base::http::Headers;
+use conformant_base::redact::{Redactor, is_secret_header};
+use conformant_base::text;
+use conformant_check::{Inline, Passed, Sides};
+use conformant_engine::{Demands, gate};
+use conformant_record::{Finding, Level, RunEvent, Subject};
+use conformant_report::{Consumer, Keep, Report, Settings, Stream};
 use std::collections::BTreeSet;
 
 /// Credentials of others that are remembered to be taken out of findings.

@@ -1,14 +1,14 @@
 //! `fixtures generate --world`: coherent worlds, as lines, as a set, as a recording, or as what makes them.
 //!
-//! What a world is, is `crate::fixtures::world`; accounts are made side by side and written in their order.
+//! What a world is, is `conformant_fixtures::world`; accounts are made side by side and written in their order.
 
 use super::args::{FixtureFormat, GenerateArgs};
 use super::signals::Signals;
 use super::{Done, Exit, Failure, load, note};
-use crate::fixtures::export::{around_har, har_of_account};
-use crate::fixtures::world::{Account, World, WorldError};
-use crate::fixtures::{Entry, Instances, MANIFEST_VERSION, Manifest, SetError, Staged};
-use crate::server::{Seed, Step};
+use conformant_fixtures::export::{around_har, har_of_account};
+use conformant_fixtures::world::{Account, World, WorldError};
+use conformant_fixtures::{Entry, Instances, MANIFEST_VERSION, Manifest, SetError, Staged};
+use conformant_net::server::{Seed, Step};
 use serde_json::json;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;

@@ -4,13 +4,13 @@
 //! `cargo test --test conformance -- flow/` plays one service. Nothing here is sent over a socket
 //! and no other target is judged: that is `conformant run`.
 
-use conformant::engine::plan::{self, Planned};
-use conformant::engine::sessions::Offline;
-use conformant::engine::{self, Concluded, Target};
-use conformant::fixtures::Prover;
-use conformant::rulebook::Rulebook;
-use conformant::schema::Schemas;
-use conformant::verdict::{Finding, Verdict};
+use conformant_engine::plan::{self, Planned};
+use conformant_engine::sessions::Offline;
+use conformant_engine::{Concluded, Target};
+use conformant_fixtures::Prover;
+use conformant_record::{Finding, Verdict};
+use conformant_rulebook::Rulebook;
+use conformant_schema::Schemas;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ use std::sync::{Arc, LazyLock};
 const SEED: u64 = 0;
 
 /// What all trials share. A rulebook that cannot be loaded fails every one of them.
-static RULEBOOK: LazyLock<Rulebook> = LazyLock::new(|| match Rulebook::embedded() {
+static RULEBOOK: LazyLock<Rulebook> = LazyLock::new(|| match conformant_judge::load::embedded() {
     Ok(rulebook) => rulebook,
     Err(problems) => panic!("the embedded rulebook has problems:\n{problems:?}"),
 });
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 fn fixtures() -> Vec<Trial> {
     const REPAIR: &str = "BLESS=1 cargo test --test it fixtures";
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
-    let manifest = match conformant::fixtures::read(&folder) {
+    let manifest = match conformant_fixtures::read(&folder) {
         Ok(manifest) => manifest,
         Err(error) => {
             let told = format!("failed to {error}");
@@ -86,7 +86,7 @@ impl Suite {
     /// Passes when the scenario was played to its end and no rule of any level found anything.
     fn play(&self, planned: &Planned<'_>) -> Result<(), Failed> {
         let calm = AtomicBool::new(false);
-        let concluded = engine::conclude(
+        let concluded = conformant_engine::conclude(
             &RULEBOOK,
             &self.schemas,
             planned,

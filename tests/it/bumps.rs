@@ -5,8 +5,8 @@
 //! come. In an answer the producer writes and the consumer reads, in a request the other way round. Whether a producer must
 //! refuse what it took before, where a request becomes narrower, no schema says: that is not labelled.
 
-use conformant::compare::{self, Change, Class, Direction};
-use conformant::schema::Schemas;
+use conformant_schema::Schemas;
+use conformant_versions::{Change, Class, Direction};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -78,7 +78,7 @@ fn sides(changes: &[Change]) -> BTreeSet<String> {
 
 /// What is wrong with what is told of one bump.
 fn problems(bump: &Bump, direction: Direction) -> Vec<String> {
-    let changes = compare::schemas(&bump.old, &bump.new, direction).changes;
+    let changes = conformant_versions::schemas(&bump.old, &bump.new, direction).changes;
     let told: Vec<&str> = changes
         .iter()
         .map(|change| change.message.as_str())
@@ -147,7 +147,8 @@ fn witnesses_are_judged_as_they_say() {
     let schemas = Schemas::default();
     let mut count = 0;
     for bump in bumps() {
-        let changes = compare::schemas(&bump.old, &bump.new, Direction::Response).changes;
+        let changes =
+            conformant_versions::schemas(&bump.old, &bump.new, Direction::Response).changes;
         for change in changes.iter().filter(|change| change.place == "schema") {
             for witness in &change.witnesses {
                 // A long value is shown excerpted.

@@ -92,7 +92,7 @@ fn hold(name: &str, made: &str) {
 fn the_table_of_rules_is_the_rulebook() {
     let matrix = std::fs::read(root().join("specs/kill-matrix.yaml")).expect("it is there");
     let matrix: BTreeMap<String, BTreeSet<String>> =
-        conformant::rulebook::parse_file("kill-matrix.yaml", &matrix).expect("it can be read");
+        conformant_rulebook::parse_file("kill-matrix.yaml", &matrix).expect("it can be read");
     let mut catches: BTreeMap<&str, &str> = BTreeMap::new();
     for (row, rules) in &matrix {
         if let Some(fault) = row.strip_prefix("fault ") {

@@ -1,15 +1,15 @@
 //! A run's evidence is kept and judged again: the same verdicts by the same rulebook, others by another one.
 
-use conformant::engine::kept::{Head, JudgedAgain, Keeper, Reader, judge_again};
-use conformant::engine::plan::{self, Selection};
-use conformant::engine::sessions::Offline;
-use conformant::engine::{self, Options, Sessions as _, Target};
-use conformant::prove::Mode;
-use conformant::redact::Redactor;
-use conformant::reference::Fault;
-use conformant::rulebook::Rulebook;
-use conformant::schema::Schemas;
-use conformant::verdict::{RunEvent, RunRecord, Verdict};
+use conformant_base::redact::Redactor;
+use conformant_engine::kept::{Head, JudgedAgain, Keeper, Reader, judge_again};
+use conformant_engine::plan::{self, Selection};
+use conformant_engine::sessions::Offline;
+use conformant_engine::{Options, Sessions as _, Target};
+use conformant_judge::prove::Mode;
+use conformant_record::{RunEvent, RunRecord, Verdict};
+use conformant_reference::Fault;
+use conformant_rulebook::Rulebook;
+use conformant_schema::Schemas;
 use std::collections::BTreeSet;
 use std::io::{self, Read as _, Write};
 use std::path::Path;
@@ -35,7 +35,7 @@ impl Write for Shared {
 
 /// A run of some scenarios, with its evidence; texts that are secret are none of the reference's own.
 fn run(filters: &[&str], faults: &[&str], secrets: &[&str]) -> (RunRecord, Vec<u8>) {
-    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
     let selection = Selection {
         filters: filters.iter().map(|f| (*f).to_owned()).collect(),
         ..Selection::default()
@@ -58,7 +58,7 @@ fn run(filters: &[&str], faults: &[&str], secrets: &[&str]) -> (RunRecord, Vec<u
         keeper: Some(Arc::clone(&keeper)),
     };
     let mut record = None;
-    engine::run(
+    conformant_engine::run(
         &rulebook,
         &Schemas::default(),
         &planned,
@@ -109,7 +109,10 @@ fn the_same_rulebook_concludes_the_same_of_what_was_kept() {
     ];
     let (record, kept) = run(&filters, &faults, &[]);
     assert!(record.findings.len() > 2, "there is something to differ in");
-    let again = judged(&kept, &Rulebook::embedded().expect("it is sound"));
+    let again = judged(
+        &kept,
+        &conformant_judge::load::embedded().expect("it is sound"),
+    );
     assert_eq!(again.notes, Vec::<String>::new());
     assert_eq!(again.record.rules, record.rules);
     // The commands that repeat them hold credentials, which are not kept.
@@ -151,7 +154,8 @@ fn a_changed_rule_concludes_otherwise() {
     let text = text.replace("enum: [active, ended]", "enum: [running, ended]");
     std::fs::write(&changed, text).expect("it can be written");
     let folder: Option<&Path> = Some(specs.path());
-    let rulebook = Rulebook::load(folder, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let rulebook =
+        conformant_judge::load::load(folder, &[]).unwrap_or_else(|problems| panic!("{problems}"));
     let again = judged(&kept, &rulebook);
     assert_eq!(verdict(&again.record, STATUS), Verdict::Fail);
     assert!(
@@ -164,7 +168,7 @@ fn a_changed_rule_concludes_otherwise() {
 #[test]
 fn what_is_whole_of_a_cut_file_is_judged_and_said() {
     let (record, kept) = run(&["flow/fetch-execution/*"], &[], &[]);
-    let rulebook = Rulebook::embedded().expect("it is sound");
+    let rulebook = conformant_judge::load::embedded().expect("it is sound");
     for length in [kept.len() - 1, kept.len() / 2] {
         let again = judged(&kept[..length], &rulebook);
         assert!(!again.record.complete);
@@ -202,7 +206,10 @@ fn no_secret_is_kept() {
     for secret in secrets {
         assert!(!stories.contains(secret), "{secret} was kept");
     }
-    let again = judged(&kept, &Rulebook::embedded().expect("it is sound"));
+    let again = judged(
+        &kept,
+        &conformant_judge::load::embedded().expect("it is sound"),
+    );
     assert_eq!(record.findings, []);
     assert_eq!(again.record.findings, []);
     assert_eq!(verdict(&again.record, STATUS), Verdict::Inconclusive);

@@ -1,22 +1,22 @@
 //! Exploration as a user meets it: findings as stories that play again, budgets of nothing, folders that cannot be written, targets that die.
 
 use crate::program::{Served, run};
-use conformant::engine::session::{OpenError, Session};
-use conformant::engine::sessions::{Offline, ask};
-use conformant::engine::{Hook, Planned, Sessions, Target};
-use conformant::explore::{Budget, Certainty, Explored, Explorer, Manner, Shrunk, file_of};
-use conformant::reference::{Fault, Variant};
-use conformant::rulebook::Rulebook;
-use conformant::schema::Schemas;
-use conformant::selftest::{ExploredBy, Selftest};
-use conformant::transport::{BaseUrl, Client, Limits};
+use conformant_engine::session::{OpenError, Session};
+use conformant_engine::sessions::{Offline, ask};
+use conformant_engine::{Hook, Planned, Sessions, Target};
+use conformant_explore::{Budget, Certainty, Explored, Explorer, Manner, Shrunk, file_of};
+use conformant_net::transport::{BaseUrl, Client, Limits};
+use conformant_reference::{Fault, Variant};
+use conformant_rulebook::Rulebook;
+use conformant_schema::Schemas;
+use conformant_selftest::{ExploredBy, Selftest};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 static RULEBOOK: LazyLock<Rulebook> =
-    LazyLock::new(|| Rulebook::embedded().expect("the embedded rulebook is sound"));
+    LazyLock::new(|| conformant_judge::load::embedded().expect("the embedded rulebook is sound"));
 
 fn manner(sequences: u64, service: &str) -> Manner {
     Manner {
@@ -362,7 +362,7 @@ fn exploration_alone_finds_its_share_of_the_named_faults() {
     const SLACK: usize = 12;
     let recorded = include_str!("../../specs/explored.yaml");
     let recorded: ExploredBy =
-        conformant::rulebook::parse_file("specs/explored.yaml", recorded.as_bytes())
+        conformant_rulebook::parse_file("specs/explored.yaml", recorded.as_bytes())
             .expect("it is well-formed");
     let gone: Vec<&String> = recorded
         .found

@@ -6,7 +6,7 @@
 use crate::hostile::command::{Ended, conformant, folder, run, write};
 use crate::hostile::pages::{ok, only_page};
 use crate::hostile::target::{Act, Target};
-use conformant::failpoint::Place;
+use conformant_base::failpoint::Place;
 use std::path::Path;
 
 fn target() -> Target {

@@ -9,10 +9,10 @@
 )]
 
 use crate::program::{conformant, root, run};
-use conformant::fixtures::{self, Entry, Filing, Manifest, Set, Wanted};
-use conformant::judge::{Loaded, Need};
-use conformant::rulebook::{Origin, Rule, Rulebook};
-use conformant::schema::Schemas;
+use conformant_fixtures::{Entry, Filing, Manifest, Set, Wanted};
+use conformant_judge::{Loaded, Need};
+use conformant_rulebook::{Origin, Rule, Rulebook};
+use conformant_schema::Schemas;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -24,12 +24,13 @@ const REPAIR: &str = "repair: BLESS=1 cargo test --test it fixtures, then read t
 
 #[test]
 fn the_committed_set_is_what_the_generator_makes() {
-    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
-    let subjects = fixtures::subjects(&rulebook);
+    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
+    let subjects = conformant_fixtures::subjects(&rulebook);
     let jobs = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
     let wanted = Wanted::committed(&subjects, jobs);
-    let made = fixtures::make(&rulebook, &schemas, &wanted, &calm).expect("every kind has a plan");
+    let made = conformant_fixtures::make(&rulebook, &schemas, &wanted, &calm)
+        .expect("every kind has a plan");
     let folder = root().join("fixtures");
     if std::env::var_os("BLESS").is_some() && std::env::var_os("CI").is_none() {
         made.write(&folder, &calm)
@@ -68,8 +69,8 @@ fn differing(made: &Set, folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_changed_missing_or_stray_file_is_noticed() {
-    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
-    let all = fixtures::subjects(&rulebook);
+    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
+    let all = conformant_fixtures::subjects(&rulebook);
     let wanted = Wanted {
         subjects: all.iter().filter(|s| s.name == "flow/flow").collect(),
         texts: Vec::new(),
@@ -78,7 +79,8 @@ fn a_changed_missing_or_stray_file_is_noticed() {
         ..Wanted::committed(&all, 1)
     };
     let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
-    let made = fixtures::make(&rulebook, &schemas, &wanted, &calm).expect("it has a plan");
+    let made =
+        conformant_fixtures::make(&rulebook, &schemas, &wanted, &calm).expect("it has a plan");
     let home = tempfile::tempdir().expect("a folder of our own");
     let folder = home.path().join("set");
     made.write(&folder, &calm)
@@ -121,9 +123,9 @@ fn unbroken(rulebook: &Rulebook, entries: &[Entry]) -> BTreeSet<String> {
 
 #[test]
 fn every_rule_that_a_payload_can_break_is_broken_by_a_committed_fixture() {
-    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
     let Manifest { mut fixtures, .. } =
-        fixtures::read(&root().join("fixtures")).expect("the manifest is sound");
+        conformant_fixtures::read(&root().join("fixtures")).expect("the manifest is sound");
     let left = unbroken(&rulebook, &fixtures);
     assert!(
         left.is_empty(),
@@ -195,7 +197,7 @@ fn a_set_holds_the_same_fixtures_as_a_tree_and_in_lines() {
         assert_eq!(code, 0, "{told}");
         let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
         assert_eq!(code, 0, "{told}");
-        let manifest = fixtures::read(&home.path().join("set")).expect("it is sound");
+        let manifest = conformant_fixtures::read(&home.path().join("set")).expect("it is sound");
         let known = |entry: Entry| Entry {
             file: String::new(),
             line: None,

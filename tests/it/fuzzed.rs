@@ -10,7 +10,7 @@ mod entries;
 use entries::{ENTRIES, Entry};
 
 use crate::program::{files, root, setting};
-use conformant::clock;
+use conformant_base::clock;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};

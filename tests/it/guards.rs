@@ -3,11 +3,10 @@
 //! Each failure names the file and what to do.
 
 use crate::program::{files, root};
-use conformant::engine::plan;
-use conformant::reference::{Fault, Variant};
-use conformant::rulebook::Rulebook;
-use conformant::rulebook::hooks::HOOKS;
-use conformant::verdict::SERVICES;
+use conformant_engine::plan;
+use conformant_record::SERVICES;
+use conformant_reference::{Fault, Variant};
+use conformant_rulebook::hooks::HOOKS;
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -228,7 +227,7 @@ fn the_rulebooks_guide_lists_every_hook_with_its_arguments() {
 
 #[test]
 fn every_operation_is_played_by_some_scenario() {
-    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
     let planned = plan::all(&rulebook);
     let ids: BTreeSet<&str> = planned.iter().map(|p| p.scenario.id.as_str()).collect();
     assert_eq!(ids.len(), planned.len(), "two scenarios have the same id");

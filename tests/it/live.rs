@@ -1,8 +1,7 @@
 //! A live target from outside: `serve` and `run` as two processes that know only each other's URL.
 
 use crate::program::{Served, run};
-use conformant::rulebook::Rulebook;
-use conformant::verdict::{Level, RuleResult, RunRecord, Verdict};
+use conformant_record::{Level, RuleResult, RunRecord, Verdict};
 use std::path::Path;
 
 /// A fault that one field shows, and the rule that must say so.
@@ -31,7 +30,7 @@ fn a_broken_target_fails_with_everything_that_mends_it() {
     let (code, out, record) = judge(&served, folder.path(), &["--service", "flow"]);
     assert_eq!(code, 1, "{out}");
 
-    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
     let finding = record.findings.first().expect("the fault is found");
     let rule = rulebook
         .rules
@@ -70,7 +69,7 @@ fn a_broken_target_fails_with_everything_that_mends_it() {
         finding.reproduce.starts_with("curl ") && finding.reproduce.contains(&served.url),
         "{finding:?}"
     );
-    let secret = conformant::reference::account::AUTH_TOKEN;
+    let secret = conformant_reference::account::AUTH_TOKEN;
     assert!(!out.contains(secret), "the console shows a secret");
     let diff = record.findings.iter().find(|f| !f.diff.is_empty());
     if let Some(finding) = diff {

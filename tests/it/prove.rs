@@ -1,7 +1,7 @@
 //! What a run's green is worth: rules that any change of the answers breaks, changes that nobody would notice, and what would change that.
 
 use crate::program::{Served, conformant};
-use conformant::verdict::{Proof, RunRecord, Verdict};
+use conformant_record::{Proof, RunRecord, Verdict};
 use std::path::Path;
 
 fn record(folder: &Path, arguments: &[&str]) -> (i32, String, RunRecord) {

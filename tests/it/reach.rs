@@ -3,7 +3,7 @@
 use crate::hostile::pages::{answer, ok, only_page};
 use crate::hostile::target::{Act, Target};
 use crate::program::{conformant, run};
-use conformant::verdict::RunRecord;
+use conformant_record::RunRecord;
 use std::path::Path;
 
 const LIST: [&str; 5] = [

@@ -7,17 +7,16 @@
 )]
 
 use crate::program::root;
-use conformant::engine::plan::{self, Selection};
-use conformant::engine::sessions::Offline;
-use conformant::engine::{self, Options, Target};
-use conformant::prove::Mode;
-use conformant::redact::Redactor;
-use conformant::reference::Fault;
-use conformant::report::console::{self, Look};
-use conformant::report::{Format, Settings, redact_record};
-use conformant::rulebook::{self, Rulebook};
-use conformant::schema::Schemas;
-use conformant::verdict::{self, KnownDefect, RunEvent, RunRecord};
+use conformant_base::redact::Redactor;
+use conformant_engine::plan::{self, Selection};
+use conformant_engine::sessions::Offline;
+use conformant_engine::{Options, Target};
+use conformant_judge::prove::Mode;
+use conformant_record::{KnownDefect, RunEvent, RunRecord};
+use conformant_reference::Fault;
+use conformant_report::console::{self, Look};
+use conformant_report::{Format, Settings, redact_record};
+use conformant_schema::Schemas;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -34,7 +33,8 @@ fn known() -> Vec<KnownDefect> {
     let path = root().join("specs/kill-matrix.yaml");
     let bytes = std::fs::read(&path).expect("the matrix is there");
     let rows: BTreeMap<String, BTreeSet<String>> =
-        rulebook::parse_file("kill-matrix.yaml", &bytes).expect("the matrix can be read");
+        conformant_rulebook::parse_file("kill-matrix.yaml", &bytes)
+            .expect("the matrix can be read");
     let known = rows.into_iter().filter_map(|(name, rules)| {
         let fault = Fault::from_id(name.strip_prefix("fault ")?)?;
         Some(KnownDefect {
@@ -47,7 +47,7 @@ fn known() -> Vec<KnownDefect> {
 }
 
 fn record() -> RunRecord {
-    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
     let faults = FAULTS.map(|id| Fault::from_id(id).expect("there is a fault of that name"));
     let sessions = Offline::in_process(
         0,
@@ -69,7 +69,7 @@ fn record() -> RunRecord {
         keeper: None,
     };
     let mut record = None;
-    engine::run(
+    conformant_engine::run(
         &rulebook,
         &Schemas::default(),
         &planned,
@@ -81,7 +81,7 @@ fn record() -> RunRecord {
                 record = Some(*finished);
             }
         },
-        |record, _| verdict::recognise(record, &known()),
+        |record, _| conformant_record::recognise(record, &known()),
     );
     let mut record = record.expect("a run ends with its record");
     redact_record(&mut record, &Redactor::default());

@@ -1,14 +1,14 @@
 //! The same seed gives the same record, byte for byte: with one job or sixteen, in any order, in
 //! process or over TCP.
 
-use conformant::engine::plan::{self, Selection};
-use conformant::engine::sessions::Offline;
-use conformant::engine::{self, Options, Sessions, Target};
-use conformant::prove::Mode;
-use conformant::reference::Fault;
-use conformant::rulebook::Rulebook;
-use conformant::schema::Schemas;
-use conformant::verdict::{RunEvent, RunRecord};
+use conformant_engine::plan::{self, Selection};
+use conformant_engine::sessions::Offline;
+use conformant_engine::{Options, Sessions, Target};
+use conformant_judge::prove::Mode;
+use conformant_record::{RunEvent, RunRecord};
+use conformant_reference::Fault;
+use conformant_rulebook::Rulebook;
+use conformant_schema::Schemas;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicBool;
@@ -17,7 +17,7 @@ use std::time::Duration;
 const SEED: u64 = 7;
 
 static RULEBOOK: LazyLock<Rulebook> =
-    LazyLock::new(|| Rulebook::embedded().expect("the embedded rulebook is sound"));
+    LazyLock::new(|| conformant_judge::load::embedded().expect("the embedded rulebook is sound"));
 
 /// Without optimisation one service stands for all of them; CI runs the rest in release.
 fn selection() -> Selection {
@@ -71,7 +71,7 @@ fn record(sessions: &dyn Sessions, jobs: usize, shuffle: Option<u64>) -> String 
         | RunEvent::ScenarioEnded { .. } => {}
     };
     let schemas = Schemas::default();
-    engine::run(
+    conformant_engine::run(
         &RULEBOOK,
         &schemas,
         &planned,

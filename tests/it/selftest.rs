@@ -5,16 +5,15 @@
 //! `conformant selftest`, which CI runs, tries everything.
 
 use crate::program::run;
-use conformant::engine::Target;
-use conformant::reference::Fault;
-use conformant::rulebook::{self, Rulebook};
-use conformant::schema::Schemas;
-use conformant::selftest::{Recorded, Selftest};
+use conformant_engine::Target;
+use conformant_reference::Fault;
+use conformant_schema::Schemas;
+use conformant_selftest::{Recorded, Selftest};
 use std::collections::BTreeSet;
 
 #[test]
 fn the_kill_matrix_holds() {
-    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
     let schemas = Schemas::default();
     let filters = if cfg!(debug_assertions) {
         vec!["fault flow/*".to_owned(), "variant flow/*".to_owned()]
@@ -55,7 +54,7 @@ fn the_kill_matrix_holds() {
 /// A fair sample of what `conformant selftest --pairs 1000` tries; CI tries more.
 #[test]
 fn two_defects_at_once_are_both_told_and_two_freedoms_are_none() {
-    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
     let schemas = Schemas::default();
     let selftest = Selftest {
         rulebook: &rulebook,
@@ -132,9 +131,9 @@ fn recorded() -> Recorded {
     let caught_by = include_str!("../../specs/kill-matrix.yaml");
     let not_yet = include_str!("../../specs/not-yet-caught.yaml");
     Recorded {
-        caught_by: rulebook::parse_file("specs/kill-matrix.yaml", caught_by.as_bytes())
+        caught_by: conformant_rulebook::parse_file("specs/kill-matrix.yaml", caught_by.as_bytes())
             .expect("the record is sound"),
-        not_yet: rulebook::parse_file("specs/not-yet-caught.yaml", not_yet.as_bytes())
+        not_yet: conformant_rulebook::parse_file("specs/not-yet-caught.yaml", not_yet.as_bytes())
             .expect("the list is sound"),
     }
 }

@@ -2,7 +2,7 @@
 //! and how others start and end it.
 
 use crate::hostile::command::{conformant, folder, write};
-use conformant::clock;
+use conformant_base::clock;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

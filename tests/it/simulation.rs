@@ -5,18 +5,18 @@
 //! played again by `SIMULATE_SEED=N`, which stands in the message.
 
 use crate::program::setting;
-use conformant::clock::Timestamp;
-use conformant::engine::plan::{self, Selection};
-use conformant::engine::session::{Callbacks, HookFault, OpenError, SendFault, Session};
-use conformant::engine::sessions::{Network, Offline};
-use conformant::engine::{self, Options, Planned, Sessions, Settings, Target};
-use conformant::http::{Cause, Request, Response};
-use conformant::prove::Mode;
-use conformant::reference::{Callback, Fault};
-use conformant::rulebook::Rulebook;
-use conformant::schema::Schemas;
-use conformant::server::{Deliver, Outcome};
-use conformant::verdict::{RunEvent, RunRecord, Verdict};
+use conformant_base::clock::Timestamp;
+use conformant_base::http::{Cause, Request, Response};
+use conformant_engine::plan::{self, Selection};
+use conformant_engine::session::{Callbacks, HookFault, OpenError, SendFault, Session};
+use conformant_engine::sessions::{Network, Offline};
+use conformant_engine::{Options, Planned, Sessions, Settings, Target};
+use conformant_judge::prove::Mode;
+use conformant_net::server::{Deliver, Outcome};
+use conformant_record::{RunEvent, RunRecord, Verdict};
+use conformant_reference::{Callback, Fault};
+use conformant_rulebook::Rulebook;
+use conformant_schema::Schemas;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -33,7 +33,7 @@ const SCHEDULES: u64 = 60;
 const STORIES: usize = 3;
 
 static RULEBOOK: LazyLock<Rulebook> =
-    LazyLock::new(|| Rulebook::embedded().expect("the embedded rulebook is sound"));
+    LazyLock::new(|| conformant_judge::load::embedded().expect("the embedded rulebook is sound"));
 static SCHEMAS: LazyLock<Schemas> = LazyLock::new(Schemas::default);
 static ALL: LazyLock<Vec<Planned<'static>>> =
     LazyLock::new(|| plan::plan(&RULEBOOK, &Selection::default(), None));
@@ -278,7 +278,7 @@ fn run(sessions: &dyn Sessions, planned: &[Planned<'_>], jobs: usize) -> RunReco
             record = Some(*finished);
         }
     };
-    engine::run(
+    conformant_engine::run(
         &RULEBOOK,
         &SCHEMAS,
         planned,

@@ -4,7 +4,7 @@
 use crate::hostile::pages::{ok, only_page};
 use crate::hostile::target::{Act, Target};
 use crate::program::{Served, conformant, run};
-use conformant::verdict::{RunRecord, Verdict};
+use conformant_record::{RunRecord, Verdict};
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
@@ -266,7 +266,7 @@ fn four_parts_at_once_are_one_run() {
             .map(|r| r.join().expect("each part is clean"))
             .into()
     });
-    let merged = conformant::compare::merge(&parts).expect("they belong together");
+    let merged = conformant_versions::merge(&parts).expect("they belong together");
     let whole = part("", "whole");
     // Where another run has just moved the clock, a rule about time may be left open; nothing comes out otherwise.
     let is_open = |verdict| matches!(verdict, Verdict::NotJudged | Verdict::Inconclusive);

@@ -2,7 +2,7 @@
 //! it, see what breaks whom, which fixtures and scenarios it touches, and what must be declared.
 
 use crate::program::{copy_of, run};
-use conformant::schema::Schemas;
+use conformant_schema::Schemas;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;

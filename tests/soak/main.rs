@@ -23,8 +23,8 @@ mod hostile {
 }
 
 use command::{Ended, Running, conformant, folder, write};
-use conformant::clock;
-use conformant::failpoint::Place;
+use conformant_base::clock;
+use conformant_base::failpoint::Place;
 use pages::{answer, ok, only_page};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -192,8 +192,8 @@ fn traces() -> Vec<String> {
     let mut traces = Vec::new();
     for secret in [SECRET, TOKEN] {
         traces.push(secret.to_owned());
-        traces.push(conformant::http::percent_encode(secret));
-        traces.push(conformant::text::hex(secret.bytes()));
+        traces.push(conformant_base::http::percent_encode(secret));
+        traces.push(conformant_base::text::hex(secret.bytes()));
         traces.push(base64(&secret.as_bytes()[..secret.len() / 3 * 3]));
     }
     traces
@@ -255,10 +255,10 @@ fn mischief(chance: &mut ChaCha8Rng) -> Vec<Act> {
     let echoed = match chance.random_range(0..6_u8) {
         0 => SECRET.to_owned(),
         1 => base64(format!("me:{SECRET} {TOKEN}").as_bytes()),
-        2 => conformant::http::percent_encode(&format!("{SECRET}/{TOKEN}")),
+        2 => conformant_base::http::percent_encode(&format!("{SECRET}/{TOKEN}")),
         3 => json!(format!("{TOKEN} {SECRET}")).to_string(),
-        4 => base64(conformant::http::percent_encode(SECRET).as_bytes()),
-        _ => conformant::text::hex(SECRET.bytes()),
+        4 => base64(conformant_base::http::percent_encode(SECRET).as_bytes()),
+        _ => conformant_base::text::hex(SECRET.bytes()),
     };
     let mut page = only_page("http://127.0.0.1");
     match chance.random_range(0..13_u8) {

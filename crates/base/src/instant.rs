@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp, ToSpan};
 
 /// The instant that a date, a time and an offset name, in any form of ISO 8601: calendar, week or ordinal date, basic or
 /// extended, the last part of the time with decimals: `2026-01-01T00:00:00Z`, `20260101T0000+00`, `2026-W01-4T00,5Z`.
-pub(crate) fn instant(text: &str) -> Option<Timestamp> {
+pub fn instant(text: &str) -> Option<Timestamp> {
     let (date, time) = text.split_once(['T', 't'])?;
     let is_time = |b: u8| b.is_ascii_digit() || b":.,+-Zz".contains(&b);
     if !time.bytes().all(is_time) {

@@ -4,8 +4,8 @@
 //! seconds.
 
 use super::command::{CommandError, printed};
-use crate::clock;
-use crate::judge::shell_word;
+use conformant_base::clock;
+use conformant_judge::shell_word;
 use serde_json::Value;
 use std::fmt;
 use std::sync::atomic::AtomicBool;

@@ -1,10 +1,11 @@
 //! Answers as documents: JSON under limits, XML brought into the same shape.
 
-use crate::http::Response;
-use crate::json::{self, Limits};
-use crate::judge::evidence::Body;
-use crate::rulebook::{Kind, Operation};
-use crate::{text, xml};
+use conformant_base::http::Response;
+use conformant_base::json::{self, Limits};
+use conformant_base::text;
+use conformant_judge::evidence::Body;
+use conformant_rulebook::xml;
+use conformant_rulebook::{Kind, Operation};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ pub(super) fn receive(response: &Response, operation: &Operation, kind: Option<&
 }
 
 /// Reads the body of an answer to `operation`; `kind` says how XML texts are typed.
-pub(crate) fn read(response: &Response, operation: &Operation, kind: Option<&Kind>) -> Body {
+pub fn read(response: &Response, operation: &Operation, kind: Option<&Kind>) -> Body {
     if response.body.is_empty() {
         return Body::Empty;
     }
@@ -116,11 +117,10 @@ fn media_type_or(media_type: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rulebook::Rulebook;
 
     #[test]
     fn a_list_whose_key_nobody_shows_stands_where_it_says() {
-        let rulebook = Rulebook::embedded().unwrap();
+        let rulebook = conformant_judge::load::embedded().unwrap();
         let named = |operation: &str, page: Value| {
             let operation = rulebook.operation("chat", operation).unwrap();
             let mut page = page;

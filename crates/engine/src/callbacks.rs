@@ -3,11 +3,11 @@
 use super::session::{Callbacks, Session};
 use super::stop::Stop;
 use super::template::wait_of;
-use crate::clock::Timestamp;
-use crate::http::Request;
-use crate::json::{self, Parsed};
-use crate::rulebook::step::{Await, Listen};
-use crate::transport::{Callback, Reply};
+use conformant_base::clock::Timestamp;
+use conformant_base::http::Request;
+use conformant_base::json::{self, Parsed};
+use conformant_net::transport::{Callback, Reply};
+use conformant_rulebook::step::{Await, Listen};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Commands of the configuration, for hooks and credentials: run within a time, read within a size.
 
-use crate::clock;
-use crate::failpoint::{self, Place};
-use crate::text;
+use conformant_base::clock;
+use conformant_base::failpoint::{self, Place};
+use conformant_base::text;
 use std::collections::VecDeque;
 use std::io::Read;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
@@ -80,7 +80,7 @@ fn quoted(said: &str) -> String {
 }
 
 /// Runs a command; what it printed, where it ended well.
-pub(in crate::engine) fn printed(
+pub(crate) fn printed(
     words: &[String],
     timeout: Duration,
     interrupted: &AtomicBool,

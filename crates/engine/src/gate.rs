@@ -4,7 +4,7 @@
 
 use super::record::ONLY_IN_FILES;
 use super::stop::SET_UP_FAILED;
-use crate::verdict::{Level, RuleResult, RunRecord, Verdict};
+use conformant_record::{Level, RuleResult, RunRecord, Verdict};
 use std::collections::BTreeMap;
 
 /// How much of what a run can judge must be judged, in percent.
@@ -12,7 +12,6 @@ const MIN_JUDGED: u8 = 90;
 
 /// What a run concludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Conclusion {
     /// Enough was judged, and nothing failed.
     Conformant,

@@ -4,13 +4,13 @@
 //! It prints nothing and writes no file; reports consume the events.
 
 pub mod bearer;
-pub(crate) mod body;
+pub mod body;
 mod callbacks;
 mod command;
-pub(crate) mod derive;
+pub mod derive;
 mod gate;
 pub mod kept;
-pub(crate) mod link;
+pub mod link;
 mod near;
 mod needs;
 pub mod plan;
@@ -35,27 +35,29 @@ pub use command::CommandError;
 pub use gate::{Conclusion, Demands, gate};
 pub use kept::Keeper;
 use kept::Played;
-pub(crate) use link::split_url;
+pub use link::split_url;
 pub use plan::{Partition, Planned, Selection};
 pub use settings::{Hook, HookWay, Options, Settings, Target};
 pub use singly::{SharedSessions, Singly};
 pub use stop::{SET_UP_FAILED, Stop};
 pub use template::TemplateError;
 
-use crate::clients;
-use crate::clock;
-use crate::http::Cause;
-use crate::judge::evidence::{Evidence, Exchange, Outcome};
-use crate::judge::{self, Judgement, Memo};
-use crate::prove::{EXAMPLES_MAX, Mode, Prover};
-use crate::rulebook::Rulebook;
-use crate::rulebook::scenario::Scenario;
-use crate::rulebook::step::Step;
-use crate::schema::Schemas;
-use crate::verdict::{Asked, Level, RunEvent, RunRecord, ScenarioResult, Spent, Timings, Verdict};
+use conformant_base::clock;
+use conformant_base::http::Cause;
+use conformant_judge::clients;
+use conformant_judge::evidence::{Evidence, Exchange, Outcome};
+use conformant_judge::prove::{EXAMPLES_MAX, Mode, Prover};
+use conformant_judge::{Judgement, Memo};
+use conformant_record::{
+    Asked, Level, RunEvent, RunRecord, ScenarioResult, Spent, Timings, Verdict,
+};
+use conformant_rulebook::Rulebook;
+use conformant_rulebook::scenario::Scenario;
+use conformant_rulebook::step::Step;
+use conformant_schema::Schemas;
 pub use record::{Concluded, ONLY_IN_FILES, Recorder};
 use runner::Story;
-pub(crate) use runner::{Telling, play};
+pub use runner::{Telling, play};
 use session::{OpenError, Session};
 use stage::Stage;
 pub use stage::{Company, Room, jobs_default};
@@ -401,7 +403,7 @@ pub fn conclude_again(
             ..Telling::new(rulebook, schemas, planned, (seed, 0))
         };
         let Story { evidence, stop, .. } = play(telling, session, &calm);
-        let judgement = judge::judge_again(rulebook, schemas, &evidence, &told.memo);
+        let judgement = conformant_judge::judge_again(rulebook, schemas, &evidence, &told.memo);
         let stop = match stop {
             None if judgement.findings.is_empty() => {
                 misdeed(rulebook, schemas, &evidence, told.decent())
@@ -519,7 +521,8 @@ fn conclude_unguarded(
         } = play(telling, session.as_ref(), interrupted);
         let seconds = session.seconds_since(began);
         let examples = beside.prover.map_or(0, |_| EXAMPLES_MAX);
-        let judgement = judge::judge_known(rulebook, schemas, &evidence, &memo, examples);
+        let judgement =
+            conformant_judge::judge_known(rulebook, schemas, &evidence, &memo, examples);
         // Where something was found, what we sent may be what the target gave us.
         let stop = match stop {
             None if judgement.findings.is_empty() => misdeed(rulebook, schemas, &evidence, &[]),
@@ -640,7 +643,7 @@ fn concluded_of(
             ),
         services,
         operations,
-        kinds: judge::kinds_of(rulebook, evidence),
+        kinds: conformant_judge::kinds_of(rulebook, evidence),
         shown,
         ..concluded
     };

@@ -1,8 +1,8 @@
 //! Links that the target hands out: followed only where the configuration says that the target is.
 
 use super::settings::Target;
-use crate::json;
-use crate::judge::evidence::{Exchange, Via};
+use conformant_base::json;
+use conformant_judge::evidence::{Exchange, Via};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use url::Url;
@@ -161,11 +161,11 @@ fn place_of(value: &Value, text: &str) -> Option<String> {
 
 /// Links that answers showed, by the address they lead to.
 #[derive(Debug, Default)]
-pub(crate) struct Shown(BTreeMap<String, Via>);
+pub struct Shown(BTreeMap<String, Via>);
 
 impl Shown {
     /// Learns the links of an answer from `origin`.
-    pub(crate) fn learn(&mut self, origin: &str, exchange: usize, document: &Value) {
+    pub fn learn(&mut self, origin: &str, exchange: usize, document: &Value) {
         let mut links = Vec::new();
         collect(document, &mut String::new(), &mut links);
         for (link, pointer) in links {
@@ -178,7 +178,7 @@ impl Shown {
     }
 
     /// The answer that showed an address last, and where.
-    pub(crate) fn find(&self, address: &str) -> Option<Via> {
+    pub fn find(&self, address: &str) -> Option<Via> {
         self.0.get(address).cloned()
     }
 }
@@ -212,7 +212,7 @@ fn collect<'v>(value: &'v Value, at: &mut String, links: &mut Vec<(&'v str, Stri
 }
 
 /// Scheme, host and port of a base URL, and its path without a trailing slash.
-pub(crate) fn split_url(url: &str) -> (&str, &str) {
+pub fn split_url(url: &str) -> (&str, &str) {
     let authority = url.find("://").map_or(0, |at| at + 3);
     let path = url[authority..]
         .find('/')
@@ -223,7 +223,7 @@ pub(crate) fn split_url(url: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::{Leads, LinkError, Shown, leads, split_url, target_of};
-    use crate::engine::Target;
+    use crate::Target;
     use serde_json::json;
 
     #[test]

@@ -3,9 +3,9 @@
 //! Reads reasons and scenarios alone. What no reason names is left out: it never guesses a hook.
 
 use super::plan;
-use crate::rulebook::step::Step;
-use crate::rulebook::{Origin, Rule, Rulebook, Service};
-use crate::verdict::{ScenarioResult, Verdict};
+use conformant_record::{ScenarioResult, Verdict};
+use conformant_rulebook::step::Step;
+use conformant_rulebook::{Origin, Rule, Rulebook, Service};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How deep groups are looked into.

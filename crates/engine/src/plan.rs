@@ -2,11 +2,11 @@
 
 use super::derive;
 use super::template::wait_of;
-use crate::rulebook::scenario::Scenario;
-use crate::rulebook::step::{Step, Verb};
-use crate::rulebook::{Place, Rulebook, Service};
-use crate::text::glob;
-use crate::verdict::PartOf;
+use conformant_base::text::glob;
+use conformant_record::PartOf;
+use conformant_rulebook::scenario::Scenario;
+use conformant_rulebook::step::{Step, Verb};
+use conformant_rulebook::{Place, Rulebook, Service};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use serde_json::Value;
@@ -107,7 +107,7 @@ impl Planned<'_> {
 
 /// Whether a value comes from the configuration alone, which every scenario shares.
 fn is_configured(value: &Value, has_own_flow: bool) -> bool {
-    let names = value.as_str().map(crate::rulebook::interpolations);
+    let names = value.as_str().map(conformant_rulebook::interpolations);
     let is_shared = |path: &[String]| {
         path[0] == "target" && !(has_own_flow && path[1..] == ["flow", "flow_sid"])
     };
@@ -360,7 +360,8 @@ mod tests {
     /// The whole, of which only what is wanted is kept, is what a plan must be, whatever of it was passed over.
     #[test]
     fn what_is_passed_over_was_not_wanted() {
-        let rulebook = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let rulebook =
+            conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
         let ids = |planned: &[Planned<'_>]| -> Vec<String> {
             planned.iter().map(|p| p.scenario.id.clone()).collect()
         };
@@ -409,7 +410,8 @@ mod tests {
     /// What `explain` relies on: whatever scenario is so called or names it is among those about an id.
     #[test]
     fn what_names_a_rule_is_about_it() {
-        let rulebook = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let rulebook =
+            conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
         let whole = all(&rulebook);
         for service in rulebook.services.keys() {
             let about = about(&rulebook, &format!("{service}/anything"));

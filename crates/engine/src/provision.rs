@@ -7,7 +7,7 @@ use super::session::{HookFault, Session};
 use super::settings::Settings;
 use super::stop::{SET_UP_FAILED, Stop};
 use super::template::{Scope, TemplateError};
-use crate::judge::evidence::{HookCall, Span};
+use conformant_judge::evidence::{HookCall, Span};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ pub(super) fn hook(
 
 /// A result that lacks what the hook is there for says nothing of the target.
 fn complete(name: &str, result: Value) -> Result<Value, HookFault> {
-    let wanted = crate::rulebook::hooks::find(name).map_or(&[][..], |hook| hook.result);
+    let wanted = conformant_rulebook::hooks::find(name).map_or(&[][..], |hook| hook.result);
     match wanted.iter().find(|part| result.get(part).is_none()) {
         None => Ok(result),
         Some(part) => Err(HookFault::Failed(format!(
@@ -237,10 +237,10 @@ fn page(session: &dyn Session, path: &str) -> Result<Option<Value>, Stop> {
         return Ok(None);
     };
     let (_, prefix) = super::link::split_url(&target.url);
-    let mut request = crate::http::Request::new("GET", format!("{prefix}{path}"));
+    let mut request = conformant_base::http::Request::new("GET", format!("{prefix}{path}"));
     super::request::authorize(
         target,
-        crate::rulebook::scenario::Credentials::Default,
+        conformant_rulebook::scenario::Credentials::Default,
         &mut request,
     )?;
     let response = session.send("flow", &request).map_err(|fault| {
@@ -259,6 +259,7 @@ fn page(session: &dyn Session, path: &str) -> Result<Option<Value>, Stop> {
             response.status
         )));
     }
-    let page = crate::json::parse(&response.body, crate::json::Limits::default()).ok();
+    let page =
+        conformant_base::json::parse(&response.body, conformant_base::json::Limits::default()).ok();
     Ok(page.map(|page| page.value))
 }

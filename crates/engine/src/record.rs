@@ -3,12 +3,12 @@
 use super::needs::{Needs, needs_of};
 use super::shown::Shown;
 use super::stop::Stop;
-use crate::judge::Judgement;
-use crate::rulebook::{Origin, Rule, Rulebook};
-use crate::verdict::{
+use conformant_judge::Judgement;
+use conformant_record::{
     Asked, Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
     SCHEMA_VERSION, ScenarioResult, Spent, Subject, Summary, Tool, Verdict,
 };
+use conformant_rulebook::{Origin, Rule, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a rule about a kind of document that no run brings is not judged.

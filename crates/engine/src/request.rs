@@ -4,17 +4,17 @@ use super::bearer::BearerError;
 use super::near::{Near, but_last, in_other_case};
 use super::settings::Target;
 use super::stop::Stop;
-use crate::http::{Received, Request, received};
-use crate::judge::{UNKNOWN, WRONG};
-use crate::rulebook::scenario::Credentials;
-use crate::rulebook::{Operation, Parameter, Place};
-use crate::transport::{Multipart, encode};
+use conformant_base::http::{Received, Request, received};
+use conformant_judge::{UNKNOWN, WRONG};
+use conformant_net::transport::{Multipart, encode};
+use conformant_rulebook::scenario::Credentials;
+use conformant_rulebook::{Operation, Parameter, Place};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Why [`upload`] makes no body, for those who know nothing of `transport`.
-pub use crate::transport::EncodeError;
+pub use conformant_net::transport::EncodeError;
 
 /// A request with what it says in the documents' terms.
 #[derive(Debug)]
@@ -444,7 +444,7 @@ pub fn recognise<'a>(
     let segments: Vec<String> = path
         .split('/')
         .filter(|s| !s.is_empty())
-        .map(crate::http::percent_decode)
+        .map(conformant_base::http::percent_decode)
         .collect();
     let mut best: Option<(usize, &Operation, BTreeMap<String, Value>)> = None;
     for operation in operations.filter(|o| o.method == request.method) {
@@ -580,7 +580,7 @@ mod tests {
 
     #[test]
     fn the_parts_of_an_upload_are_its_parameters() {
-        let rulebook = crate::rulebook::Rulebook::embedded().unwrap();
+        let rulebook = conformant_judge::load::embedded().unwrap();
         let operation = rulebook.operation("media", "upload-media").unwrap();
         let file = json!({"$file": "dot.png", "type": "image/png", "text": "x"});
         let mut request = Request::new(&operation.method, "");

@@ -3,11 +3,11 @@
 
 use super::settings::Settings;
 use super::stop::Stop;
-use crate::clock::Timestamp;
-use crate::http::{Cause, Request, Response};
-use crate::json::ParseFault;
-use crate::transport::{Sink, UrlError};
-use crate::verdict::Spent;
+use conformant_base::clock::Timestamp;
+use conformant_base::http::{Cause, Request, Response};
+use conformant_base::json::ParseFault;
+use conformant_net::transport::{Sink, UrlError};
+use conformant_record::Spent;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -208,8 +208,8 @@ pub struct SendFault {
     pub partial: Option<Box<Response>>,
 }
 
-impl From<&crate::transport::Fault> for SendFault {
-    fn from(fault: &crate::transport::Fault) -> Self {
+impl From<&conformant_net::transport::Fault> for SendFault {
+    fn from(fault: &conformant_net::transport::Fault) -> Self {
         Self {
             cause: fault.cause.clone(),
             detail: fault.detail.clone(),

@@ -3,13 +3,13 @@
 
 use super::bearer::Bearer;
 use super::kept::Keeper;
-use crate::judge::Shell;
-use crate::prove::Mode;
-use crate::reference::account;
-use crate::reference::auth::application;
-use crate::rulebook::hooks;
-use crate::transport::{BaseUrl, Client, Limits, Way};
-use crate::verdict::SERVICES;
+use conformant_judge::Shell;
+use conformant_judge::prove::Mode;
+use conformant_net::transport::{BaseUrl, Client, Limits, Way};
+use conformant_record::SERVICES;
+use conformant_reference::account;
+use conformant_reference::auth::application;
+use conformant_rulebook::hooks;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -271,7 +271,12 @@ impl Hook {
     /// A hook for every name at one base URL: `POST URL/NAME`, with the token where there is one.
     pub fn control_plane(base: &str, token: Option<&str>) -> BTreeMap<String, Self> {
         let base = base.trim_end_matches('/');
-        let header = |token: &str| (crate::server::TOKEN_HEADER.to_owned(), token.to_owned());
+        let header = |token: &str| {
+            (
+                conformant_net::server::TOKEN_HEADER.to_owned(),
+                token.to_owned(),
+            )
+        };
         let headers: Vec<(String, String)> = token.map(header).into_iter().collect();
         let over_http = |hook: &hooks::Hook| {
             let way = HookWay::Http {

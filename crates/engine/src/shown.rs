@@ -1,14 +1,14 @@
 //! What a record keeps of a story's evidence for a person to see: exchanges in brief, deliveries,
 //! steps. Cut to a bounded size here; redacted with the rest of the record on its way out.
 
-use crate::clock::Timestamp;
-use crate::json;
-use crate::judge::Judgement;
-use crate::judge::evidence::{Body, Event, Evidence, Exchange, Outcome};
-use crate::rulebook::scenario::Scenario;
-use crate::rulebook::step::{Step, Verb};
-use crate::text;
-use crate::verdict::{Delivery, Finding, ShownExchange, StepResult, Verdict};
+use conformant_base::clock::Timestamp;
+use conformant_base::json;
+use conformant_base::text;
+use conformant_judge::Judgement;
+use conformant_judge::evidence::{Body, Event, Evidence, Exchange, Outcome};
+use conformant_record::{Delivery, Finding, ShownExchange, StepResult, Verdict};
+use conformant_rulebook::scenario::Scenario;
+use conformant_rulebook::step::{Step, Verb};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

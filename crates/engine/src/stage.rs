@@ -3,8 +3,8 @@
 //! What a target has only one of, as its time or a list that all stories share, belongs to one story at a
 //! time; stories that have nothing to do with it go on meanwhile.
 
-use crate::parallel::processors;
-use crate::prove::Turn;
+use conformant_base::parallel::processors;
+use conformant_judge::prove::Turn;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

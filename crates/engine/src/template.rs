@@ -3,11 +3,11 @@
 
 use super::near::Near;
 use super::stop::Stop;
-use crate::clock::{self, Timestamp};
-use crate::json;
-use crate::judge::{Memo, payload};
-use crate::rulebook::{Rulebook, kebab};
-use crate::schema::Schemas;
+use conformant_base::clock::{self, Timestamp};
+use conformant_base::json;
+use conformant_judge::{Memo, payload};
+use conformant_rulebook::{Rulebook, kebab};
+use conformant_schema::Schemas;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::cell::{OnceCell, RefCell};
@@ -373,7 +373,7 @@ impl<'a> Scope<'a> {
             let outcome = self.memo.of(kind, value, judge);
             let broken = outcome.violations.iter();
             broken
-                .filter(|v| v.level == crate::verdict::Level::Must)
+                .filter(|v| v.level == conformant_record::Level::Must)
                 .map(|v| (v.pointer.clone(), v.rule.clone()))
                 .collect()
         });
@@ -405,7 +405,8 @@ impl Captured {
             let url = self.value.pointer(&format!("{above}/url"))?.as_str()?;
             let path = url.split(['?', '#']).next()?.trim_end_matches('/');
             let (_, last) = path.rsplit_once('/')?;
-            return (!last.is_empty()).then(|| Value::from(crate::http::percent_decode(last)));
+            return (!last.is_empty())
+                .then(|| Value::from(conformant_base::http::percent_decode(last)));
         }
         let sent = &self.origin.as_ref()?.sent;
         let same = |name: &str| kebab(name).replace('-', "_") == field;

@@ -3,15 +3,15 @@
 use super::session::OpenError;
 use super::sessions::{Mangle, Offline};
 use super::{Options, Planned, Session, Sessions, Story, Target, Telling, plan, play};
-use crate::http::{Request, Response};
-use crate::judge::evidence::{Event, Evidence, Exchange};
-use crate::judge::history::Shows;
-use crate::judge::{Acceptance, Case, Judgement};
-use crate::prove::Mode;
-use crate::rulebook::Rulebook;
-use crate::rulebook::scenario::Scenario;
-use crate::schema::Schemas;
-use crate::verdict::RunEvent;
+use conformant_base::http::{Request, Response};
+use conformant_judge::evidence::{Event, Evidence, Exchange};
+use conformant_judge::history::Shows;
+use conformant_judge::prove::Mode;
+use conformant_judge::{Acceptance, Case, Judgement};
+use conformant_record::RunEvent;
+use conformant_rulebook::Rulebook;
+use conformant_rulebook::scenario::Scenario;
+use conformant_schema::Schemas;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 fn rulebook() -> &'static Rulebook {
     static RULEBOOK: OnceLock<Rulebook> = OnceLock::new();
-    RULEBOOK.get_or_init(|| Rulebook::embedded().expect("it loads"))
+    RULEBOOK.get_or_init(|| conformant_judge::load::embedded().expect("it loads"))
 }
 
 /// Sets a value of a service when it is created.

@@ -2,8 +2,8 @@
 
 use super::plan::Planned;
 use super::stage::{Company, Room};
-use crate::clock;
-use crate::verdict::{Spent, StoryTime, Timings};
+use conformant_base::clock;
+use conformant_record::{Spent, StoryTime, Timings};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;

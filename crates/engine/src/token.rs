@@ -5,10 +5,10 @@ use super::near::Near;
 use super::settings::Target;
 use super::stop::Stop;
 use super::template::{Scope, duration};
-use crate::clock::Timestamp;
-use crate::rulebook::scenario::TokenSpec;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use conformant_base::clock::Timestamp;
+use conformant_rulebook::scenario::TokenSpec;
 use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use serde_json::{Value, json};
 

@@ -4,10 +4,10 @@
 //! faults are neither.
 
 use super::evidence::{Body, Exchange, Outcome};
-use crate::http::Response;
-use crate::json;
-use crate::rulebook::{Operation, Rulebook};
-use crate::text;
+use conformant_base::http::Response;
+use conformant_base::json;
+use conformant_base::text;
+use conformant_rulebook::{Operation, Rulebook};
 use serde_json::Value;
 
 /// Accepted, rejected, or neither.

@@ -5,8 +5,8 @@ use super::change::Change;
 use super::evidence::{Event, Evidence, Statement};
 use super::mutation::Mutation;
 use super::sites::{Site, Sites};
-use crate::json;
-use crate::rulebook::expect::Comparison;
+use conformant_base::json;
+use conformant_rulebook::expect::Comparison;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 

@@ -11,10 +11,10 @@ use super::mutation::Mutation;
 use super::payload::{Violation, violations};
 use super::predicate::Loaded;
 use super::sites::{Site, Sites};
-use crate::json;
-use crate::rulebook::{Origin, Rule, Rulebook};
-use crate::schema::Schemas;
-use crate::verdict::Level;
+use conformant_base::json;
+use conformant_record::Level;
+use conformant_rulebook::{Origin, Rule, Rulebook};
+use conformant_schema::Schemas;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -411,7 +411,7 @@ mod tests {
     /// Whoever accepts what is to be refused answers something flawless.
     #[test]
     fn a_flawless_acceptance_can_be_made_for_every_operation() {
-        let rulebook = Rulebook::embedded().expect("it loads");
+        let rulebook = crate::load::embedded().expect("it loads");
         let schemas = Schemas::default();
         let services = rulebook.services.values();
         let operations = services.flat_map(|service| service.operations.values());

@@ -11,11 +11,11 @@ use super::payload;
 use super::reproduce::curl;
 use super::sites::Site;
 use super::verdicts::{Fact, Judgement, Verdicts};
-use crate::json;
-use crate::rulebook::{CameBy, Operation, Rulebook};
-use crate::schema::{DEFECTS_MAX, Schemas};
-use crate::text;
-use crate::verdict::{Finding, Level};
+use conformant_base::json;
+use conformant_base::text;
+use conformant_record::{Finding, Level};
+use conformant_rulebook::{CameBy, Operation, Rulebook};
+use conformant_schema::{DEFECTS_MAX, Schemas};
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 
 use super::compare::instant;
 use super::sites::Site;
-use crate::clock::{self, Timestamp};
-use crate::json;
+use conformant_base::clock::{self, Timestamp};
+use conformant_base::json;
 use serde_json::{Value, json};
 
 /// How far a number is moved to be beyond any bound that a rule states.

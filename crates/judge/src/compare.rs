@@ -1,8 +1,8 @@
 //! When two values of evidence say the same: texts, JSON texts, instants, sets.
 
-use crate::clock::Timestamp;
-use crate::json;
-use crate::rulebook::rules::Comparison;
+use conformant_base::clock::Timestamp;
+use conformant_base::json;
+use conformant_rulebook::rules::Comparison;
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -72,7 +72,9 @@ pub(super) fn spelled(value: &Value) -> Cow<'_, str> {
 /// An instant in any ISO 8601 spelling.
 pub(super) fn instant(value: &Value) -> Option<Timestamp> {
     let text = value.as_str()?;
-    text.parse().ok().or_else(|| crate::instant::instant(text))
+    text.parse()
+        .ok()
+        .or_else(|| conformant_base::instant::instant(text))
 }
 
 fn as_set(value: &Value) -> Vec<String> {

@@ -4,9 +4,9 @@
 //! Says nothing where a table is partial or a member's name is free.
 
 use super::payload;
-use crate::json::{self, Note};
-use crate::rulebook::Rulebook;
-use crate::schema::{Schemas, Violation};
+use conformant_base::json::{self, Note};
+use conformant_rulebook::Rulebook;
+use conformant_schema::{Schemas, Violation};
 use serde_json::Value;
 
 /// What the earlier values break, and the rules that a second member breaks by being there. `known`
@@ -131,7 +131,7 @@ fn earlier_values(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::{Limits, parse};
+    use conformant_base::json::{Limits, parse};
 
     /// Rule, pointer and kind of what is found in a flow with these members twice.
     fn found(extra: &str) -> Vec<String> {
@@ -141,7 +141,7 @@ mod tests {
             "date_updated": null, "url": "http://h/x", "links": {{"executions": "http://h/a", "executions": "http://h/b"}}}}"#,
             "0".repeat(32)
         );
-        let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+        let rulebook = crate::load::embedded().expect("the embedded rulebook is sound");
         let parsed = parse(flow.as_bytes(), Limits::default()).expect("a document");
         let schemas = Schemas::default();
         let known = payload::violations(&rulebook, &schemas, "flow/flow", &parsed.value);

@@ -3,11 +3,11 @@
 //! Produced by the engine, a HAR file, a proxy or a payload file alike; holds no conclusion.
 
 use super::reproduce::Shell;
-use crate::clock::Timestamp;
-use crate::http::{Cause, Request, Response};
-use crate::json::Note;
-use crate::rulebook::expect::Expect;
-use crate::rulebook::scenario::Credentials;
+use conformant_base::clock::Timestamp;
+use conformant_base::http::{Cause, Request, Response};
+use conformant_base::json::Note;
+use conformant_rulebook::expect::Expect;
+use conformant_rulebook::scenario::Credentials;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use std::borrow::Cow;

@@ -7,10 +7,10 @@ use super::evidence::{
     Body, Delivery, Event, Evidence, Exchange, Expectation, HookCall, Outcome, Payload, Poll, Span,
     Statement, Via, Walk, WalkEnd,
 };
-use crate::clock::{self, Timestamp};
-use crate::http::{Request, Response};
-use crate::json::Note;
-use crate::rulebook::scenario::Credentials;
+use conformant_base::clock::{self, Timestamp};
+use conformant_base::http::{Request, Response};
+use conformant_base::json::Note;
+use conformant_rulebook::scenario::Credentials;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 

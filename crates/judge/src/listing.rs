@@ -6,7 +6,7 @@ use super::case::Case;
 use super::evidence::{Walk, WalkEnd};
 use super::sites::Site;
 use super::verdicts::{Fact, Trivial, Verdicts};
-use crate::json;
+use conformant_base::json;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -5,9 +5,9 @@
 use super::change::{Change, later, remove};
 use super::evidence::{Body, Event, Evidence, Exchange, Outcome};
 use super::sites::{Site, Sites};
-use crate::clock::Timestamp;
-use crate::http::Response;
-use crate::json::{self, Note};
+use conformant_base::clock::Timestamp;
+use conformant_base::http::Response;
+use conformant_base::json::{self, Note};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -458,8 +458,8 @@ fn callbacks(evidence: &mut Evidence, site: &Site, change: &Change) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::evidence::{Payload, Statement};
-    use crate::rulebook::expect::Expect;
+    use crate::evidence::{Payload, Statement};
+    use conformant_rulebook::expect::Expect;
 
     fn evidence() -> Evidence {
         let requests = json!({"count": 1, "requests": [{"method": "POST"}], "waited": "1s"});

@@ -5,8 +5,8 @@
 use super::acceptance::Acceptance;
 use super::case::{Case, Seen};
 use super::verdicts::Judgement;
-use crate::json;
-use crate::rulebook::open_points::{Aspect, Which};
+use conformant_base::json;
+use conformant_rulebook::open_points::{Aspect, Which};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,7 +81,7 @@ fn look(seen: &Seen<'_>, aspect: &Aspect) -> Option<String> {
         }),
         Aspect::Word(pointer) => at(pointer)
             .and_then(Value::as_str)
-            .map(|w| crate::text::excerpt(w, 40).into_owned()),
+            .map(|w| conformant_base::text::excerpt(w, 40).into_owned()),
         Aspect::Presence(pointer) => Some(
             match at(pointer) {
                 Some(Value::Null) => "null",
@@ -100,7 +100,7 @@ fn shape(value: &Value, depth: usize) -> String {
         Value::Object(_) | Value::Array(_) if depth >= SHAPE_DEPTH_MAX => "…".to_owned(),
         Value::Object(members) => {
             let parts = first_few(members.iter().map(|(name, value)| {
-                let name = crate::text::excerpt(name, 40);
+                let name = conformant_base::text::excerpt(name, 40);
                 format!("{name}: {}", shape(value, depth + 1))
             }));
             format!("{{{}}}", parts.join(", "))

@@ -6,7 +6,7 @@ use super::case::{Case, Seen};
 use super::evidence::Expectation;
 use super::sites::Site;
 use super::verdicts::{Fact, Verdicts};
-use crate::rulebook::{Origin, Rule};
+use conformant_rulebook::{Origin, Rule};
 use std::collections::BTreeSet;
 
 /// Judges every exchange by what its step expects.

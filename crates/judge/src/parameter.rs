@@ -7,9 +7,9 @@ use super::evidence::Expectation;
 use super::predicates::{default, echoes};
 use super::sites::Site;
 use super::verdicts::{Fact, Trivial, Verdicts};
-use crate::json;
-use crate::rulebook::rules::Comparison;
-use crate::rulebook::{Parameter, Place};
+use conformant_base::json;
+use conformant_rulebook::rules::Comparison;
+use conformant_rulebook::{Parameter, Place};
 use serde_json::Value;
 
 /// Judges every exchange by every parameter of its operation.
@@ -144,15 +144,15 @@ pub(super) fn beyond(sent: &Value, schema: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::examples::{Example, Scene};
-    use crate::judge::judge;
-    use crate::rulebook::Rulebook;
-    use crate::schema::Schemas;
+    use crate::examples::{Example, Scene};
+    use crate::judge;
+
+    use conformant_schema::Schemas;
     use serde_json::json;
 
     #[test]
     fn what_is_sent_beside_a_taken_name_need_not_come_back() {
-        let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+        let rulebook = crate::load::embedded().expect("the embedded rulebook is sound");
         let schemas = Schemas::default();
         let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
         let joins = |scene: Scene, who: (&str, &str), sent: &str, shown: &str| {

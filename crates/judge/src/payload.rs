@@ -4,13 +4,13 @@
 //! judged a second time.
 
 use super::predicate::Loaded;
-use crate::json;
-use crate::rulebook::{Rule, Rulebook, event_version};
-use crate::schema::Schemas;
-use crate::verdict::Level;
+use conformant_base::json;
+use conformant_record::Level;
+use conformant_rulebook::{Rule, Rulebook, event_version};
+use conformant_schema::Schemas;
 use serde_json::Value;
 
-pub use crate::schema::Violation;
+pub use conformant_schema::Violation;
 
 /// What was concluded of one payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -175,12 +175,12 @@ impl Document<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rulebook::{Origin, Written};
+    use conformant_rulebook::{Origin, Written};
     use serde_json::json;
     use std::collections::BTreeMap;
 
     fn rulebook(predicate: &str, parameters: Value) -> Rulebook {
-        let check = Written::of_json(Rulebook::catalogue(), predicate, parameters);
+        let check = Written::of_json(crate::load::catalogue(), predicate, parameters);
         let schema = json!({
             "type": "object",
             "properties": {
@@ -192,9 +192,9 @@ mod tests {
             id: id.to_owned(),
             service: "auth".to_owned(),
             level: Level::Must,
-            basis: crate::verdict::Basis::Stated,
-            source: crate::source::Source {
-                document: crate::source::Document::D1,
+            basis: conformant_record::Basis::Stated,
+            source: conformant_base::source::Source {
+                document: conformant_base::source::Document::D1,
                 section: "Device".to_owned(),
                 lines: vec![1],
             },
@@ -206,11 +206,11 @@ mod tests {
             kind: "auth/thing".to_owned(),
             pointer: format!("/{name}"),
         };
-        let kind = crate::rulebook::Kind {
+        let kind = conformant_rulebook::Kind {
             name: "auth/thing".to_owned(),
             schema,
             page_of: None,
-            about: crate::rulebook::annotations::Annotations::default(),
+            about: conformant_rulebook::annotations::Annotations::default(),
         };
         let rules = [
             rule("auth/thing/status", property("status")),
@@ -218,7 +218,7 @@ mod tests {
             rule("auth/thing/written", Origin::Written(check)),
         ];
         Rulebook {
-            edition: crate::rulebook::Edition::Embedded,
+            edition: conformant_rulebook::Edition::Embedded,
             rules: rules.into_iter().collect(),
             requests: BTreeMap::new(),
             services: BTreeMap::new(),

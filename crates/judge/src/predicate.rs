@@ -11,7 +11,9 @@ use super::mutation::Mutation;
 use super::payload::{Document, Wrong};
 use super::sites::Sites;
 use super::verdicts::Verdicts;
-use crate::rulebook::{Bears, Check, Model, Names, Parameters, PayloadRule, Rule, Subject, Unread};
+use conformant_rulebook::{
+    Bears, Check, Model, Names, Parameters, PayloadRule, Rule, Subject, Unread,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -4,7 +4,7 @@
 //! stands where the run did; whatever else is secret is redacted at the output.
 
 use super::evidence::Exchange;
-use crate::rulebook::scenario::Credentials;
+use conformant_rulebook::scenario::Credentials;
 use serde::{Deserialize, Serialize};
 
 /// Bodies beyond this are named, not shown.

@@ -2,8 +2,8 @@
 
 use super::compare::{as_text, instant};
 use super::verdicts::Fact;
-use crate::json;
-use crate::rulebook::expect::{Among, Comparison, Expect};
+use conformant_base::json;
+use conformant_rulebook::expect::{Among, Comparison, Expect};
 use serde_json::Value;
 
 /// Items of a list that a finding shows.

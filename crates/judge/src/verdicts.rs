@@ -3,9 +3,8 @@
 
 use super::case::{Case, Representation};
 use super::sites::{Site, Sites};
-use crate::json;
-use crate::rulebook::Rule;
-use crate::verdict::Finding;
+use conformant_base::json;
+use conformant_record::Finding;
 use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -349,11 +348,5 @@ impl Judgement {
         let is_told = tally.findings >= FINDINGS_MAX;
         tally.findings += usize::from(is_told);
         is_told
-    }
-}
-
-impl AsRef<str> for Rule {
-    fn as_ref(&self) -> &str {
-        &self.id
     }
 }

@@ -321,7 +321,7 @@ fn sharpness(rules: &[RuleResult], known: &[KnownDefect]) -> Sharpness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::{Document, Source};
+    use conformant_base::source::{Document, Source};
 
     fn rule(id: &str, verdict: Verdict) -> RuleResult {
         RuleResult {
@@ -342,7 +342,7 @@ mod tests {
             reason: String::new(),
             says: format!("{id} holds."),
             basis: None,
-            subject: crate::verdict::Subject::Service,
+            subject: crate::Subject::Service,
             masked_by: None,
             needs: Vec::new(),
         }

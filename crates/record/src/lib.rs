@@ -8,6 +8,7 @@ mod defects;
 mod proof;
 mod shown;
 mod timings;
+pub mod waivers;
 
 pub use defects::{KnownDefect, defects, recognise, without_names};
 pub use proof::{Blind, Changes, Proof, Sample, share};
@@ -17,7 +18,7 @@ pub use shown::{
 };
 pub use timings::{Part, Spent, StoryTime, Timings};
 
-use crate::source::Source;
+use conformant_base::source::Source;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -3,10 +3,10 @@
 //! A waiver that no longer waives anything, or whose day has passed, fails the run: an exception
 //! must not outlive its reason.
 
-use crate::text::glob;
-use crate::verdict::{
+use crate::{
     Finding, Level, RuleCounts, RuleResult, RunRecord, ScenarioResult, Verdict, WaiverResult,
 };
+use conformant_base::text::glob;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -223,8 +223,8 @@ fn without_version(rule: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::Source;
-    use crate::verdict::{Level, PartOf};
+    use crate::{Level, PartOf};
+    use conformant_base::source::Source;
     use std::collections::BTreeMap;
 
     const TODAY: jiff::civil::Date = jiff::civil::date(2026, 6, 1);
@@ -235,7 +235,7 @@ mod tests {
             id: id.to_owned(),
             level: Level::Must,
             source: Source {
-                document: crate::source::Document::D3,
+                document: conformant_base::source::Document::D3,
                 section: String::new(),
                 lines: Vec::new(),
             },
@@ -243,21 +243,21 @@ mod tests {
             judged: 1,
             findings,
             reason: String::new(),
-            subject: crate::verdict::Subject::Service,
+            subject: crate::Subject::Service,
             masked_by: None,
             says: String::new(),
             basis: None,
             needs: Vec::new(),
         };
         RunRecord {
-            schema_version: crate::verdict::SCHEMA_VERSION,
-            tool: crate::verdict::Tool::default(),
-            rulebook: crate::verdict::RulebookStamp::default(),
+            schema_version: crate::SCHEMA_VERSION,
+            tool: crate::Tool::default(),
+            rulebook: crate::RulebookStamp::default(),
             targets: BTreeMap::new(),
             seed: 0,
             complete: true,
             partition: None,
-            summary: crate::verdict::Summary::default(),
+            summary: crate::Summary::default(),
             rules: vec![
                 rule("flow/execution/status", Verdict::Fail, 1),
                 rule("flow/execution/sid", Verdict::Pass, 0),

@@ -3,9 +3,9 @@
 //! Bodies are read whatever the `Content-Type` says about them where that is unambiguous, because
 //! real clients label GET requests as forms and some send JSON where others send forms.
 
-use crate::clock::Timestamp;
-use crate::http::Request;
 use base64::Engine as _;
+use conformant_base::clock::Timestamp;
+use conformant_base::http::Request;
 use serde_json::Value;
 
 /// A request on its way into a service.

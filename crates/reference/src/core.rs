@@ -1,9 +1,9 @@
 //! What all services share: identifiers, credentials, switches, refusals, callbacks.
 
 use super::{Call, Fault, Settings, Switch, Variant};
-use crate::clock::Timestamp;
-use crate::http::{Request, Response};
-use crate::ids;
+use conformant_base::clock::Timestamp;
+use conformant_base::http::{Request, Response};
+use conformant_base::ids;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
@@ -216,7 +216,7 @@ impl Core {
 
     /// Writes an instant as a `date-time` in GMT.
     pub fn date(&self, at: Timestamp) -> Value {
-        let text = crate::clock::iso_seconds(at);
+        let text = conformant_base::clock::iso_seconds(at);
         for (variant, offset) in [
             (Variant::NumericOffset, "+00:00"),
             (Variant::HourOffset, "+00"),

@@ -103,7 +103,7 @@ impl HookError {
 }
 
 /// A text argument of a hook.
-pub(crate) fn text_arg<'a>(args: &'a Value, name: &'static str) -> Result<&'a str, HookError> {
+pub fn text_arg<'a>(args: &'a Value, name: &'static str) -> Result<&'a str, HookError> {
     args.get(name)
         .and_then(Value::as_str)
         .ok_or(HookError::missing(name, "a string"))

@@ -25,13 +25,13 @@ pub mod flow;
 pub use self::call::{Call, Params};
 pub use self::core::{Callback, Core, Delivery, Refusal, account};
 pub use self::faults::Fault;
-pub(crate) use self::hook::text_arg;
+pub use self::hook::text_arg;
 pub use self::hook::{Control, HookError};
 pub use self::listing::{Listing, Order};
 pub use self::variants::Variant;
 
-use crate::clock::Timestamp;
-use crate::http::{Request, Response};
+use conformant_base::clock::Timestamp;
+use conformant_base::http::{Request, Response};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -163,7 +163,7 @@ impl Reference {
     }
 
     /// Queues a callback that nothing in the services has caused.
-    pub(crate) fn send(
+    pub fn send(
         &mut self,
         url: &str,
         request: Request,

@@ -4,7 +4,7 @@
 //! added or go. `Page` is client state: it is counted in the links and moves nothing.
 
 use super::{Answer, Call, Core, Fault, Refusal, Variant};
-use crate::http;
+use conformant_base::http;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
@@ -373,9 +373,9 @@ pub(super) fn url_of(origin: &str, segments: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Timestamp;
-    use crate::http::{Request, Response};
-    use crate::reference::Settings;
+    use crate::Settings;
+    use conformant_base::clock::Timestamp;
+    use conformant_base::http::{Request, Response};
 
     /// Reads one page of a list that holds `sequences`, as a flow list.
     fn read(core: &Core, order: Order, sequences: &[u64], target: &str) -> Result<Value, Refusal> {

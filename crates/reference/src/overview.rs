@@ -4,7 +4,7 @@
 //! answer, not what is so.
 
 use super::Reference;
-use crate::clock::{self, Timestamp};
+use conformant_base::clock::{self, Timestamp};
 use serde_json::{Value, json};
 
 /// Of each kind, so many are named within their parent; all are counted.
@@ -41,8 +41,8 @@ pub(super) fn newest<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::Request;
-    use crate::reference::Settings;
+    use crate::Settings;
+    use conformant_base::http::Request;
 
     #[test]
     fn things_are_counted_and_the_newest_are_named() {

@@ -3,8 +3,8 @@
 use super::Settings;
 use super::cards;
 use super::view;
-use crate::text;
-use crate::verdict::RunRecord;
+use conformant_base::text;
+use conformant_record::RunRecord;
 use serde_json::json;
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
@@ -49,9 +49,9 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::report::sample::sample;
-    use crate::report::{Format, Settings};
-    use crate::verdict::Verdict;
+    use crate::sample::sample;
+    use crate::{Format, Settings};
+    use conformant_record::Verdict;
     use serde_json::Value;
 
     #[test]

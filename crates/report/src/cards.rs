@@ -3,9 +3,9 @@
 
 use super::Settings;
 use super::view::{self, Broken, Weight};
-use crate::verdict::{
-    self, Asked, Defect, Delivery, Finding, Level, RuleResult, RunRecord, ScenarioResult,
-    ShownExchange, Verdict,
+use conformant_record::{
+    Asked, Defect, Delivery, Finding, Level, RuleResult, RunRecord, ScenarioResult, ShownExchange,
+    Verdict,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -103,7 +103,7 @@ fn card(defect: Defect, mut rules: Vec<Broken<'_>>) -> Card<'_> {
 /// Records of earlier versions, and those of files, hold none: their rules are grouped by what was seen.
 fn defects_of(record: &RunRecord) -> Vec<Defect> {
     if record.defects.is_empty() {
-        return verdict::defects(&record.rules, &record.findings, &[]);
+        return conformant_record::defects(&record.rules, &record.findings, &[]);
     }
     record.defects.clone()
 }
@@ -360,7 +360,7 @@ pub(super) fn together(ids: &[&str], names_max: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample::sample;
+    use crate::sample::sample;
 
     #[test]
     fn every_broken_rule_is_in_one_card_with_and_without_defects() {

@@ -5,8 +5,8 @@
 
 use super::Settings;
 use super::view::{self, Outcome};
-use crate::text;
-use crate::verdict::{RunRecord, Verdict};
+use conformant_base::text;
+use conformant_record::{RunRecord, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -133,8 +133,8 @@ fn milliseconds(seconds: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Format;
-    use crate::report::sample::{HOSTILE, every_text_is, sample};
+    use crate::Format;
+    use crate::sample::{HOSTILE, every_text_is, sample};
 
     fn rendered(record: &RunRecord) -> Value {
         let text = Format::Ctrf.render(record, Settings::default());

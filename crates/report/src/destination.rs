@@ -4,9 +4,9 @@
 //! never appended to. Standard output is written by the caller.
 
 use super::{Format, Settings};
-use crate::failpoint::{self, Place};
-use crate::text;
-use crate::verdict::RunRecord;
+use conformant_base::failpoint::{self, Place};
+use conformant_base::text;
+use conformant_record::RunRecord;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -242,7 +242,7 @@ fn sync_folder(folder: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample::sample;
+    use crate::sample::sample;
 
     fn parse(text: &str) -> Result<Report, ReportError> {
         text.parse()

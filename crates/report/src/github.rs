@@ -4,7 +4,7 @@
 
 use super::Settings;
 use super::view::{self, Broken, Weight};
-use crate::verdict::RunRecord;
+use conformant_record::RunRecord;
 use std::fmt::Write as _;
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
@@ -83,8 +83,8 @@ fn property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Format;
-    use crate::report::sample::{HOSTILE, every_text_is, sample};
+    use crate::Format;
+    use crate::sample::{HOSTILE, every_text_is, sample};
 
     #[test]
     fn a_run_reads_like_this() {

@@ -3,8 +3,8 @@
 //! Adds nothing to the record and leaves nothing out, so that a stored run can be judged, merged,
 //! compared and rendered by a later version.
 
-use crate::text;
-use crate::verdict::{RunRecord, SCHEMA_VERSION, SCHEMA_VERSION_MIN};
+use conformant_base::text;
+use conformant_record::{RunRecord, SCHEMA_VERSION, SCHEMA_VERSION_MIN};
 use serde::Deserialize;
 
 /// Why a stored run cannot be read.
@@ -49,7 +49,7 @@ pub fn read(json: &[u8]) -> Result<RunRecord, ReadError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample::{HOSTILE, every_text_is, sample};
+    use crate::sample::{HOSTILE, every_text_is, sample};
 
     #[test]
     fn the_shape_is_frozen_and_the_version_comes_first() {

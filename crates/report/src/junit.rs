@@ -10,7 +10,7 @@
 
 use super::Settings;
 use super::view::{self, Outcome};
-use crate::verdict::{Finding, RunRecord, Verdict};
+use conformant_record::{Finding, RunRecord, Verdict};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -202,8 +202,8 @@ fn is_xml_char(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Format;
-    use crate::report::sample::{HOSTILE, every_text_is, sample};
+    use crate::Format;
+    use crate::sample::{HOSTILE, every_text_is, sample};
     use quick_xml::Reader;
     use quick_xml::events::Event;
 

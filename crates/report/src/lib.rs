@@ -31,7 +31,7 @@ mod view;
 mod sample;
 
 pub use self::claim::{Claim, ClaimError};
-pub(crate) use self::console::ALIVE_SECONDS;
+pub use self::console::ALIVE_SECONDS;
 pub use self::console::Console;
 pub use self::destination::{Destination, Growing, Report, ReportError, WriteError, write_whole};
 pub use self::json::{ReadError, read};
@@ -39,7 +39,7 @@ pub use self::stream::{Consumer, Keep, Stream};
 pub use self::texts::{escaped, redact_event, redact_record};
 pub use self::timings::told as timings_told;
 
-use crate::verdict::RunRecord;
+use conformant_record::RunRecord;
 
 /// The formats a report can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,8 +128,8 @@ impl Format {
 mod tests {
     use super::sample::{HOSTILE, every_text_is, sample};
     use super::*;
-    use crate::redact::{REDACTED, Redactor};
-    use crate::text::is_deceptive;
+    use conformant_base::redact::{REDACTED, Redactor};
+    use conformant_base::text::is_deceptive;
     use proptest::prelude::*;
 
     /// A badge and a statement tell what came out, and no finding.
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn no_format_shows_a_secret() {
         let redactor = Redactor::new([SECRET]);
-        let encoded = crate::http::percent_encode(SECRET);
+        let encoded = conformant_base::http::percent_encode(SECRET);
         let mut record = every_text_is(&format!("a {SECRET} {encoded} b"));
         redact_record(&mut record, &redactor);
         for format in Format::ALL {

@@ -7,8 +7,8 @@ use super::Settings;
 use super::cards::{self, Card};
 use super::points;
 use super::view::{self, Broken, Weight};
-use crate::text;
-use crate::verdict::RunRecord;
+use conformant_base::text;
+use conformant_record::RunRecord;
 use std::fmt::Write as _;
 
 /// How many findings of one rule are shown.
@@ -310,8 +310,8 @@ fn longest_run(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Format;
-    use crate::report::sample::{HOSTILE, every_text_is, sample};
+    use crate::Format;
+    use crate::sample::{HOSTILE, every_text_is, sample};
 
     fn rendered(record: &RunRecord) -> String {
         Format::Markdown.render(record, Settings::default())

@@ -2,7 +2,7 @@
 //! printed raw. Judges nothing: the documents leave these questions open.
 
 use super::view;
-use crate::text;
+use conformant_base::text;
 use std::collections::BTreeMap;
 
 /// Values of one open point.

@@ -1,8 +1,8 @@
 //! The run that every format's tests show: one rule of each verdict, two kinds of finding.
 
-use crate::source::{Document, Source};
-use crate::text;
-use crate::verdict::{
+use conformant_base::source::{Document, Source};
+use conformant_base::text;
+use conformant_record::{
     Asked, Basis, Blind, Changes, Defect, Delivery, EarlierRun, Finding, History, Level,
     OpenPointResult, Proof, RuleCounts, RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION,
     Sample, ScenarioResult, Sharpness, ShownExchange, StepResult, StoryTime, Summary, Timings,
@@ -233,7 +233,7 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
         actual: all(),
         message: all(),
         reproduce: all(),
-        subject: crate::verdict::Subject::Service,
+        subject: conformant_record::Subject::Service,
         waived: String::new(),
         diff: all(),
     }];
@@ -330,7 +330,7 @@ pub(super) const HOSTILE: [&str; 14] = [
 )]
 fn rules() -> Vec<RuleResult> {
     let rule = |id: &str, level, line, verdict, (judged, findings), reason: &str| RuleResult {
-        subject: crate::verdict::Subject::Service,
+        subject: conformant_record::Subject::Service,
         masked_by: None,
         id: id.into(),
         level,
@@ -516,7 +516,7 @@ fn findings() -> Vec<Finding> {
         reproduce: "curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \\\n  \
                     -H 'Authorization: [redacted]'"
             .into(),
-        subject: crate::verdict::Subject::Service,
+        subject: conformant_record::Subject::Service,
         waived: String::new(),
         diff: text::unified_diff(
             "{\n  \"status\": \"active\"\n}\n",

@@ -7,8 +7,8 @@
 use super::Settings;
 use super::cards::{self, Card};
 use super::view::{self, Weight};
-use crate::text;
-use crate::verdict::{Finding, Level, RuleResult, RunRecord, WaiverResult};
+use conformant_base::text;
+use conformant_record::{Finding, Level, RuleResult, RunRecord, WaiverResult};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -218,8 +218,8 @@ fn hash_of(parts: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Format;
-    use crate::report::sample::{HOSTILE, every_text_is, sample};
+    use crate::Format;
+    use crate::sample::{HOSTILE, every_text_is, sample};
 
     fn rendered(record: &RunRecord) -> Value {
         let text = Format::Sarif.render(record, Settings::default());

@@ -6,8 +6,8 @@
 
 use super::Settings;
 use super::cards;
-use crate::text;
-use crate::verdict::{RuleResult, RunRecord, Verdict};
+use conformant_base::text;
+use conformant_record::{RuleResult, RunRecord, Verdict};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -80,8 +80,8 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Format;
-    use crate::report::sample::sample;
+    use crate::Format;
+    use crate::sample::sample;
 
     fn statement(record: &RunRecord) -> Value {
         serde_json::from_str(&Format::Statement.render(record, Settings::default())).unwrap()

@@ -3,8 +3,8 @@
 //! Consumers see events only through [`Stream`]; none is given a way around the redactor.
 
 use super::texts::redact_event;
-use crate::redact::Redactor;
-use crate::verdict::{RunEvent, RunRecord};
+use conformant_base::redact::Redactor;
+use conformant_record::{RunEvent, RunRecord};
 
 /// Something that follows a run. Reports never fail a run: a consumer keeps its own errors.
 pub trait Consumer {
@@ -60,7 +60,7 @@ impl Consumer for Keep {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample::every_text_is;
+    use crate::sample::every_text_is;
 
     #[test]
     fn no_consumer_sees_a_secret() {

@@ -5,8 +5,8 @@
 
 use super::Settings;
 use super::view::{self, Outcome};
-use crate::text;
-use crate::verdict::{Finding, RunRecord, Verdict};
+use conformant_base::text;
+use conformant_record::{Finding, RunRecord, Verdict};
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -84,8 +84,8 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Format;
-    use crate::report::sample::{HOSTILE, every_text_is, sample};
+    use crate::Format;
+    use crate::sample::{HOSTILE, every_text_is, sample};
 
     #[test]
     fn a_run_reads_like_this() {

@@ -2,10 +2,10 @@
 //!
 //! The visitors take the types apart field by field, so that a new field cannot be forgotten.
 
-use crate::redact::Redactor;
-use crate::source::Source;
-use crate::text;
-use crate::verdict::{
+use conformant_base::redact::Redactor;
+use conformant_base::source::Source;
+use conformant_base::text;
+use conformant_record::{
     Blind, Defect, Delivery, EarlierRun, Finding, History, OpenPointResult, PartOf, Proof,
     RuleResult, RulebookStamp, RunEvent, RunRecord, ScenarioResult, Sharpness, ShownExchange,
     StepResult, StoryTime, Summary, Timings, Tool, WaiverResult, WallClock,
@@ -457,8 +457,8 @@ fn visit_keys<T>(map: &mut BTreeMap<String, T>, visit: Visit) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample::{every_text_is, sample};
-    use crate::text::is_deceptive;
+    use crate::sample::{every_text_is, sample};
+    use conformant_base::text::is_deceptive;
 
     #[test]
     fn no_text_of_a_record_keeps_a_secret() {

@@ -1,6 +1,6 @@
 //! Where the time of a run went, as lines for a person.
 
-use crate::verdict::{Spent, StoryTime, WallClock};
+use conformant_record::{Spent, StoryTime, WallClock};
 use std::fmt::Write as _;
 
 /// Stories that are named, the longest first.
@@ -63,7 +63,7 @@ pub(super) fn parts(spent: &Spent) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::Timings;
+    use conformant_record::Timings;
 
     #[test]
     fn the_longest_come_first_with_what_they_waited_for() {

@@ -4,8 +4,8 @@
 //! so, too. Writes no format's syntax.
 
 use super::{Settings, cards};
-use crate::text;
-use crate::verdict::{
+use conformant_base::text;
+use conformant_record::{
     Blind, Finding, Level, Proof, RuleResult, RunRecord, Sample, ScenarioResult, Subject, Verdict,
     WaiverResult, share,
 };
@@ -436,7 +436,7 @@ pub(super) fn labelled(label: &str, value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample::sample;
+    use crate::sample::sample;
 
     const STRICT: Settings = Settings { strict: true };
     const LENIENT: Settings = Settings { strict: false };
@@ -514,7 +514,7 @@ mod tests {
             headline(&record, LENIENT),
             "not concluded (exit 3): 3 rules found to hold, 1 waived"
         );
-        record.summary.rules = crate::verdict::RuleCounts::default();
+        record.summary.rules = conformant_record::RuleCounts::default();
         record.complete = false;
         assert_eq!(
             headline(&record, LENIENT),

@@ -5,7 +5,7 @@
 //! whole. What is taken over stands where `x-like` does.
 
 use super::draft::{Draft, File, Files};
-use super::tree::{Content, Member, Node, Span};
+use conformant_yaml::{Content, Member, Node, Span};
 use serde_json::Value;
 
 /// The keyword.

@@ -6,8 +6,8 @@
 use super::draft::{Draft, File};
 use super::model::Kind;
 use super::reach;
-use super::tree::Node;
-use crate::json;
+use conformant_base::json;
+use conformant_yaml::Node;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 

@@ -5,8 +5,8 @@
 
 use super::draft::{Draft, File, Files};
 use super::schemas;
-use super::tree::{Content, Node};
-use crate::json;
+use conformant_base::json;
+use conformant_yaml::{Content, Node};
 use std::collections::BTreeMap;
 
 /// Keys of the document itself.

@@ -4,9 +4,9 @@
 
 use super::model::{Kind, Service, is_one_event};
 use super::names::Names;
-use super::node::from_node;
-use super::tree::Node;
-use super::yaml::Fault;
+use conformant_yaml::Fault;
+use conformant_yaml::Node;
+use conformant_yaml::from_node;
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -152,8 +152,11 @@ impl Serialize for Written {
 
 impl Written {
     /// A predicate as no file has it.
-    #[cfg(test)]
-    pub(crate) fn of_json(catalogue: &dyn Catalogue, predicate: &str, parameters: Value) -> Self {
+    ///
+    /// # Panics
+    ///
+    /// Where the catalogue does not take the parameters.
+    pub fn of_json(catalogue: &dyn Catalogue, predicate: &str, parameters: Value) -> Self {
         let node = Node::of_json(&parameters);
         let check = catalogue
             .read(predicate, &Parameters(&node))

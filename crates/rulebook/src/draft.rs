@@ -1,14 +1,13 @@
 //! What the loading steps share: the files as trees, and the rules and problems found so far.
 
 use super::model::{Origin, Rule, is_one_event};
-use super::node;
 use super::problems::{Problem, Problems, suggest};
 use super::rules::SourceRef;
 use super::sources;
-use super::tree::{Content, Node, Span};
-use super::yaml::{self, Fault};
-use crate::source::{Document, Source};
-use crate::verdict::{Basis, Level};
+use conformant_base::source::{Document, Source};
+use conformant_record::{Basis, Level};
+use conformant_yaml::Fault;
+use conformant_yaml::{Content, Node, Span};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -123,7 +122,7 @@ impl Draft {
 
     /// Reads a type from a part of a file; every unknown key is a problem, other misfits the first.
     pub(super) fn typed<T: DeserializeOwned>(&mut self, file: &File, node: &Node) -> Option<T> {
-        self.typed_by(file, node, |node| node::from_node(node))
+        self.typed_by(file, node, |node| conformant_yaml::from_node(node))
     }
 
     /// The same by a reader that knows the type.
@@ -331,7 +330,7 @@ pub(super) fn read_file(path: &str, bytes: &[u8], problems: &mut Problems) -> Op
 }
 
 fn read_yaml(path: &str, text: &Arc<str>, problems: &mut Problems) -> Option<Node> {
-    let node = match yaml::read(text) {
+    let node = match conformant_yaml::read(text) {
         Ok(node) => node,
         Err(fault) => {
             let span = fault.span.unwrap_or_default();
@@ -340,7 +339,7 @@ fn read_yaml(path: &str, text: &Arc<str>, problems: &mut Problems) -> Option<Nod
         }
     };
     let mut ambiguous = Vec::new();
-    yaml::ambiguous(&node, text, &mut ambiguous);
+    conformant_yaml::ambiguous(&node, text, &mut ambiguous);
     for (span, word) in ambiguous {
         let message = format!("`{word}` is read differently by YAML readers");
         problems.push(Problem::new(path, text, span, message).help("ambiguous scalar, quote it"));
@@ -349,7 +348,7 @@ fn read_yaml(path: &str, text: &Arc<str>, problems: &mut Problems) -> Option<Nod
 }
 
 fn read_json(path: &str, text: &Arc<str>, problems: &mut Problems) -> Option<Node> {
-    use crate::json::{Limits, Note, ParseFault, parse};
+    use conformant_base::json::{Limits, Note, ParseFault, parse};
     match parse(text.as_bytes(), Limits::default()) {
         Ok(parsed) => {
             for note in &parsed.notes {

@@ -287,7 +287,7 @@ mod tests {
     /// The table in the authoring guide and this list name the same hooks and arguments.
     #[test]
     fn the_guide_and_the_list_agree() {
-        let guide = std::fs::read_to_string("specs/README.md").unwrap();
+        let guide = conformant_specs::text("README.md");
         for hook in HOOKS {
             let row = guide
                 .lines()

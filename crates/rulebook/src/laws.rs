@@ -9,10 +9,10 @@ use super::draft::{Derived, Draft, File};
 use super::model::{Kind, Origin, Service};
 use super::problems::Problem;
 use super::rules::SourceRef;
-use super::tree::{Content, Member, Node, Span};
 use super::written::{check_id, list};
-use crate::source::Document;
-use crate::verdict::{Basis, Level};
+use conformant_base::source::Document;
+use conformant_record::{Basis, Level};
+use conformant_yaml::{Content, Member, Node, Span};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,13 +83,13 @@ pub(super) fn read(
             .extend(subjects);
         for (subject, reason) in &law.except {
             if reason.trim().is_empty() || law.rows.contains_key(subject) {
-                let at = crate::json::join(&format!("{at}/except"), subject);
+                let at = conformant_base::json::join(&format!("{at}/except"), subject);
                 let message = "an exception gives its reason, and has no row";
                 draft.problems.push(file.problem(&at, message));
             }
         }
         for (subject, row) in &law.rows {
-            let at = crate::json::join(&format!("{at}/rows"), subject);
+            let at = conformant_base::json::join(&format!("{at}/rows"), subject);
             read_row(draft, file, catalogue, &at, node, (&law, subject, row));
         }
     }

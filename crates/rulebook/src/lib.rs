@@ -4,9 +4,6 @@ mod alike;
 mod all_rules;
 pub mod annotations;
 mod asyncapi;
-#[cfg(test)]
-mod bad_files;
-mod built;
 mod check;
 mod draft;
 pub mod expect;
@@ -15,27 +12,24 @@ mod laws;
 mod load;
 mod model;
 mod names;
-mod node;
 pub mod open_points;
 mod openapi;
 mod problems;
-pub(crate) mod reach;
+pub mod reach;
 mod requests;
 pub mod rules;
 pub mod scenario;
 mod schemas;
-#[cfg(test)]
-pub(crate) mod shared;
 mod sources;
 pub mod step;
 mod stories;
-mod tree;
+pub mod trace;
 pub mod unlocked;
 mod words;
 mod written;
 mod written_call;
 mod written_step;
-mod yaml;
+pub mod xml;
 
 pub use alike::{like, referring_json, written_out_json};
 pub use all_rules::{CameBy, Rules};
@@ -43,15 +37,13 @@ pub use check::{
     Bears, Catalogue, Check, Model, Parameters, PayloadRule, Subject, Unread, Written,
 };
 pub use load::{companion, parse_file};
-#[cfg(test)]
-pub(crate) use model::Edition;
 pub use model::{
-    Does, Echo, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook, Service,
-    event_version, is_one_event,
+    Does, Echo, Edition, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook,
+    Service, event_version, is_one_event,
 };
 pub use names::{Names, OfKind, OfOperation};
 pub use problems::{Problem, Problems};
 pub use requests::advised;
 pub use schemas::{OTHER_FIELDS_KEY, RULE_KEY};
-pub(crate) use sources::hex;
+pub use sources::hex;
 pub use words::{Interpolation, Shift, duration, interpolations, kebab, shift};

@@ -13,9 +13,9 @@ use super::requests::{self, Clients};
 use super::schemas::{self, At, Bundler};
 use super::sources::{self, Sources};
 use super::stories;
-use super::tree::Node;
 use super::words::kebab;
 use super::written;
+use conformant_yaml::Node;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::cmp::Reverse;
@@ -34,14 +34,14 @@ enum Role {
     Laws,
     OpenPoints,
     Scenarios,
-    /// Read by others, or by people: locks, matrices, text.
+    /// Read by others, or by people: locks, matrices, text, the package that embeds the folder.
     Other,
 }
 
 fn role(path: &str) -> Option<Role> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let (stem, extension) = name.rsplit_once('.')?;
-    if matches!(extension, "md" | "lock") {
+    if matches!(extension, "md" | "lock" | "rs" | "toml") {
         return Some(Role::Other);
     }
     if !matches!(extension, "yaml" | "json") {
@@ -115,6 +115,21 @@ impl Rulebook {
         });
         sources.insert(path.to_owned(), bytes.to_vec().into());
         read(&sources, Problems::default(), Extent::Whole, catalogue)
+    }
+
+    /// A rulebook of files in memory, by their paths inside the folder.
+    pub fn of_files_by(
+        catalogue: &dyn Catalogue,
+        files: impl IntoIterator<Item = (String, Vec<u8>)>,
+    ) -> Result<Self, Problems> {
+        let sources: Sources = files
+            .into_iter()
+            .map(|(path, bytes)| (path, bytes.into()))
+            .collect();
+        let digest = sources::digest(&sources, is_read);
+        let mut rulebook = read(&sources, Problems::default(), Extent::Whole, catalogue)?;
+        rulebook.edition = Edition::Of(digest);
+        Ok(rulebook)
     }
 
     /// The rulebook in a folder, or the embedded one, with further scenarios from other folders.
@@ -230,7 +245,7 @@ pub(super) fn read(
     let mut kinds: BTreeMap<String, Kind> = BTreeMap::new();
     for file in by_role(Role::Common) {
         for member in file.node.get("$defs").into_iter().flat_map(Node::members) {
-            let at = crate::json::join("/$defs", &member.key);
+            let at = conformant_base::json::join("/$defs", &member.key);
             schemas::derive(&mut draft, &files, file, &at, &member.value, At::default());
         }
     }
@@ -478,68 +493,6 @@ fn generic_pages(files: &Files, kinds: &mut BTreeMap<String, Kind>) {
                 about: Annotations::default(),
                 page_of: Some((item, None)),
             },
-        );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn specs() -> Rulebook {
-        Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"))
-    }
-
-    #[test]
-    fn the_rulebook_loads() {
-        let rulebook = specs();
-        assert!(rulebook.rules.len() > 100);
-        assert!(rulebook.kinds.contains_key("flow/execution[]"));
-    }
-
-    #[test]
-    fn a_part_describes_its_services_as_the_whole_does() {
-        let whole = Rulebook::embedded().unwrap();
-        for services in [
-            &["auth"][..],
-            &["chat"],
-            &["flow"],
-            &["media"],
-            &["events", "auth"],
-        ] {
-            let part = Rulebook::embedded_shapes(services).unwrap();
-            assert_eq!(part.digest(), whole.digest());
-            let of = |name: &str| services.contains(&name.split('/').next().unwrap_or_default());
-            let kinds = |book: &Rulebook| -> Vec<String> {
-                let kinds = book.kinds.iter().filter(|(name, _)| of(name));
-                kinds.map(|(_, kind)| format!("{kind:?}")).collect()
-            };
-            assert_eq!(kinds(&part), kinds(&whole), "{services:?}");
-            let rules = |book: &Rulebook| -> Vec<String> {
-                let rules = book.rules.values().filter(|rule| of(&rule.service));
-                rules.map(|rule| format!("{rule:?}")).collect()
-            };
-            assert_eq!(rules(&part), rules(&whole), "{services:?}");
-        }
-    }
-
-    #[test]
-    fn what_is_taken_for_sound_is_the_rulebook_that_is_checked() {
-        let unchecked = Rulebook::embedded_unchecked(true).unwrap();
-        let mut checked = specs();
-        assert_eq!(unchecked.digest(), checked.digest());
-        checked.edition = Edition::Embedded;
-        let (unchecked, checked) = (format!("{unchecked:?}"), format!("{checked:?}"));
-        assert!(unchecked == checked, "they differ");
-    }
-
-    #[test]
-    fn folder_and_binary_hold_the_same_rulebook() {
-        let mut problems = Problems::default();
-        let folder = sources::from_dir(Path::new("specs"), &mut problems);
-        assert_eq!(
-            sources::digest(&folder, is_read),
-            sources::digest(&sources::embedded(), is_read)
         );
     }
 }

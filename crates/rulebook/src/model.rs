@@ -7,8 +7,8 @@ use super::check::Written;
 use super::open_points::OpenPoint;
 use super::rules::Comparison;
 use super::scenario::{Group, HappyPath, Scenario};
-use crate::source::Source;
-use crate::verdict::{Basis, Level};
+use conformant_base::source::Source;
+use conformant_record::{Basis, Level};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 #[derive(Debug)]
 pub struct Rulebook {
     /// Which rulebook this is; asked for with [`Rulebook::digest`].
-    pub(crate) edition: Edition,
+    pub edition: Edition,
     /// Every rule, derived and written, by id.
     pub rules: Rules,
     /// What clients are held to, by id: derived from the same places as the rules about services, and
@@ -36,7 +36,7 @@ pub struct Rulebook {
 
 /// Which rulebook one is: it takes longer to compute than many commands take for all else, and few tell it.
 #[derive(Clone, Debug)]
-pub(crate) enum Edition {
+pub enum Edition {
     /// The one that the program was built with.
     Embedded,
     /// The one whose files have this digest.
@@ -272,6 +272,12 @@ pub fn event_version(kind: &str) -> Option<(&str, u64)> {
 pub fn is_one_event(a: &str, b: &str) -> bool {
     let named = event_version(a).zip(event_version(b));
     named.is_some_and(|((a, _), (b, _))| a == b)
+}
+
+impl AsRef<str> for Rule {
+    fn as_ref(&self) -> &str {
+        &self.id
+    }
 }
 
 impl Rule {

@@ -21,7 +21,7 @@ pub struct OpenPoint {
     /// Where the document leaves it open.
     pub source: SourceRef,
     /// `not-shown` or `contradiction`.
-    pub basis: crate::verdict::Basis,
+    pub basis: conformant_record::Basis,
     /// The question, one line in our own words.
     pub says: String,
     /// How it is treated: what is sent or accepted because of it, one line.

@@ -2,7 +2,7 @@
 //!
 //! Renders nothing; `cli` prints them.
 
-use super::tree::Span;
+use conformant_yaml::Span;
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use std::fmt;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct Problem {
 
 impl Problem {
     /// A problem at a stretch of a file.
-    pub(crate) fn new(file: &str, text: &Arc<str>, span: Span, message: impl Into<String>) -> Self {
+    pub fn new(file: &str, text: &Arc<str>, span: Span, message: impl Into<String>) -> Self {
         let start = floor(text, span.start);
         let before = &text[..start];
         let line_start = before.rfind('\n').map_or(0, |n| n + 1);

@@ -2,12 +2,12 @@
 //!
 //! Judges no value; used to attribute findings to rules and to check pointers of rules.
 
-use crate::json;
+use conformant_base::json;
 use serde_json::Value;
 
 /// The schema itself and all that apply beside it: what it refers to, and the branches of `allOf`,
 /// `anyOf`, `oneOf`, `then` and `else`.
-pub(crate) fn beside<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
+pub fn beside<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
     let mut found: Vec<&Value> = Vec::new();
     let mut waiting = vec![schema];
     while let Some(schema) = waiting.pop() {
@@ -34,7 +34,7 @@ pub(crate) fn beside<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
 }
 
 /// The schemas that apply to a member of an object to which `applying` apply.
-pub(crate) fn member<'a>(root: &'a Value, applying: &[&'a Value], key: &str) -> Vec<&'a Value> {
+pub fn member<'a>(root: &'a Value, applying: &[&'a Value], key: &str) -> Vec<&'a Value> {
     let mut found = Vec::new();
     for schema in applying {
         match schema.get("properties").and_then(|p| p.get(key)) {
@@ -46,7 +46,7 @@ pub(crate) fn member<'a>(root: &'a Value, applying: &[&'a Value], key: &str) -> 
 }
 
 /// The schemas that apply to members of an object that none of `applying` lists.
-pub(crate) fn others<'a>(root: &'a Value, applying: &[&'a Value]) -> Vec<&'a Value> {
+pub fn others<'a>(root: &'a Value, applying: &[&'a Value]) -> Vec<&'a Value> {
     let rest = applying.iter().flat_map(|schema| unlisted(root, schema));
     rest.collect()
 }
@@ -59,7 +59,7 @@ fn unlisted<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
 }
 
 /// The schemas that apply to the items of an array to which `applying` apply.
-pub(crate) fn items<'a>(root: &'a Value, applying: &[&'a Value]) -> Vec<&'a Value> {
+pub fn items<'a>(root: &'a Value, applying: &[&'a Value]) -> Vec<&'a Value> {
     applying
         .iter()
         .filter_map(|schema| schema.get("items"))
@@ -69,7 +69,7 @@ pub(crate) fn items<'a>(root: &'a Value, applying: &[&'a Value]) -> Vec<&'a Valu
 
 /// True when a pointer, `*` for items and members, leads to something that the schema describes or
 /// leaves free; else the segment that leads nowhere and what stands there instead.
-pub(crate) fn reaches(root: &Value, pointer: &str) -> Result<(), (String, Vec<String>)> {
+pub fn reaches(root: &Value, pointer: &str) -> Result<(), (String, Vec<String>)> {
     let mut applying = beside(root, root);
     for segment in json::segments(pointer) {
         if is_free(&applying) {
@@ -92,7 +92,7 @@ pub(crate) fn reaches(root: &Value, pointer: &str) -> Result<(), (String, Vec<St
 }
 
 /// The regular expression that the text at a pointer fits, where the schema has one.
-pub(crate) fn pattern<'a>(root: &'a Value, pointer: &str) -> Option<&'a str> {
+pub fn pattern<'a>(root: &'a Value, pointer: &str) -> Option<&'a str> {
     let mut applying = beside(root, root);
     for segment in json::segments(pointer) {
         applying = member(root, &applying, &segment);
@@ -126,7 +126,7 @@ fn all_members<'a>(root: &'a Value, applying: &[&'a Value]) -> Vec<&'a Value> {
 }
 
 /// Names of the properties that the schemas list.
-pub(crate) fn listed(applying: &[&Value]) -> Vec<String> {
+pub fn listed(applying: &[&Value]) -> Vec<String> {
     applying
         .iter()
         .filter_map(|s| s.get("properties").and_then(Value::as_object))

@@ -6,8 +6,8 @@
 
 use super::model::{Operation, Origin, Parameter, Place, Rule, Service};
 use super::openapi::Advice;
-use crate::source::Source;
-use crate::verdict::{Basis, Level};
+use conformant_base::source::Source;
+use conformant_record::{Basis, Level};
 use std::collections::BTreeMap;
 
 /// The id of the rule about the advice that a document gives beside what it demands.

@@ -3,8 +3,8 @@
 //! Only the shape of the data; a predicate's parameters and what it means are in
 //! `judge/predicates`, one file each.
 
-use crate::source::Document;
-use crate::verdict::{Basis, Level};
+use conformant_base::source::Document;
+use conformant_record::{Basis, Level};
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};

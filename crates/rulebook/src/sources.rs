@@ -2,36 +2,24 @@
 //!
 //! Looks into none of them; what the build script saw in those of the binary is kept beside them.
 
-use super::built::Form;
 use super::problems::{Problem, Problems};
-use super::tree::Node;
-use super::yaml::BYTES_MAX;
-use include_dir::{Dir, include_dir};
+use conformant_specs::FILES;
+use conformant_yaml::BYTES_MAX;
+use conformant_yaml::Form;
+use conformant_yaml::Node;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::LazyLock;
-
-static EMBEDDED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/specs");
-
-/// Of embedded files one after the other path and tree, as the build script has read them.
-static BUILT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rulebook"));
-
-/// Where the trees of embedded files begin in [`BUILT`].
-static TREES: LazyLock<BTreeMap<&str, Form>> = LazyLock::new(|| {
-    let mut form = Form(BUILT);
-    std::iter::from_fn(|| Some((form.text()?, form.part()?))).collect()
-});
 
 /// The tree of a file that the program was built with; nothing where the bytes are others now, or where
 /// reading them brings a problem to tell.
 pub(super) fn as_built(path: &str, bytes: &[u8]) -> Option<Node> {
-    let embedded = EMBEDDED.get_file(path)?;
-    if embedded.contents() != bytes {
+    let file = conformant_specs::file(path)?;
+    if file.bytes != bytes || file.tree.is_empty() {
         return None;
     }
-    TREES.get(path)?.clone().node()
+    Form(file.tree).node()
 }
 
 /// Bytes by path inside the folder, `/` between names. Hidden files are left out.
@@ -39,21 +27,10 @@ pub(super) type Sources = BTreeMap<String, Cow<'static, [u8]>>;
 
 /// The files that the binary was built with.
 pub(super) fn embedded() -> Sources {
-    let mut sources = Sources::new();
-    collect(&EMBEDDED, &mut sources);
-    sources
-}
-
-fn collect(dir: &'static Dir<'static>, sources: &mut Sources) {
-    for file in dir.files() {
-        let path = slashes(file.path());
-        if !is_hidden(&path) {
-            sources.insert(path, Cow::Borrowed(file.contents()));
-        }
-    }
-    for dir in dir.dirs() {
-        collect(dir, sources);
-    }
+    FILES
+        .iter()
+        .map(|file| (file.path.to_owned(), Cow::Borrowed(file.bytes)))
+        .collect()
 }
 
 /// All regular files under `root`.
@@ -120,10 +97,6 @@ fn slashes(path: &Path) -> String {
     names.join("/")
 }
 
-fn is_hidden(path: &str) -> bool {
-    path.split('/').any(|name| name.starts_with('.'))
-}
-
 /// SHA-256 over the paths and bytes of the files that count, each preceded by its length, in
 /// hexadecimal.
 pub(super) fn digest(sources: &Sources, counts: impl Fn(&str) -> bool) -> String {
@@ -138,7 +111,7 @@ pub(super) fn digest(sources: &Sources, counts: impl Fn(&str) -> bool) -> String
 }
 
 /// Lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes
         .iter()
         .flat_map(|b| [b >> 4, b & 15])
@@ -160,11 +133,10 @@ mod tests {
         for (path, bytes) in yaml {
             let text = std::str::from_utf8(bytes).unwrap();
             let built = as_built(path, bytes).unwrap_or_else(|| panic!("{path} is not there"));
-            assert_eq!(built, crate::rulebook::yaml::read(text).unwrap(), "{path}");
+            assert_eq!(built, conformant_yaml::read(text).unwrap(), "{path}");
             assert!(as_built(path, &bytes[1..]).is_none(), "{path}");
             read += 1;
         }
-        assert_eq!(read, TREES.len());
         assert!(read > 50, "{read} files");
         assert!(as_built("conformant.yaml", b"").is_none());
     }

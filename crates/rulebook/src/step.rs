@@ -513,7 +513,10 @@ impl Step {
         let mut line = format!("{} {}", self.verb.word(), self.about());
         line.truncate(line.trim_end().len());
         for (name, value) in self.with().into_iter().flatten() {
-            line.push_str(&format!(" {name}={}", crate::json::excerpt(value, 60)));
+            line.push_str(&format!(
+                " {name}={}",
+                conformant_base::json::excerpt(value, 60)
+            ));
         }
         if let Some(rule) = self.rejected() {
             line.push_str(&format!(" (refused: {rule})"));

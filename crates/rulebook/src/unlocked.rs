@@ -4,7 +4,7 @@
 
 use super::step::Step;
 use super::{Rulebook, Service};
-use crate::verdict::Level;
+use conformant_record::Level;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// By hook, in order: the rules that stories name, and name nowhere without that hook.
@@ -64,24 +64,5 @@ fn collect<'a>(
         if let Some((owner, group)) = group.filter(|_| depth < DEPTH_MAX) {
             collect(rulebook, owner, &group.steps, hooks, rules, depth + 1);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rules_that_wait_for_a_person_need_that_hook() {
-        let rulebook = Rulebook::embedded().unwrap();
-        let unlocked = by_hook(&rulebook);
-        for hook in ["approve_request", "scan_registration", "register_binding"] {
-            assert!(!unlocked[hook].is_empty(), "{hook}");
-        }
-        assert!(
-            unlocked
-                .keys()
-                .all(|hook| crate::rulebook::hooks::find(hook).is_some())
-        );
     }
 }

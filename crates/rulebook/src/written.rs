@@ -11,9 +11,9 @@ use super::open_points::OpenPoint;
 use super::problems::suggest;
 use super::rules;
 use super::schemas::{self, At};
-use super::tree::{Content, Member, Node};
 use super::words::is_id;
-use crate::verdict::Level;
+use conformant_record::Level;
+use conformant_yaml::{Content, Member, Node};
 use std::collections::BTreeMap;
 
 /// The items of a file's one list, each with its pointer. Other keys are problems.

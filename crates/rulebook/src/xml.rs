@@ -3,7 +3,7 @@
 //! No document shows how the XML looks. So names and texts are taken as they come, and the types
 //! from the schema; what does not fit its type stays a text and is judged as one.
 
-use crate::rulebook::reach;
+use crate::reach;
 use encoding_rs::{Encoding, UTF_8};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -231,7 +231,7 @@ impl Allowed {
             }
             let values = schema.get("enum").and_then(Value::as_array);
             let values = values.into_iter().flatten().chain(schema.get("const"));
-            types.extend(values.map(|v| crate::json::type_name(v).to_owned()));
+            types.extend(values.map(|v| conformant_base::json::type_name(v).to_owned()));
             if schema.get("properties").is_some() {
                 types.push("object".to_owned());
             }

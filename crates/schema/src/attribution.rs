@@ -3,9 +3,9 @@
 
 use super::Violation;
 use super::defect::Defect;
-use crate::json;
-use crate::rulebook::{RULE_KEY, Rulebook, reach};
-use crate::verdict::Level;
+use conformant_base::json;
+use conformant_record::Level;
+use conformant_rulebook::{RULE_KEY, Rulebook, reach};
 use serde_json::Value;
 use std::collections::BTreeSet;
 

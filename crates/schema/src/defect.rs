@@ -4,7 +4,7 @@
 //! Knows no rule; [`super::attribution`] finds the one that a defect breaks.
 
 use super::DEFECTS_MAX;
-use crate::json;
+use conformant_base::json;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;

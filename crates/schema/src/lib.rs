@@ -13,10 +13,10 @@ mod tests;
 pub use attribution::rule_of_whole;
 pub use defect::Defect;
 
-use crate::instant::instant;
-use crate::rulebook::{Rule, Rulebook, is_one_event};
-use crate::verdict::Level;
 use attribution::{attribute, name_misnamed};
+use conformant_base::instant::instant;
+use conformant_record::Level;
+use conformant_rulebook::{Rule, Rulebook, is_one_event};
 use defect::{misfits_in_parts, one_each};
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! Documents against the rulebook as it is: one defect, one violation of the deepest rule.
 
 use super::*;
-use crate::rulebook::shared::of_specs as rulebook;
-use crate::rulebook::{OTHER_FIELDS_KEY, RULE_KEY};
+use conformant_judge::load::shared as rulebook;
+use conformant_rulebook::{OTHER_FIELDS_KEY, RULE_KEY};
 use serde_json::json;
 
 fn execution() -> Value {

@@ -6,8 +6,8 @@
 
 use super::DEFECTS_MAX;
 use super::defect::{Defect, EXTRA_FIELDS_MAX};
-use crate::json;
-use crate::rulebook::{OTHER_FIELDS_KEY, RULE_KEY, reach};
+use conformant_base::json;
+use conformant_rulebook::{OTHER_FIELDS_KEY, RULE_KEY, reach};
 use foldhash::fast::FixedState;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};

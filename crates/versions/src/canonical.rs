@@ -5,7 +5,7 @@
 //! changes.
 
 use super::texts::Texts;
-use crate::json::equal;
+use conformant_base::json::equal;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -227,7 +227,7 @@ fn enumerated(keywords: &mut Keywords) {
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
     let bounding = (!bounds.is_empty())
-        .then(|| crate::schema::compile(&Value::Object(bounds)).ok())
+        .then(|| conformant_schema::compile(&Value::Object(bounds)).ok())
         .flatten();
     let within = |value: &Value| {
         bounding

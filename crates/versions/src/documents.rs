@@ -6,9 +6,9 @@
 use super::Comparison;
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
-use crate::source::Document;
-use crate::text::diff_ops;
-use crate::trace::{Class, Unit};
+use conformant_base::source::Document;
+use conformant_base::text::diff_ops;
+use conformant_rulebook::trace::{Class, Unit};
 use similar::DiffOp;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,7 +95,7 @@ fn unit(ledger: &mut Ledger, old: Option<&Unit>, new: Option<&Unit>, classes: &C
 pub(super) mod tests {
     use super::super::{Class as Effect, Coordinates};
     use super::*;
-    use crate::trace::units;
+    use conformant_rulebook::trace::units;
 
     const OLD: &str = "# Flow\n\nA rule. Left open. A story.\nGone rule. Kept.\nGone open. Kept too.\nGone story. Kept as well.\n";
     const NEW: &str =

@@ -5,7 +5,7 @@ use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
 use super::operations::union;
 use super::schemas;
-use crate::rulebook::{Rulebook, event_version};
+use conformant_rulebook::{Rulebook, event_version};
 use std::collections::BTreeMap;
 
 /// Versions and event types of both rulebooks. Where an event type moves on to another version, the

@@ -3,7 +3,7 @@
 //! Compares conclusions, never judges again. Runs by other rulebooks count in the trend and nowhere
 //! else: what a rule asked for then may be something else now.
 
-use crate::verdict::{EarlierRun, History, Level, RunRecord, Verdict};
+use conformant_record::{EarlierRun, History, Level, RunRecord, Verdict};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

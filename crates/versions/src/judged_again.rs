@@ -4,9 +4,9 @@
 //! counts are concluded again; a rule that is new, or one that asks for something else, cannot be:
 //! it is not judged, and says so. Waivers are applied behind this, by `waivers`.
 
-use crate::rulebook::{Rule, Rulebook};
-use crate::source::Source;
-use crate::verdict::{Level, RuleCounts, RuleResult, RunRecord, Subject, Verdict};
+use conformant_base::source::Source;
+use conformant_record::{Level, RuleCounts, RuleResult, RunRecord, Subject, Verdict};
+use conformant_rulebook::{Rule, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A run judged again.
@@ -167,7 +167,8 @@ mod tests {
     const RULE: &str = "flow/execution/only-ends";
 
     fn book(level: Level) -> Rulebook {
-        let mut book = Rulebook::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let mut book =
+            conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
         book.rules
             .retain(|rule| rule.id == RULE || rule.id == "flow/execution/sid");
         book.rules.get_mut(RULE).unwrap().level = level;

@@ -4,9 +4,9 @@
 
 use super::coordinates::{Action, Class, Coordinates, Direction, What};
 use super::witness::Witness;
-use crate::rulebook::kebab;
-use crate::source::Document;
-use crate::text;
+use conformant_base::source::Document;
+use conformant_base::text;
+use conformant_rulebook::kebab;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -139,7 +139,7 @@ impl Subject {
         let mut path: Vec<String> = Vec::new();
         let segments = |text: &str| text.split('/').map(word).collect::<Vec<_>>();
         let inside = |pointer: &str| {
-            crate::json::segments(pointer)
+            conformant_base::json::segments(pointer)
                 .map(|s| word(&s))
                 .collect::<Vec<_>>()
         };
@@ -239,7 +239,7 @@ impl Note {
         old: Option<&serde_json::Value>,
         new: Option<&serde_json::Value>,
     ) -> Self {
-        let shown = |v: &serde_json::Value| crate::json::excerpt(v, SHOWN_BYTES_MAX);
+        let shown = |v: &serde_json::Value| conformant_base::json::excerpt(v, SHOWN_BYTES_MAX);
         self.between(old.map(shown), new.map(shown))
     }
 

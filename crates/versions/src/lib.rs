@@ -44,7 +44,7 @@ pub use runs::{RunDifference, runs};
 pub use touched::{reworded_scenarios, touched_payload, touched_scenarios};
 pub use witness::Witness;
 
-use crate::rulebook::Rulebook;
+use conformant_rulebook::Rulebook;
 use ledger::Ledger;
 use serde::Serialize;
 use serde_json::Value;
@@ -136,7 +136,7 @@ pub fn kind_named(rulebook: &Rulebook, name: &str) -> Result<String, CompareErro
         .flat_map(|kind| [Some(kind.as_str()), kind.strip_prefix("events/")])
         .flatten()
         .collect();
-    let near = crate::text::did_you_mean(name, &known);
+    let near = conformant_base::text::did_you_mean(name, &known);
     Err(CompareError::NoSuchKind {
         name: name.to_owned(),
         help: near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")),

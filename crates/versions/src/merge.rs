@@ -5,7 +5,7 @@
 //! way, but not all in the same. Rules about a history that spans several scenarios see only their
 //! own part.
 
-use crate::verdict::{
+use conformant_record::{
     Asked, Delivery, Finding, Level, OpenPointResult, Proof, RuleCounts, RuleResult, RunRecord,
     ScenarioResult, ShownExchange, Summary, Verdict, WaiverResult,
 };
@@ -400,7 +400,7 @@ fn asked(parts: &[RunRecord]) -> BTreeMap<String, Asked> {
 mod tests {
     use super::super::records::{answering, run};
     use super::*;
-    use crate::verdict::PartOf;
+    use conformant_record::PartOf;
 
     #[test]
     fn counts_add_up_and_the_worst_verdict_stands() {

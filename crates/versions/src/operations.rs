@@ -3,8 +3,8 @@
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
 use super::schemas;
-use crate::rulebook::{Operation, Parameter, Place, Rulebook};
-use crate::verdict::Level;
+use conformant_record::Level;
+use conformant_rulebook::{Operation, Parameter, Place, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Every operation of either rulebook, and the versions that their paths begin with.

@@ -1,7 +1,7 @@
 //! Records for the tests of what reads stored runs.
 
-use crate::source::{Document, Source};
-use crate::verdict::{
+use conformant_base::source::{Document, Source};
+use conformant_record::{
     Asked, Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
     SCHEMA_VERSION, ScenarioResult, Summary, Tool, Verdict,
 };
@@ -81,7 +81,7 @@ fn rule(id: &str, verdict: Verdict) -> RuleResult {
         Verdict::Pass | Verdict::Fail | Verdict::Waived
     ));
     RuleResult {
-        subject: crate::verdict::Subject::Service,
+        subject: conformant_record::Subject::Service,
         masked_by: None,
         id: id.into(),
         level: Level::Must,

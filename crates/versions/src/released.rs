@@ -4,8 +4,8 @@
 //! and citations may be mended. A version that is not listed is a draft. Reads and writes no file.
 
 use super::place::bare;
-use crate::rulebook::{Rulebook, event_version};
-use crate::text;
+use conformant_base::text;
+use conformant_rulebook::{Rulebook, event_version};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -146,8 +146,11 @@ mod tests {
         reason = "a guard that repairs its file asks for BLESS"
     )]
     fn no_released_version_was_edited() {
-        let book =
-            Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"));
+        let book = conformant_judge::load::from_dir(Path::new(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../specs"
+        )))
+        .unwrap_or_else(|problems| panic!("{problems}"));
         let lock = std::fs::read_to_string(LOCK).unwrap_or_default();
         let mut released = Released::parse(&lock).unwrap_or_else(|error| panic!("{LOCK}: {error}"));
         if std::env::var_os("BLESS").is_some() && std::env::var_os("CI").is_none() {

@@ -5,8 +5,8 @@
 use super::ledger::Change;
 use super::runs::{RunDifference, VerdictDifference};
 use super::{Class, Comparison};
-use crate::text::{escape_line, safe_json};
-use crate::verdict::{Finding, Verdict};
+use conformant_base::text::{escape_line, safe_json};
+use conformant_record::{Finding, Verdict};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::fmt::Write as _;
 

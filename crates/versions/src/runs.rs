@@ -2,7 +2,7 @@
 //!
 //! Compares conclusions, never judges again.
 
-use crate::verdict::{Finding, Level, RunRecord, Verdict};
+use conformant_record::{Finding, Level, RunRecord, Verdict};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,9 +3,9 @@
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
 use super::operations::union;
-use crate::rulebook::{OpenPointEntry, Origin, Rule, Rulebook};
-use crate::source::Source;
-use crate::verdict::Level;
+use conformant_base::source::Source;
+use conformant_record::Level;
+use conformant_rulebook::{OpenPointEntry, Origin, Rule, Rulebook};
 use std::collections::BTreeSet;
 
 /// Rules, open points and scenarios of both rulebooks.

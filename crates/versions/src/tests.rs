@@ -2,9 +2,9 @@
 
 use super::coordinates::TABLE;
 use super::*;
-use crate::rulebook::scenario::Scenario;
-use crate::rulebook::{Kind, Operation, Origin, Rules, Service};
-use crate::verdict::Level;
+use conformant_record::Level;
+use conformant_rulebook::scenario::Scenario;
+use conformant_rulebook::{Kind, Operation, Origin, Rules, Service};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ struct Edited {
 impl Edited {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        for entry in walkdir::WalkDir::new("specs") {
+        for entry in walkdir::WalkDir::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs")) {
             let entry = entry.unwrap();
             let to = dir.path().join(entry.path());
             if entry.file_type().is_dir() {
@@ -46,12 +46,17 @@ impl Edited {
     }
 
     fn load(&self) -> Rulebook {
-        Rulebook::from_dir(&self.specs()).unwrap_or_else(|problems| panic!("{problems}"))
+        conformant_judge::load::from_dir(&self.specs())
+            .unwrap_or_else(|problems| panic!("{problems}"))
     }
 }
 
 fn today() -> Rulebook {
-    Rulebook::from_dir(Path::new("specs")).unwrap_or_else(|problems| panic!("{problems}"))
+    conformant_judge::load::from_dir(Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../specs"
+    )))
+    .unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// A made-up next version: one field more, one enumerated value less.
@@ -341,7 +346,7 @@ fn the_next_version_begins_from_the_last() {
 /// A rulebook with nothing in it.
 fn blank() -> Rulebook {
     Rulebook {
-        edition: crate::rulebook::Edition::Embedded,
+        edition: conformant_rulebook::Edition::Embedded,
         rules: Rules::default(),
         requests: BTreeMap::new(),
         services: BTreeMap::new(),
@@ -359,7 +364,7 @@ fn schemas_of(kind: &str, old: &serde_json::Value, new: &serde_json::Value) -> V
             name: kind.to_owned(),
             schema: schema.clone(),
             page_of: None,
-            about: crate::rulebook::annotations::Annotations::default(),
+            about: conformant_rulebook::annotations::Annotations::default(),
         };
         book.kinds.insert(kind.to_owned(), entry);
         book
@@ -420,7 +425,7 @@ fn turned(kind: &str) -> Vec<Coordinates> {
         name: kind.to_owned(),
         schema: json!({}),
         page_of: None,
-        about: crate::rulebook::annotations::Annotations::default(),
+        about: conformant_rulebook::annotations::Annotations::default(),
     };
     book.kinds.insert(kind.to_owned(), entry);
     seen.extend(both_ways(&blank(), &book));
@@ -431,7 +436,7 @@ fn turned(kind: &str) -> Vec<Coordinates> {
 fn turn(book: &mut Rulebook) {
     let flow = book.services.get_mut("flow").unwrap();
     let operation =
-        |flow: &mut crate::rulebook::Service, id: &str, turn: &dyn Fn(&mut Operation)| {
+        |flow: &mut conformant_rulebook::Service, id: &str, turn: &dyn Fn(&mut Operation)| {
             turn(flow.operations.get_mut(id).unwrap());
         };
     operation(flow, "fetch-flow", &|o| {

@@ -4,10 +4,10 @@
 
 use super::coordinates::What;
 use super::ledger::{Change, Subject};
-use crate::json;
-use crate::rulebook::scenario::Scenario;
-use crate::rulebook::step::Step;
-use crate::rulebook::{Origin, Rulebook, Service};
+use conformant_base::json;
+use conformant_rulebook::scenario::Scenario;
+use conformant_rulebook::step::Step;
+use conformant_rulebook::{Origin, Rulebook, Service};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -4,7 +4,7 @@
 //! proposal is taken by one alone, none is shown. Finds no change itself.
 
 use super::canonical::{named_types, number as integer, whole};
-use crate::json;
+use conformant_base::json;
 use jsonschema::Validator;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -90,14 +90,14 @@ impl Probe {
 /// A schema within its root, as one of its own.
 fn compiled((schema, root): (&Value, &Value)) -> Option<Validator> {
     let mut own = match schema {
-        Value::Bool(allows) => return crate::schema::compile(&json!(allows)).ok(),
+        Value::Bool(allows) => return conformant_schema::compile(&json!(allows)).ok(),
         Value::Object(members) => members.clone(),
         Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => return None,
     };
     if let Some(definitions) = root.get("$defs") {
         own.insert("$defs".to_owned(), definitions.clone());
     }
-    crate::schema::compile(&Value::Object(own)).ok()
+    conformant_schema::compile(&Value::Object(own)).ok()
 }
 
 /// Values that stand near the edges of what a place accepts.

@@ -1,7 +1,7 @@
 //! Trees as the build script has written them: for each node its span, what it is, and what it holds.
 //! Numbers of bytes and items take seven bits a byte, the lowest first.
 
-use super::tree::{Content, Member, Node, Span, Tag};
+use crate::tree::{Content, Member, Node, Span, Tag};
 use serde_json::Number;
 use std::borrow::Cow;
 
@@ -17,11 +17,11 @@ const TAGS: [Tag; 7] = [
 
 /// Reads what was written; nothing where it ends too soon or is something else.
 #[derive(Clone, Debug)]
-pub(super) struct Form(pub(super) &'static [u8]);
+pub struct Form(pub &'static [u8]);
 
 impl Form {
     /// A node with all that is below it; its texts stay where they are.
-    pub(super) fn node(&mut self) -> Option<Node> {
+    pub fn node(&mut self) -> Option<Node> {
         let span = self.span()?;
         let tag = *TAGS.get(usize::from(self.byte()?))?;
         let content = match tag {
@@ -61,12 +61,12 @@ impl Form {
     }
 
     /// A text with its length.
-    pub(super) fn text(&mut self) -> Option<&'static str> {
+    pub fn text(&mut self) -> Option<&'static str> {
         std::str::from_utf8(self.part()?.0).ok()
     }
 
     /// What is so many bytes long.
-    pub(super) fn part(&mut self) -> Option<Self> {
+    pub fn part(&mut self) -> Option<Self> {
         let length = self.number()?;
         let (part, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
@@ -90,4 +90,59 @@ impl Form {
         self.0 = rest;
         Some(*byte)
     }
+}
+
+/// Appends a tree, as [`Form`] reads it.
+pub fn write(node: &Node, into: &mut Vec<u8>) {
+    write_span(node.span, into);
+    let tag = |tag: Tag, into: &mut Vec<u8>| into.push(tag as u8);
+    match &node.content {
+        Content::Null => tag(Tag::Null, into),
+        Content::Bool(false) => tag(Tag::False, into),
+        Content::Bool(true) => tag(Tag::True, into),
+        Content::Number(number) => {
+            tag(Tag::Number, into);
+            write_text(&number.to_string(), into);
+        }
+        Content::Text(text) => {
+            tag(Tag::Text, into);
+            write_text(text, into);
+        }
+        Content::List(items) => {
+            tag(Tag::List, into);
+            write_number(items.len(), into);
+            for item in items {
+                write(item, into);
+            }
+        }
+        Content::Map(members) => {
+            tag(Tag::Map, into);
+            write_number(members.len(), into);
+            for member in members {
+                write_text(&member.key, into);
+                write_span(member.key_span, into);
+                write(&member.value, into);
+            }
+        }
+    }
+}
+
+fn write_span(span: Span, into: &mut Vec<u8>) {
+    write_number(span.start, into);
+    write_number(span.length, into);
+}
+
+/// Appends a text with its length.
+pub fn write_text(text: &str, into: &mut Vec<u8>) {
+    write_number(text.len(), into);
+    into.extend_from_slice(text.as_bytes());
+}
+
+/// Appends a number.
+pub fn write_number(mut number: usize, into: &mut Vec<u8>) {
+    while number >= 0x80 {
+        into.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    into.push(number.to_le_bytes()[0]);
 }

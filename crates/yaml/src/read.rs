@@ -4,7 +4,7 @@
 //! JSON never comes here to be parsed. The build script reads the embedded rulebook by this very file, so
 //! that nothing of the crate but the tree is known here.
 
-use super::tree::{Content, Member, Node, Span};
+use crate::tree::{Content, Member, Node, Span};
 use serde::Deserialize;
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde_json::Number;
@@ -12,17 +12,17 @@ use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, Spanned};
 use std::fmt;
 
 /// Files beyond this size are refused unread.
-pub(super) const BYTES_MAX: usize = 8 * 1024 * 1024;
+pub const BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Why a text or a part of the tree could not be taken.
 #[derive(Clone, Debug)]
-pub(super) struct Fault {
-    pub(super) message: String,
-    pub(super) span: Option<Span>,
+pub struct Fault {
+    pub message: String,
+    pub span: Option<Span>,
     /// An unknown word and what is known instead.
-    pub(super) unknown: Option<(String, &'static [&'static str])>,
+    pub unknown: Option<(String, &'static [&'static str])>,
     /// Whether it is a key that must not stand there, whatever its value.
-    pub(super) is_of_key: bool,
+    pub is_of_key: bool,
 }
 
 impl fmt::Display for Fault {
@@ -73,13 +73,13 @@ impl de::Error for Fault {
 
 impl Fault {
     /// The fault with a place, unless a deeper one was named already.
-    pub(super) fn at(mut self, span: Span) -> Self {
+    pub fn at(mut self, span: Span) -> Self {
         self.span.get_or_insert(span);
         self
     }
 
     /// The fault of a key.
-    pub(super) fn of_key(self, span: Span) -> Self {
+    pub fn of_key(self, span: Span) -> Self {
         Self {
             is_of_key: true,
             ..self.at(span)
@@ -92,7 +92,7 @@ impl Fault {
 const STACK: usize = 32 * 1024 * 1024;
 
 /// Reads one YAML document.
-pub(super) fn read(text: &str) -> Result<Node, Fault> {
+pub fn read(text: &str) -> Result<Node, Fault> {
     std::thread::scope(|scope| {
         std::thread::Builder::new()
             .stack_size(STACK)
@@ -246,7 +246,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
 }
 
 /// Scalars and keys whose type differs between YAML readers, with advice. Quoted ones are safe.
-pub(super) fn ambiguous(node: &Node, text: &str, found: &mut Vec<(Span, String)>) {
+pub fn ambiguous(node: &Node, text: &str, found: &mut Vec<(Span, String)>) {
     let written = |span: Span| text.get(span.start..span.start + span.length);
     match &node.content {
         Content::Map(members) => {
@@ -306,8 +306,8 @@ fn is_ambiguous(plain: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::node::from_node;
     use super::*;
+    use crate::node::from_node;
     use proptest::prelude::*;
     use serde_json::json;
 

@@ -7,11 +7,11 @@ use serde_json::Number;
 use std::borrow::Cow;
 
 /// A text: of the binary where it was embedded, else read from a file.
-pub(super) type Text = Cow<'static, str>;
+pub(crate) type Text = Cow<'static, str>;
 
 /// A stretch of a text in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
+pub struct Span {
     /// First byte.
     pub start: usize,
     /// How many bytes.
@@ -20,14 +20,14 @@ pub(crate) struct Span {
 
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
-    pub(super) content: Content,
-    pub(super) span: Span,
+pub struct Node {
+    pub content: Content,
+    pub span: Span,
 }
 
 /// What a node holds.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Content {
+pub enum Content {
     Null,
     Bool(bool),
     Number(Number),
@@ -38,16 +38,16 @@ pub(super) enum Content {
 
 /// One entry of a mapping.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Member {
-    pub(super) key: Text,
-    pub(super) key_span: Span,
-    pub(super) value: Node,
+pub struct Member {
+    pub key: Text,
+    pub key_span: Span,
+    pub value: Node,
 }
 
 /// Which of [`Content`] a node is, where it is written as bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
-pub(super) enum Tag {
+pub(crate) enum Tag {
     Null,
     False,
     True,

@@ -58,7 +58,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// List what there is.
     List(ListArgs),
-    /// Serve the book to this machine, from the program itself.
+    /// Removed: the book is in docs/src.
+    #[command(hide = true)]
     Docs(DocsArgs),
     /// Check that every sentence of the documents is ruled, open, a definition or narrative.
     Trace(TraceArgs),

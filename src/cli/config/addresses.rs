@@ -1,7 +1,7 @@
 //! Addresses that flags name, `SERVICE=URL`; whether anything is there is not asked.
 
 use crate::cli::Failure;
-use crate::verdict::SERVICES;
+use conformant_record::SERVICES;
 
 /// What `SERVICE=URL` says: a base address by service; `all` stands for each below one address.
 pub(in crate::cli) fn by_service(

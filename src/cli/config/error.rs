@@ -2,10 +2,10 @@
 
 use super::addresses::AddressError;
 use super::reach::ReachError;
-use crate::engine::bearer::BearerError;
-use crate::text::NoSize;
-use crate::transport::UrlError;
-use crate::verdict::SERVICES;
+use conformant_base::text::NoSize;
+use conformant_engine::bearer::BearerError;
+use conformant_net::transport::UrlError;
+use conformant_record::SERVICES;
 use std::net::AddrParseError;
 
 /// Something of a configuration that is of no use; completes "failed to read the configuration: …".

@@ -2,7 +2,6 @@
 
 use super::reach::{CredentialsEntry, TlsEntry};
 use crate::cli::Failure;
-use crate::rulebook;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -227,5 +226,5 @@ pub(in crate::cli) fn schema() -> Value {
 pub(super) fn parse(path: &Path) -> Result<ConfigFile, Failure> {
     let shown = path.display().to_string();
     let bytes = crate::cli::read_file(path)?;
-    rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
+    conformant_rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
 }

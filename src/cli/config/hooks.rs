@@ -3,14 +3,14 @@
 use super::error::ConfigError;
 use super::file::HookEntry;
 use super::reader::Reader;
-use crate::engine::settings::{Hook, HookWay};
-use crate::rulebook::hooks;
+use conformant_engine::settings::{Hook, HookWay};
+use conformant_rulebook::hooks;
 
 impl Reader {
     pub(super) fn hook(&mut self, name: &str, entry: HookEntry) -> Option<Hook> {
         if hooks::find(name).is_none() {
             let known: Vec<&str> = hooks::HOOKS.iter().map(|h| h.name).collect();
-            let near = crate::text::did_you_mean(name, &known);
+            let near = conformant_base::text::did_you_mean(name, &known);
             self.problems.push(ConfigError::Hook {
                 name: name.to_owned(),
                 near: near.map(str::to_owned),

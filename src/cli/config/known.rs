@@ -3,8 +3,8 @@
 use super::environment::environment;
 use super::reader::open;
 use crate::cli::Failure;
-use crate::engine::settings::{Reach, Target};
-use crate::verdict::SERVICES;
+use conformant_engine::settings::{Reach, Target};
+use conformant_record::SERVICES;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;

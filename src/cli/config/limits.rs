@@ -2,8 +2,7 @@
 
 use super::error::ConfigError;
 use super::reader::Reader;
-use crate::rulebook;
-use crate::text::{NoSize, Size};
+use conformant_base::text::{NoSize, Size};
 use std::time::Duration;
 
 impl Reader {
@@ -16,7 +15,7 @@ impl Reader {
         let Some(text) = text else {
             return Duration::from_secs(seconds);
         };
-        rulebook::duration(text).unwrap_or_else(|| {
+        conformant_rulebook::duration(text).unwrap_or_else(|| {
             let text = text.to_owned();
             self.problems.push(ConfigError::Duration { at, text });
             Duration::from_secs(seconds)

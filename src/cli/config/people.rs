@@ -3,7 +3,7 @@
 use super::error::ConfigError;
 use super::file::PeopleEntry;
 use super::reader::Reader;
-use crate::engine::settings::People;
+use conformant_engine::settings::People;
 
 impl Reader {
     pub(super) fn people(&mut self, entry: PeopleEntry) -> People {

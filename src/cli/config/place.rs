@@ -1,6 +1,6 @@
 //! Where the configuration is: the file itself, and the lines in it at which targets are written.
 
-use crate::verdict::SERVICES;
+use conformant_record::SERVICES;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -6,8 +6,8 @@ use super::environment::environment;
 use super::error::ConfigError;
 use super::file::ConfigFile;
 use super::reader::Reader;
-use crate::engine::settings::Reach;
-use crate::transport::{Detour, Detours, Pem, Way};
+use conformant_engine::settings::Reach;
+use conformant_net::transport::{Detour, Detours, Pem, Way};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -52,10 +52,10 @@ pub(super) enum ReachError {
     Half,
     /// What the files hold is of no use.
     #[error("tls: {0}")]
-    Trust(#[from] crate::transport::TrustError),
+    Trust(#[from] conformant_net::transport::TrustError),
     /// A proxy that is none.
     #[error("{0}: {1}")]
-    Detour(String, crate::transport::DetourError),
+    Detour(String, conformant_net::transport::DetourError),
 }
 
 impl TlsEntry {

@@ -7,7 +7,7 @@ use super::error::ConfigError;
 use super::file::{self, ConfigFile};
 use super::place::find;
 use crate::cli::{Failure, output};
-use crate::transport::{BaseUrl, Detours};
+use conformant_net::transport::{BaseUrl, Detours};
 use std::path::{Path, PathBuf};
 
 /// The file that is named or found, and who reads it.

@@ -7,9 +7,9 @@ use super::file::{ConfigFile, TargetEntry};
 use super::reader::{Reader, open};
 use crate::cli::Failure;
 use crate::cli::args::RunArgs;
-use crate::engine::sessions::hooks_of_reference;
-use crate::engine::settings::{Hook, Settings};
-use crate::verdict::SERVICES;
+use conformant_engine::sessions::hooks_of_reference;
+use conformant_engine::settings::{Hook, Settings};
+use conformant_record::SERVICES;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

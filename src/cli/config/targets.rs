@@ -4,8 +4,8 @@ use super::environment::environment;
 use super::error::ConfigError;
 use super::file::{ApplicationEntry, BodyForm, FormatChoice, Numbers, TargetEntry};
 use super::reader::Reader;
-use crate::engine::bearer::Bearer;
-use crate::engine::settings::Target;
+use conformant_engine::bearer::Bearer;
+use conformant_engine::settings::Target;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,7 +99,7 @@ impl Reader {
         let mut headers: Vec<(String, Said)> = Vec::new();
         for (field, text) in &entry.headers {
             let value = self.fill_secret(&at(&format!("headers.{field}")), text);
-            if crate::redact::is_secret_header(field) {
+            if conformant_base::redact::is_secret_header(field) {
                 self.secrets.push(value.clone());
             }
             let text = text.clone();

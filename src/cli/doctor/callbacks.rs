@@ -2,11 +2,13 @@
 
 use super::Look;
 use crate::cli::config::Config;
-use crate::engine::session::HookFault;
-use crate::engine::sessions::ask;
-use crate::engine::split_url;
-use crate::http::Request;
-use crate::transport::{BaseUrl, Client, Fault, ListenError, Listener, Listening, UrlError};
+use conformant_base::http::Request;
+use conformant_engine::session::HookFault;
+use conformant_engine::sessions::ask;
+use conformant_engine::split_url;
+use conformant_net::transport::{
+    BaseUrl, Client, Fault, ListenError, Listener, Listening, UrlError,
+};
 use serde_json::json;
 use std::time::Duration;
 

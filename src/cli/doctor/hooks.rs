@@ -2,13 +2,13 @@
 
 use super::Look;
 use crate::cli::config::{Config, environment};
-use crate::engine::sessions::ask;
-use crate::engine::settings::{Hook, HookWay};
-use crate::engine::split_url;
-use crate::http::Request;
-use crate::rulebook::hooks::HOOKS;
-use crate::rulebook::{Rulebook, unlocked};
-use crate::transport::{BaseUrl, Client, Fault, UrlError};
+use conformant_base::http::Request;
+use conformant_engine::sessions::ask;
+use conformant_engine::settings::{Hook, HookWay};
+use conformant_engine::split_url;
+use conformant_net::transport::{BaseUrl, Client, Fault, UrlError};
+use conformant_rulebook::hooks::HOOKS;
+use conformant_rulebook::{Rulebook, unlocked};
 use serde_json::{Value, json};
 
 pub(super) fn look(config: &Config, rulebook: &Rulebook, client: &Client, looks: &mut Vec<Look>) {

@@ -1,13 +1,13 @@
 //! Whether a target answers, takes our credentials and has the time that we have; one harmless request, or two.
 
 use super::Look;
-use crate::clock;
-use crate::engine::request::{self, BuildError};
-use crate::engine::settings::Target;
-use crate::engine::split_url;
-use crate::http::{Request, Response};
-use crate::rulebook::scenario::Credentials;
-use crate::transport::{BaseUrl, Client, Fault};
+use conformant_base::clock;
+use conformant_base::http::{Request, Response};
+use conformant_engine::request::{self, BuildError};
+use conformant_engine::settings::Target;
+use conformant_engine::split_url;
+use conformant_net::transport::{BaseUrl, Client, Fault};
+use conformant_rulebook::scenario::Credentials;
 
 /// A clock that is further off than this makes tokens fail that live for minutes.
 const CLOCK_OFF_SECONDS_MAX: i64 = 30;
@@ -115,7 +115,7 @@ fn rate_limit(answer: &Response) -> String {
             "reached already (status {}); a run waits as told",
             answer.status
         ),
-        (_, false) => crate::text::escape_line(&told.join(", ")).to_string(),
+        (_, false) => conformant_base::text::escape_line(&told.join(", ")).to_string(),
         (_, true) => "the answer tells of none; `limits.rate` sets one".to_owned(),
     }
 }

@@ -5,8 +5,8 @@
 //! `y` is taken, `n` refused, `i` left to the reader.
 
 use crate::program::{files, root};
-use conformant::json::{self, Limits};
-use conformant::rulebook::parse_file;
+use conformant_base::json::{self, Limits};
+use conformant_rulebook::parse_file;
 use serde_json::Value;
 
 fn each(folder: &str, takes: impl Fn(&[u8]) -> bool) -> usize {

@@ -4,20 +4,20 @@
 //!
 //! Shared by `tests/it/fuzzed.rs`, which needs no nightly compiler, and by `fuzz/`. Draws nothing.
 
-use conformant::check::{Checker, Kind, Surroundings};
-use conformant::clock::{self, Timestamp};
-use conformant::compare::{self, DeclaredFile, Direction};
-use conformant::engine::{self, Hook, HookWay, sessions};
-use conformant::http::{Request, received};
-use conformant::json::{self, Limits, ParseFault};
-use conformant::redact::Redactor;
-use conformant::report::{self, Format, Settings};
-use conformant::rulebook::{Problems, Rulebook, parse_file};
-use conformant::text::is_deceptive;
-use conformant::transport::{self, BaseUrl, Client, Multipart};
-use conformant::verdict::RunRecord;
-use conformant::waivers::{WaiverFile, Waivers};
-use conformant::xml;
+use conformant_base::clock::{self, Timestamp};
+use conformant_base::http::{Request, received};
+use conformant_base::json::{self, Limits, ParseFault};
+use conformant_base::redact::Redactor;
+use conformant_base::text::is_deceptive;
+use conformant_check::{Checker, Kind, Surroundings};
+use conformant_engine::{Hook, HookWay, sessions};
+use conformant_net::transport::{self, BaseUrl, Client, Multipart};
+use conformant_record::RunRecord;
+use conformant_record::waivers::{WaiverFile, Waivers};
+use conformant_report::{Format, Settings};
+use conformant_rulebook::xml;
+use conformant_rulebook::{Problems, Rulebook, parse_file};
+use conformant_versions::{DeclaredFile, Direction};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write as _};
@@ -49,7 +49,7 @@ pub(crate) const ENTRIES: [(&str, Entry); 16] = [
 ];
 
 static RULEBOOK: LazyLock<Rulebook> =
-    LazyLock::new(|| Rulebook::embedded().expect("the embedded rulebook is sound"));
+    LazyLock::new(|| conformant_judge::load::embedded().expect("the embedded rulebook is sound"));
 
 /// A record with something in it, for what is done to records.
 static RECORD: LazyLock<RunRecord> = LazyLock::new(|| {
@@ -150,7 +150,7 @@ fn json_scan(data: &[u8]) {
             let again = json::parse(written.as_bytes(), Limits::default());
             assert_eq!(again.expect("what is written is JSON").value, parsed.value);
             for note in &parsed.notes {
-                harmless(&conformant::text::escape_line(&note.to_string()));
+                harmless(&conformant_base::text::escape_line(&note.to_string()));
             }
         }
         Err(fault) => {
@@ -269,7 +269,7 @@ fn xml(data: &[u8]) {
                 xml::to_value(data, None).expect("it was read before")
             );
         }
-        Err(fault) => harmless(&conformant::text::escape_line(&fault.to_string())),
+        Err(fault) => harmless(&conformant_base::text::escape_line(&fault.to_string())),
     }
     let marked = [b"<!DOCTYPE a>".as_slice(), data].concat();
     assert!(
@@ -301,7 +301,7 @@ fn told(problems: &Problems, data: &[u8]) {
     let lines = data.split(|b| *b == b'\n').count();
     for problem in problems {
         assert!((1..=lines + 1).contains(&problem.line), "{problem:?}");
-        harmless(&conformant::text::escape(&problem.message));
+        harmless(&conformant_base::text::escape(&problem.message));
     }
 }
 
@@ -344,13 +344,13 @@ fn rulebook(data: &[u8]) {
         "common.yaml",
     ];
     static PLAIN: LazyLock<Option<Rulebook>> =
-        LazyLock::new(|| Rulebook::embedded_shapes(&["flow"]).ok());
+        LazyLock::new(|| conformant_judge::load::embedded_shapes(&["flow"]).ok());
     let (steer, data) = steered(data);
     let path = FILES[steer % FILES.len()];
-    match Rulebook::embedded_with(path, data) {
+    match conformant_judge::load::embedded_with(path, data) {
         Ok(read) => {
             let changes = |a: &Rulebook, b: &Rulebook| {
-                let comparison = compare::rulebooks(("a", a), ("b", b));
+                let comparison = conformant_versions::rulebooks(("a", a), ("b", b));
                 let subjects = comparison
                     .changes
                     .iter()
@@ -365,7 +365,7 @@ fn rulebook(data: &[u8]) {
         Err(problems) => {
             for problem in &problems {
                 assert!(problem.line > 0, "{problem:?}");
-                harmless(&conformant::text::escape(&problem.message));
+                harmless(&conformant_base::text::escape(&problem.message));
             }
         }
     }
@@ -422,18 +422,18 @@ fn waivers(data: &[u8]) {
 
 /// A stored run that is read is written as it was, and every format takes it.
 fn record(data: &[u8]) {
-    match report::read(data) {
+    match conformant_report::read(data) {
         Ok(record) => {
             let written = Format::Json.render(&record, Settings::default());
-            let again = report::read(written.as_bytes()).expect("it was written here");
+            let again = conformant_report::read(written.as_bytes()).expect("it was written here");
             assert_eq!(written, Format::Json.render(&again, Settings::default()));
             shown_harmlessly(&record);
-            let merged = compare::merge(&[record.clone(), RECORD.clone()]);
+            let merged = conformant_versions::merge(&[record.clone(), RECORD.clone()]);
             if let Err(error) = merged {
-                harmless(&conformant::text::escape_line(&error.to_string()));
+                harmless(&conformant_base::text::escape_line(&error.to_string()));
             }
         }
-        Err(error) => harmless(&conformant::text::escape_line(&error.to_string())),
+        Err(error) => harmless(&conformant_base::text::escape_line(&error.to_string())),
     }
 }
 
@@ -457,7 +457,7 @@ fn hook(data: &[u8]) {
             let parsed = json::parse(data, Limits::default()).expect("it was taken");
             assert_eq!(value, parsed.value);
         }
-        Err(fault) => harmless(&conformant::text::escape_line(&fault.to_string())),
+        Err(fault) => harmless(&conformant_base::text::escape_line(&fault.to_string())),
     }
 }
 
@@ -474,7 +474,7 @@ fn redact(data: &[u8]) {
     let (before, after) = text.split_at(at);
     for spelled in [
         SECRET.to_owned(),
-        conformant::http::percent_encode(SECRET),
+        conformant_base::http::percent_encode(SECRET),
         json!(SECRET).to_string(),
     ] {
         let echoed = format!("{before}{spelled}{after}");
@@ -491,7 +491,7 @@ fn redact(data: &[u8]) {
 fn template(data: &[u8]) {
     let text = String::from_utf8_lossy(data).into_owned();
     let captures = BTreeMap::from([("a".to_owned(), json!(text))]);
-    let filled = |template: &Value| engine::filled(&RULEBOOK, &captures, template);
+    let filled = |template: &Value| conformant_engine::filled(&RULEBOOK, &captures, template);
     assert_eq!(filled(&json!("${a}")), Ok(json!(text)));
     assert_eq!(filled(&json!("x${a}y")), Ok(json!(format!("x{text}y"))));
     assert_eq!(filled(&json!({"k": ["${a}"]})), Ok(json!({"k": [text]})));
@@ -499,7 +499,7 @@ fn template(data: &[u8]) {
     match filled(&json!(text)) {
         Ok(value) if !text.contains("${") => assert_eq!(value, json!(text)),
         Ok(_) => {}
-        Err(error) => harmless(&conformant::text::escape_line(&error.to_string())),
+        Err(error) => harmless(&conformant_base::text::escape_line(&error.to_string())),
     }
     if let Ok(parsed) = json::parse(
         data,
@@ -510,7 +510,7 @@ fn template(data: &[u8]) {
     ) {
         let is_bounded = !text.contains("$repeat") && !text.contains("$text");
         if is_bounded && let Err(error) = filled(&parsed.value) {
-            harmless(&conformant::text::escape_line(&error.to_string()));
+            harmless(&conformant_base::text::escape_line(&error.to_string()));
         }
     }
 }
@@ -545,7 +545,8 @@ fn diff(data: &[u8]) {
     let (Some(old), Some(new)) = (schema(lines.next()), schema(lines.next())) else {
         return;
     };
-    let compared = |old: &Value, new: &Value| compare::schemas(old, new, Direction::Response);
+    let compared =
+        |old: &Value, new: &Value| conformant_versions::schemas(old, new, Direction::Response);
     let (old, new) = (&old.value, &new.value);
     assert_eq!(compared(old, old).changes, [], "{old} and itself");
     let (there, back) = (compared(old, new), compared(new, old));
@@ -586,11 +587,11 @@ fn diff(data: &[u8]) {
         }
     }
     for format in [
-        compare::Format::Text,
-        compare::Format::Json,
-        compare::Format::Markdown,
-        compare::Format::Changelog,
-        compare::Format::Junit,
+        conformant_versions::Format::Text,
+        conformant_versions::Format::Json,
+        conformant_versions::Format::Markdown,
+        conformant_versions::Format::Changelog,
+        conformant_versions::Format::Junit,
     ] {
         harmless(&there.render(format));
     }

@@ -1,7 +1,7 @@
 //! The program under test as a process: started, watched, and what it left behind.
 
 use crate::hostile::target::Target;
-use conformant::clock;
+use conformant_base::clock;
 use serde_json::Value;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt as _;

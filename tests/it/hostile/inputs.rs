@@ -251,7 +251,7 @@ fn what_is_quoted_of_files_and_arguments_is_escaped() {
         assert_ne!(ended.exit, Some(0), "{arguments:?}: {ended:?}");
         for output in [&ended.stdout, &ended.stderr] {
             assert!(
-                !output.contains(conformant::text::is_deceptive),
+                !output.contains(conformant_base::text::is_deceptive),
                 "{arguments:?}: {output:?}"
             );
             let command = output

@@ -4,8 +4,8 @@
 use crate::hostile::command::{conformant, folder, run};
 use crate::program::root;
 use clap::{CommandFactory as _, Parser as _};
-use conformant::http::Request;
-use conformant::transport::{Multipart, encode};
+use conformant_base::http::Request;
+use conformant_net::transport::{Multipart, encode};
 
 fn strings() -> Vec<String> {
     let text = std::fs::read_to_string(root().join("tests/corpus/naughty.json")).expect("a list");
@@ -47,7 +47,7 @@ fn every_argument_takes_or_refuses_them() {
         assert!((0..=4).contains(&exit), "{given:?}: {ended:?}");
         for output in [&ended.stdout, &ended.stderr] {
             assert!(
-                !output.contains(conformant::text::is_deceptive),
+                !output.contains(conformant_base::text::is_deceptive),
                 "{given:?}: {output:?}"
             );
             let mut lines = output.lines();
@@ -120,7 +120,7 @@ fn every_option_of_every_command_refuses_them_harmlessly() {
         assert_eq!(ended.exit, Some(2), "{words:?}: {ended:?}");
         let told = &ended.stderr;
         assert!(
-            !told.contains(conformant::text::is_deceptive),
+            !told.contains(conformant_base::text::is_deceptive),
             "{words:?}: {told:?}"
         );
         for command in ["\n::error", "##vso["] {

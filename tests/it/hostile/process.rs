@@ -3,7 +3,7 @@
 use crate::hostile::command::{Running, conformant, folder, reports, run, write};
 use crate::hostile::pages::{ok, only_page};
 use crate::hostile::target::{Act, Target};
-use conformant::clock;
+use conformant_base::clock;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;

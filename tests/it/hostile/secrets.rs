@@ -22,7 +22,7 @@ fn percent(text: &str) -> String {
 fn spellings(secret: &str) -> Vec<String> {
     let mut spellings = vec![
         secret.to_owned(),
-        conformant::http::percent_encode(secret),
+        conformant_base::http::percent_encode(secret),
         json!(secret).to_string(),
         percent(secret),
     ];
@@ -37,7 +37,10 @@ fn spellings(secret: &str) -> Vec<String> {
 
 /// What must not appear: the spellings' parts that stand for the secret alone.
 fn traces(secret: &str) -> Vec<String> {
-    let mut traces = vec![secret.to_owned(), conformant::http::percent_encode(secret)];
+    let mut traces = vec![
+        secret.to_owned(),
+        conformant_base::http::percent_encode(secret),
+    ];
     for skip in 0..3_usize {
         // Whole groups of three bytes have a spelling of their own.
         let inner: Vec<u8> = secret.bytes().skip((3 - skip) % 3).collect();

@@ -2,7 +2,7 @@
 //!
 //! Deliberately no HTTP server: what a library would put right is what is tried here.
 
-use conformant::clock;
+use conformant_base::clock;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -3,14 +3,14 @@
 use super::{
     credentials, later, lists, near, parameters, refusals, rest, rich, scope, second, several,
 };
-use crate::rulebook::scenario::{HappyPath, Scenario};
-use crate::rulebook::step::{Call, Demand, Step};
-use crate::rulebook::{Operation, Parameter, Place, Rulebook, Service, interpolations, kebab};
+use conformant_rulebook::scenario::{HappyPath, Scenario};
+use conformant_rulebook::step::{Call, Demand, Step};
+use conformant_rulebook::{Operation, Parameter, Place, Rulebook, Service, interpolations, kebab};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// Every derived scenario of a service, in the order of its operations.
-pub(in crate::engine) fn derive(rulebook: &Rulebook, service: &Service) -> Vec<Scenario> {
+pub(crate) fn derive(rulebook: &Rulebook, service: &Service) -> Vec<Scenario> {
     let mut scenarios = Vec::new();
     for operation in service.operations.values() {
         if let Some(happy) = service.happy.get(&operation.id) {
@@ -362,7 +362,7 @@ mod tests {
     /// to be tried with is one, too.
     #[test]
     fn every_exception_leaves_out_a_case_that_would_be_there() {
-        let rulebook = Rulebook::embedded().unwrap();
+        let rulebook = conformant_judge::load::embedded().unwrap();
         for service in rulebook.services.values() {
             for operation in service.operations.values() {
                 let Some(happy) = service.happy.get(&operation.id) else {
@@ -415,8 +415,8 @@ mod tests {
 
     #[test]
     fn every_case_has_its_own_id_and_is_documented() {
-        let rulebook = Rulebook::embedded().unwrap();
-        let readme = include_str!("../../../specs/README.md");
+        let rulebook = conformant_judge::load::embedded().unwrap();
+        let readme = conformant_specs::text("README.md");
         let (_, table) = readme.split_once("### Derived cases").unwrap();
         let (table, _) = table.split_once("\n## ").unwrap();
         let first = table

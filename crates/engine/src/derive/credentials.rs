@@ -2,8 +2,8 @@
 //! list and on the addresses that its answer shows.
 
 use super::cases::{Cases, accepted, refused};
-use crate::rulebook::scenario::Credentials;
-use crate::rulebook::step::{Call, Get, Step};
+use conformant_rulebook::scenario::Credentials;
+use conformant_rulebook::step::{Call, Get, Step};
 use serde_json::{Map, Value, json};
 
 /// The pairs that nobody may get in with, each but one thing away from the right one.

@@ -6,12 +6,12 @@
 use super::cases::derive;
 use super::heard;
 use super::moves::{Draw, sequence};
-use crate::rulebook::step::Step;
-use crate::rulebook::{Rulebook, Service};
+use conformant_rulebook::step::Step;
+use conformant_rulebook::{Rulebook, Service};
 
 /// The cases of some services.
 #[derive(Debug)]
-pub(crate) struct Deck<'a> {
+pub struct Deck<'a> {
     rulebook: &'a Rulebook,
     services: Vec<&'a Service>,
     cases: Vec<(&'a Service, Vec<Step>)>,
@@ -21,7 +21,7 @@ pub(crate) struct Deck<'a> {
 
 impl<'a> Deck<'a> {
     /// A shuffled one; without cases where nothing may be sent that writes.
-    pub(crate) fn shuffled(
+    pub fn shuffled(
         rulebook: &'a Rulebook,
         services: Vec<&'a Service>,
         seed: u64,
@@ -54,12 +54,12 @@ impl<'a> Deck<'a> {
     }
 
     /// Whether no service has anything to send.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.services.is_empty()
     }
 
     /// The sequence of that number with its service; none where there is nothing to send.
-    pub(crate) fn draw(&self, number: u64) -> Option<(&'a Service, Vec<Step>)> {
+    pub fn draw(&self, number: u64) -> Option<(&'a Service, Vec<Step>)> {
         let mut draw = Draw::new(self.seed, number);
         let turn = usize::try_from(number / 2).unwrap_or_default();
         let case = (number.is_multiple_of(2) && !self.cases.is_empty())

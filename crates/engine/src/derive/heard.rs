@@ -4,9 +4,9 @@
 
 use super::cases::either;
 use super::later::wait;
-use crate::rulebook::scenario::TokenSpec;
-use crate::rulebook::step::{Await, Call, Hook, Listen, Step, Token};
-use crate::rulebook::{Rulebook, Service};
+use conformant_rulebook::scenario::TokenSpec;
+use conformant_rulebook::step::{Await, Call, Hook, Listen, Step, Token};
+use conformant_rulebook::{Rulebook, Service};
 use serde_json::{Map, Value, json};
 
 /// What becomes of messages (specs/README.md, Hooks), and over which channels they go.

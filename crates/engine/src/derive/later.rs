@@ -2,8 +2,8 @@
 //! first of all, and lists say the same of it once they have followed.
 
 use super::cases::{Cases, either};
-use crate::rulebook::Does;
-use crate::rulebook::step::{Call, Step, Wait};
+use conformant_rulebook::Does;
+use conformant_rulebook::step::{Call, Step, Wait};
 use serde_json::{Map, Value};
 
 /// Long enough for a time in whole seconds to be another.

@@ -4,10 +4,10 @@
 use super::cases::{Cases, accepted, either, only, rename_all};
 use super::credentials::follow;
 use super::later::a_while;
-use crate::judge::Loaded;
-use crate::judge::predicates::ordered_by::OrderedBy;
-use crate::rulebook::step::{Call, Get, Step};
-use crate::rulebook::{Check, Place, Subject};
+use conformant_judge::Loaded;
+use conformant_judge::predicates::ordered_by::OrderedBy;
+use conformant_rulebook::step::{Call, Get, Step};
+use conformant_rulebook::{Check, Place, Subject};
 use serde_json::{Map, Value, json};
 
 /// One more than a page of the default size holds (D2, Limits; D3, Limits).
@@ -79,7 +79,7 @@ fn filtered_page_urls(cases: &mut Cases<'_>) {
             // What addresses lead to is compared where the list begins as it did.
             cases.call(either(), &with),
         ]);
-        let case = format!("page-urls-{}", crate::rulebook::kebab(&name));
+        let case = format!("page-urls-{}", conformant_rulebook::kebab(&name));
         let what = format!("addresses of pages that {name} filters");
         cases.after_setup(&case, &what, steps);
     }

@@ -5,13 +5,13 @@
 
 mod cases;
 mod credentials;
-pub(crate) mod deck;
+pub mod deck;
 mod heard;
 mod later;
 mod lists;
-pub(crate) mod moves;
+pub mod moves;
 mod near;
-pub(crate) mod neighbour;
+pub mod neighbour;
 mod parameters;
 mod refusals;
 mod rest;

@@ -9,11 +9,11 @@ use super::credentials::follow;
 use super::later::wait;
 use super::near::is_sid;
 use super::neighbour::{Neighbour, expand};
-use crate::engine::near::Near;
-use crate::rulebook::hooks::{self, HOOKS};
-use crate::rulebook::scenario::{Credentials, HappyPath};
-use crate::rulebook::step::{Call, Demand, Get, Hook, Step, Verb};
-use crate::rulebook::{Does, Operation, Place, Rulebook, Service, interpolations};
+use crate::near::Near;
+use conformant_rulebook::hooks::{self, HOOKS};
+use conformant_rulebook::scenario::{Credentials, HappyPath};
+use conformant_rulebook::step::{Call, Demand, Get, Hook, Step, Verb};
+use conformant_rulebook::{Does, Operation, Place, Rulebook, Service, interpolations};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
@@ -45,18 +45,18 @@ const DOCUMENTS: [&str; 4] = [
 const OF_SIDS: [&str; 3] = ["last", "short", "long"];
 
 /// What chance gives, the same for the same seed and number.
-pub(crate) struct Draw(ChaCha8Rng);
+pub struct Draw(ChaCha8Rng);
 
 impl Draw {
     /// That of one sequence.
-    pub(crate) fn new(seed: u64, sequence: u64) -> Self {
+    pub fn new(seed: u64, sequence: u64) -> Self {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
         chance.set_stream(sequence);
         Self(chance)
     }
 
     /// A number below another.
-    pub(crate) fn below(&mut self, count: usize) -> usize {
+    pub fn below(&mut self, count: usize) -> usize {
         let draw = usize::try_from(self.0.next_u64() >> 1).unwrap_or_default();
         draw % count.max(1)
     }
@@ -67,7 +67,7 @@ impl Draw {
     }
 
     /// One of them.
-    pub(crate) fn of<'i, T>(&mut self, items: &'i [T]) -> Option<&'i T> {
+    pub fn of<'i, T>(&mut self, items: &'i [T]) -> Option<&'i T> {
         items.get(self.below(items.len()))
     }
 }
@@ -158,7 +158,7 @@ pub(super) fn sequence(
 }
 
 /// The steps without captures that no later step reads, which a scenario must not have.
-pub(crate) fn without_idle_captures(mut steps: Vec<Step>) -> Vec<Step> {
+pub fn without_idle_captures(mut steps: Vec<Step>) -> Vec<Step> {
     let mut read: BTreeSet<String> = BTreeSet::new();
     for step in &steps {
         reads_of(step, &mut read);

@@ -4,9 +4,9 @@
 //! a value that an enumeration or a form does not allow must not be honoured.
 
 use super::cases::{Cases, either, only, refused, slug};
-use crate::engine::near::Near;
-use crate::rulebook::step::{Call, Step};
-use crate::rulebook::{Parameter, Place};
+use crate::near::Near;
+use conformant_rulebook::step::{Call, Step};
+use conformant_rulebook::{Parameter, Place};
 use serde_json::{Map, Value, json};
 
 /// Ways in which a SID is nearly another's.

@@ -2,8 +2,8 @@
 //! two share. What belongs to it exists, and is another's.
 
 use super::cases::{Cases, rename, rename_text, roots};
-use crate::rulebook::step::{Hook, Step, Verb};
-use crate::rulebook::{Rulebook, Service, interpolations};
+use conformant_rulebook::step::{Hook, Step, Verb};
+use conformant_rulebook::{Rulebook, Service, interpolations};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ const THEIRS: &str = "their";
 /// neighbour has its own of each.
 const FLOW: &str = "target.flow.flow_sid";
 /// That of those which may be deleted.
-pub(crate) const DOOMED_FLOW: &str = "target.flow.disposable_flow_sid";
+pub const DOOMED_FLOW: &str = "target.flow.disposable_flow_sid";
 const PHONE: &str = "target.people.cellphone";
 const THEIR_PHONE: &str = "target.people.second_cellphone";
 /// Groups within groups.
@@ -159,7 +159,7 @@ fn whole_names(value: &Value) -> Vec<String> {
 }
 
 /// The steps with those of groups in place of their names, so that each can be renamed or left out.
-pub(crate) fn expand(
+pub fn expand(
     rulebook: &Rulebook,
     service: &Service,
     steps: &[Step],

@@ -2,8 +2,8 @@
 //! bound on both sides, each optional one; and all together.
 
 use super::cases::{Cases, accepted, either, only, refused, slug};
-use crate::rulebook::step::{Call, Step};
-use crate::rulebook::{Parameter, Place};
+use conformant_rulebook::step::{Call, Step};
+use conformant_rulebook::{Parameter, Place};
 use serde_json::{Map, Value, json};
 
 /// A text that is no value of any enumeration.

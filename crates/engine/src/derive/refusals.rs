@@ -2,9 +2,9 @@
 
 use super::cases::{Cases, either, only, refused};
 use super::rest::wrong_value;
-use crate::rulebook::Place;
-use crate::rulebook::scenario::Credentials;
-use crate::rulebook::step::Call;
+use conformant_rulebook::Place;
+use conformant_rulebook::scenario::Credentials;
+use conformant_rulebook::step::Call;
 use serde_json::{Map, Value};
 
 /// One case of all refusals, where the operation makes what can be listed.

@@ -5,9 +5,9 @@ use super::cases::{Cases, either, only, rename_all, roots};
 use super::later::{a_while, settled, walk};
 use super::near::is_sid;
 use super::parameters::FOREIGN;
-use crate::rulebook::rules::Comparison;
-use crate::rulebook::step::{Call, Step};
-use crate::rulebook::{Operation, Parameter, Place};
+use conformant_rulebook::rules::Comparison;
+use conformant_rulebook::step::{Call, Step};
+use conformant_rulebook::{Operation, Parameter, Place};
 use serde_json::{Map, Value, json};
 
 /// One case, where the operation changes something.

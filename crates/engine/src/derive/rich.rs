@@ -5,10 +5,10 @@
 //! probed in ASCII elsewhere.
 
 use super::cases::{Cases, either, slug};
-use crate::judge::Loaded;
-use crate::judge::predicates::kept::Kept;
-use crate::rulebook::step::Call;
-use crate::rulebook::{Parameter, Place};
+use conformant_judge::Loaded;
+use conformant_judge::predicates::kept::Kept;
+use conformant_rulebook::step::Call;
+use conformant_rulebook::{Parameter, Place};
 use serde_json::{Map, Value, json};
 
 /// Beyond ASCII, right to left, combining marks; none normalised, none with punctuation.

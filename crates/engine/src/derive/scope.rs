@@ -7,10 +7,10 @@
 use super::cases::{Cases, either, only, refused, slug};
 use super::near::is_sid;
 use super::neighbour::Neighbour;
-use crate::judge::Loaded;
-use crate::judge::predicates::own_parent::OwnParent;
-use crate::rulebook::step::{Call, Step};
-use crate::rulebook::{Operation, Parameter, Place};
+use conformant_judge::Loaded;
+use conformant_judge::predicates::own_parent::OwnParent;
+use conformant_rulebook::step::{Call, Step};
+use conformant_rulebook::{Operation, Parameter, Place};
 use serde_json::{Map, Value};
 
 /// Each parent in the path, and each id in the body.

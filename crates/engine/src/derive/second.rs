@@ -2,8 +2,8 @@
 
 use super::cases::{Cases, accepted, either, only, refused, slug};
 use super::parameters::FOREIGN;
-use crate::rulebook::step::{Call, Step};
-use crate::rulebook::{Parameter, Place};
+use conformant_rulebook::step::{Call, Step};
+use conformant_rulebook::{Parameter, Place};
 use serde_json::{Map, Value, json};
 
 /// Each parameter that holds several.

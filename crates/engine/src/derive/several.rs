@@ -3,7 +3,7 @@
 use super::cases::{Cases, accepted, either};
 use super::later::settled;
 use super::neighbour::Neighbour;
-use crate::rulebook::step::Call;
+use conformant_rulebook::step::Call;
 use serde_json::{Map, Value};
 
 /// The operation on ours and on the neighbour's, in turn.

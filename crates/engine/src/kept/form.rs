@@ -1,9 +1,9 @@
 //! What stands in a file of evidence, line by line: first what the run was, then its stories, last how it ended.
 
-use crate::engine::Planned;
-use crate::engine::stop::Stop;
-use crate::judge::evidence::Evidence;
-use crate::rulebook::Rulebook;
+use crate::Planned;
+use crate::stop::Stop;
+use conformant_judge::evidence::Evidence;
+use conformant_rulebook::Rulebook;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

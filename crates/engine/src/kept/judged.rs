@@ -2,15 +2,15 @@
 
 use super::form::Played;
 use super::reader::Reader;
-use crate::engine::plan::{self, Selection};
-use crate::engine::record::{Concluded, Recorder};
-use crate::engine::{Planned, body, concluded_of};
-use crate::judge::evidence::{BODY_EXCERPT_BYTES, Outcome};
-use crate::judge::{self, Judgement};
-use crate::redact::{REDACTED, is_secret_header};
-use crate::rulebook::Rulebook;
-use crate::schema::Schemas;
-use crate::verdict::RunRecord;
+use crate::plan::{self, Selection};
+use crate::record::{Concluded, Recorder};
+use crate::{Planned, body, concluded_of};
+use conformant_base::redact::{REDACTED, is_secret_header};
+use conformant_judge::Judgement;
+use conformant_judge::evidence::{BODY_EXCERPT_BYTES, Outcome};
+use conformant_record::RunRecord;
+use conformant_rulebook::Rulebook;
+use conformant_schema::Schemas;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ impl Played {
         planned: Option<&Planned<'_>>,
     ) -> Concluded {
         self.read_answers(rulebook);
-        let mut judgement = judge::judge(rulebook, schemas, &self.evidence);
+        let mut judgement = conformant_judge::judge(rulebook, schemas, &self.evidence);
         if self.is_withheld() {
             withhold(&mut judgement, &self.broken);
         }

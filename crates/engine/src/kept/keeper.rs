@@ -2,7 +2,7 @@
 
 use super::form::{Head, Line, Played, Tail};
 use super::secrets::redacted;
-use crate::redact::Redactor;
+use conformant_base::redact::Redactor;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
@@ -45,7 +45,7 @@ impl Keeper {
 
     /// Keeps the story that stands there in the plan; packed at once, so that those that wait for
     /// their turn are small.
-    pub(in crate::engine) fn keep(&self, index: usize, mut played: Played) {
+    pub(crate) fn keep(&self, index: usize, mut played: Played) {
         played.part_documents();
         let application = played
             .evidence
@@ -65,7 +65,7 @@ impl Keeper {
     }
 
     /// Notes that the story there left nothing.
-    pub(in crate::engine) fn pass_over(&self, index: usize) {
+    pub(crate) fn pass_over(&self, index: usize) {
         let mut state = self.state();
         state.early.insert(index, Vec::new());
         state.settle(false);

@@ -1,7 +1,7 @@
 //! Reads a file of evidence as far as it is whole.
 
 use super::form::{FORMAT, FORMAT_VERSION, Head, Line, Played, Tail};
-use crate::files;
+use conformant_base::files;
 use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Secrets, taken out of every text before it is packed.
 
-use crate::redact::{REDACTED, Redactor, is_secret_header, is_secret_parameter};
+use conformant_base::redact::{REDACTED, Redactor, is_secret_header, is_secret_parameter};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, crypto};
 use serde_json::Value;
 

@@ -4,12 +4,12 @@
 
 use super::calls::unanswered;
 use super::{Called, Runner};
-use crate::engine::stop::Stop;
-use crate::judge::evidence::{Expectation, Span};
-use crate::judge::{self, Acceptance};
-use crate::rulebook::Operation;
-use crate::rulebook::expect::Expect;
-use crate::rulebook::step::Call;
+use crate::stop::Stop;
+use conformant_judge::Acceptance;
+use conformant_judge::evidence::{Expectation, Span};
+use conformant_rulebook::Operation;
+use conformant_rulebook::expect::Expect;
+use conformant_rulebook::step::Call;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,14 +48,17 @@ impl Runner<'_> {
         let stated = step.expect.iter().map(|expect| self.fill_expect(expect));
         let stated: Vec<Expect> = stated.flatten().collect();
         let is_tainted = self.scope.take_taint().is_some();
-        is_tainted || stated.iter().all(|expect| judge::holds(expect, value))
+        is_tainted
+            || stated
+                .iter()
+                .all(|expect| conformant_judge::holds(expect, value))
     }
 
     /// Reads lists again that lack what was made, or hold what was ended: they may follow later, and
     /// nobody is accused before.
     pub(super) fn look_again(&mut self) {
         for wait in LOOKS {
-            let lagging = judge::lagging(self.rulebook, &self.evidence);
+            let lagging = conformant_judge::lagging(self.rulebook, &self.evidence);
             if lagging.is_empty() || self.is_interrupted() {
                 return;
             }

@@ -1,21 +1,20 @@
 //! Calls of operations: built, sent, kept as evidence, and whether they went as the step says.
 
 use super::{Called, Runner};
-use crate::engine::link::split_url;
-use crate::engine::session::SendFault;
-use crate::engine::stop::{SET_UP_FAILED, Stop};
-use crate::engine::template::{Origin, wait_of};
-use crate::engine::{body, provision, request};
-use crate::http::{Cause, Response};
-use crate::json;
-use crate::judge;
-use crate::judge::evidence::{
+use crate::link::split_url;
+use crate::session::SendFault;
+use crate::stop::{SET_UP_FAILED, Stop};
+use crate::template::{Origin, wait_of};
+use crate::{body, provision, request};
+use conformant_base::http::{Cause, Response};
+use conformant_base::json;
+use conformant_judge::evidence::{
     BODY_EXCERPT_BYTES, Body, Event, Exchange, Expectation, Missed, Outcome, Payload, Poll, Span,
 };
-use crate::judge::{Acceptance, acceptance};
-use crate::rulebook::scenario::{Credentials, Until};
-use crate::rulebook::step::{Call, Demand};
-use crate::rulebook::{Operation, Rulebook};
+use conformant_judge::{Acceptance, acceptance};
+use conformant_rulebook::scenario::{Credentials, Until};
+use conformant_rulebook::step::{Call, Demand};
+use conformant_rulebook::{Operation, Rulebook};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +57,9 @@ impl<'a> Runner<'a> {
         }
         let expected = self.as_expected(step, &called);
         let exchange = &self.evidence.exchanges[called.exchange];
-        if matches!(called.acceptance, Acceptance::Rejected(_)) && judge::is_plain_error(exchange) {
+        if matches!(called.acceptance, Acceptance::Rejected(_))
+            && conformant_judge::is_plain_error(exchange)
+        {
             let why = format!("answered {}", exchange.status().unwrap_or_default());
             let missed = step.expect.iter();
             let missed = missed.map(|e| Missed::because(&e.rule, why.clone()));

@@ -1,13 +1,12 @@
 //! What people and devices do, and what comes back without being asked: callbacks and events.
 
 use super::{Listener, Runner};
-use crate::engine::stop::Stop;
-use crate::engine::{callbacks, provision};
-use crate::json::Parsed;
-use crate::judge;
-use crate::judge::evidence::{Delivery, Event, Evidence, Payload, Span};
-use crate::rulebook::expect::Expect;
-use crate::rulebook::step::{Await, Hook, Listen};
+use crate::stop::Stop;
+use crate::{callbacks, provision};
+use conformant_base::json::Parsed;
+use conformant_judge::evidence::{Delivery, Event, Evidence, Payload, Span};
+use conformant_rulebook::expect::Expect;
+use conformant_rulebook::step::{Await, Hook, Listen};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,7 +98,11 @@ impl Runner<'_> {
             callbacks,
             session: self.session,
             service: &self.service.name,
-            holds: &|result| stated.iter().all(|expect| judge::holds(expect, result)),
+            holds: &|result| {
+                stated
+                    .iter()
+                    .all(|expect| conformant_judge::holds(expect, result))
+            },
         };
         let (mut result, payloads) = wait.come(come)?;
         let waited = self.session.now().duration_since(waiting);

@@ -2,18 +2,18 @@
 
 use super::Runner;
 use super::calls::{kept, outcome};
-use crate::engine::link::{Leads, leads, shown_in, split_url};
-use crate::engine::session::SendFault;
-use crate::engine::settings::Target;
-use crate::engine::stop::Stop;
-use crate::engine::{body, request};
-use crate::http::{Cause, Request, Response};
-use crate::judge::evidence::{
+use crate::link::{Leads, leads, shown_in, split_url};
+use crate::session::SendFault;
+use crate::settings::Target;
+use crate::stop::Stop;
+use crate::{body, request};
+use conformant_base::http::{Cause, Request, Response};
+use conformant_judge::evidence::{
     Body, Exchange, Expectation, FILE_BYTES_MAX, Missed, Outcome, Poll, Span,
 };
-use crate::rulebook::Operation;
-use crate::rulebook::scenario::Credentials;
-use crate::rulebook::step::Get;
+use conformant_rulebook::Operation;
+use conformant_rulebook::scenario::Credentials;
+use conformant_rulebook::step::Get;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,8 +42,12 @@ impl<'a> Runner<'a> {
         let via = shown_in(exchanges, &url, &step.get, &self.captured_at);
         let shown_by = via.as_ref().map(|via| &exchanges[via.exchange]);
         let from = shown_by.map_or("/", |exchange| exchange.request.target.as_str());
-        let led = leads(target, &Leads::Home(from.to_owned()), &url)
-            .map_err(|why| inconclusive(format!("{}: {why}", crate::text::excerpt(&url, 200))))?;
+        let led = leads(target, &Leads::Home(from.to_owned()), &url).map_err(|why| {
+            inconclusive(format!(
+                "{}: {why}",
+                conformant_base::text::excerpt(&url, 200)
+            ))
+        })?;
         let (base, found, request, credentials) = match &led {
             Leads::Home(path) => {
                 let mut request = Request::new("GET", path.as_str());
@@ -166,7 +170,7 @@ impl<'a> Runner<'a> {
             };
             at = leads(target, &at, location).map_err(|why| SendFault {
                 cause: Cause::Redirect,
-                detail: format!("{}: {why}", crate::text::excerpt(location, 200)),
+                detail: format!("{}: {why}", conformant_base::text::excerpt(location, 200)),
                 partial: None,
             })?;
             let (Leads::Home(path) | Leads::Content(_, path)) = &at;

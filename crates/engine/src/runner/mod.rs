@@ -9,18 +9,18 @@ mod links;
 mod statements;
 mod walks;
 
-use crate::clock::Timestamp;
-use crate::engine::plan::Planned;
-use crate::engine::session::Session;
-use crate::engine::stop::Stop;
-use crate::engine::template::{Scope, wait_of};
-use crate::engine::{provision, token};
-use crate::judge::evidence::{Event, Evidence, Exchange};
-use crate::judge::{Acceptance, Memo};
-use crate::rulebook::scenario::Group;
-use crate::rulebook::step::{Step, Use, Verb};
-use crate::rulebook::{Rulebook, Service};
-use crate::schema::Schemas;
+use crate::plan::Planned;
+use crate::session::Session;
+use crate::stop::Stop;
+use crate::template::{Scope, wait_of};
+use crate::{provision, token};
+use conformant_base::clock::Timestamp;
+use conformant_judge::evidence::{Event, Evidence, Exchange};
+use conformant_judge::{Acceptance, Memo};
+use conformant_rulebook::scenario::Group;
+use conformant_rulebook::step::{Step, Use, Verb};
+use conformant_rulebook::{Rulebook, Service};
+use conformant_schema::Schemas;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const GROUP_DEPTH_MAX: usize = 16;
 
 /// What came of one scenario.
 #[derive(Debug)]
-pub(crate) struct Story {
+pub struct Story {
     /// All that was observed.
     pub evidence: Evidence,
     /// Why it ended early, where it did.
@@ -43,7 +43,7 @@ pub(crate) struct Story {
 
 /// What is told.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Telling<'a> {
+pub struct Telling<'a> {
     pub rulebook: &'a Rulebook,
     pub schemas: &'a Schemas,
     pub planned: &'a Planned<'a>,
@@ -56,7 +56,7 @@ pub(crate) struct Telling<'a> {
 
 impl<'a> Telling<'a> {
     /// For the first time.
-    pub(crate) fn new(
+    pub fn new(
         rulebook: &'a Rulebook,
         schemas: &'a Schemas,
         planned: &'a Planned<'a>,
@@ -73,7 +73,7 @@ impl<'a> Telling<'a> {
 }
 
 /// Plays a scenario in `session`.
-pub(crate) fn play(telling: Telling<'_>, session: &dyn Session, interrupted: &AtomicBool) -> Story {
+pub fn play(telling: Telling<'_>, session: &dyn Session, interrupted: &AtomicBool) -> Story {
     let Telling {
         rulebook,
         schemas,
@@ -231,7 +231,7 @@ impl<'a> Runner<'a> {
     fn needs_refused(&self, step: &Step) -> bool {
         let reads = |value: &Value| {
             let text = value.to_string();
-            let names = crate::rulebook::interpolations(&text).unwrap_or_default();
+            let names = conformant_rulebook::interpolations(&text).unwrap_or_default();
             names.iter().any(|one| self.refused.contains(&one.path[0]))
         };
         let link = step.address().map(Value::from);

@@ -1,11 +1,11 @@
 //! What a step states of its value, with what is read into it; and what was missed where a story ended early.
 
 use super::Runner;
-use crate::engine::stop::Stop;
-use crate::engine::template::{Origin, TemplateError};
-use crate::judge::evidence::{Expectation, Missed, Statement};
-use crate::rulebook::expect::{Comparison, Expect};
-use crate::rulebook::step::Step;
+use crate::stop::Stop;
+use crate::template::{Origin, TemplateError};
+use conformant_judge::evidence::{Expectation, Missed, Statement};
+use conformant_rulebook::expect::{Comparison, Expect};
+use conformant_rulebook::step::Step;
 use serde_json::Value;
 use std::sync::Arc;
 

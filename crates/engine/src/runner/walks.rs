@@ -2,14 +2,14 @@
 
 use super::calls::unanswered;
 use super::{Called, Runner};
-use crate::engine::link::{LinkError, target_of};
-use crate::engine::request;
-use crate::engine::stop::Stop;
-use crate::http::Request;
-use crate::judge::Acceptance;
-use crate::judge::evidence::{Exchange, Expectation, Span, Via, Walk, WalkEnd};
-use crate::rulebook::Operation;
-use crate::rulebook::step::Call;
+use crate::link::{LinkError, target_of};
+use crate::request;
+use crate::stop::Stop;
+use conformant_base::http::Request;
+use conformant_judge::Acceptance;
+use conformant_judge::evidence::{Exchange, Expectation, Span, Via, Walk, WalkEnd};
+use conformant_rulebook::Operation;
+use conformant_rulebook::step::Call;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
@@ -81,7 +81,7 @@ impl Runner<'_> {
             let Some(next) = next.filter(|n| !n.is_empty()).map(str::to_owned) else {
                 break WalkEnd::Complete;
             };
-            let short = crate::text::excerpt(&next, 200).into_owned();
+            let short = conformant_base::text::excerpt(&next, 200).into_owned();
             if !seen.insert(next.clone()) {
                 break WalkEnd::Endless(format!("a cycle at {short}"));
             }

@@ -1,12 +1,12 @@
 //! Hooks of a live target: commands and HTTP requests that the adopter supplies.
 
-use crate::engine::command::printed;
-use crate::engine::session::HookFault;
-use crate::engine::settings::{Hook, HookWay};
-use crate::http::{Request, Response};
-use crate::json::{self, Limits};
-use crate::server::REFERENCE;
-use crate::transport::{BaseUrl, Client, Fault, Limits as ClientLimits};
+use crate::command::printed;
+use crate::session::HookFault;
+use crate::settings::{Hook, HookWay};
+use conformant_base::http::{Request, Response};
+use conformant_base::json::{self, Limits};
+use conformant_net::server::REFERENCE;
+use conformant_net::transport::{BaseUrl, Client, Fault, Limits as ClientLimits};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -35,7 +35,7 @@ pub(super) fn carry_out(
             headers,
             body,
         } => {
-            let url = fill(url, arguments, &crate::http::percent_encode);
+            let url = fill(url, arguments, &conformant_base::http::percent_encode);
             let parsed =
                 url::Url::parse(&url).map_err(|e| HookFault::Failed(format!("{url}: {e}")))?;
             let base = BaseUrl::parse(&parsed.origin().ascii_serialization())
@@ -68,7 +68,7 @@ fn send(client: &Client, base: &BaseUrl, request: &Request) -> Result<Response, 
     let timeout = client.limits().timeout;
     match client.send(base, request, timeout) {
         Err(fault) if fault.is_unreachable() && !fault.fatal => {
-            crate::clock::sleep(PAUSE);
+            conformant_base::clock::sleep(PAUSE);
             client.send(base, request, timeout).map_err(|mut fault| {
                 fault.detail.push_str(" (tried twice)");
                 fault
@@ -104,11 +104,11 @@ pub(super) fn result(response: &Response) -> Result<Value, HookFault> {
         return Err(HookFault::Unsupported);
     }
     if !response.is_success() {
-        let shown = crate::text::excerpt(&text, 200);
+        let shown = conformant_base::text::excerpt(&text, 200);
         return Err(HookFault::Failed(format!(
             "status {}: {}",
             response.status,
-            crate::text::escape_line(&shown)
+            conformant_base::text::escape_line(&shown)
         )));
     }
     read(&response.body)
@@ -121,7 +121,7 @@ pub fn hooks_of_reference(base: &str) -> bool {
         timeout: Duration::from_secs(2),
         ..ClientLimits::default()
     };
-    let (origin, path) = crate::engine::split_url(base);
+    let (origin, path) = crate::split_url(base);
     let Ok(origin) = BaseUrl::parse(origin) else {
         return false;
     };
@@ -263,7 +263,11 @@ mod tests {
     fn filled_values_are_encoded_for_their_place() {
         let arguments = json!({"id": "a/b \"c\"", "n": 5});
         assert_eq!(
-            fill("x/${id}/${n}", &arguments, &crate::http::percent_encode),
+            fill(
+                "x/${id}/${n}",
+                &arguments,
+                &conformant_base::http::percent_encode
+            ),
             "x/a%2Fb%20%22c%22/5"
         );
         assert_eq!(

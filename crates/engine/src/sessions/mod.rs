@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 /// What the identifiers of an offline world are drawn from.
 pub fn seed_of_world(seed: u64, scenario: &str) -> u64 {
-    crate::server::world_seed(seed, &short_name(scenario))
+    conformant_net::server::world_seed(seed, &short_name(scenario))
 }
 
 /// A short name that follows from a scenario's id and can stand in a path.

@@ -2,16 +2,16 @@
 //! waiting costs nothing and stories do not meet.
 
 use super::track::{Noting, Passed, Rerun, TakenUp, Track};
-use crate::clock::Timestamp;
-use crate::engine::session::{Callbacks, HookFault, OpenError, SendFault, Session};
-use crate::engine::settings::{Settings, Target};
-use crate::engine::{Planned, Sessions};
-use crate::http::{Request, Response};
-use crate::reference::{Callback, Fault, Switch, Variant};
-use crate::rulebook::hooks;
-use crate::server::{self, Deliver, Outcome, Server, World, WorldClock};
-use crate::transport::{BaseUrl, Client, Limits, Sink};
-use crate::verdict::{REFERENCE, SERVICES};
+use crate::session::{Callbacks, HookFault, OpenError, SendFault, Session};
+use crate::settings::{Settings, Target};
+use crate::{Planned, Sessions};
+use conformant_base::clock::Timestamp;
+use conformant_base::http::{Request, Response};
+use conformant_net::server::{self, Deliver, Outcome, Server, World, WorldClock};
+use conformant_net::transport::{BaseUrl, Client, Limits, Sink};
+use conformant_record::{REFERENCE, SERVICES};
+use conformant_reference::{Callback, Fault, Switch, Variant};
+use conformant_rulebook::hooks;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -139,7 +139,7 @@ impl Offline<'_> {
         let name = super::short_name(scenario);
         let way = match &self.over_tcp {
             None => {
-                let settings = crate::reference::Settings {
+                let settings = conformant_reference::Settings {
                     seed: server::world_seed(self.seed, &name),
                     origin: ORIGIN.to_owned(),
                     faults: self.faults.clone(),
@@ -225,7 +225,7 @@ fn settings(targets: BTreeMap<String, Target>) -> Settings {
     settings
 }
 
-fn fresh(settings: crate::reference::Settings, deliver: Arc<dyn Deliver>) -> World {
+fn fresh(settings: conformant_reference::Settings, deliver: Arc<dyn Deliver>) -> World {
     World::new(settings, WorldClock::stands_still(), deliver)
 }
 

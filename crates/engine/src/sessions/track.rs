@@ -5,10 +5,10 @@
 //! story is told again, and hears what is known already; the world itself is asked from where the story asks for something
 //! else. Judges nothing.
 
-use crate::clock::Timestamp;
-use crate::http::{Request, Response};
-use crate::reference::{Callback, Settings, Switch};
-use crate::server::{Deliver, Outcome, World, WorldClock};
+use conformant_base::clock::Timestamp;
+use conformant_base::http::{Request, Response};
+use conformant_net::server::{Deliver, Outcome, World, WorldClock};
+use conformant_reference::{Callback, Settings, Switch};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! What a request holds, by the names that it uses: nothing is judged here.
 
-use crate::http::{Received, Request, received};
-use crate::judge::evidence::Exchange;
-use crate::rulebook::{Operation, Place};
+use crate::evidence::Exchange;
+use conformant_base::http::{Received, Request, received};
+use conformant_rulebook::{Operation, Place};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 

@@ -10,12 +10,12 @@ mod ruling;
 #[cfg(test)]
 mod tests;
 
-use crate::judge::evidence::{Evidence, Exchange, Expectation};
-use crate::judge::{Fact, Judgement, curl};
-use crate::rulebook::scenario::Credentials;
-use crate::rulebook::{Operation, Rule, Rulebook};
-use crate::schema::Schemas;
-use crate::verdict::{Finding, Level, Subject};
+use crate::evidence::{Evidence, Exchange, Expectation};
+use crate::{Fact, Judgement, curl};
+use conformant_record::{Finding, Level, Subject};
+use conformant_rulebook::scenario::Credentials;
+use conformant_rulebook::{Operation, Rule, Rulebook};
+use conformant_schema::Schemas;
 use given::Given;
 use ruling::{Of, Ruling, rulings};
 

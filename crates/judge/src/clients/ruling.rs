@@ -2,13 +2,13 @@
 
 use super::Kept;
 use super::given::{Body, Given, bracketed, texts};
-use crate::http::Headers;
-use crate::json;
-use crate::judge::Fact;
-use crate::rulebook::{Operation, Parameter, Place, advised};
-use crate::schema::Schemas;
+use crate::Fact;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use conformant_base::http::Headers;
+use conformant_base::json;
+use conformant_rulebook::{Operation, Parameter, Place, advised};
+use conformant_schema::Schemas;
 use serde_json::{Value, json};
 
 /// A rule about the client that had something to judge.

@@ -1,13 +1,13 @@
 //! Each wrong request brings exactly its finding, each legal freedom none, and our own stories none.
 
 use super::{Kept, judge_request};
-use crate::engine::request::recognise;
-use crate::http::Request;
-use crate::judge::evidence::{Evidence, Exchange, Expectation, Outcome, Poll, Span};
-use crate::rulebook::scenario::Credentials;
-use crate::rulebook::shared::of_specs;
-use crate::schema::Schemas;
-use crate::verdict::{Level, Subject};
+use crate::evidence::{Evidence, Exchange, Expectation, Outcome, Poll, Span};
+use crate::load::shared as of_specs;
+use conformant_base::http::Request;
+use conformant_engine::request::recognise;
+use conformant_record::{Level, Subject};
+use conformant_rulebook::scenario::Credentials;
+use conformant_schema::Schemas;
 use serde_json::Map;
 use std::sync::Arc;
 

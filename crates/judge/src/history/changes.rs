@@ -4,12 +4,12 @@ use super::identity::ThingId;
 use super::sights::{Sight, When};
 use super::writes::{Origin, Outcome, Write};
 use super::{History, SETTLE};
-use crate::json;
-use crate::judge::case::Case;
-use crate::judge::compare::{as_text, instant, leaves_open};
-use crate::judge::evidence::Event;
-use crate::rulebook::annotations::{Annotations, Counts, Derived, Transition};
-use crate::rulebook::{Does, hooks};
+use crate::case::Case;
+use crate::compare::{as_text, instant, leaves_open};
+use crate::evidence::Event;
+use conformant_base::json;
+use conformant_rulebook::annotations::{Annotations, Counts, Derived, Transition};
+use conformant_rulebook::{Does, hooks};
 use serde_json::Value;
 use std::time::Duration;
 

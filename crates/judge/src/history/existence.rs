@@ -5,9 +5,9 @@ use super::identity::ThingId;
 use super::lists::List;
 use super::sights::{Shows, When};
 use super::writes::{Named, Origin, Outcome, Write};
-use crate::judge::case::Case;
-use crate::judge::compare::as_text;
-use crate::rulebook::{Does, hooks};
+use crate::case::Case;
+use crate::compare::as_text;
+use conformant_rulebook::{Does, hooks};
 
 impl History<'_> {
     /// Since when a thing was there for certain until that moment: something brought or showed it,

@@ -3,11 +3,11 @@
 use super::History;
 use super::identity::ThingId;
 use super::sights::{Shows, When};
-use crate::json;
-use crate::judge::acceptance::Acceptance;
-use crate::judge::case::Case;
-use crate::judge::evidence::Poll;
-use crate::rulebook::{Does, Operation, Place};
+use crate::acceptance::Acceptance;
+use crate::case::Case;
+use crate::evidence::Poll;
+use conformant_base::json;
+use conformant_rulebook::{Does, Operation, Place};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ impl List<'_> {
     /// Where its items stand on a page.
     pub fn place(&self) -> String {
         let key = self.operation.list_key.as_deref().unwrap_or_default();
-        crate::json::join("", key)
+        conformant_base::json::join("", key)
     }
 
     /// Whether each of its items is known by its key.

@@ -2,8 +2,8 @@
 
 use super::SETTLE;
 use super::identity::ThingId;
-use crate::judge::case::{Case, Representation};
-use crate::judge::evidence::{Poll, Span};
+use crate::case::{Case, Representation};
+use crate::evidence::{Poll, Span};
 use serde_json::Value;
 
 /// One sight of one thing.

@@ -2,7 +2,7 @@
 
 use super::identity::ThingId;
 use super::sights::When;
-use crate::rulebook::{Does, Echo};
+use conformant_rulebook::{Does, Echo};
 use serde_json::Value;
 
 /// Index of a write.

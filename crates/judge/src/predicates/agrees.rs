@@ -2,14 +2,14 @@
 //! did not see, nor of what either of the two leaves out.
 
 use super::prelude::*;
-use crate::judge::compare::leaves_open;
-use crate::judge::history::{Sight, ThingId, same};
+use crate::compare::leaves_open;
+use crate::history::{Sight, ThingId, same};
 use std::collections::BTreeMap;
 
 /// A field names a thing; beside it stands what the thing shows as well.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Agrees {
+pub struct Agrees {
     /// The representation that names it.
     kind: String,
     /// Where the key of the thing stands.

@@ -3,12 +3,12 @@
 
 use super::prelude::*;
 use super::told::COLLECT;
-use crate::judge::evidence::Event;
+use crate::evidence::Event;
 
 /// The address of an event's schema ends in a name and version of its own.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Announces {
+pub struct Announces {
     /// What of the address.
     aspect: Aspect,
 }

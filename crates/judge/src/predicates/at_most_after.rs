@@ -1,10 +1,10 @@
 //! `at-most-after`: a time lies at most so long after another one; either may be now.
 
 use super::prelude::*;
-use crate::clock;
-use crate::judge::compare::instant;
-use crate::judge::evidence::Evidence;
-use crate::judge::predicate::of_payload;
+use crate::compare::instant;
+use crate::evidence::Evidence;
+use crate::predicate::of_payload;
+use conformant_base::clock;
 
 /// Seconds by which clocks may differ where a time is compared with now (D1: clocks are to be kept
 /// in sync, which no clock is to the second).
@@ -13,7 +13,7 @@ const SKEW_SECONDS: f64 = 5.0;
 /// The time at `at`, in seconds since 1970 or as ISO 8601, lies at most so long after another one.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct AtMostAfter {
+pub struct AtMostAfter {
     /// The representation.
     kind: String,
     /// The later time; now, when left out.

@@ -2,15 +2,15 @@
 //! letter case, it brings a thing of its own. That a free name is accepted the operation's own rule says.
 
 use super::prelude::*;
-use crate::judge::acceptance::Acceptance;
-use crate::judge::compare::as_text;
-use crate::judge::history::ThingId;
-use crate::rulebook::Kind;
+use crate::acceptance::Acceptance;
+use crate::compare::as_text;
+use crate::history::ThingId;
+use conformant_rulebook::Kind;
 
 /// What a creation by this operation brings under a name that another thing has.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Binds {
+pub struct Binds {
     /// The operation that makes.
     operation: String,
     /// The parameter with the name.

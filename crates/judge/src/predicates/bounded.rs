@@ -5,7 +5,7 @@ use super::prelude::*;
 /// The array at `at` holds at most that many items.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct Bounded {
+pub struct Bounded {
     /// Operation ids without the service.
     operations: Vec<String>,
     /// The array.

@@ -2,13 +2,13 @@
 //! a call comes, nor of what it carries.
 
 use super::prelude::*;
-use crate::judge::evidence::{Delivery, Event};
-use crate::rulebook::hooks;
+use crate::evidence::{Delivery, Event};
+use conformant_rulebook::hooks;
 
 /// A call of an address that was told so comes by that method.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct CalledBy {
+pub struct CalledBy {
     /// The operation or hook that tells the address.
     told_by: String,
     /// Only where it was told with these values.

@@ -5,13 +5,13 @@ use super::prelude::*;
 use super::told::collected;
 #[cfg(test)]
 use super::told::{COLLECT, SEND};
-use crate::judge::compare::as_text;
+use crate::compare::as_text;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A field of the events of a send has what the send was given there.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Carries {
+pub struct Carries {
     /// Where in each payload.
     at: String,
     /// What of the send.

@@ -1,15 +1,15 @@
 //! `configured`: a value is the one in the service's configuration.
 
 use super::prelude::*;
-use crate::judge::compare::as_text;
-use crate::judge::evidence::Evidence;
-use crate::judge::predicate::of_payload;
+use crate::compare::as_text;
+use crate::evidence::Evidence;
+use crate::predicate::of_payload;
 
 /// The value at `at` is the one in the service's configuration, compared as text; not judged where
 /// the configuration has none.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Configured {
+pub struct Configured {
     /// The representation.
     kind: String,
     /// Where.

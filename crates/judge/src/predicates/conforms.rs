@@ -1,13 +1,13 @@
 //! `conforms`: a second opinion about one place of a representation.
 
 use super::prelude::*;
-use crate::judge::payload::{Document, Wrong};
+use crate::payload::{Document, Wrong};
 
 /// The value at `at` in every representation of `kind` fits a JSON Schema. Where nothing is at
 /// `at`, nothing is judged.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Conforms {
+pub struct Conforms {
     /// The representation: `flow/execution`; list items and callbacks included.
     kind: String,
     /// Where; empty for the whole.

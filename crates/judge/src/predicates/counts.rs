@@ -2,15 +2,15 @@
 //! that this case made; a count may follow later, and says nothing of what others did.
 
 use super::prelude::*;
-use crate::judge::history::{Outcome, Sight, Thing, ThingId, When, Write};
-use crate::rulebook::annotations::Counts as Counted;
-use crate::rulebook::{Does, hooks};
+use crate::history::{Outcome, Sight, Thing, ThingId, When, Write};
+use conformant_rulebook::annotations::Counts as Counted;
+use conformant_rulebook::{Does, hooks};
 use std::collections::BTreeSet;
 
 /// This count of a thing agrees with what it counts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// The representations that show it.
     kinds: Kinds,
     /// Where.

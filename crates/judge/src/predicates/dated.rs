@@ -2,10 +2,10 @@
 //! show any time, but it is one clock, and every date is in one zone (D2, Conventions: GMT).
 
 use super::prelude::*;
-use crate::clock::Timestamp;
-use crate::judge::compare::instant;
-use crate::judge::history::{Outcome, Shows, When};
-use crate::rulebook::Does;
+use crate::compare::instant;
+use crate::history::{Outcome, Shows, When};
+use conformant_base::clock::Timestamp;
+use conformant_rulebook::Does;
 use std::time::Duration;
 
 /// How far clocks of several machines of one service may be apart.
@@ -14,7 +14,7 @@ const CLOCKS_APART: Duration = Duration::from_secs(60);
 /// The dates that creations answer with lie as far apart as the creations do.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Dated {
+pub struct Dated {
     /// The representations of what is made.
     kinds: Kinds,
     /// Where each shows when it was made.

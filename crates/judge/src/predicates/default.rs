@@ -5,7 +5,7 @@ use super::prelude::*;
 /// When the parameter is left out, this value stands there.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Default {
+pub struct Default {
     /// Operation ids without the service.
     operations: Vec<String>,
     /// Parameter as the document spells it.
@@ -77,7 +77,7 @@ impl Predicate for Default {
 }
 
 /// What is wrong when `got` stands where the default should; nothing when it is right.
-pub(in crate::judge) fn differs(parameter: &str, default: &Value, got: &Value) -> Option<Fact> {
+pub(crate) fn differs(parameter: &str, default: &Value, got: &Value) -> Option<Fact> {
     if json::equal(default, got) {
         return None;
     }

@@ -1,22 +1,22 @@
 //! `echoes`: a sent parameter comes back in the accepted answer.
 
 use super::prelude::*;
-use crate::judge::compare::agrees;
-use crate::rulebook::rules::Comparison;
+use crate::compare::agrees;
+use conformant_rulebook::rules::Comparison;
 
 /// A sent parameter comes back. Derived from `x-echo`; write it only for what that cannot say.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Echoes {
+pub struct Echoes {
     /// Operation ids without the service.
-    pub(crate) operations: Vec<String>,
+    pub operations: Vec<String>,
     /// Parameter as the document spells it.
-    pub(crate) parameter: String,
+    pub parameter: String,
     /// Where it comes back.
-    pub(crate) at: String,
+    pub at: String,
     /// How the two are compared.
     #[serde(default, rename = "as")]
-    pub(crate) compare: Comparison,
+    pub compare: Comparison,
     /// Further values that may stand there instead.
     #[serde(default)]
     or: Vec<Value>,
@@ -100,7 +100,7 @@ impl Predicate for Echoes {
 }
 
 /// What is wrong when `sent` came back as `got`; nothing when it is right.
-pub(in crate::judge) fn differs(
+pub(crate) fn differs(
     sent: &Value,
     got: &Value,
     compare: Comparison,

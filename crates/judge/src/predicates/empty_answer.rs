@@ -1,17 +1,19 @@
 //! `empty-answer`: an answer that is said to be empty has no body.
 
 use super::prelude::*;
-use crate::judge::acceptance::Acceptance;
-use crate::judge::evidence::Outcome;
-use crate::rulebook::Does;
+use crate::acceptance::Acceptance;
+use crate::evidence::Outcome;
+use conformant_rulebook::Does;
 
 /// The accepted answer of this operation has no body.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct EmptyAnswer {
+pub struct EmptyAnswer {
     /// The operation with its service.
     of: String,
 }
+
+check_of_operation!(EmptyAnswer);
 
 impl OfOperation for EmptyAnswer {
     fn of(&self) -> &str {

@@ -3,13 +3,13 @@
 
 use super::prelude::*;
 use super::uploaded::{essence, file_of, is_lossy};
-use crate::http::Response;
-use crate::judge::evidence::{FILE_BYTES_MAX, Outcome};
+use crate::evidence::{FILE_BYTES_MAX, Outcome};
+use conformant_base::http::Response;
 
 /// A link in a representation leads to the file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct FileLink {
+pub struct FileLink {
     /// The representation that shows the link.
     kind: String,
     /// Where.

@@ -4,13 +4,13 @@
 
 use super::filtered_by::Keeps;
 use super::prelude::*;
-use crate::judge::history::{List, Shows, ThingId};
+use crate::history::{List, Shows, ThingId};
 use std::collections::BTreeMap;
 
 /// A list that was asked for with these filters, and with no others, holds what fits them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Filtered {
+pub struct Filtered {
     /// Operation ids of the lists, without the service.
     operations: Vec<String>,
     /// By parameter: which value of an item it is about, and how.

@@ -1,12 +1,12 @@
 //! `filtered-by`: each listed item fits the filter that was sent.
 
 use super::prelude::*;
-use crate::judge::compare::{as_text, instant};
+use crate::compare::{as_text, instant};
 
 /// When the query parameter is sent, each listed item fits it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct FilteredBy {
+pub struct FilteredBy {
     /// Operation id of the list.
     operation: String,
     /// Query parameter as the document spells it.
@@ -141,7 +141,7 @@ impl Keeps {
     }
 
     pub(super) fn fits(self, sent: &Value, value: &Value) -> bool {
-        let seconds = |v: &Value| instant(v).map(crate::clock::Timestamp::as_second);
+        let seconds = |v: &Value| instant(v).map(conformant_base::clock::Timestamp::as_second);
         let instants = seconds(sent).zip(seconds(value));
         match self {
             Self::AtOrAfter => instants.is_none_or(|(sent, value)| value >= sent),

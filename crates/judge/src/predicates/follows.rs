@@ -2,15 +2,15 @@
 //! time to follow, or where it would have been looked at again.
 
 use super::prelude::*;
-use crate::judge::compare::as_text;
-use crate::judge::evidence::{Event, Poll};
-use crate::judge::history::Origin;
-use crate::judge::history::{Outcome, STEADY, Shows, Sight, ThingId, Write};
+use crate::compare::as_text;
+use crate::evidence::{Event, Poll};
+use crate::history::Origin;
+use crate::history::{Outcome, STEADY, Shows, Sight, ThingId, Write};
 
 /// After this was done to a thing, its state is that one.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Follows {
+pub struct Follows {
     /// The representation that shows it.
     kind: String,
     /// Where.
@@ -37,7 +37,7 @@ impl Check for Follows {
 
     fn names(&self, names: &mut Names<'_>) {
         names.kind("kind", &self.kind).pointer("at", &self.at);
-        if crate::rulebook::hooks::find(&self.after).is_none() {
+        if conformant_rulebook::hooks::find(&self.after).is_none() {
             names.problem("after", "there is no such hook");
         }
     }

@@ -2,16 +2,18 @@
 //! time to follow.
 
 use super::prelude::*;
-use crate::judge::history::{Outcome, Shows, ThingId, When, Write};
-use crate::rulebook::Does;
+use crate::history::{Outcome, Shows, ThingId, When, Write};
+use conformant_rulebook::Does;
 
 /// What this operation ended is found nowhere any more.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Gone {
+pub struct Gone {
     /// The operation with its service.
     of: String,
 }
+
+check_of_operation!(Gone);
 
 impl OfOperation for Gone {
     fn of(&self) -> &str {

@@ -3,14 +3,14 @@
 //! that had ended is like when it is there again.
 
 use super::prelude::*;
-use crate::judge::compare::leaves_open;
-use crate::judge::history::{Sight, same};
-use crate::rulebook::{Does, hooks};
+use crate::compare::leaves_open;
+use crate::history::{Sight, same};
+use conformant_rulebook::{Does, hooks};
 
 /// These fields of a thing are equal in every sight of it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Immutable {
+pub struct Immutable {
     /// The representation that shows them; what it is a face of may show them earlier.
     of: String,
     /// Those marked `x-immutable`, where left out.

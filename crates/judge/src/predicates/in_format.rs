@@ -1,15 +1,15 @@
 //! `in-format`: an answer is written in the format that a parameter asks for.
 
 use super::prelude::*;
-use crate::judge::acceptance::Acceptance;
-use crate::judge::compare::as_text;
-use crate::judge::evidence::Outcome;
+use crate::acceptance::Acceptance;
+use crate::compare::as_text;
+use crate::evidence::Outcome;
 
 /// The body of an accepted answer is written in the format that this path parameter names, `json`
 /// or `xml`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct InFormat {
+pub struct InFormat {
     /// Path parameter as the document spells it: `FORMAT`.
     parameter: String,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// In order of creation, this number grows within each scope; gaps are free.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct IncreasingWithin {
+pub struct IncreasingWithin {
     /// The operation that creates the things.
     operation: String,
     /// The number.

@@ -2,15 +2,15 @@
 //! done. Says nothing of what comes later, nor of things that nobody was seen to make.
 
 use super::prelude::*;
-use crate::judge::compare::as_text;
-use crate::judge::evidence::Event;
-use crate::judge::history::{Origin, Outcome, STEADY, Shows, Sight, ThingId, Write};
+use crate::compare::as_text;
+use crate::evidence::Event;
+use crate::history::{Origin, Outcome, STEADY, Shows, Sight, ThingId, Write};
 use std::collections::BTreeMap;
 
 /// A new thing shows this value, unless the request that made it set another.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Initial {
+pub struct Initial {
     /// The representations that show it.
     kinds: Kinds,
     /// Where.

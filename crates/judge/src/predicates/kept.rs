@@ -2,15 +2,15 @@
 //! own answer, which its parameters judge, nor of what something else changed since.
 
 use super::prelude::*;
-use crate::judge::compare::as_text;
-use crate::judge::evidence::Event;
-use crate::judge::history::{Origin, Outcome, Shows, Sight, ThingId, Write};
-use crate::judge::parameter::beyond;
-use crate::judge::predicates::echoes::differs;
-use crate::rulebook::annotations::Derived;
-use crate::rulebook::rules::Comparison;
-use crate::rulebook::{Does, Operation, Parameter, Place, hooks};
-use crate::verdict::Level;
+use crate::compare::as_text;
+use crate::evidence::Event;
+use crate::history::{Origin, Outcome, Shows, Sight, ThingId, Write};
+use crate::parameter::beyond;
+use crate::predicates::echoes::differs;
+use conformant_record::Level;
+use conformant_rulebook::annotations::Derived;
+use conformant_rulebook::rules::Comparison;
+use conformant_rulebook::{Does, Operation, Parameter, Place, hooks};
 use serde_json::Map;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// What a write of this operation names is shown whenever its thing is seen later.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Kept {
+pub struct Kept {
     /// The operation with its service.
     of: String,
     /// Parameters that come back elsewhere than in the answer, each with where; where left out, those
@@ -230,7 +230,7 @@ impl Kept {
     }
 
     /// Whether a parameter comes back elsewhere than in the answer.
-    pub(crate) fn shows(&self, operation: &str, parameter: &str) -> bool {
+    pub fn shows(&self, operation: &str, parameter: &str) -> bool {
         self.of == operation && self.shown.contains_key(parameter)
     }
 

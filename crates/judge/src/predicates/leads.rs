@@ -2,15 +2,15 @@
 //! followed, nor of what stands behind a redirect.
 
 use super::prelude::*;
-use crate::judge::acceptance::Acceptance;
-use crate::judge::evidence::Outcome;
-use crate::judge::history::{History, Shows, Sight, ThingId};
-use crate::rulebook::Does;
+use crate::acceptance::Acceptance;
+use crate::evidence::Outcome;
+use crate::history::{History, Shows, Sight, ThingId};
+use conformant_rulebook::Does;
 
 /// An address in a representation, once it is followed, leads there.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Leads {
+pub struct Leads {
     /// Where addresses stand.
     shown: Vec<Place>,
     /// Where it leads.
@@ -257,7 +257,7 @@ fn other(case: &Case<'_>, index: usize, id: ThingId) -> Option<String> {
     let history = &case.history;
     let kind = history.things.get(id).kind;
     let shown = history.things.iter().find(|(other, thing)| {
-        let is_whole = |s: &crate::judge::history::Sight<'_>| {
+        let is_whole = |s: &crate::history::Sight<'_>| {
             s.exchange == Some(index) && matches!(s.shows, Shows::Whole(_))
         };
         *other != id && thing.kind == kind && thing.sights.iter().any(is_whole)

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// The links of a representation are at least as many as the things that they lead to.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct LinksForEach {
+pub struct LinksForEach {
     /// Where links stand, and to how many things they lead.
     shown: Vec<Linked>,
 }

@@ -2,17 +2,19 @@
 //! once the list has had time to follow.
 
 use super::prelude::*;
-use crate::judge::evidence::WalkEnd;
-use crate::judge::history::{List, ThingId, When};
-use crate::rulebook::Does;
+use crate::evidence::WalkEnd;
+use crate::history::{List, ThingId, When};
+use conformant_rulebook::Does;
 
 /// This list holds what exists in its scope, each thing once.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Listed {
+pub struct Listed {
     /// The list operation with its service.
     of: String,
 }
+
+check_of_operation!(Listed);
 
 impl OfOperation for Listed {
     fn of(&self) -> &str {

@@ -2,8 +2,8 @@
 //! or masked. Says nothing of fields that are not there, nor of things that nobody was seen to make.
 
 use super::prelude::*;
-use crate::judge::compare::as_text;
-use crate::judge::history::Outcome;
+use crate::compare::as_text;
+use crate::history::Outcome;
 
 /// Texts shorter than this may stand anywhere by chance.
 const TELLING: usize = 4;
@@ -14,7 +14,7 @@ const NAME_MAX: usize = 20;
 /// A field stands to a parameter of the request that made its thing as this says.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct MadeWith {
+pub struct MadeWith {
     /// The operation.
     operation: String,
     /// The parameter.

@@ -7,7 +7,7 @@ mod tests;
 /// Declares the modules and lists their types, in the order in which they judge.
 macro_rules! predicates {
     ($($module:ident::$name:ident,)*) => {
-        $(pub(crate) mod $module;)*
+        $(pub mod $module;)*
 
         /// Every predicate.
         pub(super) const ENTRIES: &[super::predicate::Entry] =

@@ -2,9 +2,9 @@
 //! came two seconds or more after the thing was last seen, so that clocks of whole seconds tell.
 
 use super::prelude::*;
-use crate::judge::compare::{as_text, instant};
-use crate::judge::history::{Outcome, Shows, Sight, Write};
-use crate::rulebook::Does;
+use crate::compare::{as_text, instant};
+use crate::history::{Outcome, Shows, Sight, Write};
+use conformant_rulebook::Does;
 use std::time::Duration;
 
 /// How long after a sight a change moves every clock.
@@ -13,7 +13,7 @@ const APART: Duration = Duration::from_secs(2);
 /// An accepted request of this operation that changes a value moves this time.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Moved {
+pub struct Moved {
     /// Operation id without the service.
     operation: String,
     /// Where the time stands.

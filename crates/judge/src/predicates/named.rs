@@ -2,17 +2,17 @@
 //! is accepted at all the operation's own rule says.
 
 use super::prelude::*;
-use crate::judge::acceptance::Acceptance;
-use crate::judge::case::Seen;
-use crate::judge::compare::spelled;
-use crate::judge::history::{Thing, ThingId, When};
-use crate::rulebook::Does;
+use crate::acceptance::Acceptance;
+use crate::case::Seen;
+use crate::compare::spelled;
+use crate::history::{Thing, ThingId, When};
+use conformant_rulebook::Does;
 use std::borrow::Cow;
 
 /// In the paths of these operations a name stands for the thing that was shown with it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Named {
+pub struct Named {
     /// Operation ids without the service.
     operations: Vec<String>,
     /// The parameter of their paths.

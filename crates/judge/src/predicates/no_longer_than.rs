@@ -5,7 +5,7 @@ use super::prelude::*;
 /// The array at `at` holds no more items than the number at `size` in the same answer.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct NoLongerThan {
+pub struct NoLongerThan {
     /// Operation ids without the service.
     operations: Vec<String>,
     /// The array; the list's own where left out.

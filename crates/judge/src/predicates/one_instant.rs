@@ -2,8 +2,8 @@
 //! times that are not written in ISO 8601, nor of a second more or less.
 
 use super::prelude::*;
-use crate::clock::Timestamp;
-use crate::judge::compare::instant;
+use crate::compare::instant;
+use conformant_base::clock::Timestamp;
 use jiff::SignedDuration;
 
 /// By how much two faces may differ: one of them may count whole seconds.
@@ -12,7 +12,7 @@ const ROUNDING: SignedDuration = SignedDuration::from_secs(1);
 /// A time is the same in every sight of its thing.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OneInstant {
+pub struct OneInstant {
     /// The representation that shows it; what else shows the thing may show it earlier.
     of: String,
     /// Where.

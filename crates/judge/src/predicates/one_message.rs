@@ -4,13 +4,13 @@ use super::prelude::*;
 use super::told::collected;
 #[cfg(test)]
 use super::told::{COLLECT, SEND};
-use crate::judge::compare::as_text;
+use crate::compare::as_text;
 use std::collections::BTreeMap;
 
 /// A field is the same in all events of a send that go to one recipient at one attempt.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OneMessage {
+pub struct OneMessage {
     /// Where in each payload.
     at: String,
 }

@@ -5,13 +5,13 @@ use super::prelude::*;
 /// The value at `at` keeps one spelling throughout a run, whatever its value.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OneSpelling {
+pub struct OneSpelling {
     /// The representation.
-    pub(crate) kind: String,
+    pub kind: String,
     /// The value.
-    pub(crate) at: String,
+    pub at: String,
     /// The spellings of which only one may be used.
-    pub(crate) of: Vec<String>,
+    pub of: Vec<String>,
 }
 
 impl Check for OneSpelling {

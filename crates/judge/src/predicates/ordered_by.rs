@@ -1,13 +1,13 @@
 //! `ordered-by`: the values of a list stand in a stated order; equal neighbours are free.
 
 use super::prelude::*;
-use crate::judge::compare::instant;
+use crate::compare::instant;
 use std::cmp::Ordering;
 
 /// The values at `at` stand in that order; equal neighbours are free.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OrderedBy {
+pub struct OrderedBy {
     /// Operation id of the list.
     operation: String,
     /// For example `/executions/*/date_created`.

@@ -2,15 +2,17 @@
 //! moves by itself (`x-derived`, `x-counts`, `x-steps`), nor of things that strangers reach.
 
 use super::prelude::*;
-use crate::judge::history::{Outcome, Shows, Sight, ThingId, Write};
+use crate::history::{Outcome, Shows, Sight, ThingId, Write};
 
 /// What a request of this operation does not name stays as it was.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OthersStay {
+pub struct OthersStay {
     /// The operation with its service.
     of: String,
 }
+
+check_of_operation!(OthersStay);
 
 impl OfOperation for OthersStay {
     fn of(&self) -> &str {

@@ -2,24 +2,26 @@
 //! exists; a list holds nothing of another's.
 
 use super::prelude::*;
-use crate::judge::acceptance::Acceptance;
-use crate::judge::history::{Shows, ThingId, When};
-use crate::rulebook::Does;
+use crate::acceptance::Acceptance;
+use crate::history::{Shows, ThingId, When};
+use conformant_rulebook::Does;
 
 /// This operation finds a thing under the parents that it belongs to, and under no others.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OwnParent {
+pub struct OwnParent {
     /// The operation with its service.
     of: String,
 }
 
 impl OwnParent {
     /// Whether it is about that operation, named with its service.
-    pub(crate) fn is_of(&self, operation: &str) -> bool {
+    pub fn is_of(&self, operation: &str) -> bool {
         self.of == operation
     }
 }
+
+check_of_operation!(OwnParent);
 
 impl OfOperation for OwnParent {
     fn of(&self) -> &str {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// What a thing gives as its own address no other thing of its kind gives as its own.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OwnUrl {
+pub struct OwnUrl {
     /// The representations, each with an identity and a field `url`.
     kinds: Kinds,
 }

@@ -5,18 +5,18 @@
 //! page was seen again afterwards, and was the same.
 
 use super::prelude::*;
-use crate::judge::acceptance::Acceptance;
-use crate::judge::case::Seen;
-use crate::judge::evidence::Poll;
-use crate::judge::history::{FIRST, ITSELF, NEXT, Outcome, PREVIOUS, ThingId};
-use crate::rulebook::Does;
-use crate::rulebook::scenario::Credentials;
+use crate::acceptance::Acceptance;
+use crate::case::Seen;
+use crate::evidence::Poll;
+use crate::history::{FIRST, ITSELF, NEXT, Outcome, PREVIOUS, ThingId};
+use conformant_rulebook::Does;
+use conformant_rulebook::scenario::Credentials;
 use std::collections::BTreeMap;
 
 /// The addresses of a list's pages say where the pages are.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Pages {
+pub struct Pages {
     /// The list operation with its service.
     of: String,
     /// What of it.
@@ -39,6 +39,8 @@ enum Aspect {
 
 /// What each page of a list holds, by exchange.
 type Held = BTreeMap<usize, Vec<Option<ThingId>>>;
+
+check_of_operation!(Pages);
 
 impl OfOperation for Pages {
     fn of(&self) -> &str {

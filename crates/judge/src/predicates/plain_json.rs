@@ -4,14 +4,14 @@
 //! that no table covers.
 
 use super::prelude::*;
-use crate::json::Note;
-use crate::judge::acceptance::Acceptance;
-use crate::judge::evidence::Outcome;
+use crate::acceptance::Acceptance;
+use crate::evidence::Outcome;
+use conformant_base::json::Note;
 
 /// JSON of the service has no byte order mark and names no member twice.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct PlainJson {}
+pub struct PlainJson {}
 
 impl Check for PlainJson {
     fn predicate(&self) -> &'static str {
@@ -134,11 +134,11 @@ fn fact(note: &Note) -> (&str, Fact) {
 
 #[cfg(test)]
 mod tests {
-    use crate::json::{Limits, parse};
-    use crate::judge::evidence::{Evidence, Payload};
-    use crate::judge::judge;
-    use crate::rulebook::Rulebook;
-    use crate::schema::Schemas;
+    use crate::evidence::{Evidence, Payload};
+    use crate::judge;
+    use conformant_base::json::{Limits, parse};
+
+    use conformant_schema::Schemas;
     use std::sync::Arc;
 
     /// Rule, pointer and kind of what is found in a flow that is written so.
@@ -160,7 +160,7 @@ mod tests {
             payloads: vec![payload],
             ..Evidence::default()
         };
-        let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+        let rulebook = crate::load::embedded().expect("the embedded rulebook is sound");
         let judgement = judge(&rulebook, &Schemas::default(), &evidence);
         assert_eq!(judgement.tallies["flow/json/plain"].judged(), 1);
         let found = judgement.findings.iter();

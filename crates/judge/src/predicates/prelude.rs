@@ -1,15 +1,15 @@
 //! What a predicate's file uses.
 
-pub(super) use crate::json;
-pub(super) use crate::judge::case::{Case, Representation};
-pub(super) use crate::judge::change::Change;
+pub(super) use crate::case::{Case, Representation};
+pub(super) use crate::change::Change;
 #[cfg(test)]
-pub(super) use crate::judge::examples::{Example, Scene};
-pub(super) use crate::judge::mutation::Mutation;
-pub(super) use crate::judge::predicate::{Need, Predicate};
-pub(super) use crate::judge::sites::{Site, Sites};
-pub(super) use crate::judge::verdicts::{Fact, Trivial, Verdicts};
-pub(super) use crate::rulebook::{
+pub(super) use crate::examples::{Example, Scene};
+pub(super) use crate::mutation::Mutation;
+pub(super) use crate::predicate::{Need, Predicate};
+pub(super) use crate::sites::{Site, Sites};
+pub(super) use crate::verdicts::{Fact, Trivial, Verdicts};
+pub(super) use conformant_base::json;
+pub(super) use conformant_rulebook::{
     Bears, Check, Model, Names, Operation, PayloadRule, Rule, Subject,
 };
 pub(super) use schemars::JsonSchema;
@@ -27,19 +27,25 @@ pub(super) trait OfOperation: Predicate {
     }
 }
 
-impl<T: OfOperation> Check for T {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
+/// Implements [`Check`] for a law of one operation.
+macro_rules! check_of_operation {
+    ($predicate:ty) => {
+        impl Check for $predicate {
+            fn predicate(&self) -> &'static str {
+                Self::NAME
+            }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![self.operation()])
-    }
+            fn subject(&self) -> Subject<'_> {
+                Subject::Operations(vec![OfOperation::operation(self)])
+            }
 
-    fn names(&self, names: &mut Names<'_>) {
-        names.operation("of", self.operation());
-    }
+            fn names(&self, names: &mut Names<'_>) {
+                names.operation("of", OfOperation::operation(self));
+            }
+        }
+    };
 }
+pub(super) use check_of_operation;
 
 /// The kinds of representations that a law is about; the first names its subject.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,12 +1,12 @@
 //! `present-only-when`: a field comes and goes with the value of another one.
 
 use super::prelude::*;
-use crate::judge::payload::{Document, Wrong};
+use crate::payload::{Document, Wrong};
 
 /// `field` is present exactly when the value at `when` is one of `is`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct PresentOnlyWhen {
+pub struct PresentOnlyWhen {
     /// The representation.
     kind: String,
     /// The field that comes and goes.

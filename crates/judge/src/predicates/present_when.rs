@@ -6,7 +6,7 @@ use super::prelude::*;
 /// Where the value at `when` is one of `is`, `field` is there.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct PresentWhen {
+pub struct PresentWhen {
     /// The representation.
     kind: String,
     /// The field that is to be there.

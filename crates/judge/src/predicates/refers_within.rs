@@ -2,12 +2,12 @@
 //! thing this case never saw, nor of things that nothing shows in two scopes.
 
 use super::prelude::*;
-use crate::judge::history::{History, ThingId};
+use crate::history::{History, ThingId};
 
 /// A field names a thing of the same scope.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RefersWithin {
+pub struct RefersWithin {
     /// Where the id stands.
     shown: Vec<Place>,
     /// The kind of the thing that it names.

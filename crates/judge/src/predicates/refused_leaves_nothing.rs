@@ -2,16 +2,18 @@
 //! scope nothing comes that nobody made. Whether a list lags is seen by what was made before.
 
 use super::prelude::*;
-use crate::judge::history::{Item, List, Outcome, ThingId, Write};
-use crate::rulebook::Does;
+use crate::history::{Item, List, Outcome, ThingId, Write};
+use conformant_rulebook::Does;
 
 /// What this operation was refused is not there afterwards.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RefusedLeavesNothing {
+pub struct RefusedLeavesNothing {
     /// The operation with its service.
     of: String,
 }
+
+check_of_operation!(RefusedLeavesNothing);
 
 impl OfOperation for RefusedLeavesNothing {
     fn of(&self) -> &str {

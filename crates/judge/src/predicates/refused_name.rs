@@ -2,15 +2,15 @@
 //! names may have. Says nothing where anything else of the case may have brought the name.
 
 use super::prelude::*;
-use crate::judge::acceptance::Acceptance;
-use crate::judge::compare::as_text;
-use crate::judge::history::Outcome;
-use crate::rulebook::Does;
+use crate::acceptance::Acceptance;
+use crate::compare::as_text;
+use crate::history::Outcome;
+use conformant_rulebook::Does;
 
 /// After a creation by this operation was refused, no path finds anything under the name that it asked for.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RefusedName {
+pub struct RefusedName {
     /// The operation that makes.
     operation: String,
     /// Its parameter with the name.

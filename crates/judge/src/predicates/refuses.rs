@@ -2,15 +2,15 @@
 //! operation's own rule says.
 
 use super::prelude::*;
-use crate::judge::acceptance::Acceptance;
-use crate::judge::compare::as_text;
+use crate::acceptance::Acceptance;
+use crate::compare::as_text;
 use regex::Regex;
 use std::sync::OnceLock;
 
 /// A request with such a value is refused.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Refuses {
+pub struct Refuses {
     /// Operation id without the service.
     operation: String,
     /// Parameter as the document spells it.

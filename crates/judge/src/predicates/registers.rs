@@ -3,11 +3,11 @@
 //! differently.
 
 use super::prelude::*;
-use crate::clock::Timestamp;
-use crate::judge::evidence::{Event, HookCall};
-use crate::redact::REDACTED;
+use crate::evidence::{Event, HookCall};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use conformant_base::clock::Timestamp;
+use conformant_base::redact::REDACTED;
 use jsonwebtoken::{Algorithm, DecodingKey, crypto};
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ const SKEW: f64 = 5.0;
 /// A token of this kind that a person scans, and whether it registers.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Registers {
+pub struct Registers {
     /// What the token is like.
     token: Like,
 }

@@ -3,17 +3,19 @@
 //! strangers reach.
 
 use super::prelude::*;
-use crate::judge::case::Seen;
-use crate::judge::history::{Outcome, Shows, Sight, Write};
-use crate::rulebook::{Does, Place};
+use crate::case::Seen;
+use crate::history::{Outcome, Shows, Sight, Write};
+use conformant_rulebook::{Does, Place};
 
 /// What a write of this operation does not name stays as it was.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RestStays {
+pub struct RestStays {
     /// The operation with its service.
     of: String,
 }
+
+check_of_operation!(RestStays);
 
 impl OfOperation for RestStays {
     fn of(&self) -> &str {

@@ -3,13 +3,13 @@
 //! changes at all is `immutable`'s.
 
 use super::prelude::*;
-use crate::judge::history::{Shows, Sight, ThingId, Write};
-use crate::rulebook::Does;
+use crate::history::{Shows, Sight, ThingId, Write};
+use conformant_rulebook::Does;
 
 /// Two sights of a thing of this kind agree, as long as nothing touches it in between.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SameEverywhere {
+pub struct SameEverywhere {
     /// The representation that shows it.
     of: String,
 }

@@ -2,9 +2,9 @@
 //! where people may have changed a number unseen: then it may be anybody's.
 
 use super::prelude::*;
-use crate::judge::acceptance::Acceptance;
-use crate::judge::compare::as_text;
-use crate::judge::evidence::Event;
+use crate::acceptance::Acceptance;
+use crate::compare::as_text;
+use crate::evidence::Event;
 
 /// The operation that registers by phone.
 const CREATE: &str = "create-user";
@@ -14,7 +14,7 @@ const POLL: &str = "poll-registration-status";
 /// Of two registrations that differ in this alone, the users are the same, or not.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SamePhone {
+pub struct SamePhone {
     /// What differs.
     differs: Differs,
 }
@@ -219,7 +219,7 @@ fn scan(case: &Case<'_>, custom_user_id: &str) -> Option<(String, String)> {
             Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
         })
     };
-    let of = |call: &&crate::judge::evidence::HookCall| {
+    let of = |call: &&crate::evidence::HookCall| {
         call.arguments.get("custom_user_id") == Some(&json!(custom_user_id))
     };
     let shown = calls("announce_registration").find(of)?;

@@ -2,14 +2,14 @@
 //! they came by.
 
 use super::prelude::*;
-use crate::judge::compare::{names_nothing, same};
+use crate::compare::{names_nothing, same};
 use std::collections::BTreeMap;
 
 /// Within one run of a scenario, representations of the same thing (same `key`) agree in these
 /// fields, whichever operation they came from.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SameResource {
+pub struct SameResource {
     /// The representation.
     kind: String,
     /// What identifies the thing: `/sid`.

@@ -1,16 +1,16 @@
 //! `story`: only steps of scenarios that name the rule judge it.
 
 use super::prelude::*;
-use crate::judge::acceptance::Acceptance;
-use crate::judge::evidence::{Event, Statement};
-use crate::judge::story::differs;
-use crate::rulebook::expect::Comparison;
+use crate::acceptance::Acceptance;
+use crate::evidence::{Event, Statement};
+use crate::story::differs;
+use conformant_rulebook::expect::Comparison;
 use std::sync::Arc;
 
 /// Only scenario steps that name this rule (`expect`, `accepted`, `rejected`) judge it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Story {}
+pub struct Story {}
 
 impl Check for Story {
     fn predicate(&self) -> &'static str {

@@ -2,12 +2,10 @@
 //! follow. Says nothing of channels that strangers reach, nor where people may act unseen.
 
 use super::prelude::*;
-use crate::judge::compare::as_text;
-use crate::judge::evidence::Event;
-use crate::judge::history::{
-    History, List, Origin, Outcome, Shows, Sight, ThingId, When, Write, same,
-};
-use crate::rulebook::Does;
+use crate::compare::as_text;
+use crate::evidence::Event;
+use crate::history::{History, List, Origin, Outcome, Shows, Sight, ThingId, When, Write, same};
+use conformant_rulebook::Does;
 #[cfg(test)]
 use scenes::{ann, ann_at, invite, member, person, scene, seen};
 
@@ -23,7 +21,7 @@ const READ: &str = "/last_consumed_message_index";
 /// A user channel shows how its user stands to the channel.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TakesPart {
+pub struct TakesPart {
     /// What is said, and of whom.
     aspect: Aspect,
 }

@@ -2,19 +2,19 @@
 //! some rule uses the predicate.
 
 use super::ENTRIES;
-use crate::judge::evidence::Evidence;
-use crate::judge::examples::{ComesTo, Example, RULE};
-use crate::judge::{Judgement, Loaded, Memo, Tally, judge_known};
-use crate::rulebook::{Origin, Rule, Rulebook, Rules, Written};
-use crate::schema::Schemas;
-use crate::source::{Document, Source};
-use crate::verdict::{Basis, Level};
+use crate::evidence::Evidence;
+use crate::examples::{ComesTo, Example, RULE};
+use crate::{Judgement, Loaded, Memo, Tally, judge_known};
+use conformant_base::source::{Document, Source};
+use conformant_record::{Basis, Level};
+use conformant_rulebook::{Origin, Rule, Rulebook, Rules, Written};
+use conformant_schema::Schemas;
 use serde_json::Value;
 
 /// The rulebook's kinds and operations without its rules: nothing but the example's own rule
 /// judges.
 fn bare() -> Rulebook {
-    let mut rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let mut rulebook = crate::load::embedded().expect("the embedded rulebook is sound");
     rulebook.rules = Rules::default();
     rulebook.open_points.clear();
     for kind in rulebook.kinds.values_mut() {
@@ -52,7 +52,7 @@ fn loosen(schema: &mut Value) {
 }
 
 fn rule(example: &Example, predicate: &str) -> Rule {
-    let catalogue = Rulebook::catalogue();
+    let catalogue = crate::load::catalogue();
     let written = Written::of_json(catalogue, predicate, example.parameters.clone());
     Rule {
         id: RULE.to_owned(),
@@ -141,7 +141,7 @@ fn every_example_comes_to_what_it_says() {
 
 #[test]
 fn some_rule_uses_every_predicate() {
-    let rulebook = Rulebook::embedded().expect("the embedded rulebook is sound");
+    let rulebook = crate::load::embedded().expect("the embedded rulebook is sound");
     for entry in ENTRIES {
         let uses = |rule: &Rule| matches!(&rule.origin, Origin::Written(w) if w.check.predicate() == entry.name);
         assert!(

@@ -2,10 +2,10 @@
 //! nothing of states that something else moves.
 
 use super::prelude::*;
-use crate::clock::Timestamp;
-use crate::judge::evidence::Event;
-use crate::judge::history::{Origin, SETTLE, Sight, Thing};
-use crate::rulebook::annotations::Transition;
+use crate::evidence::Event;
+use crate::history::{Origin, SETTLE, Sight, Thing};
+use conformant_base::clock::Timestamp;
+use conformant_rulebook::annotations::Transition;
 use jiff::SignedDuration;
 
 /// By how much a service that counts whole seconds may be early.
@@ -14,7 +14,7 @@ const WHOLE_SECOND: SignedDuration = SignedDuration::from_secs(1);
 /// The state of this field moves by time as its `x-steps` say.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Timed {
+pub struct Timed {
     /// The representation.
     of: String,
     /// The state: `/status`.
@@ -243,7 +243,7 @@ fn seconds(
     let name = step.after.as_ref()?.rsplit('/').next()?;
     let sent = case.seen[made?].exchange.sent.get(name);
     match sent {
-        Some(sent) => Some((crate::judge::compare::as_text(sent).parse().ok()?, true)),
+        Some(sent) => Some((crate::compare::as_text(sent).parse().ok()?, true)),
         None => Some((unasked?, false)),
     }
 }

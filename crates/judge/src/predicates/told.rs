@@ -2,8 +2,8 @@
 //! send were collected; says nothing of what an event carries.
 
 use super::prelude::*;
-use crate::judge::compare::as_text;
-use crate::judge::evidence::{Event, HookCall};
+use crate::compare::as_text;
+use crate::evidence::{Event, HookCall};
 
 /// The hook that has messages sent.
 pub(super) const SEND: &str = "send_bulk_message";
@@ -13,7 +13,7 @@ pub(super) const COLLECT: &str = "collect_events";
 /// A send that came to this is told of by an event of this type.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Told {
+pub struct Told {
     /// The type of the event.
     r#type: String,
     /// What the messages of the send come to, any of these.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// The observed states of one thing move only along these steps.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Transition {
+pub struct Transition {
     /// The representation.
     kind: String,
     /// What identifies the thing: `/sid`.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Two things (different `key`) never share this value within the same scope.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct UniqueWithin {
+pub struct UniqueWithin {
     /// The representation.
     kind: String,
     /// What identifies the thing: `/sid`.

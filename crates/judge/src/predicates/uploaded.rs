@@ -2,9 +2,9 @@
 //! of files whose bytes a recording did not keep as they were, nor of where the file itself is.
 
 use super::prelude::*;
-use crate::http::received;
-use crate::judge::acceptance::Acceptance;
-use crate::judge::history::Outcome;
+use crate::acceptance::Acceptance;
+use crate::history::Outcome;
+use conformant_base::http::received;
 
 /// The operation that takes a file.
 const UPLOAD: &str = "upload-media";
@@ -14,7 +14,7 @@ const PART: &str = "media";
 /// What is told of a file is what was sent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Uploaded {
+pub struct Uploaded {
     /// The representation.
     kind: String,
     /// Where it tells the size.

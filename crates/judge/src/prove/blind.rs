@@ -1,9 +1,9 @@
 //! Places where a change was not noticed, and what would change that.
 
-use crate::judge::evidence::Evidence;
-use crate::judge::{Mutation, Site};
-use crate::rulebook::{Rule, Rulebook};
-use crate::verdict::{Blind, Changes, RuleResult, RunRecord, Sample, Verdict};
+use crate::evidence::Evidence;
+use crate::{Mutation, Site};
+use conformant_record::{Blind, Changes, RuleResult, RunRecord, Sample, Verdict};
+use conformant_rulebook::{Rule, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Places that a record lists; what lies beyond is counted.

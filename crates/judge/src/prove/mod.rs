@@ -6,12 +6,12 @@
 mod blind;
 mod sample;
 
-use crate::judge::evidence::Evidence;
+use crate::evidence::Evidence;
 
-use crate::judge::{Judgement, Memo, Mutation, Sites, Tally, judge_by, judge_site, mutations_of};
-use crate::rulebook::{Origin, Rule, Rulebook};
-use crate::schema::Schemas;
-use crate::verdict::{Changes, Level, Proof, RuleCounts, RunRecord, Verdict};
+use crate::{Judgement, Memo, Mutation, Sites, Tally, judge_by, judge_site, mutations_of};
+use conformant_record::{Changes, Level, Proof, RuleCounts, RunRecord, Verdict};
+use conformant_rulebook::{Origin, Rule, Rulebook};
+use conformant_schema::Schemas;
 use foldhash::fast::FixedState;
 use sample::Sampler;
 use serde_json::Value;
@@ -313,7 +313,8 @@ fn is_small(evidence: &Evidence) -> bool {
     let results = evidence.statements.iter().map(|s| &s.result);
     let mut documents = answers.chain(payloads).chain(results);
     documents.all(|document| {
-        crate::json::has_at_most(document, VALUES_MAX) && text_bytes(document) <= TEXT_BYTES_MAX
+        conformant_base::json::has_at_most(document, VALUES_MAX)
+            && text_bytes(document) <= TEXT_BYTES_MAX
     })
 }
 
@@ -379,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_rule_that_no_change_breaks_was_not_judged() {
-        let rulebook = Rulebook::embedded().expect("it loads");
+        let rulebook = crate::load::embedded().expect("it loads");
         let schemas = Schemas::default();
         let prover = Prover::new(&rulebook, &schemas, Mode::Rules, 0, 1);
         let ids = [
@@ -398,7 +399,7 @@ mod tests {
         let mut record = RunRecord::default();
         record
             .rules
-            .extend(rules.iter().map(|rule| crate::verdict::RuleResult {
+            .extend(rules.iter().map(|rule| conformant_record::RuleResult {
                 id: rule.id.clone(),
                 level: rule.level,
                 source: rule.source.clone(),
@@ -406,7 +407,7 @@ mod tests {
                 judged: 1,
                 findings: 0,
                 reason: String::new(),
-                subject: crate::verdict::Subject::Service,
+                subject: conformant_record::Subject::Service,
                 masked_by: None,
                 says: String::new(),
                 basis: None,

@@ -4,11 +4,11 @@
 
 use super::blind::Blinds;
 use super::finds_more;
-use crate::judge::evidence::{Evidence, Exchange, Expectation};
-use crate::judge::{Change, Judgement, Memo, Mutation, Other, Site, judge_again};
-use crate::rulebook::Rulebook;
-use crate::schema::Schemas;
-use crate::verdict::{RunRecord, Sample};
+use crate::evidence::{Evidence, Exchange, Expectation};
+use crate::{Change, Judgement, Memo, Mutation, Other, Site, judge_again};
+use conformant_record::{RunRecord, Sample};
+use conformant_rulebook::Rulebook;
+use conformant_schema::Schemas;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -200,7 +200,7 @@ fn places(document: &Value) -> Vec<(String, &Value)> {
         match value {
             Value::Object(members) => {
                 for (name, member) in members {
-                    crate::json::push(at, name);
+                    conformant_base::json::push(at, name);
                     collect(at, member, places);
                     at.truncate(length);
                 }
@@ -210,7 +210,7 @@ fn places(document: &Value) -> Vec<(String, &Value)> {
                     places.push((at.clone(), value));
                 }
                 for (index, item) in items.iter().enumerate() {
-                    crate::json::push(at, &index.to_string());
+                    conformant_base::json::push(at, &index.to_string());
                     // An item may be dropped, too.
                     if item.is_object() {
                         places.push((at.clone(), item));

@@ -5,10 +5,10 @@
 //! decided by it.
 
 use super::world::Outcome;
-use crate::clock::{self, Timestamp};
-use crate::http::{Headers, Request, Response};
-use crate::redact::Redactor;
-use crate::reference::Callback;
+use conformant_base::clock::{self, Timestamp};
+use conformant_base::http::{Headers, Request, Response};
+use conformant_base::redact::Redactor;
+use conformant_reference::Callback;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};

@@ -6,7 +6,7 @@
 //! themselves are open: they have credentials of their own.
 
 use super::refusal;
-use crate::http::{Request, Response};
+use conformant_base::http::{Request, Response};
 
 /// Carries the token.
 pub const TOKEN_HEADER: &str = "X-Conformant-Token";

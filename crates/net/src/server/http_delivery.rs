@@ -4,9 +4,9 @@
 //! into calling strangers. Follows no redirect and keeps no connection.
 
 use super::world::{Deliver, Outcome};
-use crate::http::Cause;
-use crate::reference::Callback;
 use crate::transport::{BaseUrl, Client, Fault, Limits};
+use conformant_base::http::Cause;
+use conformant_reference::Callback;
 use std::time::Duration;
 use url::{Host, Url};
 

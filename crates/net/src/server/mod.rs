@@ -33,9 +33,9 @@ use self::gate::{Gate, is_control};
 use self::page::People;
 use self::relay::Relay;
 use self::script::Script;
-use crate::clock::{self, Timestamp};
-use crate::http::{Request, Response};
-use crate::reference::{self, Fault, Variant};
+use conformant_base::clock::{self, Timestamp};
+use conformant_base::http::{Request, Response};
+use conformant_reference::{Fault, Variant};
 use httpmock::{HttpMockRequest, HttpMockResponse, MockServer};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -505,7 +505,7 @@ impl Worlds {
             name => (world_seed(self.settings.seed, name), self.origin_of(name)),
         };
         let origin = self.settings.origin.clone().unwrap_or(address);
-        let settings = reference::Settings {
+        let settings = conformant_reference::Settings {
             seed,
             origin,
             faults: self.settings.faults.clone(),

@@ -8,10 +8,10 @@
 use super::chronicle::{Chronicle, Pen};
 use super::develop::{Answered, Wire};
 use super::world::World;
-use crate::clock::Timestamp;
-use crate::http::{Request, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use conformant_base::clock::Timestamp;
+use conformant_base::http::{Request, Response};
 use qrcode::{Color, EcLevel, QrCode};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -48,7 +48,7 @@ struct Page {
 
 static PAGE: LazyLock<Page> = LazyLock::new(|| {
     // One family: the report's own style sheet, and this page's additions.
-    let family = include_str!("../report/html/page.css");
+    let family = conformant_base::page::STYLE;
     let html = include_str!("page.html").replace("/* the look of the report page */", family);
     let hashes = |name: &str| -> String {
         let (open, close) = (format!("<{name}>"), format!("</{name}>"));

@@ -5,8 +5,8 @@
 
 use super::chronicle::Chronicle;
 use super::develop::{Answered, Wire};
-use crate::clock;
-use crate::http::Response;
+use conformant_base::clock;
+use conformant_base::http::Response;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;

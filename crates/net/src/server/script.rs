@@ -2,8 +2,8 @@
 //!
 //! Decides which scripted answer a request meets; the world and the wire carry it out.
 
-use crate::http::{Request, Response};
-use crate::text::glob;
+use conformant_base::http::{Request, Response};
+use conformant_base::text::glob;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fmt;

@@ -3,9 +3,9 @@
 //! A world holds nothing but what requests made of it, and draws its identifiers from its seed; so its seed and
 //! the requests make it again, here or elsewhere. Answers nothing itself.
 
-use crate::http::Request;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use conformant_base::http::Request;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

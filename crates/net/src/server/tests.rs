@@ -1,10 +1,10 @@
 //! A server as its clients see it, over real sockets, and many worlds at once.
 
 use super::*;
-use crate::clock;
-use crate::reference::account;
 use crate::transport::{BaseUrl, Client, Limits};
 use base64::Engine as _;
+use conformant_base::clock;
+use conformant_reference::account;
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -94,11 +94,11 @@ fn worlds_are_apart_and_each_tells_the_story_of_its_seed() {
 #[test]
 fn a_world_answers_the_same_with_and_without_a_socket() {
     let server = started(still(1));
-    let settings = reference::Settings {
+    let settings = conformant_reference::Settings {
         seed: world_seed(1, "a"),
         origin: server.world_url("a"),
         faults: [Fault::FlowCredentialsNotNeeded].into(),
-        ..reference::Settings::default()
+        ..conformant_reference::Settings::default()
     };
     let world = World::new(settings, WorldClock::stands_still(), Arc::new(HttpDelivery));
     let inside = world.handle(&Request::new("GET", "/flow/v1/Flows"));
@@ -253,7 +253,7 @@ fn receiver(statuses: Vec<u16>) -> (String, mpsc::Receiver<String>) {
 fn callbacks_are_delivered_over_http_and_retried() {
     let check = |statuses: &[u16], attempts: usize| {
         let (url, seen) = receiver([statuses, &[200; 4]].concat());
-        let settings = reference::Settings::default();
+        let settings = conformant_reference::Settings::default();
         let world = World::new(settings, WorldClock::stands_still(), Arc::new(HttpDelivery));
         let world = Arc::new(world);
         let courier = Courier::default();
@@ -280,7 +280,7 @@ fn callbacks_are_delivered_over_http_and_retried() {
 fn a_receiver_that_says_nothing_delays_nobody_else() {
     let (slow, slow_seen) = receiver(vec![0]);
     let (quick, quick_seen) = receiver(vec![200; 2]);
-    let settings = reference::Settings::default();
+    let settings = conformant_reference::Settings::default();
     let world = World::new(settings, WorldClock::stands_still(), Arc::new(HttpDelivery));
     let world = Arc::new(world);
     let courier = Courier::default();

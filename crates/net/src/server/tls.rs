@@ -3,7 +3,7 @@
 //!
 //! Reads no HTTP. A certificate that was made up is issued by itself, so that clients trust it by being given it.
 
-use crate::clock;
+use conformant_base::clock;
 use rcgen::{CertifiedKey as MadeUp, generate_simple_self_signed};
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};

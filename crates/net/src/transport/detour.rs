@@ -7,8 +7,8 @@ use super::connection::is_would_block;
 use super::encode;
 use super::fault::Fault;
 use super::origin::Origin;
-use crate::clock;
-use crate::http::{Cause, percent_decode};
+use conformant_base::clock;
+use conformant_base::http::{Cause, percent_decode};
 use std::fmt;
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, TcpStream};
@@ -128,7 +128,7 @@ impl Detour {
         }
         Err(failed(format!(
             "it answered {}",
-            crate::text::escape_line(&crate::text::excerpt(first, 100))
+            conformant_base::text::escape_line(&conformant_base::text::excerpt(first, 100))
         )))
     }
 }

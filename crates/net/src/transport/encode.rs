@@ -3,8 +3,8 @@
 //!
 //! Deliberately no knowledge of operations; who builds a request says which value goes where.
 
-use crate::http::{Request, percent_encode};
 use base64::Engine as _;
+use conformant_base::http::{Request, percent_encode};
 use std::fmt;
 
 /// A value that has no form in the place it was meant for; completes "failed to build the request: …".
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn hostile_values_are_encoded_where_there_is_an_encoding() {
         let segment = path_segment(HOSTILE).expect("encodable");
-        assert_eq!(crate::http::percent_decode(&segment), HOSTILE);
+        assert_eq!(conformant_base::http::percent_decode(&segment), HOSTILE);
         assert!(segment.bytes().all(|b| b.is_ascii_graphic() && b != b'/'));
 
         let request = Request::new("GET", format!("/x?{}", query([(HOSTILE, HOSTILE)])));

@@ -3,7 +3,7 @@
 //! Deliberately no verdict: a fault makes a step inconclusive about the target, never a pass and
 //! never a failure.
 
-use crate::http::Cause;
+use conformant_base::http::Cause;
 
 /// How many bytes of an incomplete body are kept as evidence.
 pub(super) const PARTIAL_BYTES: usize = 4 * 1024;

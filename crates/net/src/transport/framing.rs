@@ -3,8 +3,8 @@
 //! Deliberately strict: where two readers might see two lengths there is none. Reads no socket; which of length and
 //! codings counts is `reading`'s.
 
-use crate::http::Headers;
-use crate::text::{self, Size};
+use conformant_base::http::Headers;
+use conformant_base::text::{self, Size};
 
 /// How much of a line of others is shown.
 const SHOWN_CHARS: usize = 60;

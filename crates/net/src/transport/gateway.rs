@@ -9,8 +9,8 @@ use super::client::Client;
 use super::fault::Fault;
 use super::listener::{Answered, Door, ListenError, Listening, Socket, bare};
 use super::origin::BaseUrl;
-use crate::clock::{self, Timestamp};
-use crate::http::{Headers, Request, Response};
+use conformant_base::clock::{self, Timestamp};
+use conformant_base::http::{Headers, Request, Response};
 use http_body_util::Full;
 use hyper::StatusCode;
 use hyper::body::Bytes;
@@ -220,7 +220,7 @@ fn unanswered(fault: &Fault) -> Answered {
     let why = format!(
         "{}: {}\n",
         fault.cause,
-        crate::text::escape_line(&fault.detail)
+        conformant_base::text::escape_line(&fault.detail)
     );
     let mut answered = hyper::Response::new(Full::new(Bytes::from(why)));
     *answered.status_mut() = StatusCode::BAD_GATEWAY;

@@ -5,8 +5,8 @@
 //! own after a few seconds.
 
 use super::*;
-use crate::clock;
-use crate::http::{Cause, Request};
+use conformant_base::clock;
+use conformant_base::http::{Cause, Request};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;

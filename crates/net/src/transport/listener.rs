@@ -6,9 +6,9 @@
 
 use super::origin::BaseUrl;
 use super::sink::{Reply, Sink};
-use crate::clock;
-use crate::failpoint::{self, Place};
-use crate::http::{Headers, Request};
+use conformant_base::clock;
+use conformant_base::failpoint::{self, Place};
+use conformant_base::http::{Headers, Request};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::header::HeaderMap;
@@ -400,8 +400,8 @@ fn headers(map: &HeaderMap) -> Headers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::Cause;
     use crate::transport::{Client, Limits};
+    use conformant_base::http::Cause;
     use std::io::{Read as _, Write as _};
 
     const AMPLE: Duration = Duration::from_secs(5);

@@ -1,6 +1,6 @@
 //! Requests to a live target and callbacks from it, over real sockets.
 //!
-//! Deliberately judges nothing: what the target answers is a [`Response`](crate::http::Response),
+//! Deliberately judges nothing: what the target answers is a [`Response`](conformant_base::http::Response),
 //! what keeps it from answering is a [`Fault`] with a stable cause word, and whether either breaks a
 //! rule is for `judge` to say.
 //!

@@ -123,7 +123,7 @@ fn quoted(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::received;
+    use conformant_base::http::received;
 
     fn body(parts: &Multipart<'_>) -> (String, String) {
         let (media_type, body) = parts.finish();

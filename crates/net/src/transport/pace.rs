@@ -3,8 +3,8 @@
 //! Deliberately unaware of what is paced; a worker asks for its turn and waits for it.
 
 use super::fault::Fault;
-use crate::clock;
-use crate::http::Cause;
+use conformant_base::clock;
+use conformant_base::http::Cause;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -4,7 +4,7 @@
 //! never meet here; of those with large ones, one after the other is read and concluded, and the time
 //! that one waits for another is on nobody's clock.
 
-use crate::clock;
+use conformant_base::clock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -4,8 +4,8 @@
 //! process delivers what its reference sent; both get the same answers and leave the same record.
 //! Bodies are kept as bytes and read by whoever judges them.
 
-use crate::clock::{self, Timestamp};
-use crate::http::{Request, percent_decode, percent_encode};
+use conformant_base::clock::{self, Timestamp};
+use conformant_base::http::{Request, percent_decode, percent_encode};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;

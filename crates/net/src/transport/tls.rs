@@ -7,8 +7,8 @@ use super::connection::{Terms, is_would_block};
 use super::fault::Fault;
 use super::origin::Origin;
 use super::way::Pem;
-use crate::clock;
-use crate::http::Cause;
+use conformant_base::clock;
+use conformant_base::http::Cause;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -208,8 +208,8 @@ fn shown(chain: &[u8], key: &[u8]) -> Result<Arc<SingleCertAndKey>, TrustError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::Request;
     use crate::transport::{BaseUrl, Client, Detours, Limits, Way};
+    use conformant_base::http::Request;
     use rustls::server::WebPkiClientVerifier;
     use rustls::{ServerConfig, ServerConnection, StreamOwned};
     use std::net::TcpListener;

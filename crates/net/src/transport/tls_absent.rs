@@ -6,7 +6,7 @@ use super::connection::Terms;
 use super::fault::Fault;
 use super::origin::Origin;
 use super::way::Pem;
-use crate::http::Cause;
+use conformant_base::http::Cause;
 use std::io;
 use std::net::TcpStream;
 

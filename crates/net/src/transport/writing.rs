@@ -5,7 +5,7 @@
 
 use super::detour::Detour;
 use super::origin::BaseUrl;
-use crate::http::Request;
+use conformant_base::http::Request;
 use std::io::Write as _;
 
 /// A body up to this size travels in one write with its head.

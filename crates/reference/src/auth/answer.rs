@@ -3,9 +3,9 @@
 //! Knows the two formats and what a failure looks like, and nothing of users or requests.
 
 use super::xml;
-use crate::http::Response;
-use crate::reference::garble::{Garble, garbled_within};
-use crate::reference::{Core, Fault, Variant};
+use crate::garble::{Garble, garbled_within};
+use crate::{Core, Fault, Variant};
+use conformant_base::http::Response;
 use serde_json::{Map, Value, json};
 
 /// The `{FORMAT}` segment of a path.

@@ -3,8 +3,8 @@
 //! Delivery guarantees and signing are not shown (D1, Events): this implementation delivers once,
 //! unsigned. What stands in a payload is the business of approvals and registrations.
 
-use crate::http::Request;
-use crate::reference::{Core, Variant};
+use crate::{Core, Variant};
+use conformant_base::http::Request;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;

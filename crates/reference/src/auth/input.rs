@@ -4,7 +4,7 @@
 //! `{"user": {"email": …}}`, `logos[][res]=…` a list of objects. Judges no value.
 
 use super::answer::Failure;
-use crate::reference::Call;
+use crate::Call;
 use serde_json::{Map, Value};
 
 /// Deeper nesting in a form name than any parameter has is read as a plain name.
@@ -107,8 +107,8 @@ fn as_list(slot: &mut Value) -> &mut Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::VirtualClock;
-    use crate::http::Request;
+    use conformant_base::clock::VirtualClock;
+    use conformant_base::http::Request;
     use serde_json::json;
 
     fn read(media_type: &str, body_text: &str) -> Option<Value> {

@@ -25,7 +25,7 @@ use self::token::Refused;
 use self::users::{Phone, Users};
 use self::webhooks::Outcome;
 use super::{Answer, Call, Control, Core, Fault, HookError, Refusal, Variant, text_arg};
-use crate::clock::Timestamp;
+use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
 /// State of the auth part.

@@ -1,12 +1,12 @@
 //! What is there of the authentication service, for people who look at a world.
 
 use super::Auth;
-use crate::clock::{self, Timestamp};
-use crate::reference::overview::newest;
+use crate::overview::newest;
+use conformant_base::clock::{self, Timestamp};
 use serde_json::{Value, json};
 
 impl Auth {
-    pub(in crate::reference) fn overview(&self, now: Timestamp) -> Value {
+    pub(crate) fn overview(&self, now: Timestamp) -> Value {
         json!({
             "users": newest(self.users.all(), |user| json!({
                 "auth_id": user.auth_id,

@@ -4,9 +4,9 @@
 
 use super::answer::Failure;
 use super::input::{body, given, text};
-use crate::clock::{Timestamp, iso_seconds};
-use crate::reference::garble::{Garble, garbled, garbled_within};
-use crate::reference::{Call, Core, Fault, Variant};
+use crate::garble::{Garble, garbled, garbled_within};
+use crate::{Call, Core, Fault, Variant};
+use conformant_base::clock::{Timestamp, iso_seconds};
 use serde_json::{Map, Value, json};
 
 /// D1, Limits.

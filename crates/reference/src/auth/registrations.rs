@@ -5,8 +5,8 @@
 
 use super::answer::{Done, Failure};
 use super::token::LIFETIME_MAX_SECONDS;
-use crate::clock::Timestamp;
-use crate::reference::{Call, Core, Fault, Variant};
+use crate::{Call, Core, Fault, Variant};
+use conformant_base::clock::Timestamp;
 use jiff::SignedDuration;
 use serde_json::json;
 use std::collections::BTreeMap;

@@ -5,10 +5,10 @@
 //! apart by hand, since the faults must be able to skip any single check.
 
 use super::{application, input};
-use crate::clock::Timestamp;
-use crate::reference::{Core, Fault, Variant};
+use crate::{Core, Fault, Variant};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use conformant_base::clock::Timestamp;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, crypto};
 use serde_json::Value;
 
@@ -219,11 +219,11 @@ fn timeliness(core: &Core, claims: &Value, now: Timestamp) -> Option<Timeliness>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::VirtualClock;
-    use crate::reference::Settings;
+    use crate::Settings;
+    use conformant_base::clock::VirtualClock;
     use serde_json::json;
 
-    const NOW: i64 = crate::clock::VIRTUAL_START_MS / 1000;
+    const NOW: i64 = conformant_base::clock::VIRTUAL_START_MS / 1000;
 
     /// A QR string whose header and claims differ from right ones as `changes` say, by pointer.
     fn qr(algorithm: Algorithm, key: &str, changes: &[(&str, Value)]) -> String {

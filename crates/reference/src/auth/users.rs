@@ -5,8 +5,8 @@
 
 use super::answer::{Done, Failure};
 use super::input::{body, given, text};
-use crate::clock::Timestamp;
-use crate::reference::{Call, Core, Fault, HookError, Variant};
+use crate::{Call, Core, Fault, HookError, Variant};
+use conformant_base::clock::Timestamp;
 use rand::Rng as _;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,10 +6,10 @@
 use super::application;
 use super::callbacks::{self, Callbacks, Kind};
 use super::users::{User, record_id};
-use crate::clock::Timestamp;
-use crate::reference::{Core, Fault, Variant, account};
+use crate::{Core, Fault, Variant, account};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use conformant_base::clock::Timestamp;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 

@@ -6,9 +6,9 @@ use super::misstate::{self, misstate};
 use super::pages;
 use super::service::Service;
 use super::user;
-use crate::clock::Timestamp;
-use crate::http::Response;
-use crate::reference::{Answer, Call, Core, Fault, HookError, Refusal, Variant, account};
+use crate::{Answer, Call, Core, Fault, HookError, Refusal, Variant, account};
+use conformant_base::clock::Timestamp;
+use conformant_base::http::Response;
 use serde_json::{Value, json};
 
 /// Message types a device subscribes to unless it says otherwise: the four that D2 has seen.

@@ -11,9 +11,9 @@ use super::service::Service;
 use super::table::Table;
 use super::user;
 use super::webhook::Webhook;
-use crate::clock::Timestamp;
-use crate::reference::garble::{Garble, garbled};
-use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use crate::garble::{Garble, garbled};
+use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
 const CREATE_TYPE: Choice = Choice {

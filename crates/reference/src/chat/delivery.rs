@@ -5,8 +5,8 @@
 use super::channel::Channel;
 use super::service::Service;
 use super::webhook::Target;
-use crate::http::Request;
-use crate::reference::{Core, Fault, Variant, account};
+use crate::{Core, Fault, Variant, account};
+use conformant_base::http::Request;
 use serde_json::Value;
 use std::time::Duration;
 

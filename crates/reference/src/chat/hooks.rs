@@ -5,8 +5,8 @@ use super::member;
 use super::service::Service;
 use super::table::Table;
 use super::user;
-use crate::clock::Timestamp;
-use crate::reference::{Control, Core, HookError, text_arg};
+use crate::{Control, Core, HookError, text_arg};
+use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
 /// Does what a hook says; `None` when it is not one of chat's.

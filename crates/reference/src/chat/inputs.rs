@@ -2,10 +2,10 @@
 //!
 //! Decides whether a value is acceptable, not what becomes of it.
 
-use crate::clock::Timestamp;
-use crate::ids;
-use crate::reference::garble::{Garble, garbled};
-use crate::reference::{Call, Core, Fault, Params, Refusal, Variant};
+use crate::garble::{Garble, garbled};
+use crate::{Call, Core, Fault, Params, Refusal, Variant};
+use conformant_base::clock::Timestamp;
+use conformant_base::ids;
 use std::borrow::Cow;
 
 /// Longest friendly and unique names of channels and friendly names of roles (D2, Limits).

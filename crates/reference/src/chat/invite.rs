@@ -8,9 +8,9 @@ use super::pages;
 use super::role;
 use super::service::Service;
 use super::user::{self, Status};
-use crate::clock::Timestamp;
-use crate::reference::garble::{Garble, garbled};
-use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use crate::garble::{Garble, garbled};
+use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
 /// One invite.

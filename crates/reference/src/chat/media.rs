@@ -3,11 +3,11 @@
 use super::misstate::misstate;
 use super::multipart::{self, Part};
 use super::service::Service;
-use crate::clock::Timestamp;
-use crate::http::Response;
-use crate::reference::garble::{Garble, garbled};
-use crate::reference::listing::url_of;
-use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use crate::garble::{Garble, garbled};
+use crate::listing::url_of;
+use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use conformant_base::clock::Timestamp;
+use conformant_base::http::Response;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;

@@ -10,9 +10,9 @@ use super::misstate::{self, misstate};
 use super::service::Service;
 use super::user::{self, Status};
 use super::{pages, role};
-use crate::clock::Timestamp;
-use crate::reference::garble::{Garble, garbled};
-use crate::reference::{Answer, Call, Core, Fault, Params, Refusal, Variant, account};
+use crate::garble::{Garble, garbled};
+use crate::{Answer, Call, Core, Fault, Params, Refusal, Variant, account};
+use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
 const ATTRIBUTES: AttributeFaults = AttributeFaults {

@@ -2,8 +2,8 @@
 //!
 //! Missing fields, nulls and values of another shape are made elsewhere, over finished responses.
 
-use crate::clock::Timestamp;
-use crate::reference::{Core, Fault, Variant};
+use crate::{Core, Fault, Variant};
+use conformant_base::clock::Timestamp;
 use serde_json::Value;
 
 /// Applies the defects that are switched on to the fields they name.

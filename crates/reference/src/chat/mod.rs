@@ -32,7 +32,7 @@ use self::service::Service;
 use self::table::Table;
 use super::credentials::{self, NearMiss};
 use super::{Answer, Call, Control, Core, Fault, Refusal, account};
-use crate::clock::Timestamp;
+use conformant_base::clock::Timestamp;
 use serde_json::Value;
 
 /// State of chat and media.

@@ -4,12 +4,12 @@ use super::Chat;
 use super::channel::Channel;
 use super::message::Message;
 use super::service::Service;
-use crate::clock;
-use crate::reference::overview::newest;
+use crate::overview::newest;
+use conformant_base::clock;
 use serde_json::{Value, json};
 
 impl Chat {
-    pub(in crate::reference) fn overview(&self) -> Value {
+    pub(crate) fn overview(&self) -> Value {
         newest(self.services.rows(), service)
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Cutting into pages is `listing`'s business.
 
-use crate::clock::Timestamp;
-use crate::reference::listing::{Listing, Order};
-use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant};
+use crate::listing::{Listing, Order};
+use crate::{Answer, Call, Core, Fault, Refusal, Variant};
+use conformant_base::clock::Timestamp;
 use serde_json::Value;
 
 /// Largest page (D2, Paging).

@@ -7,9 +7,9 @@ use super::misstate::{self, misstate};
 use super::pages;
 use super::service::Service;
 use super::table::Table;
-use crate::clock::Timestamp;
-use crate::reference::garble::{Garble, garbled};
-use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use crate::garble::{Garble, garbled};
+use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
 /// Type of a role for channels.

@@ -6,8 +6,8 @@ use super::channel::Channel;
 use super::role;
 use super::service::Service;
 use super::table::Table;
-use crate::http::Response;
-use crate::reference::{Call, Core, Fault};
+use crate::{Call, Core, Fault};
+use conformant_base::http::Response;
 
 /// The service that a request goes to.
 pub(super) fn service<'a>(

@@ -2,7 +2,7 @@
 //!
 //! Knows nothing about what a row is; the sequence numbers are what list pages count by.
 
-use crate::reference::Refusal;
+use crate::Refusal;
 use std::collections::BTreeMap;
 
 /// Rows of one kind within one scope.

@@ -5,7 +5,7 @@ use super::misstate::misstate;
 use super::service::Service;
 use super::user::{self, Place, Status, User};
 use super::{channel, member, pages};
-use crate::reference::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use serde_json::{Value, json};
 
 const NOTIFICATION_LEVEL: Choice = Choice {

@@ -5,9 +5,9 @@ use super::inputs::{self, Choice};
 use super::misstate::{self, misstate};
 use super::pages;
 use super::service::Service;
-use crate::clock::Timestamp;
-use crate::reference::garble::{Garble, garbled};
-use crate::reference::{Answer, Call, Core, Fault, Params, Refusal, Variant, account};
+use crate::garble::{Garble, garbled};
+use crate::{Answer, Call, Core, Fault, Params, Refusal, Variant, account};
+use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
 /// D2, Limits: channel webhooks per channel.

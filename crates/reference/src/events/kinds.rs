@@ -2,7 +2,7 @@
 //!
 //! When which event is emitted is not decided here.
 
-use crate::reference::{Core, Fault, Variant};
+use crate::{Core, Fault, Variant};
 use serde_json::{Map, Value, json};
 
 /// Every kind of event that the document names.

@@ -7,9 +7,9 @@ mod kinds;
 
 use self::kinds::{Facts, Kind};
 use super::{Control, Core, Fault, HookError, Variant, account, text_arg};
-use crate::clock::Timestamp;
-use crate::http::Request;
-use crate::reference::garble::{Garble, garbled_within};
+use crate::garble::{Garble, garbled_within};
+use conformant_base::clock::Timestamp;
+use conformant_base::http::Request;
 use rand::Rng as _;
 use serde_json::{Map, Value, json};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Tests of message and operation events through the hooks alone.
 
-use crate::clock::VirtualClock;
-use crate::http::Request;
-use crate::reference::{Fault, Reference, Settings, Variant};
+use crate::{Fault, Reference, Settings, Variant};
+use conformant_base::clock::VirtualClock;
+use conformant_base::http::Request;
 use serde_json::{Value, json};
 
 const OPERATION: &[&str] = &["operation_id"];

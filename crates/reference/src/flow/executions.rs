@@ -4,9 +4,9 @@ use super::resources::{Execution, View};
 use super::{
     Answer, Call, Core, Fault, Flow, Listing, PAGE_SIZE_MAX, Refusal, Variant, most_recent_first,
 };
-use crate::clock::Timestamp;
-use crate::http::Response;
-use crate::ids;
+use conformant_base::clock::Timestamp;
+use conformant_base::http::Response;
+use conformant_base::ids;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 

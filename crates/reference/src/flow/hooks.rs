@@ -5,8 +5,8 @@
 
 use super::resources::{Execution, Step};
 use super::{Core, Fault, Flow, Refusal, Variant};
-use crate::clock::Timestamp;
-use crate::reference::{HookError, text_arg};
+use crate::{HookError, text_arg};
+use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
 /// A widget and the event that leads to it.

@@ -11,9 +11,9 @@ mod resources;
 use self::resources::{FlowResource, View};
 use super::credentials::{self, NearMiss};
 use super::{Answer, Call, Control, Core, Fault, Listing, Order, Refusal, Variant, account};
-use crate::clock::Timestamp;
-use crate::http::Response;
-use crate::reference::listing::url_of;
+use crate::listing::url_of;
+use conformant_base::clock::Timestamp;
+use conformant_base::http::Response;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

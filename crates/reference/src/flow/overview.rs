@@ -1,12 +1,12 @@
 //! What is there of flows, for people who look at a world.
 
 use super::Flow;
-use crate::clock;
-use crate::reference::overview::newest;
+use crate::overview::newest;
+use conformant_base::clock;
 use serde_json::{Value, json};
 
 impl Flow {
-    pub(in crate::reference) fn overview(&self) -> Value {
+    pub(crate) fn overview(&self) -> Value {
         let flows: Vec<_> = self.flows.iter().filter(|flow| !flow.deleted).collect();
         newest(flows.into_iter(), |flow| {
             json!({

@@ -1,8 +1,8 @@
 //! Flow, execution and step: what is kept of each, and how each is represented (D3, Resources).
 
 use super::{Core, Fault, Refusal, Variant, account, url_of};
-use crate::clock::Timestamp;
-use crate::reference::garble::{Garble, garbled_within};
+use crate::garble::{Garble, garbled_within};
+use conformant_base::clock::Timestamp;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 

@@ -1,11 +1,11 @@
 //! The flow part as a client sees it; pages are tested beside `listing`.
 
 use super::account;
-use crate::clock::{Timestamp, VIRTUAL_START_MS, from_unix_ms};
-use crate::http::{Request, Response, percent_encode};
-use crate::ids::is_sid;
-use crate::reference::{Fault, Reference, Settings, Variant};
+use crate::{Fault, Reference, Settings, Variant};
 use base64::Engine as _;
+use conformant_base::clock::{Timestamp, VIRTUAL_START_MS, from_unix_ms};
+use conformant_base::http::{Request, Response, percent_encode};
+use conformant_base::ids::is_sid;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::time::Duration;

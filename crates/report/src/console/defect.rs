@@ -3,9 +3,9 @@
 //! Knows how much room there is and keeps to it; what the run was stands elsewhere.
 
 use super::look::{Look, MEMORY, Paint, cut, wrapped};
-use crate::report::cards::{self, Card};
-use crate::report::view::{self, Broken, Weight};
-use crate::verdict::{self, Finding, RunRecord, ShownExchange};
+use crate::cards::{self, Card};
+use crate::view::{self, Broken, Weight};
+use conformant_record::{Finding, RunRecord, ShownExchange};
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
@@ -151,7 +151,7 @@ fn elsewhere(broken: &Broken, look: &Look) -> String {
     let others = broken.findings.get(1..).unwrap_or_default();
     let mut forms: Vec<(String, Vec<&Finding>)> = Vec::new();
     for other in others {
-        let seen = verdict::without_names(&other.message);
+        let seen = conformant_record::without_names(&other.message);
         match forms.iter_mut().find(|(known, _)| *known == seen) {
             Some((_, alike)) if !look.is_verbose() => alike.push(other),
             Some(_) | None => forms.push((seen, vec![other])),
@@ -364,10 +364,10 @@ pub(super) fn first_place(finding: &Finding) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Settings;
-    use crate::report::sample::sample;
-    use crate::verdict::Level;
-    use crate::verdict::Subject;
+    use crate::Settings;
+    use crate::sample::sample;
+    use conformant_record::Level;
+    use conformant_record::Subject;
 
     fn told(record: &RunRecord) -> String {
         let cards = cards::cards(record, Settings::default());

@@ -5,12 +5,12 @@
 
 use super::look::{Look, Paint, Verbosity, WIDTH_MIN};
 use super::summary::render;
-use crate::report::Consumer;
-use crate::report::destination::unless_closed;
-use crate::report::texts::escaped_scenario;
-use crate::report::view::{self, Outcome};
-use crate::text;
-use crate::verdict::{Finding, RunEvent, ScenarioResult, Verdict};
+use crate::Consumer;
+use crate::destination::unless_closed;
+use crate::texts::escaped_scenario;
+use crate::view::{self, Outcome};
+use conformant_base::text;
+use conformant_record::{Finding, RunEvent, ScenarioResult, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -18,7 +18,7 @@ use std::io;
 /// Failing scenarios told as they end; the summary tells of all.
 const LINES_MAX: usize = 20;
 /// How often a pipe is told that the run goes on.
-pub(crate) const ALIVE_SECONDS: u64 = 10;
+pub const ALIVE_SECONDS: u64 = 10;
 
 /// Follows a run on a terminal or in a log.
 pub struct Console<'a> {
@@ -238,11 +238,11 @@ fn scenario_line(id: &str, outcome: &Outcome, findings: usize, look: &Look) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redact::Redactor;
-    use crate::report::Stream;
-    use crate::report::sample::{HOSTILE, every_text_is, sample};
-    use crate::text::is_deceptive;
-    use crate::verdict::RunRecord;
+    use crate::Stream;
+    use crate::sample::{HOSTILE, every_text_is, sample};
+    use conformant_base::redact::Redactor;
+    use conformant_base::text::is_deceptive;
+    use conformant_record::RunRecord;
 
     fn events(record: &RunRecord) -> Vec<RunEvent> {
         let result = record.scenarios[0].clone();

@@ -2,10 +2,10 @@
 //! comes and goes.
 
 use super::look::{Look, MEMORY, Paint, wrapped};
-use crate::report::cards;
-use crate::report::view;
-use crate::text;
-use crate::verdict::RunRecord;
+use crate::cards;
+use crate::view;
+use conformant_base::text;
+use conformant_record::RunRecord;
 use std::fmt::Write as _;
 
 /// Places where a change would not be noticed.

@@ -1,6 +1,6 @@
 //! How the console looks: width, colour, links, and how much it says.
 
-use crate::report::Settings;
+use crate::Settings;
 use std::fmt::Write as _;
 
 /// Narrower terminals are written to as if they had this many columns.
@@ -59,7 +59,7 @@ impl Look {
     pub(super) fn linked(&self, id: &str) -> String {
         match &self.page {
             Some(page) => {
-                let anchor = crate::http::percent_encode(id);
+                let anchor = conformant_base::http::percent_encode(id);
                 format!("\u{1b}]8;;{page}#{anchor}\u{1b}\\{id}\u{1b}]8;;\u{1b}\\")
             }
             None => id.to_owned(),

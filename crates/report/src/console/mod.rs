@@ -8,7 +8,7 @@ mod leftover;
 mod look;
 mod summary;
 
-pub(crate) use follow::ALIVE_SECONDS;
+pub use follow::ALIVE_SECONDS;
 pub use follow::Console;
 pub use look::{Look, Verbosity};
 pub use summary::render;

@@ -6,10 +6,10 @@
 use super::defect::{blocks, first_place, title, word};
 use super::leftover::{blind, flaky, not_judged, waived};
 use super::look::{Look, MEMORY, Paint, Verbosity, wrapped};
-use crate::report::cards::{self, Card};
-use crate::report::texts::escaped;
-use crate::report::view::{self, Broken};
-use crate::verdict::RunRecord;
+use crate::cards::{self, Card};
+use crate::texts::escaped;
+use crate::view::{self, Broken};
+use conformant_record::RunRecord;
 use std::fmt::Write as _;
 
 /// Lines in all, unless everything is asked for: with those about scenarios fewer than 400.
@@ -206,8 +206,8 @@ fn listed<'a>(counts: impl Iterator<Item = (&'a str, usize)>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::sample::sample;
-    use crate::verdict::{Finding, Level, RuleResult, Verdict};
+    use crate::sample::sample;
+    use conformant_record::{Finding, Level, RuleResult, Verdict};
 
     const STANDARD_RUN: &str = r#"
 FAIL An execution has a third state
@@ -288,7 +288,7 @@ not conformant: 1 rule broken, 1 warning
         assert!(
             text == STANDARD_RUN,
             "{}",
-            crate::text::unified_diff(STANDARD_RUN, &text)
+            conformant_base::text::unified_diff(STANDARD_RUN, &text)
         );
     }
 

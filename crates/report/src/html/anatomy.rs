@@ -2,12 +2,10 @@
 //! to see it again.
 
 use super::page::TEXT_CHARACTERS_MAX;
-use crate::report::cards::{self, Card};
-use crate::report::view::{self, Broken, Weight};
-use crate::text;
-use crate::verdict::{
-    self, Delivery, Finding, RunRecord, ScenarioResult, ShownExchange, StepResult,
-};
+use crate::cards::{self, Card};
+use crate::view::{self, Broken, Weight};
+use conformant_base::text;
+use conformant_record::{Delivery, Finding, RunRecord, ScenarioResult, ShownExchange, StepResult};
 use minijinja::{Value, context};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -319,7 +317,10 @@ fn rows(findings: &[&Finding]) -> (Vec<Value>, String) {
         } else {
             format!("{}: ", finding.operation)
         };
-        let seen = format!("{operation}{}", verdict::without_names(&finding.message));
+        let seen = format!(
+            "{operation}{}",
+            conformant_record::without_names(&finding.message)
+        );
         let group = groups.entry(cut(&seen)).or_default();
         group.0 += 1;
         group.1.insert(finding.scenario.as_str());

@@ -1,8 +1,8 @@
 //! The run itself: by what it was judged, and where its time went.
 
 use super::words::duration;
-use crate::text;
-use crate::verdict::RunRecord;
+use conformant_base::text;
+use conformant_record::RunRecord;
 
 /// Scenarios that took longest.
 const SLOWEST_MAX: usize = 5;

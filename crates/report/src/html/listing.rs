@@ -2,11 +2,11 @@
 //! often judged, sentence. The script makes tables of it; without one it reads as it stands.
 
 use super::words::thousands;
-use crate::report::Settings;
-use crate::report::view::Weight;
-use crate::source::Document;
-use crate::text;
-use crate::verdict::{Level, RuleResult, RunRecord, Verdict};
+use crate::Settings;
+use crate::view::Weight;
+use conformant_base::source::Document;
+use conformant_base::text;
+use conformant_record::{Level, RuleResult, RunRecord, Verdict};
 use minijinja::{Value, context};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
 //! Questions that the documents leave open: what was seen, and what changed since the last run.
 
-use crate::report::points;
-use crate::report::view;
-use crate::verdict::{History, OpenPointResult, RunRecord};
+use crate::points;
+use crate::view;
+use conformant_record::{History, OpenPointResult, RunRecord};
 use minijinja::{Value, context};
 use std::collections::BTreeMap;
 

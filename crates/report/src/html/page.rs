@@ -4,19 +4,19 @@ use super::anatomy::{self, Depth};
 use super::listing;
 use super::words::{scenarios, thousands};
 use super::{facts, open, services, top, unjudged};
-use crate::report::Settings;
-use crate::report::cards::{self, Card, ServiceTally};
-use crate::report::view::{self, Weight};
-use crate::verdict::{RunRecord, Verdict};
+use crate::Settings;
+use crate::cards::{self, Card, ServiceTally};
+use crate::view::{self, Weight};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use conformant_record::{RunRecord, Verdict};
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
 const PAGE: &str = include_str!("page.html");
 const CARD: &str = include_str!("card.html");
-pub(super) const STYLE: &str = include_str!("page.css");
+pub(super) use conformant_base::page::STYLE;
 pub(super) const SCRIPT: &str = include_str!("page.js");
 /// Beyond this only titles are written, and a line says so.
 pub(super) const BYTES_MAX: usize = 1_900_000;
@@ -30,7 +30,7 @@ const OPEN_MAX: usize = 5;
 pub(super) const TEXT_CHARACTERS_MAX: usize = 2_000;
 
 /// The whole page.
-pub(in crate::report) fn render(record: &RunRecord, settings: Settings) -> String {
+pub(crate) fn render(record: &RunRecord, settings: Settings) -> String {
     let mut templates = Environment::new();
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
     // The names' ending switches escaping for HTML on.

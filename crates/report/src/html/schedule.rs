@@ -1,7 +1,7 @@
 //! The schedule of a run, drawn: a row for each line of stories, a bar for each story.
 
-use crate::report::timings::{longest, parts};
-use crate::verdict::{RunRecord, Spent, StoryTime};
+use crate::timings::{longest, parts};
+use conformant_record::{RunRecord, Spent, StoryTime};
 use minijinja::{Value, context};
 
 /// Stories that are named.

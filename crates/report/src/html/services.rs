@@ -1,8 +1,8 @@
 //! Services: what share of their rules holds, as a bar and in words.
 
 use super::words::thousands;
-use crate::report::cards::ServiceTally;
-use crate::verdict::Asked;
+use crate::cards::ServiceTally;
+use conformant_record::Asked;
 use minijinja::{Value, context};
 
 pub(super) fn service(tally: &ServiceTally, timed: bool) -> Value {

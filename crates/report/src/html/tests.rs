@@ -3,10 +3,10 @@
 
 use super::page::{ANATOMIES_MAX, BYTES_MAX, SCRIPT, STYLE, hash};
 use super::render;
-use crate::report::sample::{HOSTILE, every_text_is, sample};
-use crate::report::texts::escaped;
-use crate::report::{Format, Settings};
-use crate::verdict::{
+use crate::sample::{HOSTILE, every_text_is, sample};
+use crate::texts::escaped;
+use crate::{Format, Settings};
+use conformant_record::{
     Finding, Level, RuleCounts, RuleResult, RunRecord, Spent, StoryTime, Subject, Timings, Verdict,
     WallClock,
 };

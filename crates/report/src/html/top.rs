@@ -1,10 +1,10 @@
 //! The top of the page: the verdict, what it is of, and what carries it: defects, proof, sharpness, earlier runs.
 
 use super::words::{duration, hold, thousands};
-use crate::report::cards::{Card, ServiceTally};
-use crate::report::view::{self, Weight};
-use crate::text;
-use crate::verdict::{History, Proof, RunRecord, share};
+use crate::cards::{Card, ServiceTally};
+use crate::view::{self, Weight};
+use conformant_base::text;
+use conformant_record::{History, Proof, RunRecord, share};
 use minijinja::{Value, context};
 
 /// Defects that may not be noticed, named.

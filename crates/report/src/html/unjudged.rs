@@ -1,9 +1,9 @@
 //! What the run accuses nobody of: rules that are waived, and those that were not judged, with what they need.
 
 use super::words::thousands;
-use crate::report::cards;
-use crate::report::view;
-use crate::verdict::{RunRecord, Verdict};
+use crate::cards;
+use crate::view;
+use conformant_record::{RunRecord, Verdict};
 use minijinja::{Value, context};
 
 /// Ids behind one reason.

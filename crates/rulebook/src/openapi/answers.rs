@@ -2,13 +2,13 @@
 
 use super::document::Described;
 use super::operation::Reader;
-use crate::json;
-use crate::rulebook::annotations::Annotations;
-use crate::rulebook::draft::{Draft, RuleExtension};
-use crate::rulebook::model::{Kind, Origin};
-use crate::rulebook::schemas::{self, At, Bundler};
-use crate::rulebook::tree::Node;
-use crate::verdict::Basis;
+use crate::annotations::Annotations;
+use crate::draft::{Draft, RuleExtension};
+use crate::model::{Kind, Origin};
+use crate::schemas::{self, At, Bundler};
+use conformant_base::json;
+use conformant_record::Basis;
+use conformant_yaml::Node;
 
 pub(super) struct Answer {
     pub(super) kind: Option<String>,

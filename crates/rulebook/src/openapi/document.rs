@@ -2,40 +2,40 @@
 
 use super::keys::{Document, PathItem};
 use super::operation::Reader;
-use crate::json;
-use crate::rulebook::draft::{Draft, File, Files};
-use crate::rulebook::model::{Kind, Operation};
-use crate::rulebook::schemas::{self, At};
-use crate::rulebook::tree::Node;
-use crate::source::Source;
+use crate::draft::{Draft, File, Files};
+use crate::model::{Kind, Operation};
+use crate::schemas::{self, At};
+use conformant_base::json;
+use conformant_base::source::Source;
+use conformant_yaml::Node;
 use std::collections::BTreeMap;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// What an `openapi.yaml` describes.
 #[derive(Default)]
-pub(in crate::rulebook) struct Described {
-    pub(in crate::rulebook) operations: BTreeMap<String, Operation>,
-    pub(in crate::rulebook) kinds: Vec<Kind>,
+pub(crate) struct Described {
+    pub(crate) operations: BTreeMap<String, Operation>,
+    pub(crate) kinds: Vec<Kind>,
     /// What the document says of the bodies of requests: in our own words, and where.
-    pub(in crate::rulebook) bodies: Option<(String, Source)>,
+    pub(crate) bodies: Option<(String, Source)>,
     /// What it advises clients to send.
-    pub(in crate::rulebook) advice: Vec<Advice>,
+    pub(crate) advice: Vec<Advice>,
 }
 
 /// What a document advises of the values of some parameters.
-pub(in crate::rulebook) struct Advice {
+pub(crate) struct Advice {
     /// Names of parameters, in queries and bodies.
-    pub(in crate::rulebook) parameters: Vec<String>,
+    pub(crate) parameters: Vec<String>,
     /// What their texts match.
-    pub(in crate::rulebook) pattern: String,
+    pub(crate) pattern: String,
     /// In our own words.
-    pub(in crate::rulebook) says: String,
-    pub(in crate::rulebook) source: Source,
+    pub(crate) says: String,
+    pub(crate) source: Source,
 }
 
 /// Reads a service's operations and adds their rules.
-pub(in crate::rulebook) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
+pub(crate) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
     // The typed reading refuses unknown keys; values and their places come from the tree.
     let _: Option<Document> = draft.typed(file, &file.node);
     let mut described = Described::default();

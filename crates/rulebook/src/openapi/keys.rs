@@ -1,7 +1,7 @@
 //! The keys that an `openapi.yaml` may have: read to refuse others. Values and their places come from the tree.
 
-use crate::rulebook::draft::RuleExtension;
-use crate::rulebook::rules::Comparison;
+use crate::draft::RuleExtension;
+use crate::rules::Comparison;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;

@@ -2,13 +2,13 @@
 
 use super::document::Described;
 use super::keys::OperationObject;
-use crate::json;
-use crate::rulebook::draft::{Derived, Draft, File, Files, RuleExtension};
-use crate::rulebook::model::{Does, Operation, Origin, Place};
-use crate::rulebook::tree::Node;
-use crate::rulebook::words::is_id;
-use crate::source::Source;
-use crate::verdict::{Basis, Level};
+use crate::draft::{Derived, Draft, File, Files, RuleExtension};
+use crate::model::{Does, Operation, Origin, Place};
+use crate::words::is_id;
+use conformant_base::json;
+use conformant_base::source::Source;
+use conformant_record::{Basis, Level};
+use conformant_yaml::Node;
 
 /// One operation while it is read.
 pub(super) struct Reader<'a> {

@@ -2,15 +2,15 @@
 
 use super::keys::ParameterObject;
 use super::operation::Reader;
-use crate::json;
-use crate::rulebook::alike;
-use crate::rulebook::draft::{Derived, Draft};
-use crate::rulebook::model::{Echo, Origin, Parameter, Place};
-use crate::rulebook::rules::Comparison;
-use crate::rulebook::schemas::{self, At};
-use crate::rulebook::tree::Node;
-use crate::rulebook::words::kebab;
-use crate::verdict::{Basis, Level};
+use crate::alike;
+use crate::draft::{Derived, Draft};
+use crate::model::{Echo, Origin, Parameter, Place};
+use crate::rules::Comparison;
+use crate::schemas::{self, At};
+use crate::words::kebab;
+use conformant_base::json;
+use conformant_record::{Basis, Level};
+use conformant_yaml::Node;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 

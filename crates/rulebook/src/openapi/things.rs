@@ -1,11 +1,11 @@
 //! What things operations are about, which shows only once all of a service's operations and all kinds are known.
 
-use crate::rulebook::model::{Does, Kind, Operation, Service};
+use crate::model::{Does, Kind, Operation, Service};
 use std::collections::BTreeMap;
 
 /// Says of each operation what thing stands behind it: the one that it shows or lists, or, where it
 /// answers with nothing, the one that is shown under the same address.
-pub(in crate::rulebook) fn find_things(service: &mut Service, kinds: &BTreeMap<String, Kind>) {
+pub(crate) fn find_things(service: &mut Service, kinds: &BTreeMap<String, Kind>) {
     let shown = |operation: &Operation| -> Option<String> {
         let kind = kinds.get(operation.response.as_ref()?)?;
         let kind = match &kind.page_of {

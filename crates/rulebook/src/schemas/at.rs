@@ -1,29 +1,29 @@
 //! Where in a representation a schema stands, and with that which rules its properties derive.
 
-use crate::json;
-use crate::rulebook::tree::{Content, Node};
-use crate::rulebook::words::kebab;
-use crate::verdict::Level;
+use crate::words::kebab;
+use conformant_base::json;
+use conformant_record::Level;
+use conformant_yaml::{Content, Node};
 
 /// Where in a representation a schema stands.
 #[derive(Clone, Debug, Default)]
-pub(in crate::rulebook) struct At {
+pub(crate) struct At {
     /// Kind of the representation; empty where no rules are derived.
-    pub(in crate::rulebook) kind: String,
+    pub(crate) kind: String,
     /// Rule id of the enclosing property or representation.
-    pub(in crate::rulebook) prefix: String,
+    pub(crate) prefix: String,
     /// Pointer into the representation, `*` for items.
-    pub(in crate::rulebook) instance: String,
+    pub(crate) instance: String,
     /// True inside `if`, `allOf` and their like, which only tighten what stands outside.
-    pub(in crate::rulebook) tightening: bool,
+    pub(crate) tightening: bool,
     /// The rule about fields that are not listed, and its level.
-    pub(in crate::rulebook) other: Option<(String, Level)>,
+    pub(crate) other: Option<(String, Level)>,
 }
 
 impl At {
     /// A schema that is laid beside a representation's own: it derives no rules, and its properties
     /// need not list what it requires.
-    pub(in crate::rulebook) fn aside() -> Self {
+    pub(crate) fn aside() -> Self {
         Self {
             tightening: true,
             ..Self::default()
@@ -31,7 +31,7 @@ impl At {
     }
 
     /// The root of a representation.
-    pub(in crate::rulebook) fn root(kind: &str, prefix: &str) -> Self {
+    pub(crate) fn root(kind: &str, prefix: &str) -> Self {
         Self {
             kind: kind.to_owned(),
             prefix: prefix.to_owned(),

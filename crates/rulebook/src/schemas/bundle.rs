@@ -4,21 +4,21 @@ use super::at::At;
 use super::keywords::{NAMED, ONE, SEVERAL};
 use super::references::{node_at, owner, target};
 use super::{COMMON, OTHER_FIELDS_KEY, RULE_KEY};
-use crate::json;
-use crate::rulebook::annotations;
-use crate::rulebook::draft::{File, Files};
-use crate::rulebook::tree::{Content, Node};
+use crate::annotations;
+use crate::draft::{File, Files};
+use conformant_base::json;
+use conformant_yaml::{Content, Node};
 use serde_json::{Map, Value, json};
 
 /// Writes schemas that refer to nothing outside themselves.
-pub(in crate::rulebook) struct Bundler<'a> {
+pub(crate) struct Bundler<'a> {
     files: &'a Files,
     defs: Map<String, Value>,
 }
 
 impl<'a> Bundler<'a> {
     /// A bundler over these files.
-    pub(in crate::rulebook) fn new(files: &'a Files) -> Self {
+    pub(crate) fn new(files: &'a Files) -> Self {
         Self {
             files,
             defs: Map::new(),
@@ -26,13 +26,13 @@ impl<'a> Bundler<'a> {
     }
 
     /// The schema that stands there, self-contained.
-    pub(in crate::rulebook) fn bundle(mut self, file: &File, node: &Node, at: At) -> Value {
+    pub(crate) fn bundle(mut self, file: &File, node: &Node, at: At) -> Value {
         let schema = self.convert(file, node, at);
         self.finish(schema)
     }
 
     /// Adds the definitions that were referred to.
-    pub(in crate::rulebook) fn finish(self, schema: Value) -> Value {
+    pub(crate) fn finish(self, schema: Value) -> Value {
         let Value::Object(mut members) = schema else {
             return schema;
         };
@@ -50,7 +50,7 @@ impl<'a> Bundler<'a> {
     }
 
     /// A reference to a resource, whose schema comes into the definitions.
-    pub(in crate::rulebook) fn refer(&mut self, from: &str, reference: &str) -> Option<Value> {
+    pub(crate) fn refer(&mut self, from: &str, reference: &str) -> Option<Value> {
         let (path, pointer) = target(self.files, from, reference).ok()?;
         let file = self.files.get(&path)?;
         let node = node_at(file, &pointer)?;
@@ -152,7 +152,7 @@ fn definition_name(path: &str, pointer: &str) -> String {
 }
 
 /// A schema with every reference replaced by what it refers to, without our extensions.
-pub(in crate::rulebook) fn inline(files: &Files, file: &File, node: &Node) -> Value {
+pub(crate) fn inline(files: &Files, file: &File, node: &Node) -> Value {
     inline_within(files, file, node, 16)
 }
 

@@ -4,14 +4,14 @@ use super::at::At;
 use super::keywords::{NAMED, ONE, SEVERAL};
 use super::lint::lint;
 use super::references::{node_at, target};
-use crate::json;
-use crate::rulebook::draft::{Derived, Draft, File, Files};
-use crate::rulebook::model::Origin;
-use crate::rulebook::tree::{Content, Node};
-use crate::verdict::{Basis, Level};
+use crate::draft::{Derived, Draft, File, Files};
+use crate::model::Origin;
+use conformant_base::json;
+use conformant_record::{Basis, Level};
+use conformant_yaml::{Content, Node};
 
 /// Checks a schema and adds the rules of its properties.
-pub(in crate::rulebook) fn derive(
+pub(crate) fn derive(
     draft: &mut Draft,
     files: &Files,
     file: &File,

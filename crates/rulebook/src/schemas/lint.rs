@@ -3,9 +3,9 @@
 use super::at::At;
 use super::keywords::{EXTENSIONS, FORMATS, NAMED, ONE, PLAIN, SEVERAL};
 use super::references::target;
-use crate::rulebook::draft::{Draft, File, Files};
-use crate::rulebook::problems::suggest;
-use crate::rulebook::tree::Node;
+use crate::draft::{Draft, File, Files};
+use crate::problems::suggest;
+use conformant_yaml::Node;
 
 pub(super) fn lint(
     draft: &mut Draft,

@@ -1,6 +1,6 @@
 //! JSON Schema files: their lint, the rules that each property derives, and self-contained schemas.
 //!
-//! Validates no instance; `crate::schema` does. `keywords` is what they are written with, `references` and `at` where one
+//! Validates no instance; `conformant_schema` does. `keywords` is what they are written with, `references` and `at` where one
 //! leads and stands; `derive` goes through them, with `lint` for what is wrong, and `bundle` makes others of them.
 
 mod at;

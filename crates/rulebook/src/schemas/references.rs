@@ -1,15 +1,15 @@
 //! References: which file and which node in it they lead to, and what representation a file describes.
 
 use super::COMMON;
-use crate::json;
-use crate::rulebook::draft::{File, Files};
-use crate::rulebook::problems::suggest;
-use crate::rulebook::tree::Node;
-use crate::rulebook::words::kebab;
+use crate::draft::{File, Files};
+use crate::problems::suggest;
+use crate::words::kebab;
+use conformant_base::json;
+use conformant_yaml::Node;
 
 /// A reference that leads nowhere.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::rulebook) enum ReferenceError {
+pub(crate) enum ReferenceError {
     /// To what is no file of the rulebook's.
     #[error("`{reference}` leads out of the rulebook")]
     Outside {
@@ -42,7 +42,7 @@ pub(in crate::rulebook) enum ReferenceError {
 }
 
 /// Where a reference leads: file path and pointer inside it.
-pub(in crate::rulebook) fn target(
+pub(crate) fn target(
     files: &Files,
     from: &str,
     reference: &str,
@@ -103,7 +103,7 @@ fn join(from: &str, path: &str) -> Option<String> {
 }
 
 /// The node that a pointer of a file leads to.
-pub(in crate::rulebook) fn node_at<'a>(file: &'a File, pointer: &str) -> Option<&'a Node> {
+pub(crate) fn node_at<'a>(file: &'a File, pointer: &str) -> Option<&'a Node> {
     json::segments(pointer).try_fold(&file.node, |node, segment| {
         node.get(&segment)
             .or_else(|| node.items().get(segment.parse::<usize>().ok()?))
@@ -111,7 +111,7 @@ pub(in crate::rulebook) fn node_at<'a>(file: &'a File, pointer: &str) -> Option<
 }
 
 /// Kind and rule prefix of a file that describes a representation.
-pub(in crate::rulebook) fn owner(path: &str) -> Option<(String, String)> {
+pub(crate) fn owner(path: &str) -> Option<(String, String)> {
     let stem = path
         .strip_suffix(".yaml")
         .or_else(|| path.strip_suffix(".json"))?;

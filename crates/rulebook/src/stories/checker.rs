@@ -5,13 +5,13 @@
 
 use super::section;
 use super::step::{StepChecker, is_case};
-use crate::json;
-use crate::rulebook::draft::{Draft, File};
-use crate::rulebook::model::{Kind, Operation, Service};
-use crate::rulebook::scenario::{Group, HappyPath, Scenario};
-use crate::rulebook::step::Step;
-use crate::rulebook::tree::{Content, Node, Span};
-use crate::rulebook::words::interpolations;
+use crate::draft::{Draft, File};
+use crate::model::{Kind, Operation, Service};
+use crate::scenario::{Group, HappyPath, Scenario};
+use crate::step::Step;
+use crate::words::interpolations;
+use conformant_base::json;
+use conformant_yaml::{Content, Node, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names that every text may interpolate.
@@ -333,7 +333,7 @@ impl<'a> Checker<'a> {
     pub(super) fn steps(&self, draft: &mut Draft, at: &str, steps: &[Step], scope: &mut Scope) {
         for (n, step) in steps.iter().enumerate() {
             let at = format!("{at}/{n}");
-            let Some(node) = crate::rulebook::schemas::node_at(self.file, &at) else {
+            let Some(node) = crate::schemas::node_at(self.file, &at) else {
                 continue;
             };
             StepChecker {
@@ -372,7 +372,7 @@ impl<'a> Checker<'a> {
     }
 
     fn target(&self, draft: &mut Draft, span: Span, path: &[String]) {
-        let services = crate::rulebook::draft::SERVICES.map(|(name, _)| name);
+        let services = crate::draft::SERVICES.map(|(name, _)| name);
         let known = services.into_iter().chain(["people"]).collect::<Vec<_>>();
         match path.get(1) {
             Some(service) if path.len() > 2 => {
@@ -402,7 +402,7 @@ impl<'a> Checker<'a> {
     pub(super) fn key_span(&self, at: &str) -> Option<Span> {
         let (parent, _) = at.rsplit_once('/')?;
         let key = json::segments(at).last()?;
-        let node = crate::rulebook::schemas::node_at(self.file, parent)?;
+        let node = crate::schemas::node_at(self.file, parent)?;
         let member = node.members().iter().find(|m| m.key == key)?;
         Some(member.key_span)
     }

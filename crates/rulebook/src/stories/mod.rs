@@ -9,9 +9,9 @@ use super::check::Written;
 use super::draft::{Draft, File, Files};
 use super::model::{Kind, Service};
 use super::scenario::{Group, HappyPath, Scenario};
-use super::tree::{Member, Node, Span};
 use super::written::{check_id, only};
 use checker::Checker;
+use conformant_yaml::{Member, Node, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Reads all scenario files.

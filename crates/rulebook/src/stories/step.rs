@@ -2,15 +2,15 @@
 //! is.
 
 use super::checker::{ALWAYS, Checker, Scope, results};
-use crate::json;
-use crate::rulebook::draft::Draft;
-use crate::rulebook::expect::{Comparison, Expect};
-use crate::rulebook::hooks::{self, HOOKS};
-use crate::rulebook::model::{Operation, Origin, Place};
-use crate::rulebook::scenario::{TokenSpec, Until};
-use crate::rulebook::step::{Await, Call, Hook, Listen, Step, Use, Verb};
-use crate::rulebook::tree::{Node, Span};
-use crate::rulebook::words::{duration, shift};
+use crate::draft::Draft;
+use crate::expect::{Comparison, Expect};
+use crate::hooks::{self, HOOKS};
+use crate::model::{Operation, Origin, Place};
+use crate::scenario::{TokenSpec, Until};
+use crate::step::{Await, Call, Hook, Listen, Step, Use, Verb};
+use crate::words::{duration, shift};
+use conformant_base::json;
+use conformant_yaml::{Node, Span};
 use std::collections::BTreeSet;
 
 /// One step while it is checked.

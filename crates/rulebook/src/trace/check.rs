@@ -5,8 +5,8 @@ use super::lock::{Class, cited, parse_lock};
 use super::problem::TraceProblem;
 use super::propose::sources;
 use super::unit::Place;
-use crate::rulebook::Rulebook;
-use crate::source::{Document, Source};
+use crate::Rulebook;
+use conformant_base::source::{Document, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

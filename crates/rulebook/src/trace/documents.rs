@@ -2,7 +2,7 @@
 
 use super::problem::TraceProblem;
 use super::unit::{Unit, is_row, is_separator, units};
-use crate::source::Document;
+use conformant_base::source::Document;
 use std::collections::BTreeMap;
 use std::path::Path;
 

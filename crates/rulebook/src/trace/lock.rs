@@ -2,7 +2,7 @@
 
 use super::problem::{LockFault, TraceProblem};
 use super::unit::{HASH_DIGITS, Place, Unit};
-use crate::source::Document;
+use conformant_base::source::Document;
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! What may not agree between documents, lock and rulebook.
 
 use super::unit::Place;
-use crate::source::Document;
+use conformant_base::source::Document;
 
 /// One thing that does not agree between documents, lock and rulebook.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

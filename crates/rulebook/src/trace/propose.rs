@@ -4,8 +4,8 @@ use super::documents::read;
 use super::lock::{Class, cited, format_line, parse_lock};
 use super::problem::TraceProblem;
 use super::unit::{Place, Unit};
-use crate::rulebook::Rulebook;
-use crate::source::Source;
+use crate::Rulebook;
+use conformant_base::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The units of a document: every sentence and table row, with its place and the hash of its words.
 
-use crate::rulebook::hex;
-use crate::source::Document;
+use crate::hex;
+use conformant_base::source::Document;
 use sha2::{Digest, Sha256};
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! How far a target's clock is ahead of ours, as far as its hook tells: between two bounds, for what it tells was true at
 //! some instant while it was asked, and may be cut to whole seconds.
 
-use crate::clock::Timestamp;
+use conformant_base::clock::Timestamp;
 use serde_json::Value;
 
 /// By how much whoever counts whole seconds may tell less than it is.

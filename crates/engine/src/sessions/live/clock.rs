@@ -3,10 +3,10 @@
 use super::ahead::Ahead;
 use super::story::LiveStory;
 use super::target::Live;
-use crate::clock;
-use crate::engine::Planned;
-use crate::engine::sessions::hooks;
-use crate::engine::template::wait_of;
+use crate::Planned;
+use crate::sessions::hooks;
+use crate::template::wait_of;
+use conformant_base::clock;
 use serde_json::{Value, json};
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;

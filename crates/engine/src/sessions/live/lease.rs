@@ -1,8 +1,8 @@
 //! What a target has only one of, held for one story at a time among all runs that use the target.
 
 use super::target::Live;
-use crate::clock;
-use crate::engine::sessions::hooks;
+use crate::sessions::hooks;
+use conformant_base::clock;
 use serde_json::{Value, json};
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};

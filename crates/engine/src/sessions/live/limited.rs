@@ -3,8 +3,8 @@
 //! Deliberately sends a refused request again whatever its method: a request that was not served for
 //! its frequency has changed nothing.
 
-use crate::clock;
-use crate::http::Response;
+use conformant_base::clock;
+use conformant_base::http::Response;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! Live targets: requests over the network, hooks as the adopter supplies them, real time.
 //!
 //! Others may use the same target meanwhile. What it has only one of is asked for by the hook `lease`; where its clock
-//! was moved by somebody else, [`Session::disturbed`](crate::engine::session::Session::disturbed) says so. `target` is what
+//! was moved by somebody else, [`Session::disturbed`](crate::session::Session::disturbed) says so. `target` is what
 //! a run shares and `story` what each of its stories has; what they share is kept by `slots`, `persons`, `lease`, `limited`
 //! and `admission`, what is known of the target's time by `clock`
 //! and `ahead`, which stories let pass `together`.

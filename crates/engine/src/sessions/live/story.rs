@@ -8,14 +8,14 @@ use super::persons::{Person, Persons};
 use super::slots::Slot;
 use super::target::{Live, SET_CALLBACK, WAIT_SLICE};
 use super::together::Sharer;
-use crate::clock::{self, Timestamp};
-use crate::engine::provision::is_ended;
-use crate::engine::session::{Callbacks, HookFault, SendFault, Session};
-use crate::engine::sessions::hooks;
-use crate::engine::settings::Settings;
-use crate::http::{Cause, Request, Response};
-use crate::transport::{Answer, BaseUrl, Share};
-use crate::verdict::{Part, Spent};
+use crate::provision::is_ended;
+use crate::session::{Callbacks, HookFault, SendFault, Session};
+use crate::sessions::hooks;
+use crate::settings::Settings;
+use conformant_base::clock::{self, Timestamp};
+use conformant_base::http::{Cause, Request, Response};
+use conformant_net::transport::{Answer, BaseUrl, Share};
+use conformant_record::{Part, Spent};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
@@ -302,7 +302,7 @@ impl LiveStory<'_> {
             .headers
             .get("Authorization")?
             .strip_prefix("Bearer ")?;
-        let refused = (carried != crate::judge::UNKNOWN).then_some(carried)?;
+        let refused = (carried != conformant_judge::UNKNOWN).then_some(carried)?;
         // Where the command fails now, the refusal is what there is to tell.
         let token = bearer.after(refused).ok()?;
         let mut again = request.clone();

@@ -9,12 +9,14 @@ use super::persons::Persons;
 use super::slots::Slots;
 use super::story::LiveStory;
 use super::together::Together;
-use crate::clock;
-use crate::engine::session::{Callbacks, OpenError, Session};
-use crate::engine::sessions::short_name;
-use crate::engine::settings::Settings;
-use crate::engine::{Company, Planned, Room, Sessions};
-use crate::transport::{BaseUrl, Client, Limits, ListenError, Listener, Listening, UrlError};
+use crate::session::{Callbacks, OpenError, Session};
+use crate::sessions::short_name;
+use crate::settings::Settings;
+use crate::{Company, Planned, Room, Sessions};
+use conformant_base::clock;
+use conformant_net::transport::{
+    BaseUrl, Client, Limits, ListenError, Listener, Listening, UrlError,
+};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -128,7 +130,7 @@ impl Live {
     ) -> Result<Self, LiveError> {
         let mut bases = BTreeMap::new();
         for (service, target) in &settings.targets {
-            let (origin, _) = crate::engine::split_url(&target.url);
+            let (origin, _) = crate::split_url(&target.url);
             let base = BaseUrl::parse(origin).map_err(|source| LiveError::Target {
                 service: service.clone(),
                 source,

@@ -3,14 +3,13 @@
 use super::clock::{ADVANCE_CLOCK, ADVANCE_FURTHER_FROM};
 use super::lease::LEASE_RENEWED;
 use super::{Live, Manner};
-use crate::clock;
-use crate::engine::plan;
-use crate::engine::settings::Settings;
-use crate::engine::settings::{Hook, Target};
-use crate::engine::{Company, Sessions};
-use crate::http::Request;
-use crate::rulebook::Rulebook;
-use crate::transport::Limits;
+use crate::plan;
+use crate::settings::Settings;
+use crate::settings::{Hook, Target};
+use crate::{Company, Sessions};
+use conformant_base::clock;
+use conformant_base::http::Request;
+use conformant_net::transport::Limits;
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -34,7 +33,7 @@ fn a_store_of_files_that_limits_is_asked_again_too() {
             socket.write_all(answer.as_bytes()).unwrap();
         }
     });
-    let rulebook = Rulebook::embedded().unwrap();
+    let rulebook = conformant_judge::load::embedded().unwrap();
     let live = live("media", clock::monotonic() + Duration::from_secs(60));
     let all = plan::all(&rulebook);
     let session = live.open(&all[0]).unwrap();
@@ -113,7 +112,7 @@ impl Bench {
 fn what_the_clock_was_moved_by_is_what_passed_however_coarsely_the_target_tells_it() {
     let bench = Bench::telling(&[0, 598_100, 598_100]);
     let live = bench.of_target(ADVANCE_CLOCK);
-    let rulebook = Rulebook::embedded().unwrap();
+    let rulebook = conformant_judge::load::embedded().unwrap();
     let session = live.open(&plan::all(&rulebook)[0]).unwrap();
     let before = session.now();
     session
@@ -129,7 +128,7 @@ fn what_the_clock_was_moved_by_is_what_passed_however_coarsely_the_target_tells_
 fn a_clock_that_somebody_else_moved_is_told() {
     let bench = Bench::telling(&[0, 604_000, 604_000]);
     let live = bench.of_target(ADVANCE_CLOCK);
-    let rulebook = Rulebook::embedded().unwrap();
+    let rulebook = conformant_judge::load::embedded().unwrap();
     let session = live.open(&plan::all(&rulebook)[0]).unwrap();
     session
         .hook(ADVANCE_CLOCK, &json!({"seconds": 599}))
@@ -143,7 +142,7 @@ fn a_clock_that_somebody_else_moved_is_told() {
 fn what_is_looked_at_again_is_looked_at_in_real_time_and_a_stated_wait_moves_the_clock() {
     let bench = Bench::telling(&[0, 1_000]);
     let live = bench.of_target(ADVANCE_CLOCK);
-    let rulebook = Rulebook::embedded().unwrap();
+    let rulebook = conformant_judge::load::embedded().unwrap();
     let all = plan::all(&rulebook);
     let planned = all.iter().find(|planned| live.moves_the_clock(planned));
     let session = live.open(planned.unwrap()).unwrap();
@@ -187,7 +186,7 @@ fn live(service: &str, deadline: Instant) -> Live {
 
 #[test]
 fn nobody_else_plays_while_a_shared_list_is_walked() {
-    let rulebook = Rulebook::embedded().unwrap();
+    let rulebook = conformant_judge::load::embedded().unwrap();
     let live = live("flow", clock::monotonic());
     let all = plan::all(&rulebook);
     let alone = |id: &str| {

@@ -1,7 +1,7 @@
 //! Approval requests from creation to their end.
 
 use super::{World, keyed};
-use crate::reference::{Fault, Variant};
+use crate::{Fault, Variant};
 use serde_json::{Value, json};
 
 #[test]

@@ -1,7 +1,7 @@
 //! Formats and unknown paths.
 
 use super::World;
-use crate::reference::Fault;
+use crate::Fault;
 use serde_json::json;
 
 #[test]

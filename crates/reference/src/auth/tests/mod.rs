@@ -7,9 +7,9 @@ mod story;
 mod users;
 
 use super::application;
-use crate::clock::{Timestamp, VirtualClock};
-use crate::http::{Request, Response};
-use crate::reference::{Callback, Fault, Reference, Settings, Variant};
+use crate::{Callback, Fault, Reference, Settings, Variant};
+use conformant_base::clock::{Timestamp, VirtualClock};
+use conformant_base::http::{Request, Response};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::super::application;
 use super::{World, qr, registration};
-use crate::reference::{Callback, Fault, Variant};
+use crate::{Callback, Fault, Variant};
 use serde_json::{Value, json};
 
 #[test]

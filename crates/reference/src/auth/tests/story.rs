@@ -1,8 +1,8 @@
 //! One story that every fault and every variant must change.
 
 use super::{World, keyed, qr, user};
-use crate::http::{Request, Response};
-use crate::reference::{Fault, Variant};
+use crate::{Fault, Variant};
+use conformant_base::http::{Request, Response};
 use serde_json::{Value, json};
 
 /// Everything that one long story shows: each answer and each callback.

@@ -1,8 +1,8 @@
 //! Who is which user, and what is refused.
 
 use super::{World, parsed, user};
-use crate::http::Request;
-use crate::reference::{Fault, Variant};
+use crate::{Fault, Variant};
+use conformant_base::http::Request;
 use serde_json::json;
 
 #[test]

@@ -8,10 +8,10 @@ mod resources;
 mod switches;
 mod webhooks;
 
-use crate::clock::{Timestamp, from_unix_ms};
-use crate::http::{Request, Response};
-use crate::reference::{Callback, Delivery, Fault, Reference, Settings, Variant, account};
+use crate::{Callback, Delivery, Fault, Reference, Settings, Variant, account};
 use base64::Engine as _;
+use conformant_base::clock::{Timestamp, from_unix_ms};
+use conformant_base::http::{Request, Response};
 use serde_json::{Value, json};
 
 const START_MS: i64 = 1_767_225_600_000;

@@ -1,0 +1,16 @@
+//! Values that all crates share: SIDs, JSON trees, HTTP messages, time, text, redaction, files and threads.
+//!
+//! Knows no rulebook, no service and no report.
+
+pub mod clock;
+pub mod failpoint;
+pub mod files;
+pub mod http;
+pub mod ids;
+pub mod instant;
+pub mod json;
+pub mod page;
+pub mod parallel;
+pub mod redact;
+pub mod source;
+pub mod text;

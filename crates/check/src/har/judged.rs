@@ -1,0 +1,120 @@
+//! The entries of a recording as exchanges, judged as they are read; what belongs to no operation is passed over
+//! and counted.
+//!
+//! How an entry is written is not known here.
+
+use super::entry::{Entry, EntryError};
+use super::reading::read_entries;
+use crate::One;
+use crate::traffic::{History, Observed, Operations};
+use conformant_base::http::Cause;
+use conformant_judge::Judgement;
+use conformant_judge::clients::Kept;
+use conformant_judge::evidence::Exchange;
+use serde_json::value::RawValue;
+use std::io::{self, Read};
+
+/// How many unreadable entries are told of one by one.
+const UNREADABLE_SHOWN_MAX: usize = 20;
+
+/// What a file came to.
+#[derive(Debug, Default)]
+pub(crate) struct Judged {
+    pub(crate) judgement: Judgement,
+    /// Entries that belong to an operation and were judged.
+    pub(crate) exchanges: usize,
+    /// Entries that belong to none.
+    pub(crate) foreign: usize,
+    /// Entries that are no exchange, as `entry N: why`; the first ones.
+    pub(crate) unreadable: Vec<String>,
+    /// How many those are in all.
+    pub(crate) unreadable_count: usize,
+}
+
+/// Judges every entry.
+pub(crate) fn judge_file(one: &One<'_>, source: &mut dyn Read) -> io::Result<Judged> {
+    let mut file = File {
+        one,
+        operations: Operations::of(one.rulebook, one.surroundings),
+        judged: Judged::default(),
+        entry: 0,
+        history: History::default(),
+    };
+    let outcome = read_entries(source, &mut |entry| file.take(entry));
+    file.close();
+    match outcome {
+        Ok(()) => Ok(file.judged),
+        Err(error) => {
+            let kind = error.io_error_kind();
+            Err(io::Error::new(
+                kind.unwrap_or(io::ErrorKind::InvalidData),
+                format!("entry {}: {error}", file.entry + 1),
+            ))
+        }
+    }
+}
+
+/// What was read of a file, as entries come.
+struct File<'a> {
+    one: &'a One<'a>,
+    operations: Operations<'a>,
+    judged: Judged,
+    /// Number of the last entry, counted from 1.
+    entry: usize,
+    history: History,
+}
+
+impl File<'_> {
+    /// Takes the next entry.
+    fn take(&mut self, raw: &RawValue) {
+        self.entry += 1;
+        let entry: Entry = match serde_json::from_str(raw.get()) {
+            Ok(entry) => entry,
+            Err(error) => return self.unreadable(&error.into()),
+        };
+        match self.exchange(entry) {
+            Ok(None) => self.judged.foreign += 1,
+            Ok(Some(exchange)) => {
+                self.judged.exchanges += 1;
+                let client = self.one.client(&exchange, Kept::Cleaned);
+                self.judged.judgement.merge(client);
+                if self.history.take(exchange) {
+                    self.close();
+                }
+            }
+            Err(why) => self.unreadable(&why),
+        }
+    }
+
+    fn unreadable(&mut self, why: &EntryError) {
+        self.judged.unreadable_count += 1;
+        if self.judged.unreadable.len() < UNREADABLE_SHOWN_MAX {
+            self.judged
+                .unreadable
+                .push(format!("entry {}: {why}", self.entry));
+        }
+    }
+
+    fn close(&mut self) {
+        let judgement = self.history.close(self.one);
+        self.judged.judgement.merge(judgement);
+    }
+
+    fn exchange(&self, entry: Entry) -> Result<Option<Exchange>, EntryError> {
+        let span = entry.span();
+        let (origin, request) = entry.request.into_request()?;
+        let Some(found) = self.operations.find(&origin, &request) else {
+            return Ok(None);
+        };
+        let answer = entry.response.into_response()?;
+        Ok(Some(self.one.exchange(
+            found,
+            Observed {
+                number: self.entry,
+                request,
+                answer: answer.map_err(|why| (Cause::NotRecorded, why.to_string())),
+                span,
+            },
+        )))
+    }
+}

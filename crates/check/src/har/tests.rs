@@ -1,0 +1,361 @@
+//! A recording brings what the same exchanges bring live; what is none is counted and named.
+
+use super::entry::{PostData, span};
+use crate::traffic::apart;
+use crate::{Checker, Kind, Surroundings};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use conformant_base::clock::Timestamp;
+use conformant_base::http::Headers;
+use conformant_engine::plan;
+use conformant_engine::sessions::Offline;
+use conformant_engine::{Planned, Sessions, Target, Telling, play};
+use conformant_judge::evidence::{Evidence, Exchange, Expectation, Outcome, Via};
+use conformant_judge::judge;
+use conformant_judge::load::shared as rulebook;
+use conformant_record::{Finding, SERVICES, Subject};
+use conformant_reference::Fault;
+use conformant_schema::Schemas;
+use serde_json::Value;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read as _};
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+/// The exchanges of a scenario as another tool records them.
+fn recorded(exchanges: &[Exchange]) -> Vec<Value> {
+    let fields = |headers: &Headers| -> Vec<Value> {
+        headers
+            .iter()
+            .map(|(name, value)| json!({"name": name, "value": value}))
+            .collect()
+    };
+    let record = |exchange: &Exchange| {
+        let Outcome::Answered { response, .. } = &exchange.outcome else {
+            panic!("no answer in process")
+        };
+        let mut request = json!({
+            "method": exchange.request.method, "url": format!("{}{}", exchange.base, exchange.request.target),
+            "httpVersion": "HTTP/1.1", "headers": fields(&exchange.request.headers), "cookies": [],
+            "queryString": [], "headersSize": -1, "bodySize": exchange.request.body.len(),
+        });
+        if !exchange.request.body.is_empty() {
+            request["postData"] =
+                json!({"mimeType": "", "text": String::from_utf8_lossy(&exchange.request.body)});
+        }
+        json!({
+            "startedDateTime": exchange.span.began.to_string(), "time": 0, "cache": {}, "timings": {},
+            "request": request,
+            "response": {
+                "status": response.status, "statusText": "", "headers": fields(&response.headers),
+                "content": {"size": response.body.len(), "encoding": "base64", "text": STANDARD.encode(&response.body)},
+            },
+        })
+    };
+    exchanges.iter().map(record).collect()
+}
+
+fn har(entries: &[Value]) -> String {
+    json!({"log": {"version": "1.2", "creator": {"name": "x"}, "pages": [{"id": "p"}], "entries": entries}}).to_string()
+}
+
+fn check(
+    text: &str,
+    targets: &[(&str, &str)],
+) -> (Checker<'static>, Result<(), crate::CheckError>) {
+    let targets = targets
+        .iter()
+        .map(|(service, url)| ((*service).to_owned(), (*url).to_owned()));
+    let surroundings = Surroundings {
+        targets: targets.collect(),
+        ..Surroundings::default()
+    };
+    let mut checker = Checker::new(rulebook(), Kind::Har, surroundings);
+    let result = checker.file("run.har", &mut text.as_bytes());
+    (checker, result)
+}
+
+/// What is the same of a finding, recorded and live.
+fn essence(
+    findings: &[Finding],
+    numbers: Option<&[usize]>,
+) -> BTreeSet<(String, usize, String, String)> {
+    findings
+        .iter()
+        .map(|f| {
+            let number = numbers.map_or(f.exchange, |numbers| numbers[f.exchange - 1]);
+            (f.rule.clone(), number, f.pointer.clone(), f.kind.clone())
+        })
+        .collect()
+}
+
+/// What the same exchanges bring live, without what only a scenario can say of them.
+fn live(exchanges: Vec<Exchange>, configured: Value) -> Vec<Finding> {
+    let exchanges = exchanges.into_iter().map(|e| Exchange {
+        expectation: Expectation::Either,
+        ..e
+    });
+    let evidence = Evidence {
+        exchanges: exchanges.collect(),
+        configured,
+        ..Evidence::default()
+    };
+    judge(rulebook(), &Schemas::default(), &evidence).findings
+}
+
+fn exchanges_of(scenario: &str, fault: Option<Fault>) -> (Vec<Exchange>, Value) {
+    let targets: BTreeMap<String, Target> = SERVICES
+        .iter()
+        .map(|s| {
+            (
+                (*s).to_owned(),
+                Target::of_reference(s, &format!("http://127.0.0.1:9/{s}")),
+            )
+        })
+        .collect();
+    let sessions = Offline::in_process(0, fault.into_iter().collect(), BTreeSet::new(), targets);
+    let planned = planned()
+        .iter()
+        .find(|p| p.scenario.id == scenario)
+        .unwrap();
+    let session = sessions.open(planned).unwrap();
+    let schemas = Schemas::default();
+    let calm = AtomicBool::new(false);
+    let telling = Telling::new(rulebook(), &schemas, planned, (0, 0));
+    let story = play(telling, session.as_ref(), &calm);
+    (story.evidence.exchanges, story.evidence.configured)
+}
+
+#[test]
+fn a_service_at_several_origins_is_several_services() {
+    let (first, _) = exchanges_of("flow/executions/ended", None);
+    let elsewhere = first.iter().cloned().map(|exchange| Exchange {
+        base: exchange.base.replacen("://", "://other.", 1),
+        ..exchange
+    });
+    let both = first.iter().cloned().zip(elsewhere);
+    let mut mixed: Vec<Exchange> = both.flat_map(|(one, other)| [one, other]).collect();
+    for follower in [2, 3] {
+        mixed[follower].via = Some(Via {
+            exchange: 0,
+            pointer: "/url".to_owned(),
+        });
+    }
+    let parts = apart(mixed);
+    let sizes: Vec<usize> = parts.iter().map(Vec::len).collect();
+    assert_eq!(sizes, [first.len(), first.len()]);
+    assert!(
+        parts[0][1]
+            .via
+            .as_ref()
+            .is_some_and(|via| via.exchange == 0)
+    );
+    assert!(parts[1][1].via.is_none(), "what another service showed");
+    assert_eq!(apart(first).len(), 1);
+}
+
+/// The plan, made once for all tests.
+fn planned() -> &'static [Planned<'static>] {
+    static PLANNED: OnceLock<Vec<Planned<'static>>> = OnceLock::new();
+    PLANNED.get_or_init(|| plan::all(rulebook()))
+}
+
+#[test]
+fn a_recording_brings_the_same_findings_as_the_exchanges_live() {
+    let mut found = 0;
+    for fault in Fault::ALL {
+        let service = fault.id().split('/').next().unwrap_or_default();
+        let scenario = match service {
+            "chat" => "chat/create-channel/happy",
+            "flow" => "flow/create-execution/happy",
+            _ => continue,
+        };
+        let (exchanges, configured) = exchanges_of(scenario, Some(*fault));
+        let text = har(&recorded(&exchanges));
+        let (checker, result) = check(&text, &[]);
+        result.unwrap();
+        let (record, counts) = checker.finish();
+        assert_eq!(
+            (counts.documents, counts.foreign),
+            (exchanges.len(), 0),
+            "{}",
+            fault.id()
+        );
+        let live = live(exchanges, configured);
+        assert_eq!(
+            essence(&record.findings, None),
+            essence(&live, None),
+            "{}",
+            fault.id()
+        );
+        found += live.len();
+    }
+    assert!(found > 5, "the faults show in {found} findings");
+}
+
+#[test]
+fn a_recording_of_what_is_right_brings_nothing_although_it_shows_no_deeds_of_people() {
+    let plan = planned();
+    let mut judged = 0;
+    let mut found = BTreeSet::new();
+    for planned in plan {
+        let (exchanges, _) = exchanges_of(&planned.scenario.id, None);
+        let (checker, result) = check(&har(&recorded(&exchanges)), &[]);
+        result.unwrap();
+        let (record, counts) = checker.finish();
+        judged += counts.documents;
+        // What accuses a client is right: many stories try what is wrong.
+        let told = record.findings.into_iter();
+        let told = told.filter(|finding| finding.subject == Subject::Service);
+        found.extend(told.map(|f| format!("{}: {} {}", planned.scenario.id, f.rule, f.message)));
+    }
+    assert!(judged > 4_000, "{judged} exchanges");
+    assert!(found.is_empty(), "{} findings: {found:#?}", found.len());
+}
+
+#[test]
+fn what_was_not_timed_is_before_and_after_nothing() {
+    let at = |text: &str| text.parse::<Timestamp>().unwrap();
+    let first = span("2026-01-01T00:00:00Z", Some(1.5));
+    assert_eq!(first.ended, at("2026-01-01T00:00:00.0015Z"));
+    let second = span("2026-01-01T00:00:01Z", Some(0.0));
+    assert!(first.is_before(&second) && !second.is_before(&first));
+    for unknown in [
+        span("", Some(1.0)),
+        span("yesterday", None),
+        span("2025-01-01T00:00:00Z", None),
+        span("2025-01-01T00:00:00Z", Some(-1.0)),
+        span("2025-01-01T00:00:00Z", Some(f64::NAN)),
+    ] {
+        assert!(!unknown.is_before(&first), "{unknown:?}");
+    }
+}
+
+fn execution(change: impl FnOnce(&mut Value)) -> Value {
+    let (exchanges, _) = exchanges_of("flow/fetch-execution/happy", None);
+    let mut entry = recorded(&exchanges).pop().unwrap();
+    change(&mut entry);
+    entry
+}
+
+#[test]
+fn entries_are_named_by_number_and_foreign_ones_passed_over() {
+    let broken = |entry: &mut Value| {
+        let bytes = STANDARD
+            .decode(entry["response"]["content"]["text"].as_str().unwrap())
+            .unwrap();
+        let mut body: Value = serde_json::from_slice(&bytes).unwrap();
+        body["status"] = json!("done");
+        entry["response"]["content"] =
+            json!({"size": 1, "mimeType": "application/json", "text": body.to_string()});
+    };
+    let foreign = json!({
+        "request": {"method": "GET", "url": "https://cdn.example/logo.png", "headers": []},
+        "response": {"status": 200, "headers": [], "content": {"size": 3, "text": "png"}},
+    });
+    let text = har(&[foreign, execution(|_| {}), execution(broken)]);
+    for targets in [&[][..], &[("flow", "http://reference.invalid/flow/")][..]] {
+        let (checker, result) = check(&text, targets);
+        result.unwrap();
+        let (record, counts) = checker.finish();
+        assert_eq!(
+            (counts.documents, counts.foreign, counts.unreadable),
+            (2, 1, 0)
+        );
+        let found: Vec<_> = record
+            .findings
+            .iter()
+            .map(|f| (f.rule.as_str(), f.exchange, f.step))
+            .collect();
+        assert_eq!(found, [("flow/execution/status", 3, 3)]);
+        assert!(
+            record.findings[0]
+                .reproduce
+                .contains("http://reference.invalid/flow/v1/"),
+            "{}",
+            record.findings[0].reproduce
+        );
+    }
+    let (checker, _) = check(&text, &[("flow", "http://other.invalid/flow")]);
+    assert_eq!(checker.finish().1.foreign, 3);
+}
+
+#[test]
+fn what_was_not_recorded_accuses_nobody() {
+    let unrecorded = execution(|e| e["response"]["content"] = json!({"size": 99}));
+    let blocked = execution(|e| e["response"]["status"] = json!(0));
+    let refused = execution(|e| {
+        e["response"] = json!({"status": 404, "content": {"size": 0, "text": ""}});
+    });
+    let (checker, result) = check(&har(&[unrecorded, blocked, refused]), &[]);
+    result.unwrap();
+    let (record, counts) = checker.finish();
+    assert_eq!((record.findings.len(), counts.documents), (0, 3));
+}
+
+#[test]
+fn entries_that_are_none_are_counted_and_the_others_judged() {
+    let wrong = [
+        json!(1),
+        json!({}),
+        execution(|e| e["request"]["url"] = json!("no address")),
+        execution(|e| e["response"]["content"]["text"] = json!("%%%")),
+        execution(|e| e["response"]["content"]["encoding"] = json!("rot13")),
+        execution(|e| e["request"]["headers"] = json!({"a": "b"})),
+        execution(|_| {}),
+    ];
+    let (checker, result) = check(&har(&wrong), &[]);
+    result.unwrap();
+    assert_eq!(checker.notes().len(), 6);
+    let (_, counts) = checker.finish();
+    assert_eq!((counts.unreadable, counts.documents), (6, 1));
+}
+
+#[test]
+fn a_file_that_is_no_har_is_an_error() {
+    for text in [
+        "",
+        "[]",
+        "{}",
+        "{\"log\": 1}",
+        "{\"log\": {}}",
+        "{\"log\": {\"entries\": [1,",
+        "{\"log\": {\"entries\": []}} x",
+    ] {
+        assert!(check(text, &[]).1.is_err(), "{text}");
+    }
+    assert!(check("{\"log\": {\"entries\": []}}", &[]).1.is_ok());
+}
+
+#[test]
+fn an_upload_is_read_from_its_parameters() {
+    let data = json!({
+        "mimeType": "multipart/form-data; boundary=gone",
+        "params": [{"name": "media", "fileName": "dot.png", "contentType": "image/png"}],
+    });
+    let data: PostData = serde_json::from_value(data).unwrap();
+    let (media_type, body) = data.body().unwrap();
+    assert!(
+        media_type
+            .unwrap()
+            .starts_with("multipart/form-data; boundary=part-")
+    );
+    assert!(
+        String::from_utf8(body)
+            .unwrap()
+            .contains("filename=\"dot.png\"")
+    );
+}
+
+#[test]
+fn a_huge_entry_is_refused_without_being_held() {
+    let start: &[u8] = b"{\"log\": {\"entries\": [\"";
+    let mut endless = start.chain(io::repeat(b'x'));
+    let mut checker = Checker::new(rulebook(), Kind::Har, Surroundings::default());
+    let error = checker
+        .file("run.har", &mut endless)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("entry 1"), "{error}");
+}

@@ -1,0 +1,418 @@
+//! Streams of events as they were captured: each says its type and the address of its schema beside
+//! its payload, types and versions mixed.
+//!
+//! A payload is judged as the version that its address announces. Nothing is asserted of the
+//! envelope, nor of an order between events: no document shows either (D1, Events).
+
+use super::One;
+use super::envelope::{Envelope, EventError, Mapping};
+use super::glance::{Envelopes, Glance, LookInside, Part, TypeGlance};
+use super::lines::{Judged, Note, OfLines, Quick};
+use conformant_base::json;
+use conformant_judge::Judgement;
+use conformant_record::Finding;
+use conformant_rulebook::Rulebook;
+
+/// The rule about type and schema address.
+const SCHEMA_ADDRESS: &str = "events/schema-address";
+/// The placeholder that stands for the vendor in type names (D1, introduction).
+const VENDOR: &str = "svc";
+
+/// Judges a stream.
+#[derive(Debug)]
+pub(super) struct Stream<'a> {
+    one: One<'a>,
+    mapping: Mapping,
+    envelopes: Option<Envelopes>,
+}
+
+/// What an event is judged as.
+#[derive(Debug, PartialEq, Eq)]
+enum Known<'r> {
+    /// Its payload is of this kind; the address belongs to another event, or to an unknown version, and what
+    /// would have been right.
+    Payload {
+        kind: &'r str,
+        misannounced: Option<String>,
+    },
+    /// A documented type whose payload is not shown.
+    Undescribed,
+    /// No document speaks of it.
+    Foreign,
+}
+
+impl<'a> Stream<'a> {
+    pub(super) fn new(one: One<'a>, mapping: &Mapping) -> Self {
+        let paths = [
+            (Part::Type, &mapping.type_at),
+            (Part::Schema, &mapping.schema_at),
+            (Part::Payload, &mapping.payload_at),
+        ]
+        .map(|(part, pointer)| (part, json::segments(pointer).collect()));
+        Self {
+            one,
+            mapping: mapping.clone(),
+            envelopes: glances(one.rulebook).and_then(|types| Envelopes::of(&paths, types)),
+        }
+    }
+
+    /// The events of one line or of a whole file.
+    pub(super) fn text(&self, line: usize, bytes: &[u8]) -> Judged {
+        match self.mapping.events(bytes) {
+            Err(why) => self.unreadable(line, &why.to_string()),
+            Ok(events) => {
+                let mut judged = Judged::default();
+                for (index, event) in events.iter().enumerate() {
+                    // A batch has no lines of its own: its events are counted.
+                    let number = if line == 0 { index + 1 } else { line };
+                    judged.merge(self.event(number, event), usize::MAX);
+                }
+                judged
+            }
+        }
+    }
+
+    fn event(&self, line: usize, event: &Envelope<'_>) -> Judged {
+        let mut judged = Judged::default();
+        let schema = event.schema.as_deref();
+        let Some(name) = event.r#type.as_deref() else {
+            let why = EventError::NoType(self.mapping.type_at.clone());
+            return self.unreadable(line, &why.to_string());
+        };
+        let (kind, misannounced) = match known(self.one.rulebook, name, schema) {
+            Known::Foreign => {
+                judged.foreign = 1;
+                return judged;
+            }
+            Known::Undescribed => {
+                *judged.types.entry(canonical(name)).or_default() += 1;
+                judged.documents = 1;
+                return judged;
+            }
+            Known::Payload { kind, misannounced } => (kind, misannounced),
+        };
+        let Some(payload) = &event.payload else {
+            let why = EventError::NoPayload(self.mapping.payload_at.clone());
+            return self.unreadable(line, &why.to_string());
+        };
+        *judged.types.entry(canonical(name)).or_default() += 1;
+        judged.documents = 1;
+        judged.judgement = self.one.document(kind, line, payload);
+        if let Some(schema) = schema {
+            self.address(line, name, schema, misannounced, &mut judged.judgement);
+        }
+        judged
+    }
+
+    fn address(
+        &self,
+        line: usize,
+        name: &str,
+        schema: &str,
+        misannounced: Option<String>,
+        judgement: &mut Judgement,
+    ) {
+        let Some(rule) = self.one.rulebook.rules.get(SCHEMA_ADDRESS) else {
+            return;
+        };
+        let finding = misannounced.map(|expected| Finding {
+            kind: "schema-address".to_owned(),
+            pointer: self.mapping.schema_at.clone(),
+            message: format!(
+                "{name} announces {schema}, expected an address that ends in {expected}"
+            ),
+            expected: format!("…{expected}"),
+            actual: schema.to_owned(),
+            ..self.one.found(rule, line)
+        });
+        judgement.conclude(&rule.id, finding);
+    }
+}
+
+/// What can be looked at quickly: every type with its current version; nothing where the payload of one is
+/// not understood by looking.
+fn glances(rulebook: &Rulebook) -> Option<Vec<TypeGlance>> {
+    let mut types = Vec::new();
+    for (name, kind) in &rulebook.event_types {
+        let payload = match kind {
+            Some(kind) => Some(Glance::of(rulebook, kind)?),
+            None => None,
+        };
+        types.push(TypeGlance {
+            name: behind_the_vendor(name)?.to_owned(),
+            schema: kind.as_deref().map(address_end).unwrap_or_default(),
+            payload,
+        });
+    }
+    Some(types)
+}
+
+/// What an event of this type is judged as, by the schema that it announces.
+fn known<'r>(rulebook: &'r Rulebook, name: &str, schema: Option<&str>) -> Known<'r> {
+    let Some(current) = rulebook.event_types.get(&canonical(name)) else {
+        return Known::Foreign;
+    };
+    let Some(current) = current else {
+        return Known::Undescribed;
+    };
+    // Another version of the same event that is known too: both may be in use.
+    let announced = schema.and_then(|address| {
+        let kind = rulebook.announced(current, schema);
+        address.ends_with(&address_end(kind)).then_some(kind)
+    });
+    let misannounced = schema.is_some() && announced.is_none();
+    Known::Payload {
+        kind: announced.unwrap_or(current),
+        misannounced: misannounced.then(|| address_end(current)),
+    }
+}
+
+/// How the address of a schema ends: `/CommsApi.MessageSent/4` (D1, Message and operation events).
+fn address_end(kind: &str) -> String {
+    kind.replacen("events/", "/CommsApi.", 1)
+}
+
+/// The type with the vendor's segment as the documents write it.
+fn canonical(name: &str) -> String {
+    behind_the_vendor(name).map_or_else(|| name.to_owned(), |rest| format!("com.{VENDOR}.{rest}"))
+}
+
+/// What follows the vendor's segment of a type name: `comms-api.message.sent`.
+fn behind_the_vendor(name: &str) -> Option<&str> {
+    name.get(vendor_end(name.as_bytes())?..)
+}
+
+/// Where that begins.
+pub(super) fn vendor_end(name: &[u8]) -> Option<usize> {
+    let start = b"com.".len();
+    let vendor = memchr::memchr(b'.', name.strip_prefix(b"com.")?)?;
+    let end = start + vendor + 1;
+    (vendor > 0 && name[end..].starts_with(b"comms-api.")).then_some(end)
+}
+
+impl OfLines for Stream<'_> {
+    type Quick<'q>
+        = LookInside<'q>
+    where
+        Self: 'q;
+
+    fn quick(&self) -> Option<LookInside<'_>> {
+        self.envelopes.as_ref().map(LookInside::new)
+    }
+
+    fn careful(&self, line: usize, bytes: &[u8]) -> Judged {
+        self.text(line, bytes)
+    }
+
+    fn unreadable(&self, line: usize, why: &str) -> Judged {
+        Judged {
+            unreadable: 1,
+            notes: vec![Note {
+                line,
+                why: why.to_owned(),
+            }],
+            ..Judged::default()
+        }
+    }
+}
+
+impl Quick for LookInside<'_> {
+    fn line(&mut self, text: &[u8]) -> Option<usize> {
+        LookInside::line(self, text)
+    }
+
+    fn finish(self) -> Judged {
+        let (types, judgement) = self.finish();
+        let mut judged = Judged {
+            judgement,
+            ..Judged::default()
+        };
+        let mut announced = 0;
+        for (of_type, passed) in types {
+            if passed.events > 0 {
+                judged.documents += passed.events;
+                announced += passed.announced;
+                let name = format!("com.{VENDOR}.{}", of_type.name);
+                judged.types.insert(name, passed.events);
+            }
+        }
+        if announced > 0 {
+            judged.judgement.count(SCHEMA_ADDRESS, announced);
+        }
+        judged
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Surroundings;
+    use crate::blocks::{Blocks, Source};
+    use crate::lines;
+    use conformant_judge::load::shared as rulebook;
+    use conformant_schema::Schemas;
+    use std::collections::BTreeMap;
+
+    /// Judges a stream with a glance first, and line by line the careful way: both must agree.
+    fn judge(mapping: &Mapping, text: &str) -> Judged {
+        let (schemas, surroundings) = (Schemas::default(), Surroundings::default());
+        let one = One {
+            rulebook: rulebook(),
+            schemas: &schemas,
+            surroundings: &surroundings,
+            name: "events.ndjson",
+        };
+        let stream = Stream::new(one, mapping);
+        let mut source = text.as_bytes();
+        let blocks = Blocks::of(Source::Stream(&mut source), Vec::new());
+        let quick = lines::judge(&stream, blocks, 2, 1_000).unwrap();
+        let mut careful = Judged::default();
+        for (index, line) in text.lines().enumerate() {
+            if !line.trim().is_empty() {
+                careful.merge(stream.careful(index + 1, line.as_bytes()), 1_000);
+            }
+        }
+        let told = |judged: &Judged| {
+            (
+                judged.judgement.tallies.clone(),
+                format!("{:?}", judged.judgement.findings),
+                judged.types.clone(),
+                (judged.documents, judged.foreign, judged.unreadable),
+                judged.notes.clone(),
+            )
+        };
+        assert_eq!(told(&quick), told(&careful));
+        quick
+    }
+
+    fn found(judged: &Judged) -> Vec<(usize, &str, &str)> {
+        let found = judged.judgement.findings.iter();
+        found
+            .map(|f| (f.exchange, f.rule.as_str(), f.pointer.as_str()))
+            .collect()
+    }
+
+    fn cloud(kind: &str, schema: &str, data: &str) -> String {
+        format!(
+            r#"{{"specversion":"1.0","type":"com.acme.comms-api.{kind}","source":"/x","id":"1","dataschema":"https://events.example/{schema}","data":{data}}}"#
+        )
+    }
+
+    #[test]
+    fn types_and_versions_are_mixed_and_each_is_judged_as_what_it_is() {
+        let lines = [
+            cloud(
+                "message.sent",
+                "CommsApi.MessageSent/4",
+                r#"{"attempt":"1"}"#,
+            ),
+            cloud(
+                "operation.completed",
+                "CommsApi.OperationCompleted/2",
+                r#"{"operation_id":"a"}"#,
+            ),
+            // A field of another kind of event.
+            cloud(
+                "operation.completed",
+                "CommsApi.OperationCompleted/2",
+                r#"{"attempt":"1"}"#,
+            ),
+            cloud("message.sent", "CommsApi.MessageSent/4", r#"{"attempt":1}"#),
+            // The schema of another event.
+            cloud(
+                "message.sent",
+                "CommsApi.MessageQueued/3",
+                r#"{"attempt":"1"}"#,
+            ),
+            cloud("message.read", "anything", "{}"),
+            cloud("message.pinned", "CommsApi.MessagePinned/1", "{}"),
+            r#"{"data":{"attempt":"1"},"type":"com.svc.comms-api.message.sent"}"#.to_owned(),
+        ];
+        let judged = judge(&Mapping::default(), &lines.join("\n"));
+        let rules: Vec<(usize, &str)> = found(&judged).iter().map(|f| (f.0, f.2)).collect();
+        assert_eq!(
+            rules,
+            [(3, "/attempt"), (4, "/attempt"), (5, "/dataschema")]
+        );
+        assert_eq!(found(&judged)[2].1, SCHEMA_ADDRESS);
+        assert_eq!((judged.documents, judged.foreign), (7, 1));
+        let types: BTreeMap<&str, usize> =
+            judged.types.iter().map(|(t, n)| (t.as_str(), *n)).collect();
+        let wanted = [
+            ("com.svc.comms-api.message.read", 1),
+            ("com.svc.comms-api.message.sent", 4),
+            ("com.svc.comms-api.operation.completed", 2),
+        ];
+        assert_eq!(types, wanted.into());
+        // Of those that say an address of a schema that is shown.
+        assert_eq!(judged.judgement.tallies[SCHEMA_ADDRESS].judged(), 5);
+    }
+
+    #[test]
+    fn an_address_ends_in_the_whole_name_and_version() {
+        for wrong in [
+            "XCommsApi.MessageSent/4",
+            "CommsApi.MessageSent/14",
+            "CommsApi.MessageSent/04",
+            "MessageSent/4",
+            "",
+        ] {
+            let line = cloud("message.sent", wrong, "{}");
+            let judged = judge(&Mapping::default(), &line);
+            assert_eq!(
+                found(&judged),
+                [(1, SCHEMA_ADDRESS, "/dataschema")],
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn places_without_an_event_are_told_and_what_follows_is_judged() {
+        let text =
+            "7\n{broken\n{\"type\":7}\n{\"type\":\"com.svc.comms-api.message.sent\"}\n\n[]\n";
+        let judged = judge(&Mapping::default(), text);
+        assert_eq!((judged.documents, judged.unreadable), (0, 4));
+        assert_eq!(judged.notes[0].to_string(), "line 1: no object");
+        assert_eq!(judged.notes[2].to_string(), "line 3: no type at /type");
+        assert_eq!(judged.notes[3].to_string(), "line 4: no payload at /data");
+    }
+
+    #[test]
+    fn a_line_may_hold_a_batch() {
+        let sent = cloud("message.sent", "CommsApi.MessageSent/4", r#"{"attempt":1}"#);
+        let judged = judge(&Mapping::default(), &format!("[{sent},{sent}]\n{sent}"));
+        assert_eq!(judged.documents, 3);
+        let lines: Vec<usize> = found(&judged).iter().map(|f| f.0).collect();
+        assert_eq!(lines, [1, 1, 2]);
+    }
+
+    #[test]
+    fn other_envelopes_are_looked_into_as_quickly() {
+        let mapping = Mapping {
+            type_at: "/meta/kind".to_owned(),
+            schema_at: "/meta/schema".to_owned(),
+            payload_at: "/body/payload".to_owned(),
+        };
+        let line = |payload: &str| {
+            format!(
+                r#"{{"meta":{{"kind":"com.svc.comms-api.message.sent","schema":"s/CommsApi.MessageSent/4"}},"body":{{"payload":{payload}}}}}"#
+            )
+        };
+        let text = format!(
+            "{}\n{}\n",
+            line(r#"{"attempt":"1"}"#),
+            line(r#"{"attempt":1}"#)
+        );
+        let judged = judge(&mapping, &text);
+        assert_eq!((judged.documents, found(&judged)[0].2), (2, "/attempt"));
+    }
+
+    #[test]
+    fn every_type_has_a_glance() {
+        assert_eq!(
+            glances(rulebook()).unwrap().len(),
+            rulebook().event_types.len()
+        );
+    }
+}

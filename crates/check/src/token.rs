@@ -1,0 +1,538 @@
+//! Registration tokens and QR strings (D1, Registration without personal data) taken apart without
+//! trusting them, and judged by the rules of a registration.
+//!
+//! Whether a service takes the token is not judged here; what cannot be read is a finding at its
+//! place.
+
+use super::{One, Surroundings, made_of};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use conformant_base::json::{self, Limits};
+use conformant_judge::Judgement;
+use conformant_record::Finding;
+use conformant_rulebook::Rulebook;
+use conformant_schema::Schemas;
+use jsonwebtoken::{Algorithm, DecodingKey, crypto};
+use serde_json::{Map, Value};
+
+/// The kind that a token is judged as.
+const TOKEN: &str = "auth/registration-token";
+/// The kind that the text of a QR code is judged as.
+const QR: &str = "auth/registration-qr";
+/// A text longer than this is no token: a QR code holds less than half of it.
+const TEXT_BYTES_MAX: usize = 8 * 1024;
+
+/// A part of a token that cannot be read, and why.
+#[derive(Debug)]
+struct Unreadable {
+    /// Pointer into the taken-apart token.
+    pointer: &'static str,
+    why: ReadError,
+}
+
+/// Why a text, or a part of it, cannot be read.
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error("it is empty")]
+    Empty,
+    #[error("{0} bytes where {TEXT_BYTES_MAX} are allowed")]
+    TooLong(usize),
+    #[error("not valid UTF-8 at byte {}", .0.valid_up_to())]
+    Utf8(#[from] std::str::Utf8Error),
+    #[error("no address: it has no `://`")]
+    NoAddress,
+    #[error("{0} part(s) where three are joined by dots")]
+    Parts(usize),
+    #[error("there is no signature")]
+    NoSignature,
+    #[error("not base64url without padding: {0}")]
+    Base64(#[from] base64::DecodeError),
+    #[error("{0}")]
+    Json(#[from] json::ParseFault),
+}
+
+/// Judges one registration token in its compact form.
+pub fn judge_token(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    surroundings: &Surroundings,
+    text: &str,
+) -> Judgement {
+    one(rulebook, schemas, surroundings).token(0, text.as_bytes())
+}
+
+/// Judges the text of one QR code, and the token in it.
+pub fn judge_qr(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    surroundings: &Surroundings,
+    text: &str,
+) -> Judgement {
+    one(rulebook, schemas, surroundings).qr(0, text.as_bytes())
+}
+
+fn one<'a>(
+    rulebook: &'a Rulebook,
+    schemas: &'a Schemas,
+    surroundings: &'a Surroundings,
+) -> One<'a> {
+    One {
+        rulebook,
+        schemas,
+        surroundings,
+        name: "",
+    }
+}
+
+impl One<'_> {
+    /// A registration token in its compact form.
+    pub(super) fn token(&self, line: usize, bytes: &[u8]) -> Judgement {
+        match text(bytes) {
+            Ok(text) => self.compact(line, text),
+            Err(why) => self.unreadable(TOKEN, line, &why.to_string()),
+        }
+    }
+
+    /// The text of a QR code, and the token in it.
+    pub(super) fn qr(&self, line: usize, bytes: &[u8]) -> Judgement {
+        let text = match text(bytes) {
+            Ok(text) => text,
+            Err(why) => return self.unreadable(QR, line, &why.to_string()),
+        };
+        let Some(address) = take_apart(text) else {
+            return self.unreadable(QR, line, &ReadError::NoAddress.to_string());
+        };
+        let token = address
+            .get("token")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        let mut judgement = self.payload(line, QR, made_of(Value::Object(address)));
+        // A text that has not the shape of a token is told of once, as that.
+        if let Some(token) = token.filter(|token| token.split('.').count() == 3) {
+            judgement.merge(self.compact(line, &token));
+        }
+        judgement
+    }
+
+    fn compact(&self, line: usize, text: &str) -> Judgement {
+        let parts: Vec<&str> = text.split('.').collect();
+        let [header, claims, signature] = parts[..] else {
+            let why = ReadError::Parts(parts.len());
+            return self.unreadable(TOKEN, line, &why.to_string());
+        };
+        let mut document = Map::new();
+        let mut faults = Vec::new();
+        for (pointer, part) in [("/header", header), ("/claims", claims)] {
+            match json_part(part) {
+                Ok(value) => {
+                    document.insert(pointer[1..].to_owned(), value);
+                }
+                Err(why) => faults.push(Unreadable { pointer, why }),
+            }
+        }
+        let message = &text[..text.len() - signature.len() - 1];
+        match self.verify(document.get("header"), message, signature) {
+            Ok(word) => {
+                document.insert("signature".to_owned(), Value::from(word));
+            }
+            Err(why) => faults.push(Unreadable {
+                pointer: "/signature",
+                why,
+            }),
+        }
+        let mut judgement = self.payload(line, TOKEN, made_of(Value::Object(document)));
+        for finding in &mut judgement.findings {
+            if let Some(fault) = faults.iter().find(|f| f.pointer == finding.pointer) {
+                tell(finding, fault);
+            }
+        }
+        judgement
+    }
+
+    /// What the signature is: `valid`, `invalid`, or `unchecked` where the key is not known or the
+    /// algorithm is wrong already. An error where it is none.
+    fn verify(
+        &self,
+        header: Option<&Value>,
+        message: &str,
+        signature: &str,
+    ) -> Result<&'static str, ReadError> {
+        let algorithm = header.and_then(|h| h.get("alg")).and_then(Value::as_str);
+        if algorithm.is_some_and(|a| a != "HS256") {
+            return Ok("unchecked");
+        }
+        if signature.is_empty() {
+            return Err(ReadError::NoSignature);
+        }
+        decode(signature)?;
+        let Some(key) = self.surroundings.api_key.as_deref() else {
+            return Ok("unchecked");
+        };
+        let key = DecodingKey::from_secret(key.as_bytes());
+        let fits = crypto::verify(signature, message.as_bytes(), &key, Algorithm::HS256);
+        Ok(if fits.unwrap_or(false) {
+            "valid"
+        } else {
+            "invalid"
+        })
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<&str, ReadError> {
+    if bytes.is_empty() {
+        return Err(ReadError::Empty);
+    }
+    if bytes.len() > TEXT_BYTES_MAX {
+        return Err(ReadError::TooLong(bytes.len()));
+    }
+    Ok(std::str::from_utf8(bytes)?)
+}
+
+/// `scheme://host?name=value` as an object; parameters stand beside scheme and host.
+fn take_apart(text: &str) -> Option<Map<String, Value>> {
+    let (scheme, rest) = text.split_once("://")?;
+    let (host, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let mut address = Map::new();
+    address.insert("scheme".to_owned(), Value::from(scheme));
+    address.insert("host".to_owned(), Value::from(host));
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        // A parameter that is named like a part of the address is told apart from it.
+        let name = if matches!(&*name, "scheme" | "host") {
+            format!("{name}=")
+        } else {
+            name.into_owned()
+        };
+        address.insert(name, Value::from(value.into_owned()));
+    }
+    Some(address)
+}
+
+fn json_part(part: &str) -> Result<Value, ReadError> {
+    let bytes = decode(part)?;
+    Ok(json::parse(&bytes, Limits::default())?.value)
+}
+
+fn decode(part: &str) -> Result<Vec<u8>, ReadError> {
+    Ok(URL_SAFE_NO_PAD.decode(part)?)
+}
+
+/// A part that cannot be read is not merely missing.
+fn tell(finding: &mut Finding, fault: &Unreadable) {
+    finding.kind = "unreadable".to_owned();
+    finding.expected = format!("{} as base64url", fault.pointer.trim_start_matches('/'));
+    finding.actual = fault.why.to_string();
+    finding.message = format!("{} cannot be read: {}", fault.pointer, fault.why);
+    finding.diff.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Checker, Kind, Surroundings};
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use conformant_base::clock::{Timestamp, VIRTUAL_START_MS};
+    use conformant_judge::load::shared as rulebook;
+    use jsonwebtoken::{Algorithm, EncodingKey, crypto};
+    use serde_json::{Value, json};
+
+    const KEY: &str = "the-production-key";
+    const NOW: i64 = VIRTUAL_START_MS / 1000;
+
+    fn found_as(kind: Kind, text: &str, api_key: Option<&str>) -> Vec<String> {
+        let surroundings = Surroundings {
+            configured: json!({"auth": {"application": {"name": "App", "id": "42", "scheme": "app"}}}),
+            api_key: api_key.map(str::to_owned),
+            now: Timestamp::from_second(NOW).ok(),
+            ..Surroundings::default()
+        };
+        let mut checker = Checker::new(rulebook(), kind, surroundings);
+        checker.file("token", &mut text.as_bytes()).unwrap();
+        let (record, counts) = checker.finish();
+        assert_eq!(counts.documents, 1);
+        for finding in &record.findings {
+            let listed = record.rules.iter().find(|r| r.id == finding.rule);
+            assert!(
+                listed.is_some_and(|r| r.findings > 0),
+                "{} is not in the record",
+                finding.rule
+            );
+        }
+        let short = |rule: &str| rule.trim_start_matches("auth/registration-").to_owned();
+        record
+            .findings
+            .iter()
+            .map(|f| format!("{} {} {}", short(&f.rule), f.pointer, f.kind))
+            .collect()
+    }
+
+    fn found(token: &str) -> Vec<String> {
+        found_as(Kind::Token, token, Some(KEY))
+    }
+
+    fn claims() -> Value {
+        json!({"iss": "App", "iat": NOW, "exp": NOW + 900, "context": {"custom_user_id": "u-1", "auth_app_id": 42}})
+    }
+
+    fn signed(header: &Value, claims: &Value, key: &str, algorithm: Algorithm) -> String {
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let message = format!("{}.{}", part(header), part(claims));
+        let signature = crypto::sign(
+            message.as_bytes(),
+            &EncodingKey::from_secret(key.as_bytes()),
+            algorithm,
+        )
+        .unwrap();
+        format!("{message}.{signature}")
+    }
+
+    fn token(claims: &Value) -> String {
+        signed(
+            &json!({"alg": "HS256", "typ": "JWT"}),
+            claims,
+            KEY,
+            Algorithm::HS256,
+        )
+    }
+
+    fn changed(change: impl FnOnce(&mut Value)) -> String {
+        let mut claims = claims();
+        change(&mut claims);
+        token(&claims)
+    }
+
+    const SILENT: [&str; 0] = [];
+
+    #[test]
+    fn a_token_as_an_application_builds_it_breaks_nothing() {
+        assert_eq!(found(&token(&claims())), SILENT);
+        assert_eq!(found(&format!("{}\n", token(&claims()))), SILENT);
+        assert_eq!(
+            found(&changed(|c| c["context"]["auth_app_id"] = json!("42"))),
+            SILENT
+        );
+    }
+
+    #[test]
+    fn further_claims_and_fractions_of_seconds_are_legal() {
+        let free = changed(|c| {
+            c["jti"] = json!("x");
+            c["context"]["more"] = json!([1]);
+        });
+        assert_eq!(found(&free), SILENT);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "seconds since 1970 are far below 2^52"
+        )]
+        let fraction = changed(|c| {
+            c["iat"] = json!(NOW as f64 + 0.25);
+            c["exp"] = json!(NOW as f64 + 900.25);
+        });
+        assert_eq!(found(&fraction), SILENT);
+    }
+
+    #[test]
+    fn only_hs256_signs_a_token() {
+        let header = |alg: &str| json!({"alg": alg, "typ": "JWT"});
+        let other = signed(&header("HS384"), &claims(), KEY, Algorithm::HS384);
+        assert_eq!(found(&other), ["token/header/alg /header/alg enum"]);
+        let signed = signed(&header("none"), &claims(), KEY, Algorithm::HS256);
+        let unsigned = &signed[..=signed.rfind('.').unwrap()];
+        assert_eq!(found(unsigned), ["token/header/alg /header/alg enum"]);
+    }
+
+    #[test]
+    fn the_type_is_jwt() {
+        let other = signed(
+            &json!({"alg": "HS256", "typ": "JWS"}),
+            &claims(),
+            KEY,
+            Algorithm::HS256,
+        );
+        assert_eq!(found(&other), ["token/header/typ /header/typ enum"]);
+        let without = signed(&json!({"alg": "HS256"}), &claims(), KEY, Algorithm::HS256);
+        assert_eq!(
+            found(&without),
+            ["token/header/typ /header/typ missing-field"]
+        );
+    }
+
+    #[test]
+    fn the_key_is_the_applications() {
+        let other = signed(
+            &json!({"alg": "HS256", "typ": "JWT"}),
+            &claims(),
+            "another",
+            Algorithm::HS256,
+        );
+        assert_eq!(found(&other), ["token/signature /signature enum"]);
+        assert_eq!(found_as(Kind::Token, &other, None), SILENT);
+    }
+
+    #[test]
+    fn issuer_and_application_are_the_configured_ones() {
+        assert_eq!(
+            found(&changed(|c| c["iss"] = json!("Other"))),
+            ["token/issuer-is-application /claims/iss configured"]
+        );
+        let other = changed(|c| c["context"]["auth_app_id"] = json!(43));
+        assert_eq!(
+            found(&other),
+            ["token/application-id /claims/context/auth_app_id configured"]
+        );
+    }
+
+    #[test]
+    fn fifteen_minutes_are_counted_from_issue_and_from_now() {
+        let long = changed(|c| c["iat"] = json!(NOW - 1));
+        assert_eq!(found(&long), ["token/lifetime /claims/exp too-late"]);
+        let far = changed(|c| {
+            c["iat"] = json!(NOW + 600);
+            c["exp"] = json!(NOW + 1500);
+        });
+        assert_eq!(found(&far), ["token/expiry-bound /claims/exp too-late"]);
+    }
+
+    #[test]
+    fn a_token_issued_in_milliseconds_is_told_of() {
+        let millis = changed(|c| c["iat"] = json!(NOW * 1000));
+        assert_eq!(
+            found(&millis),
+            ["token/issued-before-expiry /claims/iat too-late"]
+        );
+    }
+
+    #[test]
+    fn an_expired_token_is_told_of() {
+        let old = changed(|c| {
+            c["iat"] = json!(NOW - 900);
+            c["exp"] = json!(NOW - 60);
+        });
+        assert_eq!(found(&old), ["token/not-expired /claims/exp too-late"]);
+    }
+
+    #[test]
+    fn an_identifier_is_no_personal_data() {
+        let named = |id: &str| {
+            let token = changed(|c| c["context"]["custom_user_id"] = json!(id));
+            found(&token)
+        };
+        // As people write them.
+        for id in [
+            "a@b.example",
+            "mailto:a@b.example",
+            "Ann <a@b.example>",
+            "+12015550123",
+            "+1 201-555-0123",
+            "tel:+12015550123",
+            "(201) 555-0123",
+            "1-201-555-0123",
+            "201.555.0123",
+            "078-05-1120",
+            "078 05 1120",
+        ] {
+            let told = ["token/no-personal-data /claims/context/custom_user_id shape"];
+            assert_eq!(named(id), told, "{id}");
+        }
+        // Numbers and dates may stand in identifiers of an application's own.
+        for id in [
+            "2015550123",
+            "2026-11-23-0001",
+            "u-5",
+            "user@",
+            "user-1234567",
+        ] {
+            assert_eq!(named(id), SILENT, "{id}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_at_its_place() {
+        let whole = token(&claims());
+        let parts: Vec<&str> = whole.split('.').collect();
+        let (header, claims, signature) = (parts[0], parts[1], parts[2]);
+        for (text, wanted) in [
+            (String::new(), "token/header  unreadable"),
+            ("no token".to_owned(), "token/header  unreadable"),
+            (format!("{header}.{claims}"), "token/header  unreadable"),
+            (format!("{whole}.x"), "token/header  unreadable"),
+            (
+                format!("{header}.{claims}."),
+                "token/signature /signature unreadable",
+            ),
+            (
+                format!("{header}.{claims}.{}", &signature[..20]),
+                "token/signature /signature enum",
+            ),
+            (
+                format!("{header}.{claims}.+/="),
+                "token/signature /signature unreadable",
+            ),
+            (
+                format!("{header}.{}.{signature}", &claims[..claims.len() / 2]),
+                "token/claims /claims unreadable",
+            ),
+            (
+                format!("{header}.b m.{signature}"),
+                "token/claims /claims unreadable",
+            ),
+            (
+                format!("{}.{claims}.{signature}", URL_SAFE_NO_PAD.encode("[")),
+                "token/header /header unreadable",
+            ),
+            (
+                format!("{}.{claims}.{signature}", URL_SAFE_NO_PAD.encode("[]")),
+                "token/header /header type",
+            ),
+            (
+                "\u{0}\u{1}.\u{2}.\u{3}".to_owned(),
+                "token/header /header unreadable",
+            ),
+            ("x".repeat(100_000), "token/header  unreadable"),
+        ] {
+            let found = found(&text);
+            assert!(found.iter().any(|f| f == wanted), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_qr_string_is_an_address_with_a_token() {
+        let qr = |text: String| found_as(Kind::Qr, &text, Some(KEY));
+        let whole = token(&claims());
+        assert_eq!(qr(format!("app://account?token={whole}")), SILENT);
+        assert_eq!(
+            qr(format!("other://account?token={whole}")),
+            ["qr/scheme-is-application /scheme configured"]
+        );
+        assert_eq!(
+            qr(format!("app://user?token={whole}")),
+            ["qr/host /host enum"]
+        );
+        assert_eq!(
+            qr("app://account".to_owned()),
+            ["qr/token /token missing-field"]
+        );
+        assert_eq!(
+            qr("app://account?token=abc".to_owned()),
+            ["qr/token /token pattern"]
+        );
+        assert_eq!(
+            qr(format!("app://account?token={whole}&x=1")),
+            ["qr/no-other-fields /x extra-field"]
+        );
+        assert_eq!(qr(whole.clone()), ["qr/scheme  unreadable"]);
+        let old = changed(|c| c["iss"] = json!("Other"));
+        assert_eq!(
+            qr(format!("app://account?token={old}")),
+            ["token/issuer-is-application /claims/iss configured"]
+        );
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+        #[test]
+        fn no_text_makes_it_panic(text in "[ -~\u{e9}]{0,40}(\\.[A-Za-z0-9_=-]{0,20}){0,4}") {
+            found(&text);
+            found_as(Kind::Qr, &format!("app://account?token={text}"), Some(KEY));
+        }
+    }
+}

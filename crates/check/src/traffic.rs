@@ -1,0 +1,308 @@
+//! Traffic between strangers as evidence: which operation a request belongs to, and histories of
+//! exchanges that are judged together and never grow beyond their bounds.
+//!
+//! Nobody said what the requests were meant to bring, so a refusal accuses nobody. Where the traffic
+//! comes from, a recording or a proxy, is not known here.
+
+use super::{One, Surroundings};
+use conformant_base::http::{Cause, Request, Response};
+use conformant_engine::body;
+use conformant_engine::link::Shown;
+use conformant_engine::request::recognise;
+use conformant_engine::split_url;
+use conformant_judge::Judgement;
+use conformant_judge::clients::{Kept, judge_request};
+use conformant_judge::evidence::{Evidence, Exchange, Expectation, Outcome, Poll, Span, Via};
+use conformant_judge::judge;
+use conformant_rulebook::scenario::Credentials;
+use conformant_rulebook::{Operation, Rulebook};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A history is judged when it holds so many exchanges; the next one begins behind it.
+const HISTORY_EXCHANGES_MAX: usize = 2_000;
+/// Or so many bytes of bodies.
+const HISTORY_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Exchanges that are judged together.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    exchanges: Vec<Exchange>,
+    /// Addresses that their answers showed.
+    shown: Shown,
+    bytes: usize,
+}
+
+impl History {
+    /// Takes one more; true when it is time to judge.
+    pub(super) fn take(&mut self, mut exchange: Exchange) -> bool {
+        self.bytes += bytes_of(&exchange);
+        if exchange.request.method == "GET" {
+            let address = format!("{}{}", exchange.base, exchange.request.target);
+            exchange.via = self.shown.find(&address);
+        }
+        if let Some(document) = exchange.document() {
+            let origin = split_url(&exchange.base).0;
+            self.shown.learn(origin, self.exchanges.len(), document);
+        }
+        self.exchanges.push(exchange);
+        self.exchanges.len() >= HISTORY_EXCHANGES_MAX || self.bytes >= HISTORY_BYTES_MAX
+    }
+
+    /// Judges what it holds, and holds nothing any more.
+    pub(super) fn close(&mut self, one: &One<'_>) -> Judgement {
+        let Self { exchanges, .. } = std::mem::take(self);
+        if !one.surroundings.sides.has_responses() {
+            return Judgement::default();
+        }
+        let mut judgement = Judgement::default();
+        for exchanges in apart(exchanges) {
+            let evidence = Evidence {
+                scenario: one.name.to_owned(),
+                events: Evidence::in_order_of_their_ends(&exchanges),
+                alone: one.surroundings.alone,
+                deeds_unseen: !one.surroundings.alone,
+                exchanges,
+                configured: one.surroundings.configured.clone(),
+                ..Evidence::default()
+            };
+            judgement.merge(judge_traffic(one, &evidence));
+        }
+        judgement
+    }
+}
+
+/// A service that was asked at several origins is several services, whose things have nothing to do with each other: what
+/// passed at each origin is evidence of its own. Services at one origin each, whichever, belong together.
+pub(super) fn apart(exchanges: Vec<Exchange>) -> Vec<Vec<Exchange>> {
+    let mut origins: BTreeMap<&str, &str> = BTreeMap::new();
+    let are_several = exchanges.iter().any(|exchange| {
+        let origin = split_url(&exchange.base).0;
+        *origins.entry(&exchange.service).or_insert(origin) != origin
+    });
+    if !are_several {
+        return vec![exchanges];
+    }
+    let mut parts: Vec<Vec<Exchange>> = Vec::new();
+    let mut of_origin: BTreeMap<String, usize> = BTreeMap::new();
+    // Where each exchange went: its part, and its place there.
+    let mut places: Vec<(usize, usize)> = Vec::new();
+    for mut exchange in exchanges {
+        let origin = split_url(&exchange.base).0.to_owned();
+        let part = *of_origin.entry(origin).or_insert(parts.len());
+        if part == parts.len() {
+            parts.push(Vec::new());
+        }
+        exchange.via = exchange.via.and_then(|via| {
+            let (of, exchange) = *places.get(via.exchange)?;
+            (of == part).then_some(Via { exchange, ..via })
+        });
+        places.push((part, parts[part].len()));
+        parts[part].push(exchange);
+    }
+    parts
+}
+
+/// Judges exchanges; a finding names them by their numbers.
+fn judge_traffic(one: &One<'_>, evidence: &Evidence) -> Judgement {
+    let mut judgement = judge(one.rulebook, one.schemas, evidence);
+    for finding in &mut judgement.findings {
+        let index = finding.exchange.checked_sub(1);
+        if let Some(exchange) = index.and_then(|index| evidence.exchanges.get(index)) {
+            finding.exchange = exchange.step;
+        }
+    }
+    judgement
+}
+
+/// What was observed of one request and its answer.
+pub(super) struct Observed {
+    /// Its number, counted from 1.
+    pub(super) number: usize,
+    pub(super) request: Request,
+    /// The answer, or why there is none: a stable word, and one for a person.
+    pub(super) answer: Result<Response, (Cause, String)>,
+    pub(super) span: Span,
+}
+
+impl One<'_> {
+    /// What the client did wrong in an exchange, where that is asked for.
+    pub(super) fn client(&self, exchange: &Exchange, kept: Kept) -> Judgement {
+        let operation = self
+            .rulebook
+            .operation(&exchange.service, &exchange.operation);
+        match operation.filter(|_| self.surroundings.sides.has_requests()) {
+            Some(operation) => judge_request(
+                self.rulebook,
+                self.schemas,
+                operation,
+                exchange,
+                kept,
+                self.name,
+            ),
+            None => Judgement::default(),
+        }
+    }
+
+    /// An exchange as evidence; the request's target stands behind the base address from here on.
+    pub(super) fn exchange(&self, found: Found<'_>, observed: Observed) -> Exchange {
+        let Observed {
+            number,
+            mut request,
+            answer,
+            span,
+        } = observed;
+        request.target = request.target.split_off(found.prefix);
+        let operation = found.operation;
+        let kind = operation.response.as_ref();
+        let kind = kind.and_then(|kind| self.rulebook.kinds.get(kind));
+        let outcome = match answer {
+            Ok(response) => Outcome::Answered {
+                body: body::read(&response, operation, kind),
+                response,
+            },
+            Err((cause, detail)) => Outcome::Fault {
+                cause,
+                detail,
+                partial: None,
+            },
+        };
+        Exchange {
+            step: number,
+            service: operation.service.clone(),
+            operation: operation.id.clone(),
+            sent: found.sent,
+            // What was recorded may have been cleaned of credentials: their absence says nothing.
+            credentials: Credentials::Default,
+            base: found.base,
+            request,
+            outcome,
+            expectation: Expectation::Either,
+            span,
+            via: None,
+            poll: Poll::Once,
+            shell: Arc::default(),
+            setup: false,
+        }
+    }
+}
+
+/// Body bytes that an exchange holds, trees counted as their text.
+fn bytes_of(exchange: &Exchange) -> usize {
+    let answered = match &exchange.outcome {
+        Outcome::Answered { response, .. } => response.body.len(),
+        Outcome::Fault { .. } => 0,
+    };
+    exchange.request.body.len() + answered
+}
+
+/// Operations that requests may belong to, each with its path.
+#[derive(Debug)]
+pub(super) struct Operations<'a> {
+    all: Vec<Operation>,
+    surroundings: &'a Surroundings,
+}
+
+/// The operation that a request belongs to.
+pub(super) struct Found<'a> {
+    pub(super) operation: &'a Operation,
+    pub(super) sent: BTreeMap<String, Value>,
+    /// Base address in front of the documented path.
+    pub(super) base: String,
+    /// How much of the request's target stands in front of the documented path.
+    pub(super) prefix: usize,
+}
+
+impl<'a> Operations<'a> {
+    /// A path that no document shows is the one that is configured; without one, the operation is
+    /// not recognised.
+    pub(super) fn of(rulebook: &Rulebook, surroundings: &'a Surroundings) -> Self {
+        let all = rulebook
+            .services
+            .values()
+            .flat_map(|service| service.operations.values())
+            .cloned();
+        let all = all.filter_map(|mut operation| {
+            if let Some(key) = operation.path_from.take() {
+                let at = format!("/{}/{key}", operation.service);
+                surroundings
+                    .configured
+                    .pointer(&at)?
+                    .as_str()?
+                    .clone_into(&mut operation.path);
+            }
+            Some(operation)
+        });
+        Self {
+            all: all.collect(),
+            surroundings,
+        }
+    }
+
+    pub(super) fn find(&self, origin: &str, request: &Request) -> Option<Found<'_>> {
+        if self.surroundings.targets.is_empty() {
+            return self.by_suffix(origin, request);
+        }
+        let url = format!("{origin}{}", request.target);
+        // The configured paths are in place already.
+        let nothing = Map::new();
+        let mut best: Option<(usize, Found<'_>)> = None;
+        for (service, base) in &self.surroundings.targets {
+            let base = base.trim_end_matches('/');
+            let path = url.strip_prefix(base).filter(|rest| rest.starts_with('/'));
+            let Some(path) = path.map(|rest| rest.split('?').next().unwrap_or_default()) else {
+                continue;
+            };
+            let of_service = self.all.iter().filter(|o| o.service == *service);
+            let Some((operation, sent)) = recognise(of_service, request, path, &nothing) else {
+                continue;
+            };
+            let prefix = base.len().saturating_sub(origin.len());
+            if best.as_ref().is_none_or(|(length, _)| base.len() > *length) {
+                best = Some((
+                    base.len(),
+                    Found {
+                        operation,
+                        sent,
+                        base: base.to_owned(),
+                        prefix,
+                    },
+                ));
+            }
+        }
+        best.map(|(_, found)| found)
+    }
+
+    /// The operation whose whole path the request's path ends in; of several the one that says most.
+    fn by_suffix(&self, origin: &str, request: &Request) -> Option<Found<'_>> {
+        let (path, nothing) = (request.path(), Map::new());
+        let starts: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
+        let mut best: Option<(usize, Found<'_>)> = None;
+        for prefix in starts {
+            let Some((operation, sent)) =
+                recognise(self.all.iter(), request, &path[prefix..], &nothing)
+            else {
+                continue;
+            };
+            let literal = operation
+                .path
+                .split('/')
+                .filter(|s| !s.is_empty() && !s.starts_with('{'))
+                .count();
+            if best.as_ref().is_none_or(|(most, _)| literal > *most) {
+                let base = format!("{origin}{}", &path[..prefix]);
+                best = Some((
+                    literal,
+                    Found {
+                        operation,
+                        sent,
+                        base,
+                        prefix,
+                    },
+                ));
+            }
+        }
+        best.map(|(_, found)| found)
+    }
+}

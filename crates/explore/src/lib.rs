@@ -1,0 +1,430 @@
+//! Exploration: random sequences of requests, judged by the same rules as every story, and by nothing else.
+//!
+//! A sequence depends on the seed and its number alone. What it finds is shrunk to the shortest sequence that still brings it, and is a scenario
+//! like any other: `run --scenarios` plays it.
+
+mod cover;
+mod reproduced;
+mod shrink;
+mod story;
+
+pub use cover::Coverage;
+pub use reproduced::{Chain, ReproduceError, finding_of};
+pub use story::{Certainty, Shrunk, file_of};
+
+use conformant_base::clock;
+use conformant_engine::derive::deck::Deck;
+use conformant_engine::derive::neighbour::DOOMED_FLOW;
+use conformant_engine::{Planned, Sessions, Stop, Telling, play};
+use conformant_judge::evidence::{Evidence, Exchange, Outcome};
+use conformant_judge::{Judgement, judge};
+use conformant_record::Finding;
+use conformant_rulebook::scenario::Scenario;
+use conformant_rulebook::step::Step;
+use conformant_rulebook::{Rulebook, Service};
+use conformant_schema::Schemas;
+use cover::Seen;
+use shrink::Shrink;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Sequences in a row that do not reach the target until it is given up.
+const UNREACHED_MAX: usize = 3;
+/// Findings that are shrunk; what lies beyond is named.
+const SHRUNK_MAX: usize = 50;
+
+/// How long it is explored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// So many sequences: the output is the same each time.
+    Sequences(u64),
+    /// So long.
+    Time(Duration),
+}
+
+/// How it is explored.
+#[derive(Clone, Debug)]
+pub struct Manner {
+    /// Draws everything.
+    pub seed: u64,
+    /// How long.
+    pub budget: Budget,
+    /// Sequences side by side.
+    pub jobs: usize,
+    /// Nothing is sent that writes.
+    pub only_safe: bool,
+    /// Services; empty for all that are targeted.
+    pub services: Vec<String>,
+    /// Whether a target lives on: fewer replays, and what comes once only is told so.
+    pub is_live: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Explored {
+    /// Each broken rule of each operation, with the shortest sequence that was found.
+    pub found: Vec<Shrunk>,
+    /// Further ones that were not shrunk.
+    pub more: usize,
+    /// Sequences that were played.
+    pub sequences: u64,
+    /// Requests that were judged.
+    pub exchanges: usize,
+    /// What was reached.
+    pub coverage: Coverage,
+    /// Sequences that found something while somebody else moved the target's clock: nothing is concluded of them.
+    pub in_doubt: u64,
+    /// Why it ended early, where it did.
+    pub given_up: Option<String>,
+}
+
+/// Explores targets.
+#[derive(Debug)]
+pub struct Explorer<'a> {
+    rulebook: &'a Rulebook,
+    schemas: &'a Schemas,
+    manner: Manner,
+    sequences: AtomicU64,
+    exchanges: AtomicU64,
+    shrinking: AtomicU64,
+}
+
+/// How far it is, for whoever waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoFar {
+    /// Sequences that were played.
+    pub sequences: u64,
+    /// Requests that were judged.
+    pub exchanges: u64,
+    /// The how manieth finding is being shrunk; 0 while sequences are played.
+    pub shrinking: u64,
+}
+
+/// What one sequence came to.
+pub struct Played {
+    pub judgement: Judgement,
+    pub stop: Option<Stop>,
+    evidence: Evidence,
+    /// What it found is not concluded.
+    in_doubt: bool,
+}
+
+impl Played {
+    /// What was sent and what came, a request a line.
+    fn transcript(&self) -> Vec<String> {
+        self.evidence.exchanges.iter().map(told).collect()
+    }
+}
+
+/// A finding as exploration tells it from others: the rule and the operation.
+pub type Key = (String, String);
+
+pub fn key_of(finding: &Finding) -> Key {
+    let operation = format!("{}/{}", finding.service, finding.operation);
+    (finding.rule.clone(), operation)
+}
+
+/// A sequence as a scenario.
+pub fn numbered(service: &Service, number: u64, steps: Vec<Step>) -> Scenario {
+    story::scenario(&service.name, &format!("sequence-{number}"), steps)
+}
+
+impl<'a> Explorer<'a> {
+    /// An explorer.
+    pub fn new(rulebook: &'a Rulebook, schemas: &'a Schemas, manner: Manner) -> Self {
+        Self {
+            rulebook,
+            schemas,
+            manner,
+            sequences: AtomicU64::new(0),
+            exchanges: AtomicU64::new(0),
+            shrinking: AtomicU64::new(0),
+        }
+    }
+
+    /// How far it is; any thread may ask.
+    pub fn so_far(&self) -> SoFar {
+        SoFar {
+            sequences: self.sequences.load(Ordering::Relaxed),
+            exchanges: self.exchanges.load(Ordering::Relaxed),
+            shrinking: self.shrinking.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Explores until the budget is spent, then shrinks what was found. What was found until it is interrupted or the target dies is kept.
+    pub fn explore(&self, sessions: &dyn Sessions, interrupted: &AtomicBool) -> Explored {
+        let services = self.services(sessions);
+        let (seed, only_safe) = (self.manner.seed, self.manner.only_safe);
+        let deck = Deck::shuffled(self.rulebook, services.clone(), seed, only_safe);
+        let next = AtomicU64::new(0);
+        let until = match self.manner.budget {
+            Budget::Time(time) => Some(clock::monotonic() + time),
+            Budget::Sequences(_) => None,
+        };
+        let all = Mutex::new(Whole::default());
+        std::thread::scope(|scope| {
+            for _ in 0..self.manner.jobs.max(1) {
+                scope.spawn(|| self.work(&deck, sessions, &next, until, &all, interrupted));
+            }
+        });
+        let whole = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut explored = Explored {
+            sequences: whole.sequences,
+            exchanges: whole.exchanges,
+            in_doubt: whole.in_doubt,
+            coverage: whole.seen.coverage(self.rulebook, &services),
+            given_up: whole.given_up,
+            ..Explored::default()
+        };
+        let mut found: Vec<(Key, Found)> = whole.found.into_iter().collect();
+        // In the order in which they would come one after the other.
+        found.sort_by(|(a, one), (b, other)| (one.sequence, a).cmp(&(other.sequence, b)));
+        explored.more = found.len().saturating_sub(SHRUNK_MAX);
+        found.truncate(SHRUNK_MAX);
+        // On a target that is gone nothing is tried any more.
+        let gone = AtomicBool::new(explored.given_up.is_some());
+        for (key, found) in found {
+            self.shrinking.fetch_add(1, Ordering::Relaxed);
+            let shrink = Shrink {
+                explorer: self,
+                sessions,
+                key: &key,
+                is_live: self.manner.is_live,
+                interrupted: if explored.given_up.is_some() {
+                    &gone
+                } else {
+                    interrupted
+                },
+            };
+            explored.found.push(shrink.down(&found));
+        }
+        explored
+    }
+
+    fn services(&self, sessions: &dyn Sessions) -> Vec<&'a Service> {
+        let targets = sessions.targets();
+        let wanted = |name: &String| {
+            let named = &self.manner.services;
+            targets.contains_key(name) && (named.is_empty() || named.contains(name))
+        };
+        let services = self.rulebook.services.values();
+        services.filter(|service| wanted(&service.name)).collect()
+    }
+
+    fn work(
+        &self,
+        deck: &Deck<'a>,
+        sessions: &dyn Sessions,
+        next: &AtomicU64,
+        until: Option<std::time::Instant>,
+        all: &Mutex<Whole>,
+        interrupted: &AtomicBool,
+    ) {
+        let mut mine = Whole::default();
+        let mut unreached = 0;
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let is_spent = match self.manner.budget {
+                Budget::Sequences(count) => number >= count,
+                Budget::Time(_) => until.is_some_and(|until| clock::monotonic() >= until),
+            };
+            if is_spent || interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+            let Some((service, steps)) = deck.draw(number) else {
+                if deck.is_empty() {
+                    break;
+                }
+                continue;
+            };
+            let steps = match self.manner.is_live {
+                true => with_what_is_there_once(steps),
+                false => steps,
+            };
+            let scenario = numbered(service, number, steps);
+            let played = self.play(service, &scenario, sessions, interrupted);
+            if let Some(Stop::Unreachable(why)) = &played.stop {
+                unreached += 1;
+                if unreached >= UNREACHED_MAX {
+                    mine.given_up = Some(why.clone());
+                    next.store(u64::MAX / 2, Ordering::Relaxed);
+                    break;
+                }
+            } else {
+                unreached = 0;
+            }
+            mine.add(self.rulebook, number, service, &scenario, &played);
+            self.sequences.fetch_add(1, Ordering::Relaxed);
+            let exchanges = played.evidence.exchanges.len() as u64;
+            self.exchanges.fetch_add(exchanges, Ordering::Relaxed);
+        }
+        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.merge(mine);
+    }
+
+    /// Plays and judges a sequence.
+    pub fn play(
+        &self,
+        service: &Service,
+        scenario: &Scenario,
+        sessions: &dyn Sessions,
+        interrupted: &AtomicBool,
+    ) -> Played {
+        let planned = Planned {
+            service,
+            scenario: scenario.clone(),
+        };
+        let session = match sessions.open(&planned) {
+            Ok(session) => session,
+            Err(error) => {
+                return Played {
+                    judgement: Judgement::default(),
+                    stop: Some(Stop::Unreachable(format!("failed to {error}"))),
+                    evidence: Evidence::default(),
+                    in_doubt: false,
+                };
+            }
+        };
+        let telling = Telling::new(self.rulebook, self.schemas, &planned, (self.manner.seed, 0));
+        let story = play(telling, session.as_ref(), interrupted);
+        let mut judgement = judge(self.rulebook, self.schemas, &story.evidence);
+        // Sequences side by side have one clock, and so have other runs. Whoever is interrupted can no longer ask what it showed meanwhile.
+        let is_in_doubt = || {
+            (self.manner.is_live && interrupted.load(Ordering::Relaxed))
+                || session.disturbed().is_some()
+        };
+        let in_doubt = !judgement.findings.is_empty() && is_in_doubt();
+        if in_doubt {
+            judgement = Judgement::default();
+        }
+        Played {
+            judgement,
+            stop: story.stop,
+            evidence: story.evidence,
+            in_doubt,
+        }
+    }
+}
+
+/// The steps as they are asked of a target that lives on: what an earlier sequence deleted is gone, so that no
+/// deletion of what is there once is demanded.
+fn with_what_is_there_once(mut steps: Vec<Step>) -> Vec<Step> {
+    for step in &mut steps {
+        let is_once = step
+            .values()
+            .any(|value| value.to_string().contains(DOOMED_FLOW));
+        if is_once && step.call().is_some_and(|call| call.demand.is_acceptance()) {
+            step.demand_nothing();
+        }
+    }
+    steps
+}
+
+/// `2. chat/create-channel 201`: the step, what was called, what came.
+fn told(exchange: &Exchange) -> String {
+    let (step, service) = (exchange.step, &exchange.service);
+    let called = match exchange.operation.as_str() {
+        "" => &exchange.request.method,
+        operation => operation,
+    };
+    let came = match &exchange.outcome {
+        Outcome::Answered { response, .. } => response.status.to_string(),
+        Outcome::Fault { cause, .. } => cause.to_string(),
+    };
+    format!("{step}. {service}/{called} {came}")
+}
+
+/// What sequences came to; memory grows with what is found and reached, not with their number.
+#[derive(Debug, Default)]
+struct Whole {
+    found: BTreeMap<Key, Found>,
+    sequences: u64,
+    exchanges: usize,
+    seen: Seen,
+    in_doubt: u64,
+    given_up: Option<String>,
+}
+
+/// A finding, and the first sequence that brought it.
+#[derive(Debug)]
+pub struct Found {
+    pub sequence: u64,
+    pub service: String,
+    pub steps: Vec<Step>,
+    pub finding: Finding,
+    /// What was sent and what came, a request a line.
+    pub transcript: Vec<String>,
+}
+
+impl Whole {
+    fn add(
+        &mut self,
+        rulebook: &Rulebook,
+        number: u64,
+        service: &Service,
+        scenario: &Scenario,
+        played: &Played,
+    ) {
+        self.sequences += 1;
+        self.exchanges += played.evidence.exchanges.len();
+        self.in_doubt += u64::from(played.in_doubt);
+        self.seen.add(rulebook, &played.evidence, &played.judgement);
+        for finding in &played.judgement.findings {
+            let found = Found {
+                sequence: number,
+                service: service.name.clone(),
+                steps: scenario.steps.clone(),
+                finding: finding.clone(),
+                transcript: played.transcript(),
+            };
+            self.keep(found);
+        }
+    }
+
+    fn keep(&mut self, found: Found) {
+        let key = key_of(&found.finding);
+        let is_first = self
+            .found
+            .get(&key)
+            .is_none_or(|known| found.sequence < known.sequence);
+        if is_first {
+            self.found.insert(key, found);
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.sequences += other.sequences;
+        self.exchanges += other.exchanges;
+        self.in_doubt += other.in_doubt;
+        self.seen.merge(other.seen);
+        self.given_up = self.given_up.take().or(other.given_up);
+        other.found.into_values().for_each(|found| self.keep(found));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use conformant_rulebook::step::Call;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_there_once_is_not_demanded_of_a_target_that_lives_on() {
+        let calling = |sid: &str| {
+            let with = json!({ "Sid": format!("${{target.flow.{sid}}}") });
+            Step::from(Call {
+                call: "delete-flow".to_owned(),
+                with: with.as_object().cloned().unwrap_or_default(),
+                ..Call::default()
+            })
+        };
+        let steps = vec![calling("disposable_flow_sid"), calling("flow_sid")];
+        let either: Vec<bool> = with_what_is_there_once(steps)
+            .iter()
+            .map(Step::is_either)
+            .collect();
+        assert_eq!(either, [true, false]);
+    }
+}

@@ -1,0 +1,267 @@
+//! A finding of a run as a chain of requests: from an empty account to the one that failed.
+//!
+//! It is made of the story's steps, never of what a target answered, so that nothing of other people's stands in it. Of the steps
+//! before the one that failed only such are left out as merely looked and decide nothing; a write may be the cause, and stays.
+
+use super::story;
+use conformant_base::text;
+use conformant_engine::derive::moves::without_idle_captures;
+use conformant_engine::plan::{self, Planned};
+use conformant_engine::{Sessions, Telling, play};
+use conformant_judge::{Loaded, Memo, Need, Sites, judge_known};
+use conformant_record::{Finding, RunRecord};
+use conformant_rulebook::scenario::Scenario;
+use conformant_rulebook::step::{Demand, Step, Verb};
+use conformant_rulebook::{Rulebook, Service, interpolations};
+use conformant_schema::Schemas;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+
+/// Why there is no chain.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReproduceError {
+    /// The record holds nothing that was found.
+    #[error("nothing was found in that run")]
+    Nothing,
+    /// A number beyond the last finding.
+    #[error("there is no finding {number}: that run has {count}")]
+    Beyond {
+        /// What was asked for.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// No finding of such a rule.
+    #[error("that run found nothing by the rule {rule}{}", .near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default())]
+    Unknown {
+        /// What was asked for.
+        rule: String,
+        /// The broken rule that is spelled like it.
+        near: Option<String>,
+    },
+    /// Traffic and files are judged without any story.
+    #[error("{rule} was found outside any scenario: what was judged then is its own reproduction")]
+    NoStory {
+        /// The broken rule.
+        rule: String,
+    },
+    /// The story is not in this rulebook.
+    #[error(
+        "no scenario is named {scenario}: the run had another rulebook, or scenarios of its own (--specs DIR, --scenarios DIR)"
+    )]
+    Gone {
+        /// Its id.
+        scenario: String,
+    },
+}
+
+/// A chain of requests that ends with the one that failed.
+#[derive(Debug)]
+pub struct Chain<'a> {
+    /// The service whose names it uses.
+    pub service: &'a Service,
+    /// The steps; the rules judge them.
+    pub scenario: Scenario,
+    /// How many steps of the story are left out.
+    pub left_out: usize,
+}
+
+impl<'a> Chain<'a> {
+    /// The scenario file that `run --scenarios DIR` reads, with its path below the folder.
+    pub fn file(&self, rulebook: &Rulebook, finding: &Finding) -> (String, String) {
+        let rule = rulebook.rules.get(&finding.rule);
+        let says = rule.map_or(finding.rule.as_str(), |rule| rule.says.as_str());
+        let says = format!("Broke {}: {says}", finding.rule);
+        let steps = self.scenario.steps.clone();
+        let scenario = Scenario {
+            steps: story::with_twins(rulebook, self.service, steps),
+            ..self.scenario.clone()
+        };
+        story::file(
+            &scenario,
+            "What a run found, from an empty account on.",
+            &says,
+        )
+    }
+
+    /// The chain of a finding; `worlds` are in process.
+    pub fn of(
+        finding: &Finding,
+        rulebook: &'a Rulebook,
+        worlds: &dyn Sessions,
+    ) -> Result<Self, ReproduceError> {
+        if finding.scenario.is_empty() || finding.step == 0 {
+            return Err(ReproduceError::NoStory {
+                rule: finding.rule.clone(),
+            });
+        }
+        let mut all = plan::all(rulebook).into_iter();
+        let planned = all
+            .find(|planned| planned.scenario.id == finding.scenario)
+            .ok_or_else(|| ReproduceError::Gone {
+                scenario: finding.scenario.clone(),
+            })?;
+        let Planned { service, scenario } = planned;
+        let whole: Vec<Step> = scenario
+            .steps
+            .iter()
+            .take(finding.step)
+            .map(|step| stating_only(&finding.rule, in_place(step, &scenario)))
+            .collect();
+        let name = story::name(
+            &finding.rule,
+            &format!("{}/{}", finding.service, finding.operation),
+        );
+        let id = format!("{}/reproduced/{name}", service.name);
+        let chained = |steps: Vec<Step>| {
+            let steps = without_idle_captures(steps);
+            Scenario {
+                id: id.clone(),
+                ..story::scenario(&service.name, &name, steps)
+            }
+        };
+        let asked = |steps: &[Step]| {
+            let scenario = chained(steps.to_vec());
+            deciding(finding, rulebook, &Planned { service, scenario }, worlds)
+        };
+        let deciding = asked(&whole);
+        let kept = deciding.as_ref().map(|deciding| {
+            let shorter = without_looks(finding, rulebook, service, &whole, deciding);
+            if asked(&shorter).is_some() {
+                shorter
+            } else {
+                whole.clone()
+            }
+        });
+        let kept = kept.unwrap_or_else(|| whole.clone());
+        Ok(Self {
+            service,
+            left_out: scenario.steps.len() - kept.len(),
+            scenario: chained(kept),
+        })
+    }
+}
+
+/// The finding of a record that is meant: by its number from 1 on, or the first of a rule.
+pub fn finding_of<'r>(record: &'r RunRecord, wanted: &str) -> Result<&'r Finding, ReproduceError> {
+    let findings = &record.findings;
+    if findings.is_empty() {
+        return Err(ReproduceError::Nothing);
+    }
+    if let Ok(number) = wanted.parse::<usize>() {
+        let found = number.checked_sub(1).and_then(|index| findings.get(index));
+        return found.ok_or(ReproduceError::Beyond {
+            number,
+            count: findings.len(),
+        });
+    }
+    findings
+        .iter()
+        .find(|finding| finding.rule == wanted)
+        .ok_or_else(|| {
+            let rules: Vec<&str> = findings
+                .iter()
+                .map(|finding| finding.rule.as_str())
+                .collect();
+            ReproduceError::Unknown {
+                rule: wanted.to_owned(),
+                near: text::did_you_mean(wanted, &rules).map(str::to_owned),
+            }
+        })
+}
+
+/// The step without what it states of other rules: it is free to be accepted or refused where that is not what was found.
+fn stating_only(rule: &str, mut step: Step) -> Step {
+    if let Some(stated) = step.expect_mut() {
+        stated.retain(|expect| expect.rule == rule);
+    }
+    if step.rejected().is_some_and(|named| named != rule) {
+        step.demand_nothing();
+    } else if step.accepted().is_some_and(|named| named != rule)
+        && let Verb::Call(call) = &mut step.verb
+    {
+        call.demand = Demand::Own;
+    }
+    step
+}
+
+/// The step with the values of the scenario's combination in place.
+fn in_place(step: &Step, scenario: &Scenario) -> Step {
+    let mut whole = serde_json::to_value(step).unwrap_or_default();
+    for (name, values) in &scenario.matrix {
+        if let Some(value) = values.first() {
+            put(&mut whole, &format!("${{matrix.{name}}}"), value);
+        }
+    }
+    serde_json::from_value(whole).unwrap_or_else(|_| step.clone())
+}
+
+fn put(into: &mut Value, name: &str, value: &Value) {
+    match into {
+        Value::String(text) if text == name => *into = value.clone(),
+        Value::String(text) => {
+            let word = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            *text = text.replace(name, &word);
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| put(item, name, value)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|member| put(member, name, value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Steps whose exchanges decide the broken rule where the last step ends; nothing where the rule is not judged there.
+fn deciding(
+    finding: &Finding,
+    rulebook: &Rulebook,
+    planned: &Planned<'_>,
+    worlds: &dyn Sessions,
+) -> Option<BTreeSet<usize>> {
+    let session = worlds.open(planned).ok()?;
+    let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
+    let telling = Telling::new(rulebook, &schemas, planned, (0, 0));
+    let story = play(telling, session.as_ref(), &calm);
+    let evidence = &story.evidence;
+    let judgement = judge_known(rulebook, &schemas, evidence, &Memo::default(), usize::MAX);
+    let examples = judgement.examples(&finding.rule);
+    let sites = examples.iter().flat_map(Sites::iter);
+    let exchanges = sites.filter_map(|site| site.exchange(evidence));
+    let steps = exchanges.map(|exchange| evidence.exchanges[exchange].step);
+    (!examples.is_empty()).then(|| steps.collect())
+}
+
+/// The steps that write, that decide or that others read of; those that merely look are left out.
+fn without_looks(
+    finding: &Finding,
+    rulebook: &Rulebook,
+    service: &Service,
+    steps: &[Step],
+    deciding: &BTreeSet<usize>,
+) -> Vec<Step> {
+    let predicate = rulebook.rules.get(&finding.rule).and_then(Loaded::of);
+    let is_of_history = predicate.is_some_and(|p| p.needs().contains(&Need::History));
+    let mut kept: Vec<&Step> = Vec::new();
+    let mut read: BTreeSet<String> = BTreeSet::new();
+    for (index, step) in steps.iter().enumerate().rev() {
+        let is_last = index + 1 == steps.len();
+        let is_read = step.names().is_some_and(|name| read.contains(name));
+        let operation = step
+            .operation()
+            .and_then(|call| rulebook.called(&service.name, call));
+        let only_looks = step.address().is_some()
+            || operation.is_some_and(|operation| !operation.does.writes())
+            || (step.rejected().is_some() && !is_of_history);
+        if !(is_last || is_read || deciding.contains(&(index + 1)) || !only_looks) {
+            continue;
+        }
+        let text = serde_json::to_string(step).unwrap_or_default();
+        let found = interpolations(&text).unwrap_or_default();
+        read.extend(found.into_iter().map(|one| one.path[0].clone()));
+        kept.push(step);
+    }
+    kept.into_iter().rev().cloned().collect()
+}

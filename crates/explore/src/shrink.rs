@@ -1,0 +1,216 @@
+//! Shrinking: what can be left out of a sequence while it still breaks the same rule on the same operation.
+
+use super::story::{self, Certainty, Shrunk};
+use super::{Explorer, Found, Key, key_of};
+use conformant_engine::derive::moves::without_idle_captures;
+use conformant_engine::derive::neighbour::expand;
+use conformant_engine::{Sessions, Stop};
+use conformant_record::Finding;
+use conformant_rulebook::scenario::Credentials;
+use conformant_rulebook::step::Step;
+use serde_json::Map;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Replays of one finding.
+const REPLAYS_MAX: usize = 400;
+const REPLAYS_LIVE_MAX: usize = 30;
+
+pub(super) struct Shrink<'s> {
+    pub(super) explorer: &'s Explorer<'s>,
+    pub(super) sessions: &'s dyn Sessions,
+    pub(super) key: &'s Key,
+    pub(super) is_live: bool,
+    pub(super) interrupted: &'s AtomicBool,
+}
+
+impl Shrink<'_> {
+    /// The shortest sequence that is found; the whole one where it does not come again, or where nothing can be sent any more.
+    pub(super) fn down(&self, found: &Found) -> Shrunk {
+        let name = story::name(&self.key.0, &self.key.1);
+        let mut left = if self.is_live {
+            REPLAYS_LIVE_MAX
+        } else {
+            REPLAYS_MAX
+        };
+        let shrunk = |steps, finding, certainty| {
+            let scenario = story::scenario(&found.service, &name, steps);
+            Shrunk::new(scenario, finding, found.sequence, certainty)
+        };
+        let first = match self.replay(found, &name, &found.steps, &mut left) {
+            Replay::Fails(finding) => *finding,
+            Replay::Holds(again) => {
+                let first = found.transcript.clone();
+                let flaky = Certainty::Flaky { first, again };
+                return shrunk(found.steps.clone(), found.finding.clone(), flaky);
+            }
+            Replay::Untried => {
+                return shrunk(
+                    found.steps.clone(),
+                    found.finding.clone(),
+                    Certainty::Untried,
+                );
+            }
+        };
+        let mut best = (found.steps.clone(), first);
+        self.drop_steps(found, &name, &mut best, &mut left);
+        self.unfold(found, &name, &mut best, &mut left);
+        self.simplify(found, &name, &mut best, &mut left);
+        let (steps, finding) = best;
+        // Once more, as it will be saved.
+        let steps = without_idle_captures(steps);
+        let service = self.explorer.rulebook.services.get(&found.service);
+        let steps = match service {
+            Some(service) => story::with_twins(self.explorer.rulebook, service, steps),
+            None => steps,
+        };
+        let mut last = 2;
+        match self.replay(found, &name, &steps, &mut last) {
+            Replay::Fails(finding) => shrunk(steps, *finding, Certainty::Sure),
+            Replay::Holds(again) => {
+                let first = found.transcript.clone();
+                shrunk(steps, finding, Certainty::Flaky { first, again })
+            }
+            Replay::Untried => shrunk(steps, finding, Certainty::Untried),
+        }
+    }
+
+    /// Groups in full where that leaves fewer steps, for not everything in a group need be there.
+    fn unfold(&self, found: &Found, name: &str, best: &mut (Vec<Step>, Finding), left: &mut usize) {
+        let rulebook = self.explorer.rulebook;
+        let has_group = best.0.iter().any(|step| step.group().is_some());
+        let Some(service) = rulebook.services.get(&found.service).filter(|_| has_group) else {
+            return;
+        };
+        let steps = expand(rulebook, service, &best.0, &Map::new(), 0);
+        if let Some(finding) = self.fails(found, name, &steps, left) {
+            let mut unfolded = (steps, finding);
+            self.drop_steps(found, name, &mut unfolded, left);
+            if unfolded.0.len() < best.0.len() {
+                *best = unfolded;
+            }
+        }
+    }
+
+    /// Blocks of steps, halved until they are single steps (ddmin); from the end, for the later ones read of the earlier ones.
+    fn drop_steps(
+        &self,
+        found: &Found,
+        name: &str,
+        best: &mut (Vec<Step>, Finding),
+        left: &mut usize,
+    ) {
+        let mut size = best.0.len().div_ceil(2);
+        while size > 0 && *left > 0 {
+            let mut end = best.0.len();
+            let mut is_shorter = false;
+            while end > 0 {
+                let start = end.saturating_sub(size);
+                let mut fewer = best.0.clone();
+                fewer.drain(start..end);
+                if let Some(finding) = self.fails(found, name, &fewer, left) {
+                    *best = (fewer, finding);
+                    is_shorter = true;
+                }
+                end = start.min(best.0.len());
+            }
+            size = match (size, is_shorter) {
+                (1, false) => 0,
+                (1, true) => 1,
+                (size, _) => size.div_ceil(2),
+            };
+        }
+    }
+
+    /// Parameters that need not be sent, walks and repetitions that need not be.
+    fn simplify(
+        &self,
+        found: &Found,
+        name: &str,
+        best: &mut (Vec<Step>, Finding),
+        left: &mut usize,
+    ) {
+        for index in 0..best.0.len() {
+            let with = best.0[index].with();
+            let names: Vec<String> = with.into_iter().flat_map(Map::keys).cloned().collect();
+            for parameter in names {
+                let mut simpler = best.0.clone();
+                if let Some(with) = simpler[index].with_mut() {
+                    with.shift_remove(&parameter);
+                }
+                if let Some(finding) = self.fails(found, name, &simpler, left) {
+                    *best = (simpler, finding);
+                }
+            }
+            if best.0[index].credentials() != Credentials::Default {
+                let mut simpler = best.0.clone();
+                simpler[index].carry_default_credentials();
+                if let Some(finding) = self.fails(found, name, &simpler, left) {
+                    *best = (simpler, finding);
+                }
+            }
+        }
+    }
+
+    /// The finding, where these steps bring it.
+    fn fails(
+        &self,
+        found: &Found,
+        name: &str,
+        steps: &[Step],
+        left: &mut usize,
+    ) -> Option<Finding> {
+        match self.replay(found, name, steps, left) {
+            Replay::Fails(finding) => Some(*finding),
+            Replay::Holds(_) | Replay::Untried => None,
+        }
+    }
+
+    /// What these steps bring; on a target that lives on it must come twice in a row.
+    fn replay(&self, found: &Found, name: &str, steps: &[Step], left: &mut usize) -> Replay {
+        let rulebook = self.explorer.rulebook;
+        let Some(service) = rulebook.services.get(&found.service) else {
+            return Replay::Untried;
+        };
+        let times = if self.is_live { 2 } else { 1 };
+        let mut last = Replay::Untried;
+        for time in 0..times {
+            if *left == 0 || self.interrupted.load(Ordering::Relaxed) {
+                return Replay::Untried;
+            }
+            // A target remembers the names of earlier replays.
+            let name = if self.is_live {
+                format!("{name}-{left}-{time}")
+            } else {
+                name.to_owned()
+            };
+            let scenario = story::scenario(&found.service, &name, steps.to_vec());
+            if !story::is_sound(rulebook, service, &scenario) {
+                return Replay::Holds(Vec::new());
+            }
+            *left -= 1;
+            let played = self
+                .explorer
+                .play(service, &scenario, self.sessions, self.interrupted);
+            if matches!(played.stop, Some(Stop::Unreachable(_) | Stop::Interrupted)) {
+                return Replay::Untried;
+            }
+            let transcript = played.transcript();
+            let mut findings = played.judgement.findings.into_iter();
+            match findings.find(|finding| key_of(finding) == *self.key) {
+                Some(finding) => last = Replay::Fails(Box::new(finding)),
+                None => return Replay::Holds(transcript),
+            }
+        }
+        last
+    }
+}
+
+/// What steps that were sent again bring.
+enum Replay {
+    /// The same rule is broken on the same operation.
+    Fails(Box<Finding>),
+    /// It holds: a request a line.
+    Holds(Vec<String>),
+    /// They could not be sent.
+    Untried,
+}

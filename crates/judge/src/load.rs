@@ -1,0 +1,129 @@
+//! The catalogue of predicates, and rulebooks that are loaded with it.
+
+use super::predicates::ENTRIES;
+use conformant_rulebook::rules::RuleFile;
+use conformant_rulebook::{Catalogue, Check, Model, Parameters, Problems, Rulebook, Unread};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+/// All predicates that there are.
+struct All;
+
+impl Catalogue for All {
+    fn names(&self) -> &'static [&'static str] {
+        super::predicates::NAMES
+    }
+
+    fn read(&self, predicate: &str, parameters: &Parameters<'_>) -> Result<Arc<dyn Check>, Unread> {
+        let rank = ENTRIES.iter().position(|entry| entry.name == predicate);
+        let rank = rank.expect("only known names are asked for");
+        (ENTRIES[rank].read)(parameters, rank)
+    }
+
+    fn fits(&self, law: &str, model: &Model<'_>) -> Option<Vec<String>> {
+        let entry = ENTRIES.iter().find(|entry| entry.name == law)?;
+        (entry.fits)(model)
+    }
+}
+
+/// The predicates that rules may use.
+pub fn catalogue() -> &'static dyn Catalogue {
+    &All
+}
+
+/// The rulebook that the binary was built with.
+pub fn embedded() -> Result<Rulebook, Problems> {
+    load(None, &[])
+}
+
+/// See [`Rulebook::unchecked_by`].
+pub fn embedded_unchecked(with_scenarios: bool) -> Result<Rulebook, Problems> {
+    Rulebook::unchecked_by(catalogue(), with_scenarios)
+}
+
+/// What of the embedded rulebook judges representations of these services, with the digest of
+/// the whole.
+pub fn embedded_shapes(services: &[&str]) -> Result<Rulebook, Problems> {
+    Rulebook::shapes_by(catalogue(), services)
+}
+
+/// See [`Rulebook::with_file_by`].
+#[doc(hidden)]
+pub fn embedded_with(path: &str, bytes: &[u8]) -> Result<Rulebook, Problems> {
+    Rulebook::with_file_by(catalogue(), path, bytes)
+}
+
+/// The embedded rulebook, read once for the whole process.
+///
+/// # Panics
+///
+/// Where it has problems, which the tests of this project rule out.
+pub fn shared() -> &'static Rulebook {
+    static RULEBOOK: LazyLock<Rulebook> =
+        LazyLock::new(|| embedded().unwrap_or_else(|problems| panic!("{problems}")));
+    &RULEBOOK
+}
+
+/// The rulebook in a folder.
+pub fn from_dir(specs: &Path) -> Result<Rulebook, Problems> {
+    load(Some(specs), &[])
+}
+
+/// The rulebook in a folder, or the embedded one, with further scenarios from other folders.
+/// Those are files as in `SERVICE/scenarios/`, in a folder named as the service.
+pub fn load(specs: Option<&Path>, scenarios: &[PathBuf]) -> Result<Rulebook, Problems> {
+    Rulebook::load_by(catalogue(), specs, scenarios)
+}
+
+/// JSON Schema of a file of rules, with the parameters of every predicate.
+pub fn rules_schema() -> Value {
+    let mut generator = schemars::SchemaGenerator::default();
+    let predicates: Vec<Value> = ENTRIES
+        .iter()
+        .map(|entry| {
+            let parameters = (entry.schema)(&mut generator).to_value();
+            json!({
+                "type": "object",
+                "properties": { entry.name: parameters },
+                "required": [entry.name],
+                "additionalProperties": false,
+            })
+        })
+        .collect();
+    let check = json!({
+        "description": "The predicate with its parameters. `at` and its like are JSON Pointers into \
+                        the response body; a segment `*` stands for every array item or every member.",
+        "oneOf": predicates,
+    });
+    let mut whole = generator.into_root_schema_for::<RuleFile>().to_value();
+    if let Some(slot) = whole.pointer_mut("/$defs/Rule/properties/check") {
+        *slot = check;
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_of_rules_takes_the_rules_there_are_and_no_others() {
+        let schema = rules_schema();
+        let validator = jsonschema::validator_for(&schema).expect("it compiles");
+        let rule = |check: Value| {
+            json!({"rules": [{
+                "id": "flow/a/b",
+                "source": {"section": "A", "lines": [1]},
+                "says": "Something.",
+                "check": check,
+            }]})
+        };
+        let listed =
+            json!({"operations": ["read-flows"], "at": "/flows", "size": "/meta/page_size"});
+        assert!(validator.is_valid(&rule(json!({"story": {}}))));
+        assert!(validator.is_valid(&rule(json!({"no-longer-than": listed}))));
+        assert!(!validator.is_valid(&rule(json!({"no-longer-than": {}}))));
+        assert!(!validator.is_valid(&rule(json!({"no-such-predicate": {}}))));
+    }
+}

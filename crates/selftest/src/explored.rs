@@ -1,0 +1,246 @@
+//! What exploration finds by itself, without any story: which faults, by which sequence; and whether it accuses a variant.
+//!
+//! The list of what is found stands in a file and may only grow.
+
+use super::{NotYet, Selftest, name};
+use conformant_engine::derive::deck::Deck;
+use conformant_engine::sessions::{Offline, Track};
+use conformant_engine::{Concluded, Planned, conclude};
+use conformant_explore::numbered;
+use conformant_record::Level;
+use conformant_reference::{Fault, Switch};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Sequences of one fault or variant: those that ask about it, and about little else.
+const PER_SWITCH_MAX: usize = 1_000;
+/// Seed of the sample, and of whatever else the worlds draw.
+const SEED: u64 = 0;
+
+/// What exploration finds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExploredBy {
+    /// How many sequences were drawn.
+    pub sequences: u64,
+    /// How many percent of all named faults were found.
+    pub percent: usize,
+    /// How many percent of a small sample, which a test tries each time.
+    pub sample_percent: usize,
+    /// The faults.
+    pub found: BTreeSet<String>,
+}
+
+/// The sample: sequences, and every so many faults.
+const SAMPLE: (u64, usize) = (60, 16);
+
+/// What came of exploring each fault and variant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Explored {
+    /// What was found.
+    pub by: ExploredBy,
+    /// Variants that were accused, each with the sequence and the rule.
+    pub accused: Vec<String>,
+    /// What the clean reference was accused of.
+    pub unclean: Vec<String>,
+}
+
+impl ExploredBy {
+    /// The list as the file that keeps it.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "# What exploration finds by itself, without any story. The share of all named faults may only rise;\n\
+             # `BLESS=1 conformant selftest --explore {}` writes it anew.\n\
+             sequences: {}\npercent: {}\nsample_percent: {}\nfound:\n",
+            self.sequences, self.sequences, self.percent, self.sample_percent,
+        );
+        for fault in &self.found {
+            let _ = writeln!(text, "  - {fault}");
+        }
+        text
+    }
+}
+
+impl Explored {
+    /// Whether nobody is accused without reason and no smaller share is found than is recorded.
+    pub fn holds(&self, recorded: &ExploredBy) -> bool {
+        let is_fair = self.accused.is_empty() && self.unclean.is_empty();
+        is_fair && self.by.percent >= recorded.percent
+    }
+
+    /// Figures, then each accusation.
+    pub fn render(&self, recorded: &ExploredBy) -> String {
+        let mut text = format!(
+            "found by exploration {} of {} faults ({} %), recorded {} %\nvariants accused     {}\n",
+            self.by.found.len(),
+            Fault::ALL.len(),
+            self.by.percent,
+            recorded.percent,
+            self.accused.len(),
+        );
+        let missed = Fault::ALL.iter().map(|fault| fault.id());
+        let missed: Vec<&str> = missed.filter(|id| !self.by.found.contains(*id)).collect();
+        let _ = writeln!(text, "not found           {}", missed.join(" "));
+        for line in self.unclean.iter().chain(&self.accused) {
+            let _ = writeln!(text, "ACCUSED {line}");
+        }
+        text
+    }
+}
+
+/// A sequence on the clean reference.
+struct Sequence {
+    number: u64,
+    track: Arc<Track>,
+    consulted: BTreeSet<Switch>,
+    /// How many faults it asks about.
+    faults: usize,
+    /// What it tells of whoever conforms, and of who does not.
+    told: [Option<String>; 2],
+}
+
+impl Selftest<'_> {
+    /// Draws so many sequences, and plays on each fault and variant those that ask about it.
+    pub fn explored(
+        &self,
+        (sequences, seed): (u64, u64),
+        not_yet: &NotYet,
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Explored {
+        let switches: Vec<Switch> = Switch::all()
+            .filter(|s| self.is_wanted(&name(*s)))
+            .filter(|s| !matches!(s, Switch::Variant(v) if not_yet.names_variant(v.id())))
+            .collect();
+        let mut explored = self.explored_with((sequences, seed), &switches, progress);
+        explored.by.percent = 100 * explored.by.found.len() / Fault::ALL.len();
+        explored.by.sample_percent = self.explored_sample();
+        explored
+    }
+
+    /// The share of a fixed sample of faults that a few sequences find, in percent: it takes seconds.
+    pub fn explored_sample(&self) -> usize {
+        let (sequences, every) = SAMPLE;
+        let faults = Fault::ALL
+            .iter()
+            .step_by(every)
+            .map(|fault| Switch::Fault(*fault));
+        let switches: Vec<Switch> = faults.collect();
+        let explored = self.explored_with((sequences, SEED), &switches, &|_, _| {});
+        100 * explored.by.found.len() / switches.len()
+    }
+
+    fn explored_with(
+        &self,
+        (sequences, seed): (u64, u64),
+        switches: &[Switch],
+        progress: &(dyn Fn(usize, usize) + Sync),
+    ) -> Explored {
+        let services = self.rulebook.services.values().collect();
+        let deck = Deck::shuffled(self.rulebook, services, seed, false);
+        let count = usize::try_from(sequences).unwrap_or(usize::MAX);
+        let clean = self.side_by_side(
+            count,
+            |number| self.clean_sequence(&deck, number as u64),
+            &|_| {},
+        );
+        let mut explored = Explored::default();
+        for sequence in &clean {
+            let (number, found) = (sequence.number, sequence.told[0].as_ref());
+            let line = found.map(|rule| format!("clean reference: sequence {number}: {rule}"));
+            explored.unclean.extend(line);
+        }
+        let first = |index: usize| self.first_found(&deck, switches[index], &clean);
+        let all = self.side_by_side(switches.len(), first, &|done| {
+            progress(done, switches.len());
+        });
+        explored.by.sequences = sequences;
+        let mut found: Vec<_> = switches
+            .iter()
+            .zip(all)
+            .filter_map(|(switch, found)| Some((*switch, found?)))
+            .collect();
+        found.sort_by_key(|(switch, _)| name(*switch));
+        for (switch, (number, rule)) in found {
+            match switch {
+                Switch::Fault(fault) => {
+                    explored.by.found.insert(fault.id().to_owned());
+                }
+                Switch::Variant(variant) => {
+                    let line = format!("variant {}: sequence {number}: {rule}", variant.id());
+                    explored.accused.push(line);
+                }
+            }
+        }
+        explored
+    }
+
+    fn clean_sequence(&self, deck: &Deck<'_>, number: u64) -> Sequence {
+        let tracks = Mutex::new(BTreeMap::new());
+        let sessions = self
+            .sessions(BTreeSet::new(), BTreeSet::new())
+            .tracking(&tracks);
+        let concluded = self.sequence(deck, number, &sessions);
+        let told = [true, false].map(|conforms| first_told(concluded.as_ref(), conforms));
+        let tracks = tracks.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let track = Arc::new(tracks.into_values().next().unwrap_or_default());
+        let consulted: BTreeSet<Switch> = track.consulted().collect();
+        let is_fault = |switch: &&Switch| matches!(switch, Switch::Fault(_));
+        Sequence {
+            number,
+            track,
+            faults: consulted.iter().filter(is_fault).count(),
+            consulted,
+            told,
+        }
+    }
+
+    fn first_found(
+        &self,
+        deck: &Deck<'_>,
+        switch: Switch,
+        clean: &[Sequence],
+    ) -> Option<(u64, String)> {
+        let (faults, variants) = switch.alone();
+        let sessions = self.sessions(faults, variants);
+        let conforms = matches!(switch, Switch::Variant(_));
+        let asking = clean.iter().filter(|s| s.consulted.contains(&switch));
+        let mut asking: Vec<&Sequence> = asking.collect();
+        asking.sort_by_key(|sequence| (sequence.faults, sequence.number));
+        asking
+            .into_iter()
+            .take(PER_SWITCH_MAX)
+            .find_map(|sequence| {
+                let number = sequence.number;
+                let told = if sequence.track.begin(Some(switch)).goes_the_same_way() {
+                    sequence.told[usize::from(!conforms)].clone()
+                } else {
+                    first_told(self.sequence(deck, number, &sessions).as_ref(), conforms)
+                };
+                Some((number, told?))
+            })
+    }
+
+    fn sequence(&self, deck: &Deck<'_>, number: u64, sessions: &Offline<'_>) -> Option<Concluded> {
+        let (service, steps) = deck.draw(number)?;
+        let planned = Planned {
+            service,
+            scenario: numbered(service, number, steps),
+        };
+        let calm = AtomicBool::new(false);
+        let concluded = conclude(self.rulebook, self.schemas, &planned, sessions, SEED, &calm);
+        Some(concluded)
+    }
+}
+
+/// The first rule that a sequence breaks; whoever conforms is accused by must-rules alone.
+fn first_told(concluded: Option<&Concluded>, conforms: bool) -> Option<String> {
+    let mut findings = concluded?.judgement.findings.iter();
+    let finding = findings.find(|finding| !conforms || finding.level == Level::Must)?;
+    Some(format!(
+        "{} ({}): {}",
+        finding.rule, finding.operation, finding.message
+    ))
+}

@@ -1,0 +1,306 @@
+//! The self-test: proves the rulebook against the reference.
+//!
+//! The clean reference and every variant bring no finding; every fault, named or generated, is
+//! caught by exactly the rules that the kill matrix records. A rule that no fault kills is dead; one
+//! that holds whatever is changed in the clean reference's answers is vacuous.
+
+mod explored;
+mod known;
+mod mangle;
+mod matrix;
+mod not_yet;
+mod pairs;
+mod report;
+mod scenes;
+mod written;
+
+pub use explored::{Explored, ExploredBy};
+pub use known::{CAUGHT_BY_FILE, caught_by, known_defects};
+pub use matrix::{CaughtBy, Matrix, Recorded, Row, State};
+pub use not_yet::NotYet;
+pub use pairs::Pairs;
+
+use conformant_base::text::glob;
+use conformant_engine::plan::{self, Planned};
+use conformant_engine::sessions::{Mangle, Offline};
+use conformant_engine::{Concluded, Target};
+use conformant_judge::payload::judge_payload;
+use conformant_judge::{Change, closed_at, of_property};
+use conformant_record::Level;
+use conformant_reference::{Fault, Switch, Variant};
+use conformant_rulebook::{Origin, Rulebook};
+use conformant_schema::Schemas;
+use mangle::Rewrite;
+use scenes::{Came, Clean};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Scenarios that a generated fault is tried on: the smallest that bring what it changes.
+const SCENARIOS_PER_REWRITE: usize = 3;
+
+/// What a self-test is made with.
+#[derive(Debug)]
+pub struct Selftest<'a> {
+    /// The rulebook under test.
+    pub rulebook: &'a Rulebook,
+    /// Its schemas.
+    pub schemas: &'a Schemas,
+    /// The reference's targets by service.
+    pub targets: BTreeMap<String, Target>,
+    /// Runs side by side.
+    pub jobs: usize,
+    /// Only faults and variants whose id matches one of these globs; empty for all.
+    pub filters: Vec<String>,
+}
+
+/// One fault that is generated.
+#[derive(Debug)]
+enum Trial {
+    Rewrite(Rewrite),
+    Payload {
+        kind: String,
+        mutation: Change,
+        pointer: String,
+    },
+    /// A written rule about a representation that no exchange carries.
+    Written {
+        rule: String,
+    },
+}
+
+impl Selftest<'_> {
+    /// Runs everything; `progress` is told how many of how many trials are done.
+    pub fn run(&self, progress: &(dyn Fn(usize, usize) + Sync)) -> Matrix {
+        let planned = plan::all(self.rulebook);
+        let switches: BTreeSet<Switch> = Switch::all()
+            .filter(|switch| self.is_wanted(&name(*switch)))
+            .collect();
+        let is_whole = self.filters.is_empty();
+        // Faults and variants are tried all at once, story by story.
+        let tell = |told: usize| progress(switches.len() * told / planned.len(), switches.len());
+        let scenes = self.scenes(&planned, &switches, is_whole, &tell);
+        let clean = &scenes.clean;
+        let mut matrix = Matrix {
+            unclean: scenes.unclean,
+            proof: scenes.proof,
+            ..Matrix::default()
+        };
+        if is_whole {
+            let shown: BTreeSet<&String> = clean.iter().flat_map(|c| &c.kinds).collect();
+            matrix.find_idle(self.rulebook, &scenes.judged, &shown);
+        }
+        let named = scenes.rows.into_iter();
+        matrix.rows = named.map(|(switch, row)| (name(switch), row)).collect();
+        let trials = self.trials(clean);
+        let all = switches.len() + trials.len();
+        let try_out = |trial: usize| self.try_out(&trials[trial], &planned, clean);
+        let rows = self.side_by_side(trials.len(), try_out, &|tried| {
+            progress(switches.len() + tried, all);
+        });
+        let generated = trials.iter().map(Trial::id);
+        matrix.rows.extend(generated.zip(rows));
+        if is_whole {
+            matrix.find_dead(self.rulebook);
+        }
+        matrix
+    }
+
+    /// The clean reference under all scenarios.
+    fn clean(&self, planned: &[Planned<'_>]) -> Vec<Clean> {
+        self.scenes(planned, &BTreeSet::new(), false, &|_| {}).clean
+    }
+
+    /// Faults that are generated from the rulebook.
+    fn trials(&self, clean: &[Clean]) -> Vec<Trial> {
+        let mut trials: Vec<Trial> = Vec::new();
+        let shown: BTreeSet<&String> = clean.iter().flat_map(|c| &c.kinds).collect();
+        for rule in self.rulebook.rules.values() {
+            match &rule.origin {
+                Origin::Property { kind, pointer } => {
+                    for mutation in of_property(self.rulebook, kind, pointer) {
+                        trials.push(self.of_kind(&shown, kind, pointer, mutation));
+                    }
+                }
+                Origin::NoOtherFields { kind } => {
+                    let pointer = closed_at(self.rulebook, kind, &rule.id);
+                    trials.push(self.of_kind(&shown, kind, &pointer, Change::ExtraField));
+                }
+                Origin::Operation { .. }
+                | Origin::Parameter { .. }
+                | Origin::Credentials { .. }
+                | Origin::ListKey { .. } => {
+                    trials.extend(
+                        Rewrite::of_rule(self.rulebook, rule)
+                            .into_iter()
+                            .map(Trial::Rewrite),
+                    );
+                }
+                Origin::Written(written) => {
+                    let kind = written.kind();
+                    if kind.is_some_and(|kind| !shown.contains(&kind.to_owned())) {
+                        trials.push(Trial::Written {
+                            rule: rule.id.clone(),
+                        });
+                    }
+                }
+                Origin::ListWalk { .. } | Origin::Either => {}
+            }
+        }
+        trials.retain(|trial| self.is_wanted(&trial.id()) && Self::can_show(trial, clean));
+        trials
+    }
+
+    fn is_wanted(&self, id: &str) -> bool {
+        self.filters.is_empty() || self.filters.iter().any(|f| glob(f, id))
+    }
+
+    /// Whether any scenario gives a generated fault something to change; the rules behind those that
+    /// cannot show are dead unless something else kills them.
+    fn can_show(trial: &Trial, clean: &[Clean]) -> bool {
+        match trial {
+            Trial::Rewrite(rewrite) => clean
+                .iter()
+                .any(|c| rewrite.touches(&c.operations, &c.kinds, &c.scenario)),
+            Trial::Payload { .. } | Trial::Written { .. } => true,
+        }
+    }
+
+    /// A change of a representation: of answers where the reference shows any, else of the
+    /// schema's own example.
+    fn of_kind(
+        &self,
+        shown: &BTreeSet<&String>,
+        kind: &str,
+        pointer: &str,
+        mutation: Change,
+    ) -> Trial {
+        let is_operation = self.rulebook.operation_by_id(kind).is_some();
+        if is_operation || shown.contains(&kind.to_owned()) {
+            return Trial::Rewrite(Rewrite::of_kind(kind, pointer, mutation));
+        }
+        Trial::Payload {
+            kind: kind.to_owned(),
+            mutation,
+            pointer: pointer.to_owned(),
+        }
+    }
+
+    fn try_out(&self, trial: &Trial, planned: &[Planned<'_>], clean: &[Clean]) -> Row {
+        match trial {
+            Trial::Rewrite(rewrite) => self.rewritten(rewrite, planned, clean),
+            Trial::Payload {
+                kind,
+                mutation,
+                pointer,
+            } => self.payload(kind, mutation, pointer),
+            Trial::Written { rule } => written::try_out(self.rulebook, self.schemas, rule),
+        }
+    }
+
+    fn over<'c>(
+        &self,
+        touched: impl Iterator<Item = &'c Clean>,
+        planned: &[Planned<'_>],
+        sessions: &Offline<'_>,
+    ) -> Row {
+        let mut row = Row::default();
+        for clean in touched {
+            let concluded = self.play(clean, planned, sessions);
+            row.add_scenario(&Came::of(&concluded));
+        }
+        row
+    }
+
+    /// A generated fault on the smallest scenarios that bring what it changes; on more of them until
+    /// something is found.
+    fn rewritten(&self, rewrite: &Rewrite, planned: &[Planned<'_>], clean: &[Clean]) -> Row {
+        let mut touched: Vec<&Clean> = clean
+            .iter()
+            .filter(|c| rewrite.touches(&c.operations, &c.kinds, &c.scenario))
+            .collect();
+        let best = rewrite.best();
+        touched.sort_by_key(|c| (best.as_ref() != Some(&c.scenario), c.exchanges, c.index));
+        let mangle = mangle::Mangler::new(self.rulebook, rewrite, &self.targets);
+        let sessions = self
+            .sessions(BTreeSet::new(), BTreeSet::new())
+            .mangled(&mangle as &dyn Mangle);
+        let at_first = if best.is_some() {
+            1
+        } else {
+            SCENARIOS_PER_REWRITE
+        };
+        let mut row = Row::default();
+        for clean in touched {
+            if row.scenarios >= at_first && !row.killed_by.is_empty() {
+                break;
+            }
+            row.add(self.over(std::iter::once(clean), planned, &sessions));
+        }
+        row
+    }
+
+    /// An example with one thing changed, judged as a payload.
+    fn payload(&self, kind: &str, mutation: &Change, pointer: &str) -> Row {
+        let mut row = Row::default();
+        let Some(mut changed) = written::example(self.rulebook, kind) else {
+            row.errors.push(format!(
+                "{kind}: nothing shows one, and no fixture can be made"
+            ));
+            return row;
+        };
+        if !mutation.everywhere(&mut changed, pointer) {
+            row.errors
+                .push(format!("{kind}: its example has nothing at {pointer}"));
+            return row;
+        }
+        row.scenarios = 1;
+        for violation in judge_payload(self.rulebook, self.schemas, kind, &changed).violations {
+            if violation.level == Level::Must {
+                row.failed_by.insert(violation.rule.clone());
+            }
+            row.killed_by.insert(violation.rule);
+        }
+        row
+    }
+
+    fn sessions<'b>(&self, faults: BTreeSet<Fault>, variants: BTreeSet<Variant>) -> Offline<'b> {
+        Offline::in_process(0, faults, variants, self.targets.clone())
+    }
+}
+
+impl Trial {
+    /// Names the row: `generated RULE ~ CHANGE`.
+    fn id(&self) -> String {
+        match self {
+            Self::Rewrite(rewrite) => format!("generated {}", rewrite.id()),
+            Self::Payload {
+                kind,
+                mutation,
+                pointer,
+            } => {
+                format!("generated {kind}{pointer} {}", mutation.word())
+            }
+            Self::Written { rule } => format!("generated {rule} broken"),
+        }
+    }
+}
+
+/// Names the row of a fault or a variant.
+fn name(switch: Switch) -> String {
+    match switch {
+        Switch::Fault(fault) => format!("fault {}", fault.id()),
+        Switch::Variant(variant) => format!("variant {}", variant.id()),
+    }
+}
+
+fn complaint(what: &str, concluded: &Concluded) -> String {
+    let first = concluded.judgement.findings.first();
+    let why = first.map_or_else(
+        || concluded.result.reason.clone(),
+        |f| format!("{} at {:?}: {}", f.rule, f.pointer, f.message),
+    );
+    format!(
+        "{what}: {}: {}: {why}",
+        concluded.result.id,
+        concluded.result.verdict.word()
+    )
+}

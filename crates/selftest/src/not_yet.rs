@@ -1,0 +1,191 @@
+//! What the rulebook owes: faults that no rule catches yet, variants that a rule still accuses, and rules that no fault
+//! tries yet.
+//!
+//! The list can only become shorter: whatever stands in it without need is a finding of its own.
+
+use super::matrix::Row;
+use conformant_reference::{Fault, Variant};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// The list as its file has it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotYet {
+    /// Ids of faults that may be silent, each with why no rule catches it.
+    #[serde(default)]
+    silent: BTreeMap<String, String>,
+    /// Ids of variants, each with exactly the rules that accuse it.
+    #[serde(default)]
+    accused: BTreeMap<String, BTreeSet<String>>,
+    /// Ids of rules that no fault of the reference breaks yet, each with why.
+    #[serde(default)]
+    untried: BTreeMap<String, String>,
+}
+
+/// What the list says about a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owed {
+    /// Nothing.
+    No,
+    /// The row is as the list says.
+    Yes,
+    /// The row is better than the list says.
+    NoLonger,
+}
+
+impl NotYet {
+    /// What is owed for a row of that name.
+    pub(super) fn owes(&self, name: &str, row: &Row) -> Owed {
+        if let Some(id) = name.strip_prefix("fault ") {
+            return match (self.silent.contains_key(id), row.killed_by.is_empty()) {
+                (false, _) => Owed::No,
+                (true, true) => Owed::Yes,
+                (true, false) => Owed::NoLonger,
+            };
+        }
+        let accused = name
+            .strip_prefix("variant ")
+            .and_then(|id| self.accused.get(id));
+        match accused {
+            Some(by) if *by == row.failed_by => Owed::Yes,
+            Some(by) if row.failed_by.is_subset(by) => Owed::NoLonger,
+            Some(_) | None => Owed::No,
+        }
+    }
+
+    /// Whether that fault may be silent.
+    pub(super) fn names_fault(&self, id: &str) -> bool {
+        self.silent.contains_key(id)
+    }
+
+    /// Whether that variant is accused.
+    pub(super) fn names_variant(&self, id: &str) -> bool {
+        self.accused.contains_key(id)
+    }
+
+    /// Whether no fault need try that rule.
+    pub(super) fn names_rule(&self, id: &str) -> bool {
+        self.untried.contains_key(id)
+    }
+
+    /// Rules that are listed although a fault tries them.
+    pub(super) fn tried<'a>(&'a self, dead: &[String]) -> Vec<&'a String> {
+        self.untried
+            .keys()
+            .filter(|id| !dead.contains(id))
+            .collect()
+    }
+
+    /// How many faults and how many variants are listed.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.silent.len(), self.accused.len())
+    }
+
+    /// Listed ids that name no fault and no variant.
+    pub fn unknown(&self) -> Vec<&str> {
+        let faults = self.silent.keys().filter(|id| Fault::from_id(id).is_none());
+        let variants = self
+            .accused
+            .keys()
+            .filter(|id| Variant::from_id(id).is_none());
+        faults.chain(variants).map(String::as_str).collect()
+    }
+
+    /// The list without what these rows no longer need; nothing is ever added.
+    #[must_use]
+    pub(super) fn shrunk(&self, rows: &BTreeMap<String, Row>, dead: &[String]) -> Self {
+        let mut left = self.clone();
+        left.silent.retain(|id, _| {
+            let name = format!("fault {id}");
+            rows.get(&name)
+                .is_none_or(|row| self.owes(&name, row) != Owed::NoLonger)
+        });
+        for (id, by) in &mut left.accused {
+            if let Some(row) = rows.get(&format!("variant {id}")) {
+                by.retain(|rule| row.failed_by.contains(rule));
+            }
+        }
+        left.accused.retain(|_, by| !by.is_empty());
+        left.untried.retain(|id, _| dead.contains(id));
+        left
+    }
+
+    /// The list as the file that keeps it.
+    pub fn text(&self) -> String {
+        let mut text = String::from(
+            "# What the rulebook owes: faults that no rule catches yet, variants that a rule still accuses, rules that no fault tries yet.\n\
+             # Each silent fault and each untried rule says why. The self-test fails on an entry without need; `BLESS=1 conformant selftest` removes those, and adds none.\n",
+        );
+        let or_empty = |is_empty: bool, empty: &'static str| if is_empty { empty } else { "" };
+        let reasons = |text: &mut String, name: &str, entries: &BTreeMap<String, String>| {
+            let _ = writeln!(text, "{name}:{}", or_empty(entries.is_empty(), " {}"));
+            for (id, why) in entries {
+                let _ = writeln!(text, "  {id}: {why}");
+            }
+        };
+        reasons(&mut text, "silent", &self.silent);
+        let _ = writeln!(text, "accused:{}", or_empty(self.accused.is_empty(), " {}"));
+        for (id, by) in &self.accused {
+            let rules: Vec<&str> = by.iter().map(String::as_str).collect();
+            let _ = writeln!(text, "  {id}: [{}]", rules.join(", "));
+        }
+        reasons(&mut text, "untried", &self.untried);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reasons(ids: &[&str]) -> BTreeMap<String, String> {
+        let because = |id: &&str| ((*id).to_owned(), "because".to_owned());
+        ids.iter().map(because).collect()
+    }
+
+    fn set(ids: &[&str]) -> BTreeSet<String> {
+        ids.iter().map(|id| (*id).to_owned()).collect()
+    }
+
+    fn row(is_variant: bool, rules: &[&str]) -> Row {
+        Row {
+            is_variant,
+            killed_by: set(rules),
+            failed_by: set(rules),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn an_entry_is_needed_or_it_goes() {
+        let list = NotYet {
+            silent: reasons(&["flow/a", "flow/b"]),
+            accused: BTreeMap::from([("v".to_owned(), set(&["r1", "r2"]))]),
+            untried: reasons(&["r8", "r9"]),
+        };
+        let check = |name: &str, row: &Row, owed: Owed| assert_eq!(list.owes(name, row), owed);
+        check("fault flow/a", &row(false, &[]), Owed::Yes);
+        check("fault flow/a", &row(false, &["r1"]), Owed::NoLonger);
+        check("fault flow/c", &row(false, &[]), Owed::No);
+        check("variant v", &row(true, &["r1", "r2"]), Owed::Yes);
+        check("variant v", &row(true, &["r1"]), Owed::NoLonger);
+        check("variant v", &row(true, &["r3"]), Owed::No);
+        check("variant w", &row(true, &["r1"]), Owed::No);
+        check("generated flow/a", &row(false, &[]), Owed::No);
+        let rows = BTreeMap::from([
+            ("fault flow/a".to_owned(), row(false, &["r1"])),
+            ("fault flow/b".to_owned(), row(false, &[])),
+            ("variant v".to_owned(), row(true, &["r2", "r3"])),
+        ]);
+        let dead = ["r9".to_owned()];
+        assert_eq!(list.tried(&dead), ["r8"]);
+        let left = list.shrunk(&rows, &dead);
+        assert!(left.text().ends_with(
+            "silent:\n  flow/b: because\naccused:\n  v: [r2]\nuntried:\n  r9: because\n"
+        ));
+        assert_eq!(left.counts(), (1, 1));
+        assert_eq!(left.unknown(), ["flow/b", "v"]);
+    }
+}

@@ -1,0 +1,78 @@
+//! What came of a self-test, for machines and for people: `selftest --report`. What it prints is `matrix.rs`.
+
+use super::matrix::{Matrix, Recorded, Row, State};
+use conformant_record::Proof;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// A self-test as JSON.
+#[derive(Serialize)]
+struct Told<'a> {
+    /// Whether everything is as it should be, or known to be owed.
+    holds: bool,
+    trials: Vec<Trial<'a>>,
+    /// What the clean reference was accused of.
+    unclean: &'a [String],
+    /// Rules that no fault kills, and that none is owed.
+    dead: Vec<&'a String>,
+    /// Rules that the clean reference gives nothing to judge by.
+    idle: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proof: Option<&'a Proof>,
+}
+
+#[derive(Serialize)]
+struct Trial<'a> {
+    id: &'a str,
+    state: &'static str,
+    #[serde(flatten)]
+    row: &'a Row,
+}
+
+impl Matrix {
+    fn trials<'a>(&'a self, recorded: &Recorded) -> Vec<Trial<'a>> {
+        let trial = |(id, row): (&'a String, &'a Row)| Trial {
+            id,
+            state: self.state(id, recorded).word(),
+            row,
+        };
+        self.rows.iter().map(trial).collect()
+    }
+
+    /// Every trial with its state and the rules that caught it, as JSON.
+    #[expect(clippy::missing_panics_doc, reason = "texts and numbers serialise")]
+    pub fn json(&self, recorded: &Recorded) -> String {
+        let told = Told {
+            holds: self.holds(recorded),
+            trials: self.trials(recorded),
+            unclean: &self.unclean,
+            dead: self.dead(recorded).collect(),
+            idle: &self.idle,
+            proof: self.proof.as_ref(),
+        };
+        let text = serde_json::to_string_pretty(&told).expect("texts and numbers serialise");
+        format!("{text}\n")
+    }
+
+    /// What it prints, and a table of all trials, those first that are not as they should be.
+    pub fn markdown(&self, recorded: &Recorded) -> String {
+        let mut text = format!("# Self-test\n\n```text\n{}```\n\n", self.render(recorded));
+        text.push_str("| Trial | State | Scenarios | Caught by |\n|---|---|--:|---|\n");
+        let mut trials = self.trials(recorded);
+        trials.sort_by_key(|trial| (self.state(trial.id, recorded) == State::Killed, trial.id));
+        for Trial { id, state, row } in trials {
+            let rules: Vec<String> = row
+                .killed_by
+                .iter()
+                .map(|rule| format!("`{rule}`"))
+                .collect();
+            let _ = writeln!(
+                text,
+                "| `{id}` | {state} | {} | {} |",
+                row.scenarios,
+                rules.join("<br>")
+            );
+        }
+        text
+    }
+}

@@ -1,0 +1,356 @@
+//! Each story on the clean reference, and beside it what comes of it with each fault and each variant that it asks
+//! about.
+//!
+//! Nothing is told again that would show the same: see `engine/sessions/track.rs`.
+
+use super::matrix::Row;
+use super::{Selftest, complaint};
+use conformant_base::parallel::side_by_side;
+use conformant_engine::sessions::{Offline, Track};
+use conformant_engine::{Concluded, Planned, Sessions, Told};
+use conformant_judge::prove::{Mode, Prover};
+use conformant_record::{Level, Proof, Verdict};
+use conformant_reference::Switch;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the clean reference showed of one scenario.
+#[derive(Debug)]
+pub(super) struct Clean {
+    /// Index into the plan.
+    pub(super) index: usize,
+    /// Scenario id.
+    pub(super) scenario: String,
+    pub(super) exchanges: usize,
+    pub(super) operations: BTreeSet<String>,
+    pub(super) kinds: BTreeSet<String>,
+    /// What the reference asked about.
+    pub(super) consulted: BTreeSet<Switch>,
+    /// For whoever has it told again.
+    told: Mutex<Told>,
+}
+
+/// All stories on the clean reference.
+#[derive(Debug, Default)]
+pub(super) struct Scenes {
+    /// In the plan's order.
+    pub(super) clean: Vec<Clean>,
+    /// What came of the switches that were tried beside it.
+    pub(super) rows: BTreeMap<Switch, Row>,
+    /// What the clean reference was accused of, or could not be judged on.
+    pub(super) unclean: Vec<String>,
+    /// Rules that were judged on instances.
+    pub(super) judged: BTreeSet<String>,
+    /// What its green is worth, where that was asked for.
+    pub(super) proof: Option<Proof>,
+}
+
+/// What came of one scenario under one trial.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Came {
+    findings: Vec<(String, Level)>,
+    error: Option<String>,
+}
+
+/// One story.
+struct Scene {
+    clean: Clean,
+    concluded: Concluded,
+    came: Came,
+    /// By switch; nothing where it came to what the clean story did.
+    beside: Vec<(Switch, Option<Came>)>,
+}
+
+impl Came {
+    pub(super) fn of(concluded: &Concluded) -> Self {
+        let findings = concluded.judgement.findings.iter();
+        let is_ours = concluded.result.verdict == Verdict::Error;
+        Self {
+            findings: findings.map(|f| (f.rule.clone(), f.level)).collect(),
+            error: is_ours.then(|| format!("{}: {}", concluded.result.id, concluded.result.reason)),
+        }
+    }
+}
+
+impl Row {
+    /// Takes up what one scenario showed.
+    pub(super) fn add_scenario(&mut self, came: &Came) {
+        self.scenarios += 1;
+        for (rule, level) in &came.findings {
+            if !self.killed_by.contains(rule) {
+                self.killed_by.insert(rule.clone());
+            }
+            if *level == Level::Must && !self.failed_by.contains(rule) {
+                self.failed_by.insert(rule.clone());
+            }
+        }
+        self.errors.extend(came.error.clone());
+    }
+}
+
+impl Selftest<'_> {
+    /// The clean reference under all scenarios, and these switches beside it; `tell` hears how many scenarios are done.
+    pub(super) fn scenes(
+        &self,
+        planned: &[Planned<'_>],
+        switches: &BTreeSet<Switch>,
+        is_proven: bool,
+        tell: &(dyn Fn(usize) + Sync),
+    ) -> Scenes {
+        let tracks = Mutex::new(BTreeMap::new());
+        let sessions = self
+            .sessions(BTreeSet::new(), BTreeSet::new())
+            .tracking(&tracks);
+        let stories = planned.len();
+        let prover = Prover::new(self.rulebook, self.schemas, Mode::Rules, 0, stories);
+        let prover = is_proven.then_some(prover);
+        let mut scenes = Scenes::default();
+        for &switch in switches {
+            let is_variant = matches!(switch, Switch::Variant(_));
+            let row = Row {
+                is_variant,
+                ..Row::default()
+            };
+            scenes.rows.insert(switch, row);
+        }
+        let mut all = Vec::new();
+        let told = |index: usize| {
+            let track = || {
+                let mut tracks = tracks.lock().unwrap_or_else(PoisonError::into_inner);
+                tracks.remove(&planned[index].scenario.id)
+            };
+            self.scene(planned, index, &sessions, switches, prover.as_ref(), track)
+        };
+        // The shortest first, for the prover's sake.
+        let mut turns: Vec<usize> = (0..stories).collect();
+        turns.sort_by_key(|&index| planned[index].length());
+        let mut told = self.side_by_side(stories, |turn| told(turns[turn]), tell);
+        told.sort_by_key(|scene| scene.clean.index);
+        for scene in told {
+            let Scene {
+                clean,
+                concluded,
+                came,
+                beside,
+            } = scene;
+            if concluded.result.verdict != Verdict::Pass || !came.findings.is_empty() {
+                scenes
+                    .unclean
+                    .push(complaint("clean reference", &concluded));
+            }
+            let tallies = concluded.judgement.tallies.iter();
+            let of_instances = tallies.filter(|(_, tally)| tally.judged() > 0);
+            scenes
+                .judged
+                .extend(of_instances.map(|(rule, _)| rule.clone()));
+            for (switch, other) in beside {
+                let row = scenes.rows.entry(switch).or_default();
+                row.add_scenario(other.as_ref().unwrap_or(&came));
+            }
+            scenes.clean.push(clean);
+            all.push(concluded);
+        }
+        if let Some(prover) = prover {
+            let mut record = conformant_engine::record_of(self.rulebook, &sessions, planned, all);
+            prover.finish(&mut record);
+            scenes.proof = record.proof;
+        }
+        scenes
+    }
+
+    fn scene(
+        &self,
+        planned: &[Planned<'_>],
+        index: usize,
+        sessions: &Offline<'_>,
+        switches: &BTreeSet<Switch>,
+        prover: Option<&Prover<'_>>,
+        track: impl FnOnce() -> Option<Track>,
+    ) -> Scene {
+        let one = &planned[index];
+        let (rulebook, schemas, seed) = (self.rulebook, self.schemas, 0);
+        let (concluded, told) =
+            conformant_engine::conclude_kept(rulebook, schemas, one, sessions, seed, prover);
+        let came = Came::of(&concluded);
+        let track = Arc::new(track().unwrap_or_default());
+        let mut beside = Vec::new();
+        track.compare(
+            |switch| switches.contains(&switch),
+            |switch, differing| {
+                let other = differing.map(|rerun| {
+                    let session = sessions.taken_up(&one.scenario.id, switch, rerun);
+                    let session = session.as_ref();
+                    let again = conformant_engine::conclude_again(
+                        rulebook, schemas, one, session, seed, &told,
+                    );
+                    Came::of(&again)
+                });
+                beside.push((switch, other));
+            },
+        );
+        let clean = Clean {
+            index,
+            scenario: one.scenario.id.clone(),
+            exchanges: concluded.exchanges,
+            operations: concluded.operations.clone(),
+            kinds: concluded.kinds.clone(),
+            consulted: track.consulted().collect(),
+            told: Mutex::new(told),
+        };
+        Scene {
+            clean,
+            concluded,
+            came,
+            beside,
+        }
+    }
+
+    /// A scenario told again where something else is switched on or changed.
+    pub(super) fn play(
+        &self,
+        clean: &Clean,
+        planned: &[Planned<'_>],
+        sessions: &Offline<'_>,
+    ) -> Concluded {
+        let one = &planned[clean.index];
+        let session = sessions.open(one).expect("a world in process opens");
+        let told = clean.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let (rulebook, schemas, session) = (self.rulebook, self.schemas, session.as_ref());
+        conformant_engine::conclude_again(rulebook, schemas, one, session, 0, &told)
+    }
+
+    /// Does so many things on all jobs; what comes of them is in their order.
+    pub(super) fn side_by_side<T: Send>(
+        &self,
+        count: usize,
+        work: impl Fn(usize) -> T + Sync,
+        tell: &(dyn Fn(usize) + Sync),
+    ) -> Vec<T> {
+        let turns: Vec<usize> = (0..count).collect();
+        let done = AtomicUsize::new(0);
+        side_by_side(&turns, self.jobs, |turn| {
+            let one = work(*turn);
+            tell(done.fetch_add(1, Ordering::Relaxed) + 1);
+            one
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mangle::{Mangler, Rewrite};
+    use super::super::{Trial, matrix};
+    use super::*;
+    use conformant_engine::sessions::Mangle;
+    use conformant_engine::{Target, plan};
+
+    use conformant_schema::Schemas;
+    use std::sync::atomic::AtomicBool;
+
+    /// Stories and generated faults of the sample.
+    const EVERY_STORY: usize = if cfg!(debug_assertions) { 180 } else { 18 };
+    const EVERY_PLACE: usize = if cfg!(debug_assertions) { 30 } else { 3 };
+    const EVERY_REWRITE: usize = if cfg!(debug_assertions) { 40 } else { 4 };
+
+    struct Tried<'a>(Selftest<'a>, Vec<Planned<'a>>);
+
+    impl Tried<'_> {
+        /// A story told and judged from its beginning, with nothing known of it.
+        fn whole(&self, index: usize, sessions: &Offline<'_>) -> Came {
+            let Self(selftest, planned) = self;
+            let (rulebook, schemas) = (selftest.rulebook, selftest.schemas);
+            let calm = AtomicBool::new(false);
+            let one = &planned[index];
+            Came::of(&conformant_engine::conclude(
+                rulebook, schemas, one, sessions, 0, &calm,
+            ))
+        }
+
+        fn scene(&self, index: usize, switches: &BTreeSet<Switch>) -> Scene {
+            let tracks = Mutex::new(BTreeMap::new());
+            let sessions = self.0.sessions(BTreeSet::new(), BTreeSet::new());
+            let sessions = sessions.tracking(&tracks);
+            let track = || tracks.lock().expect("nobody panicked").pop_first();
+            let track = || track().map(|(_, track)| track);
+            self.0
+                .scene(&self.1, index, &sessions, switches, None, track)
+        }
+    }
+
+    fn with_all(check: impl FnOnce(&Tried<'_>)) {
+        let rulebook = conformant_judge::load::embedded().expect("it is sound");
+        let schemas = Schemas::default();
+        let selftest = Selftest {
+            rulebook: &rulebook,
+            schemas: &schemas,
+            targets: Target::all_of_reference(),
+            jobs: 1,
+            filters: Vec::new(),
+        };
+        check(&Tried(selftest, plan::all(&rulebook)));
+    }
+
+    #[test]
+    fn faults_and_variants_come_to_what_the_whole_way_comes_to() {
+        with_all(|tried| {
+            let switches: BTreeSet<Switch> = Switch::all().collect();
+            let (mut same, mut other) = (0, 0);
+            for index in (0..tried.1.len()).step_by(EVERY_STORY) {
+                let scene = tried.scene(index, &switches);
+                let asked: BTreeSet<Switch> = scene.beside.iter().map(|(s, _)| *s).collect();
+                assert_eq!(asked, scene.clean.consulted);
+                for (switch, short) in &scene.beside {
+                    let (faults, variants) = switch.alone();
+                    let whole = tried.whole(index, &tried.0.sessions(faults, variants));
+                    let id = &scene.clean.scenario;
+                    let came = short.as_ref().unwrap_or(&scene.came);
+                    assert_eq!(*came, whole, "{switch:?} in {id}");
+                    *(if short.is_some() {
+                        &mut other
+                    } else {
+                        &mut same
+                    }) += 1;
+                }
+            }
+            assert!(same > 50 && other > 50, "{same} {other}");
+        });
+    }
+
+    #[test]
+    fn generated_faults_come_to_what_the_whole_way_comes_to() {
+        with_all(|tried| {
+            let clean: Vec<Clean> = (0..tried.1.len())
+                .step_by(EVERY_PLACE)
+                .map(|index| tried.scene(index, &BTreeSet::new()).clean)
+                .collect();
+            let rewrites = tried.0.trials(&clean).into_iter().filter_map(|t| match t {
+                Trial::Rewrite(rewrite) => Some(rewrite),
+                Trial::Payload { .. } | Trial::Written { .. } => None,
+            });
+            let rewrites: Vec<Rewrite> = rewrites.collect();
+            let mut found = 0;
+            for rewrite in rewrites.iter().step_by(EVERY_REWRITE) {
+                let shows = |c: &&Clean| rewrite.touches(&c.operations, &c.kinds, &c.scenario);
+                for place in clean.iter().filter(shows).take(3) {
+                    let came = |is_short: bool| {
+                        let mangle = Mangler::new(tried.0.rulebook, rewrite, &tried.0.targets);
+                        let sessions = tried.0.sessions(BTreeSet::new(), BTreeSet::new());
+                        let sessions = sessions.mangled(&mangle as &dyn Mangle);
+                        if is_short {
+                            Came::of(&tried.0.play(place, &tried.1, &sessions))
+                        } else {
+                            tried.whole(place.index, &sessions)
+                        }
+                    };
+                    let (short, whole) = (came(true), came(false));
+                    assert_eq!(short, whole, "{} in {}", rewrite.id(), place.scenario);
+                    let mut row = matrix::Row::default();
+                    row.add_scenario(&short);
+                    found += usize::from(!row.killed_by.is_empty());
+                }
+            }
+            assert!(found > 10, "{found}");
+        });
+    }
+}

@@ -1,0 +1,59 @@
+//! Written rules about representations that no exchange carries: broken on an example.
+
+use super::matrix::Row;
+use conformant_fixtures::{Plan, subjects};
+use conformant_judge::{Loaded, Memo, judge, judge_known};
+use conformant_record::Level;
+use conformant_rulebook::Rulebook;
+use conformant_schema::Schemas;
+use serde_json::Value;
+
+/// A valid instance: the schema's own example, else a fixture.
+pub(super) fn example(rulebook: &Rulebook, kind: &str) -> Option<Value> {
+    let schema = &rulebook.kinds.get(kind)?.schema;
+    if let Some(example) = schema.pointer("/examples/0") {
+        return Some(example.clone());
+    }
+    let subject = subjects(rulebook).into_iter().find(|s| s.name == kind)?;
+    Plan::new(&subject).ok()?.documents(0).value(0).ok()
+}
+
+/// Breaks the rule on an example of its kind: first it holds, then each change that may break it is
+/// made until one does.
+pub(super) fn try_out(rulebook: &Rulebook, schemas: &Schemas, rule: &str) -> Row {
+    let mut row = Row::default();
+    let Some(known) = rulebook.rules.get(rule) else {
+        return row;
+    };
+    let (Some(predicate), Some(kind)) = (Loaded::of(known), known.kind()) else {
+        return row;
+    };
+    let Some(example) = example(rulebook, kind) else {
+        row.errors
+            .push(format!("{rule}: no example of what it judges"));
+        return row;
+    };
+    let evidence = predicate.stage(known, kind, example);
+    let judgement = judge_known(rulebook, schemas, &evidence, &Memo::default(), usize::MAX);
+    let examples = judgement.examples(rule).iter();
+    let mutations = examples.flat_map(|sites| predicate.break_it(sites));
+    for mutation in mutations {
+        let mut changed = evidence.clone();
+        if !mutation.apply(&mut changed) {
+            continue;
+        }
+        row.scenarios += 1;
+        for finding in judge(rulebook, schemas, &changed).findings {
+            if finding.level == Level::Must {
+                row.failed_by.insert(finding.rule.clone());
+            }
+            row.killed_by.insert(finding.rule);
+        }
+        if row.killed_by.contains(rule) {
+            break;
+        }
+        row.killed_by.clear();
+        row.failed_by.clear();
+    }
+    row
+}
