@@ -387,32 +387,32 @@ const EDITS: [Edit; 10] = [
     ),
     (
         [
-            "address:\n        type: [string, \"null\"]\n        description: Address of the source.",
-            "address:\n        anyOf: [{ type: string, pattern: \"^[+]?[0-9]+$\" }, { type: \"null\" }]\n        description: Address of the source.",
+            "address:\n        type: [string, \"null\"]\n        description: \"`from.address` is a string, the address of the source.\"",
+            "address:\n        anyOf: [{ type: string, pattern: \"^[+]?[0-9]+$\" }, { type: \"null\" }]\n        description: \"`from.address` is a string, the address of the source.\"",
         ],
         &[("from/address/pattern/form-narrowed", Breaks::Producers)],
         "/from/address",
     ),
     (
         [
-            "[sms, whatsapp, rcs, null]\n        description: Channel of the source.",
-            "[sms, whatsapp, null]\n        description: Channel of the source.",
+            "[sms, whatsapp, rcs, null]\n        description: The value of `from.channel` is `sms`, `whatsapp` or `rcs`.",
+            "[sms, whatsapp, null]\n        description: The value of `from.channel` is `sms`, `whatsapp` or `rcs`.",
         ],
         &[("from/channel/rcs/enum-value-removed", Breaks::Producers)],
         "/from/channel",
     ),
     (
         [
-            "[sms, whatsapp, rcs, null]\n        description: Channel of the destination.",
-            "[sms, whatsapp, rcs, mms, null]\n        description: Channel of the destination.",
+            "[sms, whatsapp, rcs, null]\n        description: The value of `to.channel` is `sms`, `whatsapp` or `rcs`.",
+            "[sms, whatsapp, rcs, mms, null]\n        description: The value of `to.channel` is `sms`, `whatsapp` or `rcs`.",
         ],
         &[("to/channel/mms/enum-value-added", Breaks::Consumers)],
         "/to/channel",
     ),
     (
         [
-            "    description: Where the message goes.",
-            "    required: [address]\n    description: Where the message goes.",
+            "    description: \"`to` is an object that describes where the message goes.\"",
+            "    required: [address]\n    description: \"`to` is an object that describes where the message goes.\"",
         ],
         &[("to/address/required-added", Breaks::Producers)],
         "/to",
@@ -428,8 +428,8 @@ const EDITS: [Edit; 10] = [
     // The same in other words breaks nobody, and is not told of.
     (
         [
-            "id:\n        type: [string, \"null\"]\n        description: Identifies the destination.",
-            "id:\n        anyOf: [{ type: \"null\" }, { type: string }]\n        description: Identifies the destination.",
+            "id:\n        type: [string, \"null\"]\n        description: \"`to.id` is a string that identifies the destination.\"",
+            "id:\n        anyOf: [{ type: \"null\" }, { type: string }]\n        description: \"`to.id` is a string that identifies the destination.\"",
         ],
         &[],
         "/to/id",
