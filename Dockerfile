@@ -1,4 +1,4 @@
-# A static binary in an image that holds nothing else; runs as nobody and writes only where it is told:
+# An image with a static binary only. It runs as an unprivileged user and writes only to the given paths:
 #   docker run --rm --read-only -v "$PWD:/work" -w /work IMAGE run --target all=http://host:4010
 FROM rust:1-slim AS build
 RUN apt-get update && apt-get install --no-install-recommends --yes musl-tools && rm -rf /var/lib/apt/lists/*

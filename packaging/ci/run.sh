@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# One run in CI, told what to do by INPUT_*: what the composite action and the component both do.
+# Runs conformant once in CI, as the composite action does. INPUT_* variables are the inputs of the action.
 set -uo pipefail
 input() { local name="INPUT_$1"; printf '%s' "${!name:-}"; }
 binary=$(input BINARY); binary=${binary:-conformant}
 reports=$(input REPORTS); reports=${reports:-reports}
 arguments=(run)
 for target in $(input TARGETS); do arguments+=(--target "$target"); done
-# A glob is handed on as it stands, and is no pattern for files.
+# Pass globs on without expanding them to file names.
 set -f
 for filter in $(input FILTER); do arguments+=(--filter "$filter"); done
 set +f
@@ -22,7 +22,7 @@ done
 [ -z "${GITHUB_ACTIONS:-}" ] || arguments+=(--report "github=$reports/annotations.txt")
 "$binary" "${arguments[@]}"
 code=$?
-# Annotations are commands on standard output; the summary is a file that the forge names.
+# Annotations are commands on standard output. The CI service names the summary file.
 [ ! -s "$reports/annotations.txt" ] || cat "$reports/annotations.txt"
 [ -z "${GITHUB_STEP_SUMMARY:-}" ] || [ ! -s "$reports/run.md" ] || cat "$reports/run.md" >>"$GITHUB_STEP_SUMMARY"
 if [ -n "${GITHUB_OUTPUT:-}" ]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the npm package. Usage: packaging/npm/pack.sh OUT PLATFORM=PROGRAM…, such as linux-x64=target/release/conformant.
+# Builds the npm package. Usage: packaging/npm/pack.sh OUT PLATFORM=BINARY…, such as linux-x64=target/release/conformant.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=$1; shift

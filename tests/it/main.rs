@@ -33,3 +33,4 @@ mod setup;
 mod simulation;
 mod unattended;
 mod version_bump;
+mod words;
