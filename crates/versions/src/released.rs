@@ -137,7 +137,10 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    const LOCK: &str = "specs/events/released.lock";
+    const LOCK: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../specs/events/released.lock"
+    );
 
     /// `BLESS=1` adds what is new; an edited version stays refused until it is put back.
     #[test]
