@@ -1,7 +1,7 @@
 //! The book's commands, played as they stand: each page is one session in a folder of its own, in which one
 //! command's output is the next one's input.
 //!
-//! What is not played says so in the page's source, with one of a few reasons. `readme.rs` plays README.md.
+//! A command that is not run states one of a few reasons in the source of the page. `readme.rs` runs those of README.md.
 
 use crate::program::{Served, conformant, copy_of, files, first_fixture, root};
 use crate::sessions::{Session, words};
@@ -9,22 +9,20 @@ use clap::CommandFactory;
 use clap::error::ErrorKind;
 use regex::Regex;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Why a command is not played, and how often that is so. A page says it behind the command or above its
 /// block: `<!-- not played: REASON -->`.
-const REASONS: [(&str, usize); 3] = [
-    ("builds the project", 4),
-    ("installs", 4),
-    ("other tool", 5),
-];
+const REASONS: [(&str, usize); 2] = [("builds the project", 5), ("other tool", 5)];
 
 /// Where the book's examples listen, and the service that it gates.
 const SHOWN: &str = "http://127.0.0.1:4010";
 const GATED: &str = "https://flow.staging.example";
+/// The credentials of the reference, as docs/src/serve.md lists them.
+const CREDENTIALS: &str = "Basic cmVmZXJlbmNlLWFwaS1rZXk6cmVmZXJlbmNlLWFwaS1zZWNyZXQ=";
 
 /// What begins the commands of others.
 const OTHERS: [&str; 8] = [
@@ -224,6 +222,10 @@ fn play(page: &str) -> Played {
             .session
             .with(SHOWN, url)
             .with(GATED, &format!("{url}/flow"));
+        if shown.begins(&["proxy"]) {
+            proxies(session, &folder);
+            continue;
+        }
         // Large numbers are for a person who waits.
         let session = session.with("1000000", "10").with("10000", "200");
         given(&folder, &session.arguments);
@@ -298,12 +300,15 @@ fn prepare(page: &str, folder: &Path) {
                 assert!(done.expect("git is there").success(), "{arguments:?}");
             }
         }
-        "docs/src/machines.md" => {
-            put(
-                "archive/2026-01/sent.ndjson",
-                &first_fixture("events/MessageSent/4").to_string(),
-            );
-            copy_of(&["specs"], &folder.with_file_name("next"));
+        "docs/src/archives.md" => put(
+            "archive/2026-01/sent.ndjson",
+            &first_fixture("events/MessageSent/4").to_string(),
+        ),
+        "docs/src/reports.md" => copy_of(&["specs"], &folder.with_file_name("next")),
+        "docs/src/traffic.md" => {
+            let mut execution = first_fixture("flow/execution");
+            execution["status"] = "running".into();
+            put("execution.json", &execution.to_string());
         }
         "docs/src/scenario.md" => {
             let text = std::fs::read_to_string(root().join(page)).expect("it is there");
@@ -385,7 +390,7 @@ fn listens(session: Session, folder: &Path) {
     let body = "friendlyName=x";
     write!(
         client,
-        "POST /chat/v2/Services HTTP/1.1\r\nHost: {address}\r\nAuthorization: Basic cmVmZXJlbmNlLWFwaS1rZXk6cmVmZXJlbmNlLWFwaS1zZWNyZXQ=\r\n\
+        "POST /chat/v2/Services HTTP/1.1\r\nHost: {address}\r\nAuthorization: {CREDENTIALS}\r\n\
          Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     )
@@ -399,6 +404,42 @@ fn listens(session: Session, folder: &Path) {
     session
         .with("127.0.0.1:0", &format!("127.0.0.1:{port}"))
         .is_shown_in(&said);
+}
+
+/// Starts `proxy`, sends one request through it, and compares its output with what the page shows.
+fn proxies(session: Session, folder: &Path) {
+    let session = session.with("4020", "0");
+    let arguments = session.arguments.iter().map(String::as_str);
+    let arguments: Vec<&str> = arguments.chain(["--max-exchanges", "1"]).collect();
+    let mut proxy = conformant(folder, &arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program can be started");
+    let mut out = BufReader::new(proxy.stdout.take().expect("it is piped"));
+    let mut printed = String::new();
+    out.read_line(&mut printed).expect("it prints its address");
+    let address = printed.trim().strip_prefix("listening http://");
+    let address = address.expect("the address comes first").to_owned();
+    let mut client = TcpStream::connect(&address).expect("it listens");
+    write!(
+        client,
+        "GET /flow/v1/Flows HTTP/1.1\r\nHost: {address}\r\nAuthorization: {CREDENTIALS}\r\nConnection: close\r\n\r\n"
+    )
+    .expect("it accepts requests");
+    let mut response = String::new();
+    client
+        .read_to_string(&mut response)
+        .expect("the response is text");
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    out.read_to_string(&mut printed)
+        .expect("the output is text");
+    let status = proxy.wait().expect("it ends after one exchange");
+    assert_eq!(status.code(), Some(1), "{printed}");
+    let port = address.rsplit(':').next().unwrap_or_default();
+    session
+        .with("127.0.0.1:0", &format!("127.0.0.1:{port}"))
+        .is_shown_in(&printed);
 }
 
 #[test]
