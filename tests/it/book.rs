@@ -4,7 +4,7 @@
 //! A command that is not run states one of a few reasons in the source of the page. `readme.rs` runs those of README.md.
 
 use crate::program::{Served, conformant, copy_of, files, first_fixture, root};
-use crate::sessions::{Session, words};
+use crate::sessions::Session;
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use regex::Regex;
@@ -218,11 +218,12 @@ fn play(page: &str) -> Played {
             served = Some(Served::start(&folder, &fault));
         }
         let url = served.as_ref().map_or("", |served| served.url.as_str());
+        let is_proxy = shown.begins(&["proxy"]);
         let session = shown
             .session
             .with(SHOWN, url)
             .with(GATED, &format!("{url}/flow"));
-        if shown.begins(&["proxy"]) {
+        if is_proxy {
             proxies(session, &folder);
             continue;
         }
@@ -450,8 +451,10 @@ fn every_command_is_one_with_flags_that_it_has() {
         for shown in commands(page).iter().filter(|shown| shown.is_ours()) {
             read += 1;
             let line = format!("conformant {}", shown.session.arguments.join(" "));
+            let own = shown.session.arguments.iter();
+            let own = own.map(|word| word.replace(['[', ']'], ""));
             let parsed = conformant::cli::Cli::command()
-                .try_get_matches_from(words(&line.replace(['[', ']'], "")));
+                .try_get_matches_from(std::iter::once("conformant".to_owned()).chain(own));
             // A word in capitals stands for a value that the reader has.
             let is_wrong = |kind| {
                 matches!(
