@@ -1,12 +1,9 @@
-//! `tests/conformance.rs` of a service: a trial for each scenario that its documents give.
+//! Tests a service as `tests/conformance.rs`: one trial for each scenario.
 
 use conformant::{Reference, Rulebook, Service, Target};
 use libtest_mimic::{Arguments, Completion, Trial, run};
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "who starts it says what is judged"
-)]
+#[expect(clippy::disallowed_methods, reason = "the caller chooses the target")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (key, secret) = ("reference-api-key", "reference-api-secret");
     let target = match std::env::var("FLOW_URL") {

@@ -1,23 +1,23 @@
-//! Payloads of one's own types: what others send can be read, what is sent breaks no rule.
+//! Tests the payload types of a service: they parse valid fixtures, and what they write breaks no rule.
 
 use conformant::{Rulebook, check, fixtures};
 use serde::{Deserialize, Serialize};
 
-/// What is read of an execution.
+/// The fields that this service reads.
 #[derive(Deserialize)]
 struct Execution {
     sid: String,
     status: String,
 }
 
-/// What is sent as one, so far.
+/// The fields that this service writes so far.
 #[derive(Serialize)]
 struct Answer<'a> {
     sid: &'a str,
     status: &'a str,
 }
 
-#[expect(clippy::print_stdout, reason = "an example tells what it finds")]
+#[expect(clippy::print_stdout, reason = "an example prints what it finds")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rulebook = Rulebook::embedded()?;
     for fixture in fixtures(&rulebook, "flow/execution", 7)? {
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             status: &status,
         };
         let checked = check(&rulebook, "flow/execution", &serde_json::to_vec(&answer)?)?;
-        // The fields that are missing still: a test would assert that there are none.
+        // The fields that are still missing. A test asserts that there are none.
         let missing = checked
             .findings()
             .iter()

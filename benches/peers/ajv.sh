@@ -1,6 +1,6 @@
 job='check'
 unit='MB/s'
-what='one thread, a million events of 416 bytes, as lines of a file: each parsed and validated by the same schema'
+what='one thread, a million events of 416 bytes each, one on each line of a file; each is parsed and validated against the same schema'
 
 install() {
   npm_has ajv@8 ajv-formats@3 || return 1

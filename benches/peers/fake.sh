@@ -1,6 +1,6 @@
 job='generate'
 unit='MB/s'
-what='one thread, events of one kind: theirs from a struct that names the same fields, serialised by serde_json'
+what='one thread, events of one type; the other tool fills a struct with the same fields, serialized by serde_json'
 
 install() {
   local folder=$work/fake

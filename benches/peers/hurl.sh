@@ -1,6 +1,6 @@
 job='run'
 unit='requests/s'
-what='happy path, credentials, near paths and pages of every operation against `serve`, theirs from our exported files; set-ups are requests of theirs and calls of hooks of ours, which are not counted'
+what='happy path, credentials, boundary-invalid paths and pages of every operation against `serve`; the other tool runs the exported files. Its setup is requests; that of `conformant` is hook calls, which are not counted'
 names=(happy path-near all-optional 'credentials-*' 'page-*')
 
 install() {

@@ -1,6 +1,6 @@
 job='serve'
 unit='requests/s'
-what='one list of flows for eight connections: ours a stateful reference, theirs an example of the exported OpenAPI document'
+what='one list of flows for eight connections; `conformant` serves the stateful reference, the other tool an example from the exported OpenAPI document'
 
 install() {
   command -v wrk >/dev/null && npm_has @stoplight/prism-cli@5 || return 1

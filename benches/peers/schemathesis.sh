@@ -1,6 +1,6 @@
 job='explore'
 unit='requests/s'
-what='drawn requests to the flow service of `serve`: ours by `explore`, theirs from the exported OpenAPI document with its checks of statuses and bodies'
+what='random requests to the flow service of `serve`; `conformant` uses `explore`, the other tool the exported OpenAPI document with its checks of statuses and bodies'
 
 install() {
   pip_has schemathesis 'schemathesis>=4,<5' || return 1

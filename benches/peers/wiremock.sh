@@ -1,6 +1,6 @@
 job='serve'
 unit='requests/s'
-what='one list of flows for eight connections: ours a stateful reference, theirs one stub with a fixed answer'
+what='one list of flows for eight connections; `conformant` serves the stateful reference, the other tool one stub with a fixed response'
 
 install() {
   command -v wrk >/dev/null && command -v java >/dev/null && npm_has wiremock || return 1

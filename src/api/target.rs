@@ -357,7 +357,7 @@ impl Server {
         self.inner.url()
     }
 
-    /// The base address of one service: `URL/chat`. Credentials are those that README.md tells.
+    /// The base address of one service: `URL/chat`. `docs/src/serve.md` lists the credentials.
     pub fn service(&self, name: &str) -> String {
         format!("{}/{name}", self.url())
     }

@@ -1,30 +1,28 @@
 //! The book's commands, played as they stand: each page is one session in a folder of its own, in which one
 //! command's output is the next one's input.
 //!
-//! What is not played says so in the page's source, with one of a few reasons. `readme.rs` plays README.md.
+//! A command that is not run states one of a few reasons in the source of the page. `readme.rs` runs those of README.md.
 
 use crate::program::{Served, conformant, copy_of, files, first_fixture, root};
-use crate::sessions::{Session, words};
+use crate::sessions::Session;
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use regex::Regex;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Why a command is not played, and how often that is so. A page says it behind the command or above its
 /// block: `<!-- not played: REASON -->`.
-const REASONS: [(&str, usize); 3] = [
-    ("builds the project", 4),
-    ("installs", 4),
-    ("other tool", 5),
-];
+const REASONS: [(&str, usize); 2] = [("builds the project", 5), ("other tool", 5)];
 
 /// Where the book's examples listen, and the service that it gates.
 const SHOWN: &str = "http://127.0.0.1:4010";
 const GATED: &str = "https://flow.staging.example";
+/// The credentials of the reference, as docs/src/serve.md lists them.
+const CREDENTIALS: &str = "Basic cmVmZXJlbmNlLWFwaS1rZXk6cmVmZXJlbmNlLWFwaS1zZWNyZXQ=";
 
 /// What begins the commands of others.
 const OTHERS: [&str; 8] = [
@@ -220,10 +218,15 @@ fn play(page: &str) -> Played {
             served = Some(Served::start(&folder, &fault));
         }
         let url = served.as_ref().map_or("", |served| served.url.as_str());
+        let is_proxy = shown.begins(&["proxy"]);
         let session = shown
             .session
             .with(SHOWN, url)
             .with(GATED, &format!("{url}/flow"));
+        if is_proxy {
+            proxies(session, &folder);
+            continue;
+        }
         // Large numbers are for a person who waits.
         let session = session.with("1000000", "10").with("10000", "200");
         given(&folder, &session.arguments);
@@ -298,12 +301,15 @@ fn prepare(page: &str, folder: &Path) {
                 assert!(done.expect("git is there").success(), "{arguments:?}");
             }
         }
-        "docs/src/machines.md" => {
-            put(
-                "archive/2026-01/sent.ndjson",
-                &first_fixture("events/MessageSent/4").to_string(),
-            );
-            copy_of(&["specs"], &folder.with_file_name("next"));
+        "docs/src/archives.md" => put(
+            "archive/2026-01/sent.ndjson",
+            &first_fixture("events/MessageSent/4").to_string(),
+        ),
+        "docs/src/reports.md" => copy_of(&["specs"], &folder.with_file_name("next")),
+        "docs/src/traffic.md" => {
+            let mut execution = first_fixture("flow/execution");
+            execution["status"] = "running".into();
+            put("execution.json", &execution.to_string());
         }
         "docs/src/scenario.md" => {
             let text = std::fs::read_to_string(root().join(page)).expect("it is there");
@@ -385,7 +391,7 @@ fn listens(session: Session, folder: &Path) {
     let body = "friendlyName=x";
     write!(
         client,
-        "POST /chat/v2/Services HTTP/1.1\r\nHost: {address}\r\nAuthorization: Basic cmVmZXJlbmNlLWFwaS1rZXk6cmVmZXJlbmNlLWFwaS1zZWNyZXQ=\r\n\
+        "POST /chat/v2/Services HTTP/1.1\r\nHost: {address}\r\nAuthorization: {CREDENTIALS}\r\n\
          Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     )
@@ -401,6 +407,42 @@ fn listens(session: Session, folder: &Path) {
         .is_shown_in(&said);
 }
 
+/// Starts `proxy`, sends one request through it, and compares its output with what the page shows.
+fn proxies(session: Session, folder: &Path) {
+    let session = session.with("4020", "0");
+    let arguments = session.arguments.iter().map(String::as_str);
+    let arguments: Vec<&str> = arguments.chain(["--max-exchanges", "1"]).collect();
+    let mut proxy = conformant(folder, &arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program can be started");
+    let mut out = BufReader::new(proxy.stdout.take().expect("it is piped"));
+    let mut printed = String::new();
+    out.read_line(&mut printed).expect("it prints its address");
+    let address = printed.trim().strip_prefix("listening http://");
+    let address = address.expect("the address comes first").to_owned();
+    let mut client = TcpStream::connect(&address).expect("it listens");
+    write!(
+        client,
+        "GET /flow/v1/Flows HTTP/1.1\r\nHost: {address}\r\nAuthorization: {CREDENTIALS}\r\nConnection: close\r\n\r\n"
+    )
+    .expect("it accepts requests");
+    let mut response = String::new();
+    client
+        .read_to_string(&mut response)
+        .expect("the response is text");
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    out.read_to_string(&mut printed)
+        .expect("the output is text");
+    let status = proxy.wait().expect("it ends after one exchange");
+    assert_eq!(status.code(), Some(1), "{printed}");
+    let port = address.rsplit(':').next().unwrap_or_default();
+    session
+        .with("127.0.0.1:0", &format!("127.0.0.1:{port}"))
+        .is_shown_in(&printed);
+}
+
 #[test]
 fn every_command_is_one_with_flags_that_it_has() {
     let mut wrong = Vec::new();
@@ -409,8 +451,10 @@ fn every_command_is_one_with_flags_that_it_has() {
         for shown in commands(page).iter().filter(|shown| shown.is_ours()) {
             read += 1;
             let line = format!("conformant {}", shown.session.arguments.join(" "));
+            let own = shown.session.arguments.iter();
+            let own = own.map(|word| word.replace(['[', ']'], ""));
             let parsed = conformant::cli::Cli::command()
-                .try_get_matches_from(words(&line.replace(['[', ']'], "")));
+                .try_get_matches_from(std::iter::once("conformant".to_owned()).chain(own));
             // A word in capitals stands for a value that the reader has.
             let is_wrong = |kind| {
                 matches!(

@@ -102,8 +102,8 @@ fn the_table_of_rules_is_the_rulebook() {
         }
     }
     let mut made = "# All rules\n\n<!-- Made by `BLESS=1 cargo test --test it docs` from the rulebook. -->\n\n\
-        Each rule with its sentence, where the documents say it, and a known defect that it catches (none: a \
-        generated one). Below them what the documents leave open.\n"
+        Each rule with its description, its source in the documents, and a fault of the reference that it detects (empty: a \
+        generated one). Unspecified behavior is listed at the end.\n"
         .to_owned();
     let mut service = "";
     let rules = printed(&["list", "rules", "--format", "json"]);
@@ -114,7 +114,7 @@ fn the_table_of_rules_is_the_rulebook() {
             service = own;
             let _ = write!(
                 made,
-                "\n## {service}\n\n| Rule | Level | Source | Catches |\n|---|---|---|---|\n"
+                "\n## {service}\n\n| Rule | Level | Source | Detects |\n|---|---|---|---|\n"
             );
         }
         let source = &rule["source"];
@@ -136,7 +136,7 @@ fn the_table_of_rules_is_the_rulebook() {
             fault.unwrap_or_default()
         );
     }
-    made += "\n## Open points\n\n| What is left open | How it is treated |\n|---|---|\n";
+    made += "\n## Unspecified behavior\n\n| Question | Treatment |\n|---|---|\n";
     let points = printed(&["list", "open-points", "--format", "json"]);
     for point in points.as_array().expect("open points") {
         let _ = writeln!(
@@ -226,18 +226,18 @@ fn the_tables_of_settings_are_what_reads_them() {
         .map(|(name, flag)| format!("| `{name}` | `{flag}` |\n"))
         .collect();
     let made = format!(
-        "# Every key, flag and environment name\n\n\
-        <!-- Made by `BLESS=1 cargo test --test it docs` from what reads them. -->\n\n\
-        Flags beat `CONFORMANT_*`, which beat `conformant.yaml`. `${{NAME}}` in the file takes a value from the environment; \
-        `conformant explain KEY` tells of one key.\n\n\
-        ## conformant.yaml\n\n| Key | What it says |\n|---|---|\n{rows}\n\
-        ## Environment\n\n| Name | Stands for |\n|---|---|\n{named}\
+        "# Every key, flag and environment variable\n\n\
+        <!-- Made by `BLESS=1 cargo test --test it docs` from the code that reads them. -->\n\n\
+        Flags beat `CONFORMANT_*`, which beat `conformant.yaml`. `${{NAME}}` in the file reads an environment variable; \
+        `conformant explain KEY` describes one key.\n\n\
+        ## conformant.yaml\n\n| Key | Meaning |\n|---|---|\n{rows}\n\
+        ## Environment\n\n| Variable | Sets |\n|---|---|\n{named}\
         | `CONFORMANT_SERVICE_URL` | `targets.SERVICE.url`, such as `CONFORMANT_FLOW_URL`; `USERNAME`, `PASSWORD`, `ACCOUNT_SID`, \
         `AUTH_TOKEN` and, for auth, `API_KEY` in place of `URL` likewise |\n\
         | `CONFORMANT_CONTROL_TOKEN` | the token of the control plane, for `serve` and `run --hooks` |\n\
-        | `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`, `COLUMNS`, `FORCE_HYPERLINK` | colour, width and links of the console |\n\
-        | `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY` | the proxy, where `proxy: environment` says so |\n\
-        | `SSL_CERT_FILE` | further certificate authorities |\n{commands}"
+        | `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`, `COLUMNS`, `FORCE_HYPERLINK` | color, width and links of the console |\n\
+        | `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY` | the proxy, with `proxy: environment` |\n\
+        | `SSL_CERT_FILE` | additional certificate authorities |\n{commands}"
     );
     hold("settings.md", &made);
 }

@@ -41,7 +41,7 @@ pub(crate) fn of(page: &str) -> Vec<Session> {
 }
 
 /// The words of a command as a shell reads them, as far as quotes go.
-pub(crate) fn words(command: &str) -> Vec<String> {
+fn words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
     for c in command.trim().chars() {
