@@ -40,6 +40,7 @@ mod worlds;
 
 pub use args::Cli;
 
+use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use args::Command;
 use clap::{CommandFactory, Parser};
 use conformant_base::files::{self, FileError};
@@ -299,22 +300,33 @@ fn complain(failure: &Failure) {
 /// quoted has to be escaped.
 fn tell(problem: &conformant_rulebook::Problem) {
     use std::io::IsTerminal;
-    let rendered = |theme| {
-        let mut text = String::new();
-        let handler = miette::GraphicalReportHandler::new_themed(theme);
-        match handler.render_report(&mut text, problem) {
-            Ok(()) => text.trim_end().to_owned(),
-            Err(_) => problem.to_string(),
-        }
-    };
-    let plain = rendered(miette::GraphicalTheme::unicode_nocolor());
+    let plain = rendered(problem, &Renderer::plain());
     let is_harmless = output::sayable(&plain) == plain;
     let mut out = std::io::stderr().lock();
     let colors = out.is_terminal() && config::environment("NO_COLOR").is_none();
     let text = if is_harmless && colors {
-        rendered(miette::GraphicalTheme::unicode())
+        rendered(problem, &Renderer::styled())
     } else {
         output::sayable(&plain)
     };
     let _ = writeln!(out, "{text}");
+}
+
+/// A problem with the lines around its place, as compilers print it.
+fn rendered(problem: &conformant_rulebook::Problem, renderer: &Renderer) -> String {
+    let title = Level::ERROR.primary_title(&problem.message);
+    let place = match problem.snippet() {
+        Some((lines, first, span)) => title.element(
+            Snippet::source(lines)
+                .line_start(first)
+                .path(&problem.file)
+                .annotation(AnnotationKind::Primary.span(span)),
+        ),
+        None => title.element(Origin::path(&problem.file)),
+    };
+    let place = match &problem.help {
+        Some(help) => place.element(Level::HELP.message(help)),
+        None => place,
+    };
+    renderer.render(&[place])
 }

@@ -3,12 +3,12 @@
 //! Renders nothing; `cli` prints them.
 
 use conformant_yaml::Span;
-use miette::{Diagnostic, NamedSource, SourceSpan};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// One problem in one file.
-#[derive(Clone, Debug, thiserror::Error, Diagnostic)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Problem {
     /// Path inside the rulebook folder.
@@ -20,13 +20,9 @@ pub struct Problem {
     /// What is wrong, naming the offending word.
     pub message: String,
     /// What was expected and what to do.
-    #[help]
     pub help: Option<String>,
-    /// The file's text for a snippet.
-    #[source_code]
-    text: NamedSource<Arc<str>>,
-    #[label("here")]
-    span: SourceSpan,
+    text: Arc<str>,
+    span: Range<usize>,
 }
 
 impl Problem {
@@ -41,14 +37,38 @@ impl Problem {
             column: before[line_start..].chars().count() + 1,
             message: message.into(),
             help: None,
-            text: NamedSource::new(file, Arc::clone(text)),
-            span: (start, span.length.min(text.len() - start)).into(),
+            text: Arc::clone(text),
+            span: start..floor(text, start + span.length.min(text.len() - start)),
         }
     }
 
     /// A problem with a file as a whole, such as one that cannot be read.
     pub fn of_file(file: &str, message: impl Into<String>) -> Self {
         Self::new(file, &Arc::from(""), Span::default(), message)
+    }
+
+    /// The line that it begins in with one before and one after, the number of the first of them from 1, and the bytes in
+    /// question; nothing for a file as a whole.
+    pub fn snippet(&self) -> Option<(&str, usize, Range<usize>)> {
+        if self.text.is_empty() {
+            return None;
+        }
+        let starts = |at: usize| self.text[..at].rfind('\n').map_or(0, |n| n + 1);
+        let ends = |at: usize| {
+            self.text[at..]
+                .find('\n')
+                .map_or(self.text.len(), |n| at + n)
+        };
+        let (own_start, own_end) = (starts(self.span.start), ends(self.span.start));
+        let first = starts(own_start.saturating_sub(1));
+        let last = ends((own_end + 1).min(self.text.len()));
+        let end = self.span.end.clamp(self.span.start, own_end);
+        let number = self.line - usize::from(first != own_start);
+        Some((
+            &self.text[first..last],
+            number,
+            self.span.start - first..end - first,
+        ))
     }
 
     /// The same with advice.
@@ -134,12 +154,6 @@ fn count(problems: usize) -> String {
 }
 
 impl std::error::Error for Problems {}
-
-impl Diagnostic for Problems {
-    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        Some(Box::new(self.0.iter().map(|p| p as &dyn Diagnostic)))
-    }
-}
 
 /// `did you mean …?` when one of the known words is near, else what is known when that is short.
 pub(super) fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
