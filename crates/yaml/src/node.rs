@@ -99,7 +99,8 @@ impl Node {
     pub fn place(&self, pointer: &str) -> Span {
         let mut node = self;
         let mut span = self.span;
-        for segment in conformant_base::json::segments(pointer) {
+        for segment in pointer.split('/').skip(1) {
+            let segment = segment.replace("~1", "/").replace("~0", "~");
             let (next, at) = match &node.content {
                 Content::List(items) => {
                     let Some(item) = segment.parse().ok().and_then(|n: usize| items.get(n)) else {
