@@ -32,9 +32,7 @@ pub(super) fn named(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             continue;
         };
         if found.is_empty() {
-            return Err(Failure::Usage(format!(
-                "{shown}: no file to judge found"
-            )));
+            return Err(Failure::Usage(format!("{shown}: no file to judge found")));
         }
         files.extend(found);
     }

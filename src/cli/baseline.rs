@@ -121,9 +121,11 @@ fn is_fixed(waiver: &Waiver, record: &RunRecord) -> bool {
 
 fn expiry(text: Option<&str>) -> Result<Date, Failure> {
     match text {
-        Some(text) => text
-            .parse()
-            .map_err(|_| Failure::Usage(format!("invalid --expires `{text}`: expected a date, such as 2027-01-31"))),
+        Some(text) => text.parse().map_err(|_| {
+            Failure::Usage(format!(
+                "invalid --expires `{text}`: expected a date, such as 2027-01-31"
+            ))
+        }),
         None => {
             let today = conformant_base::clock::now()
                 .to_zoned(jiff::tz::TimeZone::UTC)

@@ -184,10 +184,7 @@ fn fixtures(comparison: &Comparison, folder: &Path) -> Result<Vec<String>, Failu
     let mut found = Vec::new();
     for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
         let entry = entry.map_err(|e| {
-            Failure::Usage(format!(
-                "failed to read fixtures {}: {e}",
-                folder.display()
-            ))
+            Failure::Usage(format!("failed to read fixtures {}: {e}", folder.display()))
         })?;
         let path = entry.path();
         let extension = path

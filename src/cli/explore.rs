@@ -338,7 +338,9 @@ mod tests {
             Some(Budget::Time(Duration::from_secs(2)))
         );
         for wrong in ["0", "0s", "soon", "-1"] {
-            let said = budget_of(wrong).expect_err("the budget is invalid").to_string();
+            let said = budget_of(wrong)
+                .expect_err("the budget is invalid")
+                .to_string();
             assert!(said.contains(wrong), "{said}");
         }
     }

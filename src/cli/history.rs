@@ -19,9 +19,7 @@ pub(super) fn read(folder: &Path) -> Result<Vec<(String, RunRecord)>, Failure> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => {
             let shown = folder.display();
-            return Err(Failure::Usage(format!(
-                "failed to read {shown}: {error}"
-            )));
+            return Err(Failure::Usage(format!("failed to read {shown}: {error}")));
         }
     };
     let mut files: Vec<PathBuf> = entries

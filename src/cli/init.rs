@@ -146,10 +146,7 @@ fn rendered(template: &str, values: &Value) -> Result<String, Failure> {
 fn write(path: &Path, text: &str) -> Result<bool, Failure> {
     let failed = |e: std::io::Error| Failure::Usage(format!("{}: {e}", path.display()));
     if path.exists() {
-        note(&format!(
-            "{} exists and is kept",
-            path.display()
-        ));
+        note(&format!("{} exists and is kept", path.display()));
         return Ok(false);
     }
     if let Some(folder) = path.parent() {

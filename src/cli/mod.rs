@@ -135,9 +135,7 @@ pub fn main() -> ExitCode {
     match (exit, output::Out::failure()) {
         (Exit::Interrupted | Exit::Terminated, _) | (_, None) => exit.into(),
         (_, Some(why)) => {
-            note(&format!(
-                "error: failed to write to standard output: {why}"
-            ));
+            note(&format!("error: failed to write to standard output: {why}"));
             Exit::Trouble.into()
         }
     }

@@ -116,7 +116,11 @@ fn upstreams(flags: &[String]) -> Result<BTreeMap<String, BaseUrl>, Failure> {
 }
 
 fn within(text: &str) -> Result<Instant, Failure> {
-    let wrong = || Failure::Usage(format!("invalid --for `{text}`: expected a number and a unit, such as `500ms`, `10s` or `5m`"));
+    let wrong = || {
+        Failure::Usage(format!(
+            "invalid --for `{text}`: expected a number and a unit, such as `500ms`, `10s` or `5m`"
+        ))
+    };
     let time = conformant_rulebook::duration(text).ok_or_else(wrong)?;
     Ok(clock::monotonic() + time)
 }

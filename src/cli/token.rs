@@ -113,9 +113,8 @@ fn png(code: &QrCode) -> Result<Vec<u8>, Failure> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |e: std::io::Error| {
-        Failure::Trouble(format!("failed to write {}: {e}", path.display()))
-    };
+    let failed =
+        |e: std::io::Error| Failure::Trouble(format!("failed to write {}: {e}", path.display()));
     let mut file = BufWriter::new(File::create(path).map_err(failed)?);
     file.write_all(bytes)
         .and_then(|()| file.flush())

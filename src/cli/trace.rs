@@ -27,13 +27,9 @@ pub(super) fn trace(args: &TraceArgs) -> Done {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             Failure::Usage(lines.join("\nerror: "))
         })?;
-        std::fs::write(&path, &proposed).map_err(|e| {
-            Failure::Trouble(format!("failed to write {}: {e}", path.display()))
-        })?;
-        note(&format!(
-            "{} was updated: review its diff",
-            path.display()
-        ));
+        std::fs::write(&path, &proposed)
+            .map_err(|e| Failure::Trouble(format!("failed to write {}: {e}", path.display())))?;
+        note(&format!("{} was updated: review its diff", path.display()));
         return Ok(Exit::Conformant);
     }
     let problems = trace::check(&args.documents, &rulebook, &lock);
