@@ -179,7 +179,7 @@ fn the_control_plane_scripts_while_it_runs() {
     assert!(wrong.body.contains("matches no operation"), "{wrong:?}");
     let wrong = add(json!({"on": "*", "answer": "418"}));
     assert!(
-        wrong.status == 422 && wrong.body.contains("is no answer"),
+        wrong.status == 422 && wrong.body.contains("invalid answer"),
         "{wrong:?}"
     );
 }
@@ -393,7 +393,10 @@ fn what_cannot_be_served_is_told_before_anybody_asks() {
             "failed to begin world ``: request 1 of the seed data",
         ),
         (["--answer", "chat/nothing=cut"], "matches no operation"),
-        (["--answer", "chat/create-service"], "is no scripted answer"),
+        (
+            ["--answer", "chat/create-service"],
+            "invalid scripted answer",
+        ),
     ] {
         let ended = conformant(folder.path())
             .arg("serve")

@@ -187,7 +187,7 @@ fn links_to_anywhere_else_are_told_and_never_followed() {
             format!("/flow/v1/Flows?Page={}", "1".repeat(9000)),
             "longer than 8 KiB",
         ),
-        ("http://[::1".to_owned(), "it is no URL"),
+        ("http://[::1".to_owned(), "not a URL"),
     ];
     for (link, why) in links {
         let shown = link.clone();
