@@ -269,7 +269,7 @@ mod tests {
             let tracks = Mutex::new(BTreeMap::new());
             let sessions = self.0.sessions(BTreeSet::new(), BTreeSet::new());
             let sessions = sessions.tracking(&tracks);
-            let track = || tracks.lock().expect("nobody panicked").pop_first();
+            let track = || tracks.lock().expect("no thread panicked").pop_first();
             let track = || track().map(|(_, track)| track);
             self.0
                 .scene(&self.1, index, &sessions, switches, None, track)

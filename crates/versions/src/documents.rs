@@ -96,9 +96,9 @@ pub(super) mod tests {
     use super::*;
     use conformant_rulebook::trace::units;
 
-    const OLD: &str = "# Flow\n\nA rule. Left open. A story.\nGone rule. Kept.\nGone open. Kept too.\nGone story. Kept as well.\n";
+    const OLD: &str = "# Flow\n\nA rule. Left open. A note.\nGone rule. Kept.\nGone open. Kept too.\nGone note. Kept as well.\n";
     const NEW: &str =
-        "# Flow\n\nAnother rule. Said now. Another story.\nKept.\nKept too.\nKept as well.\n";
+        "# Flow\n\nAnother rule. Said now. Another note.\nKept.\nKept too.\nKept as well.\n";
 
     fn classes(of: &[(&str, Class)]) -> Classes {
         of.iter()
@@ -125,7 +125,7 @@ pub(super) mod tests {
             ("Gone rule.", rules("flow/b")),
             ("Left open.", open("flow/open/a")),
             ("Gone open.", open("flow/open/b")),
-            ("A story.", Class::Narrative),
+            ("A note.", Class::Narrative),
         ])
     }
 
