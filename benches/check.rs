@@ -1,9 +1,11 @@
-//! How fast NDJSON events are judged: beside the `jsonschema` crate over a tree, beside a parser
-//! that drops everything, from a file and in envelopes of one type and of all, on two threads beside
-//! one; and that ten times as many take ten times as long.
+//! Speed of judging NDJSON events, relative to
 //!
-//! The sides take turns in short slices within one process, so that a busy machine slows them alike;
-//! what is worth reading is the ratio. Nothing fails here: figures are goals, not tests.
+//! - the `jsonschema` crate on a tree, and a parser that drops everything,
+//! - a file, and envelopes of one type and of all types,
+//! - one thread instead of two, and ten times as many events.
+//!
+//! The variants alternate in short slices of one process, so that a busy machine slows all of them; read the ratios.
+//! Nothing fails here: figures are goals, not tests.
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
 use conformant_base::clock;
@@ -89,7 +91,7 @@ fn main() {
     slope("in envelopes, all types", &mixed, &rulebook);
 }
 
-/// Rates at 1, 10 and 100 times the size: alike where the cost is linear.
+/// Rates at 1, 10 and 100 times the size, equal if the cost is linear.
 fn slope(name: &str, input: &Input<'_>, rulebook: &Rulebook) {
     let mut line = format!("{name:28}");
     for times in [1, 10, 100] {
@@ -101,7 +103,7 @@ fn slope(name: &str, input: &Input<'_>, rulebook: &Rulebook) {
     println!("{line}");
 }
 
-/// Lines that break nothing, and what they are judged as.
+/// Valid lines and their type.
 struct Input<'a> {
     kind: Kind,
     text: &'a str,
@@ -114,7 +116,7 @@ impl<'a> Input<'a> {
         Self { kind, text, lines }
     }
 
-    /// So many times the lines, from memory; how many bytes that was.
+    /// Judges the lines that many times, from memory; returns the number of bytes.
     fn judged(&self, rulebook: &Rulebook, times: usize, jobs: usize) -> usize {
         let mut source = Repeated {
             text: self.text.as_bytes(),
@@ -154,7 +156,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// A text several times over, without being held so often.
+/// A repeated text, without holding all of it.
 struct Repeated<'a> {
     text: &'a [u8],
     rest: &'a [u8],
@@ -170,15 +172,15 @@ impl Read for Repeated<'_> {
     }
 }
 
-/// A file that is gone once it is closed.
+/// A file that is deleted when closed.
 fn file_of(text: &str) -> File {
-    let mut file = tempfile::tempfile().expect("there is room for a file");
+    let mut file = tempfile::tempfile().expect("the file is writable");
     file.write_all(text.as_bytes())
-        .expect("there is room for a file");
+        .expect("the file is writable");
     file
 }
 
-/// Made-up events in their envelopes, of these kinds in turn or of all that are shown.
+/// Generated events in envelopes, of these types in turn or of all documented ones.
 fn enveloped(rulebook: &Rulebook, kinds: &[&str]) -> String {
     let all = subjects(rulebook);
     let shown = rulebook.event_types.iter().filter_map(|(name, kind)| {
@@ -216,7 +218,7 @@ fn median(figures: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
-/// Events that differ, each of the same length.
+/// Distinct events of the same length.
 fn events() -> String {
     let mut text = String::with_capacity(EVENTS * (EVENT_BYTES + 1));
     for n in 0..EVENTS {

@@ -1,9 +1,8 @@
-//! How much judging costs: exchanges a second of a whole run, beside a bare loop of the same client
-//! that sends the same requests to the same server; and of the reference behind `httpmock`, beside
-//! bare `hyper` with the same handler.
+//! Cost of judging: exchanges a second of a complete run, relative to a loop of the same client with the same requests and
+//! server; and of the reference behind `httpmock`, relative to `hyper` with the same handler.
 //!
-//! Both sides take turns within one process, so that a busy machine slows them alike; what is worth
-//! reading is the ratio. Nothing fails here: figures are goals, not tests.
+//! Both sides alternate in one process, so that a busy machine slows both; read the ratios. Nothing fails here: figures
+//! are goals, not tests.
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
 use conformant_base::clock;
@@ -32,7 +31,7 @@ use std::time::Duration;
 const JOBS: usize = 8;
 const ROUNDS: usize = 7;
 const SEED: u64 = 0;
-/// Requests of one round against a server alone.
+/// Requests in a round against a single server.
 const REQUESTS: usize = 20_000;
 
 fn main() {
@@ -72,7 +71,7 @@ fn main() {
     );
 }
 
-/// Plays both sides in turn and prints the median of each, and of their ratios.
+/// Runs both sides in turn and prints the median of each, and of their ratios.
 fn compare(
     one: &str,
     other: &str,
@@ -111,7 +110,7 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// How often a second, for `count` things done by `work`.
+/// Rate of `work`, which does `count` items.
 fn rate(count: usize, work: impl FnOnce()) -> f64 {
     let started = clock::monotonic();
     work();
@@ -179,7 +178,7 @@ impl Run<'_> {
         f64::from(u32::try_from(exchanges).expect("counts are small")) / seconds
     }
 
-    /// The requests of every scenario, in order, each scenario in a world of its own.
+    /// The requests of every scenario, in order, each scenario with an instance of its own.
     fn record(&self) -> Vec<Vec<Request>> {
         let calm = AtomicBool::new(false);
         let play = |(index, one): (usize, &Planned<'_>)| {
@@ -201,7 +200,7 @@ impl Run<'_> {
     }
 }
 
-/// Listens in on what is sent, and changes nothing.
+/// Records what is sent, and changes nothing.
 #[derive(Debug)]
 struct Recorder {
     world: usize,
@@ -223,7 +222,7 @@ impl Mangle for Recorder {
     fn payload(&self, _kind: &str, _document: &mut Value) {}
 }
 
-/// The same requests by the same client, and nothing done with the answers.
+/// The same requests by the same client, without judging.
 fn bare_loop(stories: &[Vec<Request>]) -> f64 {
     let server = Server::start(Settings {
         seed: SEED,
@@ -268,7 +267,7 @@ fn httpmock(request: &Request) -> f64 {
     hammer(server.url(), request)
 }
 
-/// The same world behind nothing but `hyper`, on one thread as `httpmock` has it.
+/// The same instance behind plain `hyper`, on one thread like `httpmock`.
 fn bare_hyper(request: &Request) -> f64 {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -295,7 +294,7 @@ fn bare_hyper(request: &Request) -> f64 {
     std::thread::scope(|scope| {
         scope.spawn(|| runtime.block_on(serve(listener, &world, stopped)));
         let rate = hammer(&url, request);
-        // It may have ended by itself; then nobody listens.
+        // It may have ended already.
         let _ = stop.send(());
         rate
     })
@@ -317,7 +316,7 @@ async fn serve(
                 let world = Arc::clone(world);
                 tokio::task::spawn_local(async move {
                     let service = service_fn(move |request| answer(Arc::clone(&world), request));
-                    // A client that goes away ends its connection, and nothing else.
+                    // A client that disconnects ends its connection only.
                     let _ = http1::Builder::new()
                         .serve_connection(TokioIo::new(stream), service)
                         .await;
@@ -362,7 +361,7 @@ async fn answer(
         .expect("the reference answers in HTTP"))
 }
 
-/// Callbacks go nowhere.
+/// Callbacks are dropped.
 struct Nowhere;
 
 impl Deliver for Nowhere {
@@ -371,7 +370,7 @@ impl Deliver for Nowhere {
     }
 }
 
-/// One request again and again, side by side.
+/// Repeats one request, in parallel.
 fn hammer(url: &str, request: &Request) -> f64 {
     let base = BaseUrl::parse(url).expect("it is a URL");
     let client = Client::new(Limits::default());

@@ -1,9 +1,8 @@
-//! How fast events are generated: beside serializers that write prebuilt documents, beside code that
-//! writes the bytes of this one schema by hand, and on two threads beside one; and that ten times as
-//! many take ten times as long.
+//! Speed of generating events, relative to serializers of prebuilt documents, to hand-written code for this schema, to
+//! one thread instead of two, and to ten times as many events.
 //!
-//! The sides take turns in short slices within one process, so that a busy machine slows them alike;
-//! what is worth reading is the ratio. Nothing fails here: figures are goals, not tests.
+//! The variants alternate in short slices of one process, so that a busy machine slows all of them; read the ratios.
+//! Nothing fails here: figures are goals, not tests.
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
 use conformant_base::clock;
@@ -19,7 +18,7 @@ const KIND: &str = "events/MessageSent/4";
 const SEED: u64 = 1;
 const EVENTS: u64 = 20_000;
 const ROUNDS: usize = 21;
-/// Bytes that the serializers and the hand-written code gather before they begin again.
+/// Buffer size of the serializers and the hand-written code.
 const BUFFER_BYTES: usize = 1 << 20;
 
 fn main() {
@@ -69,7 +68,7 @@ fn main() {
     }
 }
 
-/// Rates at 1, 10 and 100 times the size: alike where the cost is linear.
+/// Rates at 1, 10 and 100 times the size, equal if the cost is linear.
 fn slope(kind: &str, plan: &Plan) {
     let mut line = format!("{kind:28}");
     for times in [1, 10, 100] {
@@ -81,7 +80,7 @@ fn slope(kind: &str, plan: &Plan) {
     println!("{line}");
 }
 
-/// Counts what it takes and keeps nothing.
+/// A writer that counts and drops bytes.
 #[derive(Default)]
 struct Sink(u64);
 
@@ -108,7 +107,7 @@ fn generated(plan: &Plan, count: u64, threads: usize, out: &mut dyn Write) {
         .expect("memory takes all that is written");
 }
 
-/// The same documents, there already.
+/// The same documents, prebuilt.
 struct Prebuilt {
     typed: Vec<MessageSent>,
     trees: Vec<Value>,
@@ -180,8 +179,7 @@ fn hand_on(out: &mut Vec<u8>, sink: &mut Sink) {
     }
 }
 
-/// What a person would write for this one schema and no other: constant bytes, and ids from a small
-/// generator. Nothing is optional, and nothing is at its bounds.
+/// Hand-written code for this schema: constant bytes, and ids from a small generator. No optional fields, no limits.
 fn straight() -> u64 {
     let mut sink = Sink::default();
     let mut out = Vec::with_capacity(2 * BUFFER_BYTES);

@@ -1,7 +1,7 @@
-//! What the program costs as a process: until it is there, in memory, and as what it is given grows.
+//! Cost of the program as a process: start, memory, and growth with its input.
 //!
-//! Nothing fails here: figures are goals, not tests. `cargo bench --bench program -- start` does one part alone; the others are
-//! `memory` and `growth`.
+//! Nothing fails here: figures are goals, not tests. `cargo bench --bench program -- start` runs one part; the others
+//! are `memory` and `growth`.
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
 #[expect(dead_code, reason = "a bench needs a part of what the tests share")]
@@ -14,7 +14,7 @@ mod pages;
 #[path = "../tests/it/hostile/target.rs"]
 mod target;
 
-/// As the files above know each other.
+/// Module names that the files above use.
 mod hostile {
     pub(crate) use crate::target;
 }
@@ -34,7 +34,7 @@ use std::time::Duration;
 use target::{Act, Target};
 
 const ROUNDS: usize = 7;
-/// What takes a few milliseconds is started so often.
+/// Number of starts of a command that takes a few milliseconds.
 const STARTS: usize = 25;
 const SIZES: [usize; 3] = [1, 10, 100];
 
@@ -66,7 +66,7 @@ fn growth(folder: &Path) {
     rules(folder);
 }
 
-/// Commands that tell, beside a process that does nothing.
+/// Commands that print, relative to a process that does nothing.
 fn starts(folder: &Path) {
     println!("start: wall time of {STARTS} starts in turn, median (least to most), and in no-ops");
     let event = run(conformant(folder).args(ONE_EVENT));
@@ -117,7 +117,7 @@ fn starts(folder: &Path) {
 const EVENT: &str = "events/MessageSent/4";
 const ONE_EVENT: [&str; 6] = ["fixtures", "generate", "--kind", EVENT, "--count", "1"];
 
-/// The most memory that a process takes at any moment.
+/// Maximum memory of a process.
 fn memory(folder: &Path) {
     println!("memory: high-water mark of {ROUNDS} runs, median (least to most)");
     let server = reference();
@@ -125,7 +125,7 @@ fn memory(folder: &Path) {
         let url = server.url();
         move |world: usize| {
             let mut command = conformant(folder);
-            // A world of its own for each, so that none finds what others left.
+            // An instance for each, so that none finds resources of others.
             let url = format!("{url}/_world/{jobs}-{world}");
             command.args(["run", "--jobs", jobs, "--target", &format!("all={url}")]);
             command.args(["--hooks", &format!("{url}/_control")]);
@@ -175,7 +175,7 @@ fn memory(folder: &Path) {
     }
 }
 
-/// Events of which each breaks as many rules as it has fields, and what tells of them.
+/// Events that break as many rules as they have fields, and reports of them.
 fn findings(folder: &Path) {
     let event = run(conformant(folder).args(ONE_EVENT)).stdout;
     let mut event: Value = serde_json::from_str(&event).expect("an event is JSON");
@@ -196,7 +196,7 @@ fn findings(folder: &Path) {
     }
 }
 
-/// Services that are there already when a run walks over all of them.
+/// Existing services, for a run that walks over all of them.
 fn things_in_a_list(folder: &Path) {
     let server = reference();
     let client = Client::new(Limits::default());
@@ -240,7 +240,7 @@ fn explored(folder: &Path) {
     });
 }
 
-/// Defects that a self-test tries.
+/// Faults that a self-test tries.
 fn defects_in_pairs(folder: &Path) {
     grow("a pair of defects", &mut |times| {
         let mut command = conformant(folder);
@@ -250,7 +250,7 @@ fn defects_in_pairs(folder: &Path) {
     });
 }
 
-/// The embedded rulebook, and one with each rule and story ten times.
+/// The embedded rulebook, and one with each rule and scenario ten times.
 fn rules(folder: &Path) {
     let specs = Path::new(env!("CARGO_MANIFEST_DIR")).join("specs");
     let folders = [(1, folder.join("once")), (10, folder.join("tenfold"))];
@@ -260,7 +260,7 @@ fn rules(folder: &Path) {
     }
     let jobs: [(&str, &[&str]); 2] = [
         ("a rulebook is loaded", &["list", "rules"]),
-        // The same stories by either: what one exchange costs with ten times the rules.
+        // The same scenarios with both: the cost of an exchange with ten times the rules.
         (
             "and judges what it did before",
             &["run", "--jobs", "1", "--filter", "*/happy"],
@@ -281,7 +281,7 @@ fn rules(folder: &Path) {
     }
 }
 
-/// Copies a rulebook with each written rule and story so many times, under names of their own; how many there are then.
+/// Copies a rulebook with each written rule and scenario that many times, under new names; returns their numbers.
 fn multiply(specs: &Path, to: &Path, times: usize) -> (usize, usize) {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for entry in walkdir::WalkDir::new(specs) {
@@ -328,7 +328,7 @@ fn multiply(specs: &Path, to: &Path, times: usize) -> (usize, usize) {
     (rules, stories)
 }
 
-/// The same value where each of these names is another one.
+/// The same value with replaced names.
 fn renamed(value: &Value, known: &BTreeSet<String>, copy: usize) -> Value {
     let rename = |text: &String| match known.contains(text) {
         true => format!("{text}-{copy}"),
@@ -349,8 +349,8 @@ fn renamed(value: &Value, known: &BTreeSet<String>, copy: usize) -> Value {
     }
 }
 
-/// Processor time and memory at each size, and what each further one takes: from the second size to the third it should be
-/// what it was from the first to the second.
+/// Processor time and memory at each size, and for each additional item: the cost should be the same from the second to
+/// the third size as from the first to the second.
 fn grow(name: &str, command: &mut dyn FnMut(usize) -> Command) {
     let mut line = format!("{name:32}");
     let mut seconds = Vec::new();
@@ -391,7 +391,7 @@ fn credentials() -> String {
     format!("Basic {encoded}")
 }
 
-/// The least, the middle and the most.
+/// Minimum, median, maximum.
 fn spread(values: &mut [f64]) -> (f64, f64, f64) {
     values.sort_by(f64::total_cmp);
     (

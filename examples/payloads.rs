@@ -1,4 +1,4 @@
-//! Tests the payload types of a service: they parse valid fixtures, and what they write breaks no rule.
+//! Tests the payload types of a service: they parse valid fixtures, and their output breaks no rule.
 
 use conformant::{Rulebook, check, fixtures};
 use serde::{Deserialize, Serialize};

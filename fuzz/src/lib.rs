@@ -1,9 +1,9 @@
-//! What fuzzers that go by coverage call; `tests/it/fuzzed.rs` drives the same entries without them.
+//! Entry points for coverage-guided fuzzers; `tests/it/fuzzed.rs` runs them without coverage.
 
 #[path = "../../tests/it/fuzzed/entries.rs"]
 mod entries;
 
-/// Tries one input; it panics where something does not hold.
+/// Tries one input; panics on a violation.
 pub fn run(name: &str, data: &[u8]) {
     let (_, entry) = entries::ENTRIES
         .into_iter()

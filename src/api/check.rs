@@ -1,4 +1,4 @@
-//! Documents judged without any exchange.
+//! Offline judging of documents.
 
 use super::error::Error;
 use super::rulebook::Rulebook;
@@ -8,7 +8,7 @@ use conformant_check::{Checker, Kind, KindError, Surroundings};
 use conformant_record::{Finding, Level, Verdict};
 use std::fmt;
 
-/// What a check came to.
+/// Result of a check.
 #[derive(Clone, Debug)]
 pub struct Checked {
     rulebook: Rulebook,
@@ -17,28 +17,27 @@ pub struct Checked {
     findings: Vec<Finding>,
 }
 
-/// Judges bytes as documents of a kind, by every rule that one document can be judged by: what
-/// `conformant check --as KIND` does.
+/// Judges bytes as documents of a type, like `conformant check --as KIND`.
 ///
-/// `kind` is one of [`Rulebook::kinds`], an event type (`com.svc.comms-api.message.sent`) for its current
-/// schema, `events` for captured events that say their type, `har`, `token` or `qr`. JSON is one document or
-/// one a line; `auth` also answers XML. Nothing is configured, so that rules about one's own application do
-/// not apply.
+/// `kind` is one of [`Rulebook::kinds`], an event type (`com.svc.comms-api.message.sent`) for its present
+/// schema, `events` for captured events with their type, `har`, `token` or `qr`. JSON may be one document or
+/// one a line; `auth` also responds in XML. There is no configuration, so that rules about one's own application
+/// do not apply.
 ///
 /// ```
 /// use conformant::{Rulebook, check, fixtures};
 /// let rulebook = Rulebook::embedded()?;
 /// for fixture in fixtures(&rulebook, "flow/execution", 7)? {
 ///     let checked = check(&rulebook, "flow/execution", fixture.text.as_bytes())?;
-///     // A broken rule of level *should* is a finding, and leaves a document conformant.
+///     // A finding of level *should* leaves a document conformant.
 ///     assert_eq!(checked.findings().is_empty(), fixture.breaks.is_none(), "{checked}");
 /// }
 /// # Ok::<(), conformant::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Error::Unknown`] for a kind that there is not, [`Error::Unusable`] for an event type whose payload no
-/// document shows and for one document of more than 64 MiB. What cannot be read as the kind is a finding.
+/// [`Error::Unknown`] for an unknown type, [`Error::Unusable`] for an event type without a documented payload
+/// and for one document of more than 64 MiB. An unreadable document is a finding.
 pub fn check(rulebook: &Rulebook, kind: &str, bytes: &[u8]) -> Result<Checked, Error> {
     let known = Kind::parse(&rulebook.inner, kind).map_err(|why| match why {
         KindError::NotShown(_) => Error::Unusable {
@@ -74,12 +73,12 @@ pub fn check(rulebook: &Rulebook, kind: &str, bytes: &[u8]) -> Result<Checked, E
 }
 
 impl Checked {
-    /// How many documents or exchanges were judged.
+    /// The number of judged documents or exchanges.
     pub fn documents(&self) -> usize {
         self.documents
     }
 
-    /// What was found, the first 10,000 at most.
+    /// The findings, at most 10,000.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }

@@ -1,4 +1,4 @@
-//! Versions compared.
+//! Comparison of versions.
 
 use super::error::Error;
 use super::rulebook::Rulebook;
@@ -8,26 +8,26 @@ use conformant_versions::{Class, CompareError, Comparison};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
-    /// The same for the same change in every comparison: what a declaration accepts it by.
+    /// Id of the change, the same in every comparison, for declarations.
     pub id: String,
-    /// Where, for a person: `events/MessageSent/5 at /from/channel`.
+    /// Place, for people: `events/MessageSent/5 at /from/channel`.
     pub place: String,
-    /// One sentence that says what changed, and why it breaks whom it breaks.
+    /// One sentence with the change and what it breaks.
     pub says: String,
-    /// Whether a consumer that was right may be wrong now.
+    /// Whether a correct consumer may break.
     pub breaks_consumers: bool,
-    /// Whether a producer that was right may be wrong now.
+    /// Whether a correct producer may break.
     pub breaks_producers: bool,
 }
 
 impl Change {
-    /// Whether somebody who was right may be wrong now.
+    /// Whether a correct consumer or producer may break.
     pub fn is_breaking(&self) -> bool {
         self.breaks_consumers || self.breaks_producers
     }
 }
 
-/// What is different between two rulebooks, by id: what `conformant diff OLD NEW` tells.
+/// The differences between two rulebooks, by id, like `conformant diff OLD NEW`.
 ///
 /// ```
 /// let rulebook = conformant::Rulebook::embedded()?;
@@ -41,8 +41,8 @@ pub fn diff(old: &Rulebook, new: &Rulebook) -> Vec<Change> {
     ))
 }
 
-/// What is different between two kinds of one rulebook, such as versions of an event, which may leave their
-/// folder out: `MessageSent/3` and `MessageSent/4`.
+/// The differences between two types of one rulebook, such as versions of an event: `MessageSent/3` and
+/// `MessageSent/4`.
 ///
 /// ```
 /// let rulebook = conformant::Rulebook::embedded()?;
@@ -52,7 +52,7 @@ pub fn diff(old: &Rulebook, new: &Rulebook) -> Vec<Change> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Unknown`] with a near name.
+/// [`Error::Unknown`] with a similar name.
 pub fn diff_kinds(rulebook: &Rulebook, old: &str, new: &str) -> Result<Vec<Change>, Error> {
     match conformant_versions::kinds(&rulebook.inner, old, new) {
         Ok(comparison) => Ok(changes(comparison)),

@@ -1,46 +1,45 @@
-//! Why something could not be done: one type for all of the interface.
+//! The error type of the library.
 
 use conformant_rulebook::Problems;
 use std::error::Error as StdError;
 
-/// Why something could not be done. What is wrong with a target is no error but a
-/// [`Finding`](crate::Finding).
+/// Why an operation failed. A defect of a target is not an error but a [`Finding`](crate::Finding).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Files of the rulebook are wrong: all problems of all files, each with file, line and what to do.
-    #[error("the rulebook cannot be loaded: {0}")]
+    /// Invalid rulebook files: all problems of all files, each with file, line and advice.
+    #[error("failed to load the rulebook: {0}")]
     Rulebook(#[source] Problems),
-    /// A name that stands for nothing: of a kind, a service, a key, a fault, a variant.
+    /// An unknown name of a type, service, key, fault or variation.
     #[error("no {what} is named `{name}`; {help}")]
     Unknown {
-        /// What was named.
+        /// What the name stands for.
         what: &'static str,
-        /// As given.
+        /// The name.
         name: String,
-        /// A near one, or where all are listed.
+        /// A similar name, or how to list all.
         help: String,
     },
-    /// What was given cannot be used, such as an address that is none.
+    /// An unusable argument, such as an invalid address.
     #[error("{what}: {why}")]
     Unusable {
-        /// What was given.
+        /// The argument.
         what: String,
-        /// What is wrong with it.
+        /// Why it cannot be used.
         why: String,
     },
-    /// The machine did not do its part: a port, a file.
+    /// A system error, such as for a port or a file.
     #[error("failed to {what}: {source}")]
     Machine {
-        /// What was to be done.
+        /// The failed action.
         what: String,
-        /// What the system said.
+        /// The error of the system.
         source: Box<dyn StdError + Send + Sync>,
     },
 }
 
 impl Error {
-    /// A name that stands for nothing, with a near one or the list that has all.
+    /// An unknown name, with a similar one or the command that lists all.
     pub(super) fn unknown(what: &'static str, name: &str, known: &[&str], list: &str) -> Self {
         let near = conformant_base::text::did_you_mean(name, known);
         Self::Unknown {

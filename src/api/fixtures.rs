@@ -6,34 +6,34 @@ use conformant_fixtures::{Filing, SetError, Text, VALID_DEFAULT, Wanted, make, s
 use conformant_schema::Schemas;
 use std::sync::atomic::AtomicBool;
 
-/// A document of a kind, flawless or broken in one place.
+/// A document of a type: valid, or invalid in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fixture {
-    /// What it is called in the set: `flow/execution/valid-0.json`.
+    /// Name in the set: `flow/execution/valid-0.json`.
     pub name: String,
-    /// The document: JSON, for some answers of `auth` XML, a token or what a QR code says.
+    /// The document: JSON, XML for some responses of `auth`, a token, or the text of a QR code.
     pub text: String,
-    /// The one rule that it breaks; nothing for a flawless one.
+    /// The only rule that it breaks; none if it is valid.
     pub breaks: Option<Break>,
 }
 
-/// What is wrong with a broken fixture.
+/// The mutation of an invalid fixture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Break {
-    /// The rule.
+    /// The broken rule.
     pub rule: String,
-    /// Where, as a JSON Pointer (RFC 6901).
+    /// The place, as a JSON Pointer (RFC 6901).
     pub pointer: String,
-    /// What was done to its twin: `missing`, `null`, `type`, `too-long`, …
+    /// Name of the mutation: `missing`, `null`, `type`, `too-long`, …
     pub change: String,
-    /// Name of the flawless fixture that it differs from in that place alone.
+    /// Name of its baseline fixture, from which it differs in that place only.
     pub twin: String,
 }
 
-/// Ten flawless documents of a kind, and further ones that break exactly one rule each: what
-/// `conformant fixtures generate --invalid --kind KIND` writes. The same seed gives the same bytes.
+/// Ten valid documents of a type, and invalid ones that break exactly one rule each, like
+/// `conformant fixtures generate --invalid --kind KIND`. The same seed gives the same bytes.
 ///
 /// `kind` is one of [`Rulebook::kinds`], the body of a request as `SERVICE/OPERATION`, `token` or `qr`.
 ///
@@ -46,8 +46,8 @@ pub struct Break {
 /// ```
 ///
 /// # Errors
-/// [`Error::Unknown`] for a kind that there is not, [`Error::Unusable`] for a schema of one's own rulebook that
-/// nothing can be made of.
+/// [`Error::Unknown`] for an unknown type, [`Error::Unusable`] for a schema of a custom rulebook that the generator
+/// does not support.
 pub fn fixtures(rulebook: &Rulebook, kind: &str, seed: u64) -> Result<Vec<Fixture>, Error> {
     let all = subjects(&rulebook.inner);
     let subject = all.iter().find(|subject| subject.name == kind);

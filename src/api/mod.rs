@@ -1,8 +1,6 @@
-//! What Rust programs use of this crate: few types and functions, each of which calls what the command
-//! line calls.
+//! The Rust library: a few types and functions, equivalent to the commands.
 //!
-//! Decides nothing itself. What stands here is what changes only with a note in CHANGELOG.md; every
-//! other module is our own affair.
+//! Items here change only with a note in CHANGELOG.md; all other modules are internal.
 
 mod check;
 mod compare;
@@ -26,8 +24,7 @@ pub use trials::{Failure, Played, Trial};
 use conformant_record::Finding;
 use std::fmt;
 
-/// Shows a finding in a few lines: what is broken, by what line of the documents, where, what was
-/// expected and what came.
+/// Prints a finding in a few lines: rule, source, place, expected and found.
 fn tell(
     f: &mut fmt::Formatter<'_>,
     rulebook: &conformant_rulebook::Rulebook,

@@ -1,13 +1,13 @@
-//! The rulebook as programs see it: what is judged by, and a list of its rules.
+//! The rulebook and its rules.
 
 use super::error::Error;
 use conformant_record::Level;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What everything is judged by: the rules, schemas, operations and scenarios that the documents give.
+/// The rules, schemas, operations and scenarios of the documents.
 ///
-/// Loading takes some 40 ms; clones share what was loaded.
+/// Loading takes some 40 ms; clones share the loaded data.
 ///
 /// ```
 /// let rulebook = conformant::Rulebook::embedded()?;
@@ -27,10 +27,10 @@ pub struct Rulebook {
 pub struct Rule<'a>(&'a conformant_rulebook::Rule);
 
 impl Rulebook {
-    /// The rulebook that this crate was built with.
+    /// The embedded rulebook.
     ///
     /// # Errors
-    /// [`Error::Rulebook`], which the crate's own tests rule out.
+    /// [`Error::Rulebook`], which the tests of this crate exclude.
     pub fn embedded() -> Result<Self, Error> {
         Self::of(None)
     }
@@ -51,7 +51,7 @@ impl Rulebook {
         })
     }
 
-    /// SHA-256 over all files that rules come from, in hexadecimal.
+    /// SHA-256 of all files with rules, in hexadecimal.
     pub fn digest(&self) -> &str {
         self.inner.digest()
     }
@@ -61,35 +61,35 @@ impl Rulebook {
         self.inner.rules.values().map(Rule)
     }
 
-    /// The rule of that id.
+    /// The rule with that id.
     pub fn rule(&self, id: &str) -> Option<Rule<'_>> {
         self.inner.rules.get(id).map(Rule)
     }
 
-    /// Names of all kinds of documents that [`check`](conformant_check()) judges and [`fixtures`](conformant_fixtures())
-    /// makes: `flow/execution`, `chat/channel[]` for a page of them, `events/MessageSent/4`.
+    /// Names of all types of documents for [`check`](conformant_check()) and [`fixtures`](conformant_fixtures()):
+    /// `flow/execution`, `chat/channel[]` for a page of them, `events/MessageSent/4`.
     pub fn kinds(&self) -> impl Iterator<Item = &str> {
         self.inner.kinds.keys().map(String::as_str)
     }
 }
 
 impl<'a> Rule<'a> {
-    /// Its id, which tells what is ruled: `chat/channel/unique-name`.
+    /// Its id: `chat/channel/unique-name`.
     pub fn id(self) -> &'a str {
         &self.0.id
     }
 
-    /// How binding it is.
+    /// Its level.
     pub fn level(self) -> Level {
         self.0.level
     }
 
-    /// What it asks for, in one sentence.
+    /// The requirement, in one sentence.
     pub fn says(self) -> &'a str {
         &self.0.says
     }
 
-    /// Where the documents state it: `D2 "Limits", line 12`.
+    /// Its source in the documents: `D2 "Limits", line 12`.
     pub fn source(self) -> String {
         self.0.source.to_string()
     }

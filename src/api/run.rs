@@ -1,4 +1,4 @@
-//! A whole run: every scenario of a target's services, and what the gate concludes of it.
+//! A run: all scenarios of a target's services, and the verdict.
 
 use super::error::Error;
 use super::rulebook::Rulebook;
@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Findings that are shown in full where a run is printed; reports have all.
+/// Findings that are printed in full; reports contain all.
 const SHOWN_MAX: usize = 20;
 
-/// How a run is carried out and what is asked of it; the defaults are those of `conformant run`.
+/// Options of a run; the defaults are those of `conformant run`.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     seed: Option<u64>,
@@ -40,59 +40,59 @@ impl Default for RunOptions {
     }
 }
 
-/// The longest that a run may take unless it is said otherwise.
+/// Default time limit of a run.
 pub(super) const LONGEST: Duration = Duration::from_secs(600);
 
 impl RunOptions {
-    /// The defaults: every scenario, eight side by side (in this process no more than processors, and one), at most ten minutes.
+    /// The defaults: every scenario, eight in parallel (in this process at most one more than processors), at most ten minutes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Seeds names and order. Otherwise that of the reference, or one drawn anew: a living target remembers
-    /// the names of earlier runs.
+    /// Sets the seed of names and order. The default is that of the reference, or a random one for a live target, which
+    /// keeps the names of earlier runs.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Scenarios side by side; at least one.
+    /// Sets the number of scenarios in parallel, at least one.
     #[must_use]
     pub fn jobs(mut self, jobs: usize) -> Self {
         self.jobs = Some(jobs.max(1));
         self
     }
 
-    /// Plays only scenarios whose id fits this glob or another one that was given, `*` for any text.
+    /// Adds a glob of scenario ids to run; `*` matches any text.
     #[must_use]
     pub fn filter(mut self, glob: &str) -> Self {
         self.filters.push(glob.to_owned());
         self
     }
 
-    /// The longest that the run may take; it is then cut short and not conformant.
+    /// Sets the time limit; an interrupted run is not conformant.
     #[must_use]
     pub fn within(mut self, longest: Duration) -> Self {
         self.longest = longest;
         self
     }
 
-    /// Rules of level *should* fail the run, too.
+    /// Also fails the run on findings of level *should*.
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.demands.strict = true;
         self
     }
 
-    /// Every must-rule that a run can judge is to be judged.
+    /// Requires that every must-rule that a run can judge is judged.
     #[must_use]
     pub fn require_complete(mut self) -> Self {
         self.demands.require_complete = true;
         self
     }
 
-    /// So many percent of the must-rules that were tried are to be judged; 90 unless said otherwise.
+    /// Sets the percentage of attempted must-rules that must be judged; the default is 90.
     #[must_use]
     pub fn min_judged(mut self, percent: u8) -> Self {
         self.demands.min_judged = percent;
@@ -100,7 +100,7 @@ impl RunOptions {
     }
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
     rulebook: Rulebook,
@@ -110,8 +110,8 @@ pub struct Run {
     settings: Settings,
 }
 
-/// Plays every scenario of the target's services, has what was observed judged by every rule that applies,
-/// and concludes: what `conformant run` does.
+/// Runs every scenario of the target's services and judges the observations by every applicable rule, like
+/// `conformant run`.
 ///
 /// ```
 /// use conformant::{Conclusion, Reference, RunOptions, Rulebook, Target, Verdict, run};
@@ -124,8 +124,8 @@ pub struct Run {
 /// ```
 ///
 /// # Errors
-/// [`Error::Machine`] where the target cannot be opened. What is wrong with the target is a finding, and
-/// one that cannot be reached ends as [`Conclusion::Trouble`].
+/// [`Error::Machine`] if the target cannot be opened. A defect of the target is a finding, and an unreachable
+/// target leads to [`Conclusion::Trouble`].
 pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result<Run, Error> {
     let inner = &*rulebook.inner;
     let planned = plan::plan(inner, &target.selection(&options.filters), None);
@@ -175,7 +175,7 @@ pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result
 }
 
 impl Run {
-    /// What the gate concludes.
+    /// The conclusion.
     pub fn conclusion(&self) -> Conclusion {
         self.conclusion
     }
@@ -185,7 +185,7 @@ impl Run {
         self.conclusion == Conclusion::Conformant
     }
 
-    /// What led to the conclusion beside findings, a line each: what could not be set up, what was not judged.
+    /// Reasons of the conclusion other than findings, one a line: failed set-up, unjudged rules.
     pub fn reasons(&self) -> &[String] {
         &self.reasons
     }
@@ -195,23 +195,22 @@ impl Run {
         &self.record.findings
     }
 
-    /// What was concluded of a rule; nothing for one that is not of the services that were played.
+    /// The verdict of a rule; none if its service was not run.
     pub fn verdict(&self, rule: &str) -> Option<Verdict> {
         let found = self.record.rules.iter().find(|result| result.id == rule);
         found.map(|result| result.verdict)
     }
 
-    /// The record as JSON, which `conformant schema record` describes and `conformant judge`, `merge` and
-    /// `compare` read.
+    /// The record as JSON, described by `conformant schema record`, for `conformant judge`, `merge` and `compare`.
     pub fn json(&self) -> String {
         Format::Json.render(&self.record, self.settings)
     }
 
-    /// Writes a report in one piece: `html=report.html`, and whatever else `conformant run --report` takes
-    /// but standard output.
+    /// Writes a report, such as `html=report.html`, in any format of `conformant run --report`, but not to standard
+    /// output.
     ///
     /// # Errors
-    /// [`Error::Unusable`] for what is no `FORMAT=PATH`, [`Error::Machine`] where the file cannot be written.
+    /// [`Error::Unusable`] for an invalid `FORMAT=PATH`, [`Error::Machine`] if the file cannot be written.
     pub fn report(&self, format_and_path: &str) -> Result<(), Error> {
         let report: Report = format_and_path.parse().map_err(|why| Error::Unusable {
             what: format_and_path.to_owned(),
@@ -228,7 +227,7 @@ impl fmt::Display for Run {
         let told = match self.conclusion {
             Conclusion::Conformant => "conformant",
             Conclusion::Failed => "not conformant",
-            Conclusion::Trouble => "cut short, or the target could not be reached",
+            Conclusion::Trouble => "interrupted, or the target is unreachable",
             Conclusion::NothingJudged => "too little was judged",
         };
         writeln!(f, "{told}")?;

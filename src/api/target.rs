@@ -1,4 +1,4 @@
-//! What is judged: services behind addresses, or the reference.
+//! Targets: live services, or the reference.
 
 use super::error::Error;
 use conformant_base::clock;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What can be configured of a service beside its address, as under `targets` in `conformant.yaml`.
+/// Settings of a service besides its address, as under `targets` in `conformant.yaml`.
 const KEYS: [&str; 7] = [
     "disposable_flow_sid",
     "flow_sid",
@@ -26,9 +26,9 @@ const KEYS: [&str; 7] = [
     "user_status_path",
 ];
 
-/// What is judged.
+/// The subject of a run.
 ///
-/// Either services behind addresses, or the [`Reference`] in this process:
+/// Either live services, or the [`Reference`] in this process:
 ///
 /// ```
 /// use conformant::{Reference, Service, Target};
@@ -52,20 +52,18 @@ enum Way {
     },
 }
 
-/// One service under test. What is not said of it is not assumed: no value of the reference ever reaches
-/// it.
+/// One service under test. It has no default settings, in particular none of the reference.
 #[derive(Clone, Debug)]
 pub struct Service {
     name: String,
     target: conformant_engine::Target,
     secrets: Vec<String>,
-    /// Keys that there are not.
+    /// Unknown keys.
     unknown: Vec<String>,
 }
 
 impl Service {
-    /// The service of that name (`auth`, `chat`, `media`, `flow`) at a base address, to which documented
-    /// paths are appended.
+    /// The service of that name (`auth`, `chat`, `media`, `flow`) at a base address; documented paths are appended.
     pub fn at(name: &str, url: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -75,8 +73,7 @@ impl Service {
         }
     }
 
-    /// HTTP Basic credentials (D2 and D3, Authentication): API key and secret. The secret appears in no
-    /// finding.
+    /// Sets HTTP Basic credentials (D2 and D3, Authentication): API key and secret. Findings do not contain the secret.
     #[must_use]
     pub fn basic(mut self, key: &str, secret: &str) -> Self {
         let variable = format!("${{CONFORMANT_{}_PASSWORD}}", self.name.to_uppercase());
@@ -86,8 +83,8 @@ impl Service {
         self
     }
 
-    /// A header field of each request, such as the API key of `auth` (D1, `X-Auth-API-Key`). Values of fields
-    /// that carry credentials appear in no finding.
+    /// Adds a header field to each request, such as the API key of `auth` (D1, `X-Auth-API-Key`). Findings do not contain
+    /// values of credential fields.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         let field = (name.to_owned(), value.to_owned());
@@ -99,16 +96,16 @@ impl Service {
         self
     }
 
-    /// Sends bodies as JSON that may be JSON or a form.
+    /// Sends bodies as JSON if both JSON and forms are allowed.
     #[must_use]
     pub fn json_bodies(mut self) -> Self {
         self.target.json_bodies = true;
         self
     }
 
-    /// What else is known of it, by the keys of `targets` in `conformant.yaml`: `flow_sid`,
-    /// `disposable_flow_sid`, `to` (once for each person), `from`, `message_service_sid`, `user_status_path`,
-    /// `format` (`json` or `xml`). A key that there is not is told by [`Target::of`].
+    /// Sets another key of `targets` in `conformant.yaml`: `flow_sid`, `disposable_flow_sid`, `to` (once for each phone
+    /// number), `from`, `message_service_sid`, `user_status_path`, `format` (`json` or `xml`). [`Target::of`] reports
+    /// unknown keys.
     #[must_use]
     pub fn with(mut self, key: &str, value: &str) -> Self {
         if !KEYS.contains(&key) {
@@ -124,8 +121,8 @@ impl Service {
         self
     }
 
-    /// The application whose users register at `auth` (D1): its id, its name, the scheme of its QR codes and
-    /// its production API key, which appears in no finding.
+    /// Sets the application of users who register at `auth` (D1): id, name, scheme of its QR codes, and production API
+    /// key, which findings do not contain.
     #[must_use]
     pub fn application(mut self, id: &str, name: &str, scheme: &str, api_key: &str) -> Self {
         let known = json!({"id": id, "name": name, "scheme": scheme, "api_key": api_key});
@@ -140,11 +137,11 @@ impl Service {
 }
 
 impl Target {
-    /// Services behind addresses. Their state lives on between runs: names are fresh for each.
+    /// A target of live services. They keep state between runs, so that each run uses new names.
     ///
     /// # Errors
-    /// [`Error::Unknown`] for a service or a key that there is not, [`Error::Unusable`] for an address that is
-    /// none, or no service at all.
+    /// [`Error::Unknown`] for an unknown service or key, [`Error::Unusable`] for an invalid address or without any
+    /// service.
     pub fn of(services: impl IntoIterator<Item = Service>) -> Result<Self, Error> {
         let mut settings = Box::<Settings>::default();
         let mut secrets = Vec::new();
@@ -163,17 +160,17 @@ impl Target {
         if settings.targets.is_empty() {
             return Err(Error::Unusable {
                 what: "a target".to_owned(),
-                why: "it has no service; give one with Service::at".to_owned(),
+                why: "it has no service; add one with Service::at".to_owned(),
             });
         }
         Ok(Self(Way::Live { settings, secrets }))
     }
 
-    /// Where people and devices are played: every hook is `POST URL/NAME` with a JSON body and answers an
-    /// object. Without hooks rules that need somebody do not apply. The reference plays them itself.
+    /// Sets the URL of the hooks, which simulate people and devices: every hook is `POST URL/NAME` with a JSON body and
+    /// responds with an object. Without hooks, rules that need them do not apply. The reference has its own.
     ///
     /// # Errors
-    /// [`Error::Unusable`] for an address that is none.
+    /// [`Error::Unusable`] for an invalid address.
     pub fn hooks(mut self, url: &str) -> Result<Self, Error> {
         address(url)?;
         if let Way::Live { settings, .. } = &mut self.0 {
@@ -182,7 +179,7 @@ impl Target {
         Ok(self)
     }
 
-    /// The scenarios that are played: those of its services, and of events, which are collected beside any.
+    /// The scenarios of its services, and of events.
     pub(super) fn selection(&self, filters: &[String]) -> Selection {
         let services = match &self.0 {
             Way::Reference(_) => Vec::new(),
@@ -198,7 +195,7 @@ impl Target {
         }
     }
 
-    /// A living target remembers the names of earlier runs; the reference is new each time.
+    /// A live target keeps the names of earlier runs; the reference starts empty.
     pub(super) fn seed(&self, given: Option<u64>) -> u64 {
         given.unwrap_or_else(|| match &self.0 {
             Way::Reference(reference) => reference.seed,
@@ -206,12 +203,12 @@ impl Target {
         })
     }
 
-    /// Stories side by side unless it is said otherwise.
+    /// Default number of scenarios in parallel.
     pub(super) fn jobs(&self) -> usize {
         conformant_engine::jobs_default(matches!(self.0, Way::Reference(_)))
     }
 
-    /// Takes what must appear nowhere out of what is told.
+    /// Redacts secrets from output.
     pub(super) fn redactor(&self) -> Redactor {
         match &self.0 {
             Way::Reference(_) => Redactor::new(Vec::<String>::new()),
@@ -252,7 +249,7 @@ impl Target {
     }
 }
 
-/// The longest that a connection may take to be made, as in a run of the command line.
+/// Connection timeout, as in a run of the command line.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 
 impl From<Reference> for Target {
@@ -271,10 +268,10 @@ fn address(url: &str) -> Result<(), Error> {
     }
 }
 
-/// Our own implementation of the three documents: stateful, in memory, the same for the same seed.
+/// The reference implementation of the three documents: stateful, in memory, reproducible by seed.
 ///
-/// As a [`Target`] it is asked in this process, without a socket, in virtual time. For tests of clients
-/// [`serve`](Self::serve) puts it behind a port.
+/// As a [`Target`] it runs in this process, without a socket, in virtual time. [`serve`](Self::serve) opens a port,
+/// for tests of clients.
 ///
 /// ```
 /// use conformant::{Reference, RunOptions, Rulebook, Target, run};
@@ -292,31 +289,31 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// The reference as the documents want it, of seed 0.
+    /// The reference without faults, with seed 0.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Seeds what it makes up, identifiers above all.
+    /// Sets the seed of generated values, such as identifiers.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Makes it wrong in one way; `conformant list faults` has the ids.
+    /// Enables a fault; `conformant list faults` has the ids.
     ///
     /// # Errors
-    /// [`Error::Unknown`] with a near id.
+    /// [`Error::Unknown`] with a similar id.
     pub fn fault(mut self, id: &str) -> Result<Self, Error> {
         self.faults.insert(fault(id)?);
         Ok(self)
     }
 
-    /// Makes it different in a way that the documents allow; `conformant list variants` has the ids.
+    /// Enables an allowed variation; `conformant list variants` has the ids.
     ///
     /// # Errors
-    /// [`Error::Unknown`] with a near id.
+    /// [`Error::Unknown`] with a similar id.
     pub fn variant(mut self, id: &str) -> Result<Self, Error> {
         self.variants.insert(variant(id)?);
         Ok(self)
@@ -332,7 +329,7 @@ impl Reference {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Machine`] where no port can be had.
+    /// [`Error::Machine`] if no port is available.
     pub fn serve(&self) -> Result<Server, Error> {
         let server = server::Server::start(server::Settings {
             seed: self.seed,
@@ -345,7 +342,7 @@ impl Reference {
     }
 }
 
-/// A [`Reference`] behind a port; it ends when dropped.
+/// A [`Reference`] on a port; it stops when dropped.
 #[derive(Debug)]
 pub struct Server {
     inner: server::Server,
@@ -362,12 +359,12 @@ impl Server {
         format!("{}/{name}", self.url())
     }
 
-    /// The control plane, which does what people and devices do: `POST URL/_control/approve_request`.
+    /// The control plane, which simulates people and devices: `POST URL/_control/approve_request`.
     pub fn control_plane(&self) -> String {
         format!("{}/_control", self.url())
     }
 
-    /// It as a target, with its own credentials, over the network and in real time.
+    /// A target with its credentials, over the network and in real time.
     pub fn target(&self) -> Target {
         let mut settings = Box::<Settings>::default();
         for name in SERVICES {
@@ -386,7 +383,7 @@ pub(crate) fn fault(id: &str) -> Result<Fault, Error> {
     Fault::from_id(id).ok_or_else(|| Error::unknown("fault", id, &known, "faults"))
 }
 
-/// A variant by its id.
+/// A variation by its id.
 pub(crate) fn variant(id: &str) -> Result<Variant, Error> {
     let known: Vec<&str> = Variant::ALL.iter().map(|v| v.id()).collect();
     Variant::from_id(id).ok_or_else(|| Error::unknown("variant", id, &known, "variants"))

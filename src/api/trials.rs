@@ -1,4 +1,4 @@
-//! One trial a scenario, for the test runner of whoever asks.
+//! One trial for each scenario, for a test runner.
 
 use super::error::Error;
 use super::rulebook::Rulebook;
@@ -13,10 +13,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// One scenario, to be played and judged once.
+/// One scenario, for one execution.
 ///
-/// Trials of one call share the target: what it has only one of, as its time, is one trial's at a time,
-/// whatever threads they run on.
+/// Trials of one call share the target: exclusive resources, such as its clock, are used by one trial at a time,
+/// on any number of threads.
 #[derive(Clone, Debug)]
 pub struct Trial {
     suite: Arc<Suite>,
@@ -31,15 +31,15 @@ struct Suite {
     redactor: Redactor,
 }
 
-/// A trial that found nothing wrong.
+/// A trial without failures.
 #[derive(Clone, Debug)]
 pub struct Played {
     why_not: Option<String>,
     warnings: Vec<Finding>,
 }
 
-/// A trial that failed: must-rules are broken, or it could not be judged. Its text says which, with the line
-/// of the documents, the place, what was expected and what came.
+/// A failed trial: must-rules are broken, or nothing could be judged. Its text contains rule, source, place,
+/// expected and found.
 #[derive(Clone, Debug)]
 pub struct Failure {
     rulebook: Rulebook,
@@ -50,8 +50,8 @@ pub struct Failure {
 }
 
 impl Rulebook {
-    /// One trial for each scenario of the target's services, by id: what a test runner such as `libtest-mimic`
-    /// plays in its own order, on its own threads.
+    /// One trial for each scenario of the target's services, by id, for a test runner such as `libtest-mimic`, in any
+    /// order and on any threads.
     ///
     /// ```
     /// use conformant::{Reference, Rulebook, Target};
@@ -63,7 +63,7 @@ impl Rulebook {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Machine`] where the target cannot be opened.
+    /// [`Error::Machine`] if the target cannot be opened.
     pub fn trials(&self, target: &Target) -> Result<Vec<Trial>, Error> {
         let planned = plan::plan(&self.inner, &target.selection(&[]), None);
         let interrupted = Arc::new(AtomicBool::new(false));
@@ -90,15 +90,14 @@ impl Trial {
         &self.id
     }
 
-    /// Plays the scenario and has what was observed judged by every rule that applies.
+    /// Runs the scenario and judges the observations by every applicable rule.
     ///
     /// # Errors
-    /// [`Failure`] where must-rules are broken, and where nothing could be concluded. A trial is played once:
-    /// the second time it fails.
+    /// [`Failure`] if must-rules are broken, or nothing could be concluded. A second call fails.
     pub fn run(&self) -> Result<Played, Failure> {
         let suite = &*self.suite;
         let Some(concluded) = suite.stories.play(self.index) else {
-            return Err(self.failure(Verdict::Error, "it was played before", Vec::new()));
+            return Err(self.failure(Verdict::Error, "it was run before", Vec::new()));
         };
         if let Some(service) = suite.stories.denied_by() {
             let why = format!("{service} answers nothing but 401 and 403");
@@ -134,26 +133,24 @@ impl Trial {
 }
 
 impl Played {
-    /// Why the scenario does not apply to the target, where it does not: a hook is missing, a service is not
-    /// targeted. Nothing was judged then, and nothing passed.
+    /// Why the scenario does not apply to the target: a hook is missing, or a service is not targeted. Nothing was judged.
     pub fn not_applicable(&self) -> Option<&str> {
         self.why_not.as_deref()
     }
 
-    /// Findings that fail nothing: of rules of level *should*.
+    /// Findings that do not fail the trial: of rules of level *should*.
     pub fn warnings(&self) -> &[Finding] {
         &self.warnings
     }
 }
 
 impl Failure {
-    /// [`Verdict::Fail`] where must-rules are broken, otherwise why nothing was concluded:
-    /// [`Verdict::Inconclusive`] or [`Verdict::Error`].
+    /// [`Verdict::Fail`] if must-rules are broken, otherwise [`Verdict::Inconclusive`] or [`Verdict::Error`].
     pub fn verdict(&self) -> Verdict {
         self.verdict
     }
 
-    /// What was found, by step.
+    /// The findings, by step.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }

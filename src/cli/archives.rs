@@ -1,5 +1,4 @@
-//! Which files `check` reads, and what they hold: folders and patterns are looked through, gzip and
-//! zstd are unpacked on the way.
+//! Files that `check` reads: expands folders and patterns, decompresses gzip and zstd.
 
 use super::Failure;
 use conformant_base::files;
@@ -12,10 +11,10 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Endings of files that are read where a folder is given.
+/// Extensions of the files that are read from a folder.
 const ENDINGS: [&str; 5] = ["ndjson", "jsonl", "json", "xml", "har"];
 
-/// The files that arguments stand for, each folder's by name.
+/// Expands the arguments to files, sorted by name within a folder.
 pub(super) fn named(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for argument in arguments {
@@ -23,7 +22,7 @@ pub(super) fn named(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         let found = if argument.is_dir() {
             below(argument, &|path| is_read(path))
         } else if shown.contains('*') && !argument.exists() {
-            // What a shell would make of `2026-*/`: folders, and all that lies in them.
+            // Like a shell, `2026-*/` matches folders and everything in them.
             let pattern = shown.trim_end_matches('/');
             below(&folder_of(pattern), &|path| {
                 text::glob(pattern, &path.to_string_lossy())
@@ -33,16 +32,14 @@ pub(super) fn named(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             continue;
         };
         if found.is_empty() {
-            return Err(Failure::Usage(format!(
-                "{shown}: no file to judge is there"
-            )));
+            return Err(Failure::Usage(format!("{shown}: no file to judge found")));
         }
         files.extend(found);
     }
     Ok(files)
 }
 
-/// The folder in front of a pattern's first star.
+/// The folder before the first star of a pattern.
 fn folder_of(pattern: &str) -> PathBuf {
     let plain = pattern.split('*').next().unwrap_or_default();
     match plain.rsplit_once('/') {
@@ -60,7 +57,7 @@ fn below(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
         .filter_map(Result::ok)
         .filter(|entry| entry.file_type().is_file())
         .map(|entry| match entry.path().strip_prefix("./") {
-            // As the pattern spells it.
+            // As spelled in the pattern.
             Ok(plain) if folder == Path::new(".") => plain.to_owned(),
             _ => entry.path().to_owned(),
         })
@@ -68,7 +65,7 @@ fn below(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether a file in a folder is one that is judged, packed or not.
+/// Whether a file of a folder is judged, compressed or not.
 fn is_read(path: &Path) -> bool {
     let name = path.to_string_lossy();
     let plain = name
@@ -79,11 +76,11 @@ fn is_read(path: &Path) -> bool {
     ending.is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
-/// What is read.
+/// An opened input.
 pub(super) enum Opened {
-    /// A file as it stands, which can be read at any place.
+    /// A plain, seekable file.
     Plain(File),
-    /// What was packed, as it was before.
+    /// A stream that is decompressed while it is read.
     Unpacked(Box<dyn Read + Send>),
     StandardInput,
 }
@@ -104,7 +101,7 @@ pub(super) fn open(path: &Path) -> Result<Opened, Failure> {
     })
 }
 
-/// The frames of a zstd file one after the other, as `zstd` itself and `cat` make them.
+/// The frames of a zstd file, one after the other, as `zstd` and `cat` write them.
 struct Frames<R: BufRead> {
     state: State<R>,
 }
@@ -148,15 +145,15 @@ impl<R: BufRead> Read for Frames<R> {
     }
 }
 
-/// Reads on, and remembers a digest of all that was read: what standard input is called by, so that
-/// the records of several such parts can be told apart.
+/// A reader with a digest of everything read. The digest names standard input in the record, so that records
+/// of several parts differ.
 pub(super) struct Digested<R> {
     source: R,
     digest: Arc<Mutex<Sha256>>,
 }
 
 impl<R: Read> Digested<R> {
-    /// The reader, and where its digest can be asked for once it has been read.
+    /// Returns the reader, and the digest for use after the last read.
     pub(super) fn new(source: R) -> (Self, Arc<Mutex<Sha256>>) {
         let digest = Arc::new(Mutex::new(Sha256::new()));
         (
@@ -202,7 +199,7 @@ mod tests {
         let mut bytes = Vec::new();
         match open(path).unwrap() {
             Opened::Unpacked(mut source) => source.read_to_end(&mut bytes)?,
-            Opened::Plain(_) | Opened::StandardInput => panic!("it is packed"),
+            Opened::Plain(_) | Opened::StandardInput => panic!("the file is compressed"),
         };
         Ok(bytes)
     }
@@ -212,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_and_patterns_stand_for_their_files_packed_or_not() {
+    fn folders_and_patterns_expand_to_plain_and_compressed_files() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::create_dir(at("deep")).unwrap();
@@ -241,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_archive_is_an_error_and_no_end() {
+    fn an_invalid_archive_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["x.gz", "x.zst"] {
             let path = folder.path().join(name);
@@ -251,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn standard_input_is_called_by_what_it_holds() {
+    fn standard_input_is_named_by_its_digest() {
         let name = |text: &'static str| {
             let (mut reader, digest) = Digested::new(text.as_bytes());
             io::copy(&mut reader, &mut io::sink()).unwrap();

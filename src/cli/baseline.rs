@@ -1,7 +1,7 @@
-//! `baseline`: today's failures of a target as waivers, so that from now on only new ones fail.
+//! `baseline`: accepts today's failures of a target as waivers, so that only new ones fail.
 //!
-//! A waiver is bound to rule, operation, place and kind of difference: a new defect of the same rule elsewhere still
-//! fails. Judges nothing: it reads the record of a run.
+//! A waiver names the rule, operation, place and type of difference, so that a new failure of the same rule elsewhere
+//! is still reported. Judges nothing itself: reads the record of a run.
 
 use super::args::BaselineArgs;
 use super::run::read_waivers;
@@ -11,13 +11,13 @@ use conformant_record::{Finding, Level, RunRecord, Verdict};
 use jiff::civil::Date;
 use std::path::Path;
 
-/// For how long failures are accepted unless told otherwise.
+/// Days until a waiver expires, by default.
 const DAYS: i64 = 90;
 
 pub(super) fn baseline(args: &BaselineArgs) -> Done {
     let record = stored::read(&args.run)?;
     if !record.complete {
-        let why = "was cut short: its findings are not all there are";
+        let why = "was interrupted, so that its findings are incomplete";
         return Err(Failure::Usage(format!(
             "{}: the run {why}",
             args.run.display()
@@ -31,14 +31,14 @@ pub(super) fn baseline(args: &BaselineArgs) -> Done {
     let (waivers, told) = if args.update {
         let (keep, gone): (Vec<Waiver>, Vec<Waiver>) = known
             .into_iter()
-            .partition(|waiver| !is_mended(waiver, &record));
+            .partition(|waiver| !is_fixed(waiver, &record));
         let told = format!("{} removed, {} kept", gone.len(), keep.len());
         (keep, told)
     } else {
         let reason = args.reason.as_deref().unwrap_or_default();
         let owner = args.owner.as_deref().unwrap_or_default();
         if reason.trim().is_empty() || owner.trim().is_empty() {
-            let why = "--reason TEXT and --owner NAME say why failures are accepted, and who sees to them";
+            let why = "--reason TEXT and --owner NAME are required: why the failures are accepted, and who is responsible for them";
             return Err(Failure::Usage(why.to_owned()));
         }
         let expires = expiry(args.expires.as_deref())?;
@@ -64,7 +64,7 @@ pub(super) fn baseline(args: &BaselineArgs) -> Done {
         if listed < rule.findings {
             let all = rule.findings;
             note(&format!(
-                "{}: {listed} of {all} findings are listed in the record; for the others it goes on failing until a waiver names the rule alone",
+                "{}: {listed} of {all} findings are listed in the record; to accept the others, write a waiver that names the rule alone",
                 rule.id
             ));
         }
@@ -74,7 +74,7 @@ pub(super) fn baseline(args: &BaselineArgs) -> Done {
     Ok(Exit::Conformant)
 }
 
-/// The known waivers, and one for each failure that none of them accepts.
+/// The existing waivers, and a new one for each failure that none of them accepts.
 fn accepting(
     record: &RunRecord,
     mut waivers: Vec<Waiver>,
@@ -92,18 +92,18 @@ fn accepting(
     waivers
 }
 
-/// What a finding is bound to: `flow/read-flows`; nothing for a payload that no operation brought.
+/// The operation of a finding, such as `flow/read-flows`; none for a payload without an operation.
 fn operation_of(finding: &Finding) -> Option<String> {
     let is_of_one = !finding.operation.is_empty();
     is_of_one.then(|| format!("{}/{}", finding.service, finding.operation))
 }
 
-/// Whether its rule was judged at its operation, and nothing is left to accept.
-fn is_mended(waiver: &Waiver, record: &RunRecord) -> bool {
+/// Whether the rule was judged at the waiver's operation and no failure is left.
+fn is_fixed(waiver: &Waiver, record: &RunRecord) -> bool {
     let concluded = |verdict| matches!(verdict, Verdict::Pass | Verdict::Fail | Verdict::Waived);
     let mut rules = record.rules.iter().filter(|rule| waiver.names(&rule.id));
     let was_judged = rules.any(|rule| rule.judged > 0 && concluded(rule.verdict));
-    // A part of a run may have judged the rule elsewhere only.
+    // A part of a run may have judged the rule at another operation only.
     let was_played = waiver.operation.as_ref().is_none_or(|operation| {
         let own = format!("{operation}/");
         let mut scenarios = record.scenarios.iter().filter(|s| s.id.starts_with(&own));
@@ -121,9 +121,11 @@ fn is_mended(waiver: &Waiver, record: &RunRecord) -> bool {
 
 fn expiry(text: Option<&str>) -> Result<Date, Failure> {
     match text {
-        Some(text) => text
-            .parse()
-            .map_err(|_| Failure::Usage(format!("--expires {text}: no day; write 2027-01-31"))),
+        Some(text) => text.parse().map_err(|_| {
+            Failure::Usage(format!(
+                "invalid --expires `{text}`: expected a date, such as 2027-01-31"
+            ))
+        }),
         None => {
             let today = conformant_base::clock::now()
                 .to_zoned(jiff::tz::TimeZone::UTC)
@@ -135,7 +137,7 @@ fn expiry(text: Option<&str>) -> Result<Date, Failure> {
 
 fn write(path: &Path, waivers: &[Waiver]) -> Result<(), Failure> {
     let mut text = String::from(
-        "# Failures that are accepted for now: `conformant run --waivers` this file. `conformant baseline --update` takes out\n\
+        "# Accepted failures, for `conformant run --waivers`. `conformant baseline --update` removes\n\
          # what has been mended.\nwaivers:",
     );
     if waivers.is_empty() {
@@ -148,7 +150,7 @@ fn write(path: &Path, waivers: &[Waiver]) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
 }
 
-/// A waiver as YAML; a JSON text is one of YAML's.
+/// A waiver as YAML; a JSON string is valid YAML.
 fn shown(waiver: &Waiver) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let mut text = format!("  - rule: {}\n", quoted(&waiver.rule));

@@ -1,8 +1,10 @@
-//! `diff --sdk`: which payloads of a team, right until now, a version bump makes wrong.
+//! `diff --sdk`: finds payloads in a folder that are valid in the old version and invalid in the new one.
 //!
-//! Payloads are JSON files, lines of NDJSON and answers in recordings. Which kind one is says its path
-//! (`chat/channel/….json`, `events/MessageSent/4.ndjson`), the operation that brought it, or that it is right as that
-//! kind and as no other that changed. Whether a change is breaking is for `compare` to say.
+//! Reads JSON files, lines of NDJSON, and responses in recordings. The type of a payload follows from
+//!
+//! - its path (`chat/channel/….json`, `events/MessageSent/4.ndjson`),
+//! - the operation that returned it,
+//! - or the only changed type under which it is valid.
 
 use super::Failure;
 use conformant_base::files;
@@ -15,7 +17,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Both versions, and the kinds that differ: the older name of each with the newer one.
+/// Both versions, and the types that differ: older name and newer name.
 pub(super) struct Bump<'a> {
     old: (&'a Rulebook, Schemas),
     new: (&'a Rulebook, Schemas),
@@ -39,12 +41,12 @@ impl<'a> Bump<'a> {
         }
     }
 
-    /// Each payload of a folder that was right and is not any more, with the rule that it breaks.
+    /// The payloads of a folder that were valid and now break a rule, with that rule.
     pub(super) fn broken(&self, folder: &Path) -> Result<Vec<String>, Failure> {
         let mut found = Vec::new();
         for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
             let entry = entry.map_err(|e| {
-                Failure::Usage(format!("--sdk {} could not be read: {e}", folder.display()))
+                Failure::Usage(format!("failed to read --sdk {}: {e}", folder.display()))
             })?;
             let path = entry.path();
             let ending = path
@@ -91,7 +93,7 @@ impl<'a> Bump<'a> {
         self.judge(pair, place, &parsed.value, found);
     }
 
-    /// The accepted answers of a recording, by the operation that brought them.
+    /// Checks the accepted responses of a recording, by the operation that returned them.
     fn recording(&self, path: &str, bytes: &[u8], found: &mut Vec<String>) {
         let recording: Value = serde_json::from_slice(bytes).unwrap_or_default();
         let entries = recording.pointer("/log/entries").and_then(Value::as_array);
@@ -122,7 +124,7 @@ impl<'a> Bump<'a> {
         }
     }
 
-    /// The kind that the operation with that address brings.
+    /// The type that the operation with that address returns.
     fn brought(&self, method: &str, url: &str) -> Option<String> {
         let path = url.split_once("://").map_or(url, |(_, rest)| rest);
         let path = path.split(['?', '#']).next().unwrap_or_default();
@@ -169,7 +171,7 @@ impl<'a> Bump<'a> {
     }
 }
 
-/// Whether a path lies under the name of a kind: `events/MessageSent/4/….json`, or `….ndjson`.
+/// Whether a path is below the name of a type: `events/MessageSent/4/….json` or `….ndjson`.
 pub(super) fn is_named(path: &str, kind: &str) -> bool {
     path.find(kind).is_some_and(|at| {
         let (before, behind) = (&path[..at], &path[at + kind.len()..]);

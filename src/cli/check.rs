@@ -1,4 +1,4 @@
-//! `check`: files judged offline, without any exchange.
+//! `check`: judges files offline.
 
 use super::archives::Opened;
 use super::args::CheckArgs;
@@ -24,7 +24,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     }
     let known = config::known(args.config.as_deref())?;
     if known.is_reference && matches!(kind, Kind::Token | Kind::Qr) {
-        note("no application is configured: judged as one of the reference's application");
+        note("no application is configured: the reference's application is assumed");
     }
     let values = match kind {
         Kind::Har => known.of_traffic(),
@@ -89,7 +89,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     }
     let record = keep
         .record
-        .ok_or_else(|| Failure::Trouble("the check left no record".to_owned()))?;
+        .ok_or_else(|| Failure::Trouble("the check wrote no record".to_owned()))?;
     output::write_reports(&reports, &record, settings)?;
     if counts.unlisted > 0 {
         note(&format!(
@@ -104,7 +104,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     Ok(concluded(&record, counts.documents, args.telling.strict))
 }
 
-/// What `--as` says in vain.
+/// Reports an unusable `--as`.
 fn no_kind(error: &KindError) -> Failure {
     Failure::Usage(match error {
         KindError::NotShown(_) => error.to_string(),
@@ -112,7 +112,7 @@ fn no_kind(error: &KindError) -> Failure {
     })
 }
 
-/// Says what no rule speaks of and what could not be read.
+/// Reports what was skipped: undocumented types and unreadable entries.
 fn passed_over(kind: &Kind, foreign: usize, unreadable: usize) {
     if foreign > 0 {
         note(&format!(
@@ -127,18 +127,18 @@ fn passed_over(kind: &Kind, foreign: usize, unreadable: usize) {
     }
     if unreadable > 0 {
         note(&format!(
-            "{} {} and were passed over",
+            "{} {} and were skipped",
             unreadable,
             match kind {
                 Kind::Events(_) => "places hold no event",
                 Kind::Representation(_) | Kind::Token | Kind::Qr | Kind::Har =>
-                    "entries are no exchange",
+                    "entries are not exchanges",
             }
         ));
     }
 }
 
-/// How the check ends, and why where nothing was judged.
+/// The exit code; reports why nothing was judged.
 fn concluded(record: &RunRecord, documents: usize, strict: bool) -> Exit {
     let failing = |level: Level| level == Level::Must || strict;
     let failed = record
@@ -164,7 +164,7 @@ fn concluded(record: &RunRecord, documents: usize, strict: bool) -> Exit {
     }
 }
 
-/// The kind with the places that the flags name.
+/// The type, with the places that the flags name.
 fn mapped(args: &CheckArgs, kind: Kind) -> Result<Kind, Failure> {
     let flags = [
         ("--type-at", &args.type_at),
@@ -178,7 +178,7 @@ fn mapped(args: &CheckArgs, kind: Kind) -> Result<Kind, Failure> {
             }
             if !pointer.starts_with('/') {
                 return Err(Failure::Usage(format!(
-                    "{flag} {pointer}: no JSON Pointer; write it as /member"
+                    "invalid {flag} `{pointer}`: expected a JSON Pointer, such as /member"
                 )));
             }
         }
@@ -193,7 +193,7 @@ fn mapped(args: &CheckArgs, kind: Kind) -> Result<Kind, Failure> {
     }))
 }
 
-/// What a stream held, and which of the documented types it did not.
+/// Counts of the event types in a stream, and the documented types that are missing.
 fn events(rulebook: &Rulebook, seen: &BTreeMap<String, usize>) -> Vec<String> {
     if seen.is_empty() {
         return Vec::new();
@@ -214,7 +214,7 @@ fn events(rulebook: &Rulebook, seen: &BTreeMap<String, usize>) -> Vec<String> {
     lines
 }
 
-/// Gives a file another name in the record.
+/// Renames a file in the record.
 fn rename(record: &mut RunRecord, from: &str, to: &str) {
     let scenarios = record.scenarios.iter_mut().map(|scenario| &mut scenario.id);
     let findings = record
@@ -226,19 +226,19 @@ fn rename(record: &mut RunRecord, from: &str, to: &str) {
     }
 }
 
-/// The moment of judgement.
+/// The time at which tokens are judged.
 fn moment(at: Option<&str>) -> Result<Timestamp, Failure> {
     let Some(text) = at else {
         return Ok(conformant_base::clock::now());
     };
     text.parse().map_err(|_| {
         Failure::Usage(format!(
-            "--at {text}: no moment; write it as 2026-01-01T00:00:00Z"
+            "invalid --at `{text}`: expected a time, such as 2026-01-01T00:00:00Z"
         ))
     })
 }
 
-/// As much of the rulebook as the kind needs, which is there much sooner than the whole.
+/// The part of the rulebook that the type needs, which loads faster than the whole.
 fn rulebook_for(args: &CheckArgs) -> Result<Rulebook, Failure> {
     let services: &[&str] = match args.kind.split('/').next().unwrap_or_default() {
         "har" => return load(&args.specs),
@@ -246,7 +246,7 @@ fn rulebook_for(args: &CheckArgs) -> Result<Rulebook, Failure> {
         "chat" => &["chat"],
         "flow" => &["flow"],
         "media" => &["media"],
-        // Events, by name or by type; some carry what the authentication service sends.
+        // Events, by name or type; some contain payloads of the authentication service.
         _ => &["events", "auth"],
     };
     if args.specs.specs.is_none() {
@@ -255,6 +255,6 @@ fn rulebook_for(args: &CheckArgs) -> Result<Rulebook, Failure> {
             return Ok(part);
         }
     }
-    // A kind that nobody knows is told with all that are known.
+    // The error for an unknown type lists all known ones.
     load(&args.specs)
 }

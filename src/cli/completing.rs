@@ -1,5 +1,4 @@
-//! Ids that a shell completes: those of rules, scenarios, faults, variants, kinds and all that `explain`
-//! knows, as the embedded rulebook has them.
+//! Shell completion of ids of the embedded rulebook: rules, scenarios, faults, variations, types and others.
 
 use super::glossary;
 use clap_complete::engine::CompletionCandidate;
@@ -8,9 +7,9 @@ use conformant_reference::{Fault, Variant};
 use conformant_rulebook::Rulebook;
 use std::ffi::OsStr;
 
-/// Named by their variable the shells ask the program itself.
+/// Set by the completion scripts, which run this program for candidates.
 pub(super) const VARIABLE: &str = "CONFORMANT_COMPLETE";
-/// A shell shows no more.
+/// Shells display no more.
 const CANDIDATES_MAX: usize = 400;
 
 fn beginning(current: &OsStr, all: impl Iterator<Item = String>) -> Vec<CompletionCandidate> {
@@ -22,12 +21,12 @@ fn beginning(current: &OsStr, all: impl Iterator<Item = String>) -> Vec<Completi
         .collect()
 }
 
-/// The embedded rulebook; without one nothing is completed.
+/// The embedded rulebook; without it there are no candidates.
 fn rulebook() -> Option<Rulebook> {
     conformant_judge::load::embedded_unchecked(true).ok()
 }
 
-/// What `explain` takes.
+/// Everything that `explain` accepts.
 pub(super) fn explainable(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(rulebook) = rulebook() else {
         return Vec::new();
@@ -65,7 +64,7 @@ pub(super) fn scenarios(current: &OsStr) -> Vec<CompletionCandidate> {
     )
 }
 
-/// Kinds and event types, for `check --as` and `fixtures generate --kind`.
+/// Types and event types, for `check --as` and `fixtures generate --kind`.
 pub(super) fn kinds(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(rulebook) = rulebook() else {
         return Vec::new();
@@ -89,7 +88,7 @@ pub(super) fn faults(current: &OsStr) -> Vec<CompletionCandidate> {
     )
 }
 
-/// Variants.
+/// Allowed variations.
 pub(super) fn variants(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning(
         current,

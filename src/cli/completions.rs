@@ -1,4 +1,4 @@
-//! `completions` and `man`: made from the arguments themselves.
+//! `completions` and `man`: generated from the arguments.
 
 use super::args::{Cli, CompletionsArgs, ManArgs};
 use super::completing::VARIABLE;
@@ -11,7 +11,7 @@ pub(super) fn completions(args: &CompletionsArgs) -> Done {
     let name = args.shell.to_string();
     let shell = shells
         .completer(&name)
-        .ok_or_else(|| Failure::Usage(format!("{name}: no such shell is known")))?;
+        .ok_or_else(|| Failure::Usage(format!("unknown shell `{name}`")))?;
     shell
         .write_registration(
             VARIABLE,
@@ -20,7 +20,7 @@ pub(super) fn completions(args: &CompletionsArgs) -> Done {
             "conformant",
             &mut script,
         )
-        .map_err(|e| Failure::Trouble(format!("the script could not be written: {e}")))?;
+        .map_err(|e| Failure::Trouble(format!("failed to write the script: {e}")))?;
     say(&String::from_utf8_lossy(&script));
     Ok(Exit::Conformant)
 }
@@ -28,7 +28,7 @@ pub(super) fn completions(args: &CompletionsArgs) -> Done {
 pub(super) fn man(args: &ManArgs) -> Done {
     if let Some(folder) = &args.out {
         let failed = |e: std::io::Error| {
-            Failure::Trouble(format!("{} could not be written: {e}", folder.display()))
+            Failure::Trouble(format!("failed to write {}: {e}", folder.display()))
         };
         std::fs::create_dir_all(folder).map_err(failed)?;
         clap_mangen::generate_to(Cli::command(), folder).map_err(failed)?;
@@ -37,7 +37,7 @@ pub(super) fn man(args: &ManArgs) -> Done {
     let mut page = Vec::new();
     clap_mangen::Man::new(Cli::command())
         .render(&mut page)
-        .map_err(|e| Failure::Trouble(format!("the manual page could not be written: {e}")))?;
+        .map_err(|e| Failure::Trouble(format!("failed to write the manual page: {e}")))?;
     say(&String::from_utf8_lossy(&page));
     Ok(Exit::Conformant)
 }

@@ -1,4 +1,4 @@
-//! `diff`: two rulebooks, representations or document revisions, each change with whom it breaks.
+//! `diff`: compares two rulebooks, representations or document revisions, and reports what breaks consumers.
 
 use super::args::{DiffArgs, Specs};
 use super::broken::{Bump, is_named};
@@ -13,11 +13,11 @@ use conformant_rulebook::{Rulebook, Service};
 use conformant_versions::{CompareError, Comparison, DeclaredFile, Format};
 use std::path::{Path, PathBuf};
 
-/// What tells a rulebook's folder from one with documents.
+/// Present in a rulebook's folder, absent from a folder of documents.
 const RULEBOOK_FILE: &str = "common.yaml";
 const DOCUMENTS_LOCK: &str = "documents.lock";
 
-/// One of the two that are compared.
+/// One side of a comparison.
 enum Side {
     Rulebook(Box<Rulebook>),
     Documents(Vec<Unit>),
@@ -58,7 +58,7 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
             let (a, b) = (old.word(), new.word());
             let (old, new) = (&args.old, &args.new);
             return Err(Failure::Usage(format!(
-                "{old} is {a} and {new} is {b}: give two of one sort"
+                "{old} is {a} and {new} is {b}: give two of the same form"
             )));
         }
     };
@@ -73,7 +73,7 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
             (Side::Kind, Side::Kind) => Bump::new(&comparison, &current, &current),
             (Side::Rulebook(old), Side::Rulebook(new)) => Bump::new(&comparison, old, new),
             (Side::Kind | Side::Rulebook(_) | Side::Documents(_), _) => {
-                let why = "--sdk: documents have no payloads; compare rulebooks or representations";
+                let why = "--sdk needs payloads, and documents have none: compare rulebooks or representations";
                 return Err(Failure::Usage(why.to_owned()));
             }
         };
@@ -83,7 +83,7 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
     let undeclared = comparison.undeclared().count();
     if undeclared > 0 {
         note(&format!(
-            "{undeclared} breaking and undeclared; `--declare FILE` accepts by id, with a reason"
+            "{undeclared} breaking changes are not declared; `--declare FILE` accepts them by id, with a reason"
         ));
     }
     Ok(if comparison.fails() {
@@ -93,7 +93,7 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
     })
 }
 
-/// What an argument names: a folder, a representation, or a folder in a git revision.
+/// Resolves an argument: a folder, a representation, or a folder in a git revision.
 fn side(text: &str, current: &Rulebook) -> Result<Side, Failure> {
     let path = Path::new(text);
     if path.is_dir() {
@@ -104,7 +104,7 @@ fn side(text: &str, current: &Rulebook) -> Result<Side, Failure> {
         Err(CompareError::NoSuchKind { help, .. }) => match revision::check_out(text) {
             Ok(dir) => folder(dir.path()),
             Err(Failure::Usage(_)) => {
-                let what = "neither a folder nor a representation, nor names a folder in git";
+                let what = "neither a folder, nor a representation, nor a folder in a git revision";
                 Err(Failure::Usage(format!("{text} is {what}{help}")))
             }
             Err(other) => Err(other),
@@ -122,7 +122,7 @@ fn folder(path: &Path) -> Result<Side, Failure> {
         .map_err(|problems| {
             let told = lines(&problems);
             Failure::Usage(format!(
-                "{}: neither {RULEBOOK_FILE} nor documents: {told}",
+                "{}: found neither {RULEBOOK_FILE} nor documents: {told}",
                 path.display()
             ))
         })
@@ -136,10 +136,10 @@ fn lines(problems: &[TraceProblem]) -> String {
         .join("; ")
 }
 
-/// What rests on each unit of the documents.
+/// The classification of each unit of the documents.
 fn classes(specs: &Specs) -> Result<conformant_versions::Classes, Failure> {
     let lock = conformant_rulebook::companion(specs.specs.as_deref(), DOCUMENTS_LOCK)
-        .map_err(|e| Failure::Usage(format!("{DOCUMENTS_LOCK} could not be read: {e}")))?;
+        .map_err(|e| Failure::Usage(format!("failed to read {DOCUMENTS_LOCK}: {e}")))?;
     trace::classes(&lock).map_err(|problems| Failure::Usage(lines(&problems)))
 }
 
@@ -149,7 +149,7 @@ pub(super) fn rulebook_of(revision: &str) -> Result<Rulebook, Failure> {
     conformant_judge::load::from_dir(dir.path()).map_err(Failure::Problems)
 }
 
-/// Scenarios worth running again since an older rulebook: what they show or how they go changed.
+/// Scenarios that changed since an older rulebook, or whose rules changed.
 pub(super) fn scenarios_since(old: &Rulebook, new: &Rulebook) -> Vec<String> {
     let comparison = conformant_versions::rulebooks(("", old), ("", new));
     let mut ids = touched(&comparison, new);
@@ -178,16 +178,13 @@ fn declared(path: &Path) -> Result<DeclaredFile, Failure> {
     conformant_rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
 }
 
-/// Fixtures under a folder that a change touches. A fixture lies under the name of its
-/// representation: `events/MessageSent/4/….json`, or a line of `….ndjson`.
+/// Fixtures in a folder that a change affects. A fixture is stored under the name of its representation:
+/// `events/MessageSent/4/….json`, or a line of `….ndjson`.
 fn fixtures(comparison: &Comparison, folder: &Path) -> Result<Vec<String>, Failure> {
     let mut found = Vec::new();
     for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
         let entry = entry.map_err(|e| {
-            Failure::Usage(format!(
-                "fixtures {} could not be read: {e}",
-                folder.display()
-            ))
+            Failure::Usage(format!("failed to read fixtures {}: {e}", folder.display()))
         })?;
         let path = entry.path();
         let extension = path
@@ -236,10 +233,10 @@ fn touches(comparison: &Comparison, path: &str, bytes: &[u8]) -> bool {
     kinds.any(shows)
 }
 
-/// Where a comparison goes; nothing for standard output.
+/// Format and path of a comparison; no path for standard output.
 pub(super) type To = (Format, Option<PathBuf>);
 
-/// Reads `FORMAT=PATH`; text on standard output where none is given.
+/// Reads `FORMAT=PATH`; the default is text on standard output.
 pub(super) fn destinations(given: &[String]) -> Result<Vec<To>, Failure> {
     if given.is_empty() {
         return Ok(vec![(Format::Text, None)]);
@@ -254,7 +251,7 @@ pub(super) fn destinations(given: &[String]) -> Result<Vec<To>, Failure> {
     given
         .iter()
         .map(|text| {
-            let wrong = || Failure::Usage(format!("--report {text}: give text, json, markdown, changelog or junit, as in json=diff.json (`-` is standard output)"));
+            let wrong = || Failure::Usage(format!("invalid --report `{text}`: expected text, json, markdown, changelog or junit and a path, such as json=diff.json (`-` is standard output)"));
             read(text).ok_or_else(wrong)
         })
         .collect()
@@ -267,12 +264,12 @@ pub(super) fn write(
 ) -> Result<(), Failure> {
     for (format, path) in reports {
         let text = render(*format).ok_or_else(|| {
-            Failure::Usage("--report junit or changelog: two runs side by side are no test cases and no changes".to_owned())
+            Failure::Usage("--report junit and changelog are not available for two runs: use text, json or markdown".to_owned())
         })?;
         match path {
             None => say(&text),
             Some(path) => write_whole(path, text.as_bytes()).map_err(|e| {
-                Failure::Trouble(format!("{} could not be written: {e}", path.display()))
+                Failure::Trouble(format!("failed to write {}: {e}", path.display()))
             })?,
         }
     }

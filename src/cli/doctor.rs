@@ -1,7 +1,7 @@
-//! `doctor`: whether a run could judge these targets, and what it would leave out. Sends one harmless request to each.
+//! `doctor`: checks whether a run can judge the targets, and what it would leave out.
 //!
-//! Judges nothing. Hooks are not carried out, those apart that tell the time and call us back: whether they are there is all that
-//! can be seen without making anything happen.
+//! Sends one harmless request to each target and judges nothing. Of the hooks only `advance_clock` (by zero seconds)
+//! and `call_back` are called; for the others it checks only whether they exist.
 
 mod callbacks;
 mod hooks;
@@ -18,7 +18,7 @@ use conformant_rulebook::{Rulebook, unlocked};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What was looked at, and what it says.
+/// One check and its result.
 struct Look {
     what: String,
     is_well: bool,
@@ -33,7 +33,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
         ..RunArgs::default()
     })?;
     if config.settings.targets.is_empty() {
-        let help = "`conformant init` writes a configuration, --target SERVICE=URL names one";
+        let help = "write a configuration with `conformant init`, or give --target SERVICE=URL";
         return Err(Failure::Usage(format!("no target is configured: {help}")));
     }
     let rulebook = super::load(&args.specs)?;
@@ -70,7 +70,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
     })
 }
 
-/// What would not be judged, each with the reason.
+/// The rules that would not be judged, by reason.
 fn left_out(config: &Config, rulebook: &Rulebook) -> Vec<(String, Vec<String>)> {
     let mut left_out = Vec::new();
     for service in SERVICES {
@@ -98,7 +98,7 @@ fn as_text(looks: &[Look], left_out: &[(String, Vec<String>)]) -> String {
         text.push_str(&format!("{mark} {}: {}\n", look.what, look.says));
     }
     if left_out.is_empty() {
-        text.push_str("nothing that a run judges would be left out\n");
+        text.push_str("a run would leave out nothing\n");
     }
     for (why, rules) in left_out {
         let first: Vec<&str> = rules.iter().take(3).map(String::as_str).collect();

@@ -1,21 +1,20 @@
-//! The run before this one, as its record in `reports/` tells: what failed in it, what it was answered
-//! where the documents leave something open.
+//! The previous run, from its record in `reports/`: its failures, and its answers where behavior is unspecified.
 //!
-//! Deliberately no history: one earlier run is all that is looked at.
+//! Reads one earlier run only; see `history` for more.
 
 use super::Failure;
 use conformant_base::files::{self, FileError};
 use conformant_record::{RunRecord, Verdict};
 use std::path::Path;
 
-/// Where `--rerun last-failed` looks.
+/// The record that `--rerun last-failed` reads.
 const LAST_RUN: &str = "reports/run.json";
 
 fn read() -> Result<Vec<u8>, FileError> {
     files::read(Path::new(LAST_RUN), files::STORED_BYTES_MAX)
 }
 
-/// The last run's record; nothing where there is none that can be read.
+/// The record of the last run; none where it is missing or unreadable.
 pub(super) fn last() -> Option<RunRecord> {
     let bytes = read().ok()?;
     conformant_report::read(&bytes).ok()
@@ -50,8 +49,8 @@ pub(super) fn last_failed() -> Result<Vec<String>, Failure> {
     Ok(ids)
 }
 
-/// Marks what is run again and passes although the same run failed before: same targets and rulebook,
-/// and the same seed where names do not change with each run. Whether the target is flaky or was mended since, only its owner knows; it is no plain pass.
+/// Marks what passes now and failed before, with the same targets and rulebook, and the same seed where names
+/// depend on it. It is not a plain pass: the target may be flaky or fixed.
 pub(super) fn mark_flaky(last: &RunRecord, now: &mut RunRecord) {
     let same = last.targets == now.targets && (now.is_live() || last.seed == now.seed);
     if !same || last.rulebook != now.rulebook {
@@ -71,7 +70,7 @@ pub(super) fn mark_flaky(last: &RunRecord, now: &mut RunRecord) {
     }
 }
 
-/// Open points whose answer has changed since the last run of the same targets.
+/// Unspecified behaviors whose answer has changed since the last run of the same targets.
 pub(super) fn answered_differently(last: &RunRecord, now: &RunRecord) -> Vec<String> {
     let told = |record: &RunRecord| {
         record

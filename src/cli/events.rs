@@ -1,4 +1,4 @@
-//! `events new`: the next version of an event, begun from its last one.
+//! `events new`: creates the next version of an event from its last one.
 
 use super::args::{EventsArgs, EventsCommand};
 use super::{Done, Exit, Failure, say};
@@ -9,7 +9,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
-/// What the file is, for editors.
+/// Schema comment for editors.
 const MODELINE: &str =
     "# yaml-language-server: $schema=https://json-schema.org/draft/2020-12/schema\n";
 
@@ -24,7 +24,7 @@ fn begin(name: &str, specs: &Path) -> Done {
     let next = next_version(&rulebook, name).ok_or_else(|| unknown(&rulebook, name))?;
     copy(specs, &next)?;
     say(&format!(
-        "{} begins as {} is. Edit it, let events/asyncapi.yaml name it, and see what breaks:\n  \
+        "{} is a copy of {}. Edit it, add it to events/asyncapi.yaml, and check what breaks:\n  \
          conformant diff --specs {} {} {}\n",
         next.to,
         next.from,
@@ -35,11 +35,11 @@ fn begin(name: &str, specs: &Path) -> Done {
     Ok(Exit::Conformant)
 }
 
-/// Writes the new file; one that is there is never overwritten.
+/// Writes the new file; an existing one is never overwritten.
 fn copy(specs: &Path, next: &NextVersion) -> Result<(), Failure> {
     let trouble = |path: &str, e: &std::io::Error| {
         Failure::Trouble(format!(
-            "{} could not be written: {e}",
+            "failed to write {}: {e}",
             specs.join(path).display()
         ))
     };
@@ -49,7 +49,7 @@ fn copy(specs: &Path, next: &NextVersion) -> Result<(), Failure> {
         .create_new(true)
         .open(specs.join(&next.to));
     file.and_then(|mut file| {
-        // Editors check what they are told the schema of.
+        // Editors validate against the schema that a comment names.
         if !bytes.starts_with(MODELINE.as_bytes()) {
             file.write_all(MODELINE.as_bytes())?;
         }
@@ -72,7 +72,7 @@ fn unknown(rulebook: &Rulebook, name: &str) -> Failure {
         || format!("known are {}", known.join(", ")),
         |near| format!("did you mean {near}?"),
     );
-    Failure::Usage(format!("there is no event {name}; {help}"))
+    Failure::Usage(format!("unknown event `{name}`; {help}"))
 }
 
 /// `events/MessageSent/5.yaml` -> `MessageSent/5`.

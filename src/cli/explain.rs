@@ -1,4 +1,4 @@
-//! `explain`: everything the rulebook says of one id.
+//! `explain`: prints everything the rulebook contains about one id.
 
 use super::args::ExplainArgs;
 use super::{Done, Exit, Failure, glossary, load_to_tell, say};
@@ -22,7 +22,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Done {
         let point = &entry.point;
         let _ = writeln!(
             text,
-            "open point {id}\n  {}\n  source     {}\n  treatment  {}\n  place      {}",
+            "unspecified behavior {id}\n  {}\n  source     {}\n  treatment  {}\n  place      {}",
             point.says, entry.source, point.treatment, entry.place
         );
     }
@@ -114,7 +114,7 @@ fn judges(rulebook: &Rulebook, rule: &Rule) -> String {
     }
 }
 
-/// What of a request a rule about clients looks at.
+/// The part of a request that a rule about clients judges.
 fn sent(origin: &Origin) -> String {
     match origin {
         Origin::Parameter {
@@ -188,6 +188,6 @@ fn unknown(rulebook: &Rulebook, planned: &[Planned<'_>], id: &str) -> Failure {
         |near| format!("did you mean `{near}`?"),
     );
     Failure::Usage(format!(
-        "no rule, operation, open point, scenario, fault, variant, hook, kind, event, key or cause is named `{id}`; {help}"
+        "unknown id `{id}`: no rule, operation, unspecified behavior, scenario, fault, variation, hook, type, event, setting or cause has it; {help}"
     ))
 }

@@ -1,4 +1,4 @@
-//! `explore`: random sequences of requests, judged by the rulebook, and what they found as stories.
+//! `explore`: sends random sequences of requests, judges the responses, and prints findings as scenarios.
 
 use super::args::{ExploreArgs, RunArgs};
 use super::config::{self, Config};
@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// Time for exploring where none is given.
+/// Default time of an exploration.
 const BUDGET_DEFAULT: &str = "10s";
 const JOBS_DEFAULT: usize = 2;
 
@@ -40,7 +40,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         ..RunArgs::default()
     })?;
     if args.only_safe {
-        // What people and devices do changes things, too.
+        // Hooks change state, too.
         config.settings.hooks.clear();
     }
     let rulebook = load(&args.specs)?;
@@ -53,7 +53,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         }
         let seed = u64::from(rand::random::<u32>());
         note(&format!(
-            "seed {seed}: with --seed {seed} the same sequences are drawn again"
+            "seed {seed}: repeat these sequences with --seed {seed}"
         ));
         seed
     });
@@ -85,7 +85,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
     Ok(concluded(&explored, signals.exit()))
 }
 
-/// Says how far it is while it goes on: on a terminal all the time, elsewhere as often as a run does.
+/// Reports progress: continuously on a terminal, otherwise as often as a run does.
 fn watched<T>(explorer: &Explorer<'_>, work: impl FnOnce() -> T) -> T {
     const DRAWN_EVERY: Duration = Duration::from_millis(100);
     let is_terminal = std::io::stderr().is_terminal();
@@ -139,7 +139,7 @@ fn concluded(explored: &Explored, by_signal: Option<Exit>) -> Exit {
     }
     if let Some(why) = &explored.given_up {
         note(&format!(
-            "the target answers no more: {why}; what was found until then is kept"
+            "the target stopped answering: {why}; earlier findings are kept"
         ));
         return Exit::Trouble;
     }
@@ -155,11 +155,11 @@ fn concluded(explored: &Explored, by_signal: Option<Exit>) -> Exit {
     }
 }
 
-/// `60s`, or a number of sequences.
+/// Parses `60s`, or a number of sequences.
 fn budget_of(text: &str) -> Result<Budget, Failure> {
     let nothing = || {
         Failure::Usage(format!(
-            "--budget {text}: nothing can be explored in that; write 60s or 1000"
+            "--budget {text} is too small: expected at least one sequence or some time, such as 60s or 1000"
         ))
     };
     if let Ok(count) = text.parse::<u64>() {
@@ -171,7 +171,7 @@ fn budget_of(text: &str) -> Result<Budget, Failure> {
     }
     let time = conformant_rulebook::duration(text).ok_or_else(|| {
         Failure::Usage(format!(
-            "--budget {text}: neither a time, such as 60s, nor a number of sequences"
+            "invalid --budget `{text}`: expected a time, such as 60s, or a number of sequences"
         ))
     })?;
     if time.is_zero() {
@@ -203,11 +203,11 @@ fn sessions<'a>(
     run::sessions(config, &options, signals)
 }
 
-/// Says before anything is sent that the folder cannot be written to.
+/// Checks, before anything is sent, that the folder is writable.
 fn can_be_written(folder: &Path) -> Result<(), Failure> {
     let fails = |why: std::io::Error| {
         Failure::Usage(format!(
-            "--save {}: it cannot be written to: {why}",
+            "failed to write to --save {}: {why}",
             folder.display()
         ))
     };
@@ -222,7 +222,7 @@ fn save(folder: &Path, found: &[Shrunk], redactor: &Redactor) -> Result<(), Fail
         let (name, text) = file_of(shrunk);
         let path = folder.join(name);
         let fails = |why: std::io::Error| {
-            Failure::Trouble(format!("{} could not be written: {why}", path.display()))
+            Failure::Trouble(format!("failed to write {}: {why}", path.display()))
         };
         if let Some(above) = path.parent() {
             std::fs::create_dir_all(above).map_err(fails)?;
@@ -232,7 +232,7 @@ fn save(folder: &Path, found: &[Shrunk], redactor: &Redactor) -> Result<(), Fail
     let sure = found.iter().filter(|shrunk| !shrunk.is_flaky()).count();
     if sure > 0 {
         note(&format!(
-            "{sure} saved: conformant run --scenarios {} --filter '*/explored/*' plays them",
+            "{sure} saved: conformant run --scenarios {} --filter '*/explored/*' runs them",
             folder.display()
         ));
     }
@@ -257,17 +257,17 @@ fn told(explored: &Explored) -> String {
         match &shrunk.certainty {
             Certainty::Sure => out += &shrunk.told(),
             Certainty::Untried => {
-                out += "  nothing could be sent any more, so that this is the whole sequence:\n";
+                out += "  not shortened, because nothing more could be sent:\n";
                 out += &shrunk.told();
             }
             Certainty::Flaky { first, again } => {
                 let _ = writeln!(
                     out,
-                    "  it came once, in sequence {}, and not when the same was sent again:",
+                    "  found once, in sequence {}, but not when the same requests were sent again:",
                     shrunk.sequence
                 );
                 out += &shrunk.told();
-                for (when, lines) in [("when it came", first), ("again", again)] {
+                for (when, lines) in [("first", first), ("again", again)] {
                     let _ = writeln!(out, "  {when}");
                     for line in lines {
                         let _ = writeln!(out, "    {line}");
@@ -305,7 +305,7 @@ fn told(explored: &Explored) -> String {
     if explored.in_doubt > 0 {
         let _ = writeln!(
             out,
-            "in doubt    {} sequences found something while somebody else moved the target's clock, or as they were interrupted: not concluded",
+            "in doubt    {} sequences were interrupted, or another client moved the clock of the target: their findings are left out",
             explored.in_doubt
         );
     }
@@ -318,7 +318,7 @@ fn told(explored: &Explored) -> String {
         out,
         "{}",
         if found == 0 {
-            "nothing was found".to_owned()
+            "no findings".to_owned()
         } else {
             format!("{found} found")
         }
@@ -338,7 +338,9 @@ mod tests {
             Some(Budget::Time(Duration::from_secs(2)))
         );
         for wrong in ["0", "0s", "soon", "-1"] {
-            let said = budget_of(wrong).expect_err("it is no budget").to_string();
+            let said = budget_of(wrong)
+                .expect_err("the budget is invalid")
+                .to_string();
             assert!(said.contains(wrong), "{said}");
         }
     }

@@ -1,6 +1,6 @@
-//! `fixtures`: proves sets and exports; `generate` has a file of its own.
+//! `fixtures`: verifies sets and writes exports; see `generate` for generation.
 //!
-//! What a fixture is, and how it is proved, is `conformant_fixtures`.
+//! Fixtures and their verification are implemented in `conformant_fixtures`.
 
 use super::args::{ExportArgs, ExportFormat, FixturesCommand, VerifyArgs};
 use super::{Done, Exit, Failure, generate, load, note, say};
@@ -44,7 +44,7 @@ fn verify(args: &VerifyArgs) -> Done {
     let manifest = conformant_fixtures::read(&args.folder)?;
     if manifest.fixtures.is_empty() {
         note(&format!(
-            "{}: the manifest names no fixture, so nothing was proved",
+            "{}: nothing was verified, because the manifest lists no fixture",
             args.folder.display()
         ));
         return Ok(Exit::NothingJudged);
@@ -64,13 +64,13 @@ fn verify(args: &VerifyArgs) -> Done {
     for file in prover.unlisted(&manifest) {
         failed += 1;
         say(&format!(
-            "{}: the manifest does not name it\n",
+            "{}: not listed in the manifest\n",
             conformant_base::text::escape(&file)
         ));
     }
     if manifest.rulebook != rulebook.digest() {
         note(
-            "the set was made by another version of the rulebook; what was proved was proved by this one",
+            "the set was generated from another version of the rulebook; it was verified against this one",
         );
     }
     let count: u64 = manifest.fixtures.iter().map(|e| e.lines.unwrap_or(1)).sum();
@@ -82,10 +82,10 @@ fn verify(args: &VerifyArgs) -> Done {
     })
 }
 
-/// Which flawless fixtures of other versions of an event fail against each of the versions in use.
+/// Judges valid fixtures of other versions of an event against each of the versions in use.
 fn verify_against(args: &VerifyArgs) -> Done {
     let rulebook = load(&args.specs)?;
-    // All that is asked for can be judged, or nothing is.
+    // Either all requested versions can be judged, or none is.
     let mut kinds = Vec::new();
     for version in &args.against {
         let kind = conformant_versions::kind_named(&rulebook, version)
@@ -107,7 +107,7 @@ fn verify_against(args: &VerifyArgs) -> Done {
         let others: Vec<&Entry> = manifest.fixtures.iter().filter(is_other).collect();
         if others.is_empty() {
             note(&format!(
-                "{}: no fixture of another version than {kind}, so nothing was judged by it",
+                "{}: nothing was judged against {kind}, because there are no fixtures of other versions",
                 args.folder.display()
             ));
         }
@@ -173,7 +173,7 @@ fn export(args: &ExportArgs) -> Done {
     if made.files.is_empty() {
         let name = format.name();
         return Err(Failure::Usage(format!(
-            "nothing of these services can be said in {name}; leave --service out"
+            "{name} cannot express anything of these services; omit --service"
         )));
     }
     made.write(&args.folder)?;

@@ -1,6 +1,6 @@
-//! `fixtures generate`: writes sets and streams of fixtures into folders and pipes.
+//! `fixtures generate`: writes sets and streams of fixtures to folders and pipes.
 //!
-//! What a fixture is, is `conformant_fixtures`; here are folders, pipes, signals and progress.
+//! Fixtures are implemented in `conformant_fixtures`; this module handles folders, pipes, signals and progress.
 
 use super::args::{FixtureFormat, GenerateArgs};
 use super::signals::Signals;
@@ -20,13 +20,13 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// How many of each kind a stream holds unless told otherwise.
+/// Default number of documents of each type in a stream.
 const STREAM_DEFAULT: u64 = 10;
-/// How many files of one kind a set may hold.
+/// Most files of one type in a set.
 const FILES_MAX: u64 = 100_000;
-/// How many lines of one kind a manifest names one by one; beyond them it counts the flawless ones.
+/// Most lines of one type that a manifest lists; further valid ones are counted.
 const LINES_NAMED_MAX: u64 = 1_000;
-/// Bytes that are gathered before a file or pipe takes them.
+/// Bytes that are buffered before a write.
 const BUFFER_BYTES: usize = 1 << 16;
 
 pub(super) fn generate(args: &GenerateArgs) -> Done {
@@ -63,24 +63,24 @@ pub(super) fn generate(args: &GenerateArgs) -> Done {
             generation.standard_output(Layout::Array)
         }
         (FixtureFormat::Har | FixtureFormat::SeedData, _) => Err(Failure::Usage(
-            "--format har and seed-data are of worlds: say --world".to_owned(),
+            "--format har and seed-data need --world".to_owned(),
         )),
         (FixtureFormat::Json, true) => Err(Failure::Usage(format!(
-            "--format json on standard output is one array of one kind, and these are {} kinds; \
+            "--format json on standard output is one array of one type, and {} types are selected; \
              name one with --kind, or use --format ndjson or --out DIR",
             generation.chosen.len()
         ))),
     };
     match signals.exit() {
         Some(exit) if done.is_err() => {
-            note("interrupted; nothing was left half-written");
+            note("interrupted; no partial output was left");
             Ok(exit)
         }
         Some(_) | None => done,
     }
 }
 
-/// One kind that is asked for.
+/// One selected type.
 #[derive(Clone, Copy)]
 enum Wish<'a> {
     Document(&'a Subject),
@@ -95,7 +95,7 @@ impl Wish<'_> {
         }
     }
 
-    /// Where a stream of flawless ones stands in a folder.
+    /// Path of the stream of valid documents in a folder.
     fn stream_file(&self) -> String {
         match self {
             Self::Document(subject) => {
@@ -113,7 +113,7 @@ impl Wish<'_> {
     }
 }
 
-/// The kinds that are asked for, each once.
+/// The selected types, each once.
 fn select<'a>(
     rulebook: &Rulebook,
     all: &'a [Subject],
@@ -127,7 +127,7 @@ fn select<'a>(
     for kind in kinds {
         if let Some(None) = rulebook.event_types.get(kind) {
             return Err(Failure::Usage(format!(
-                "--kind {kind}: no document shows its payload"
+                "--kind {kind}: the documents do not describe its payload"
             )));
         }
         if !wishes.iter().any(|w| names(rulebook, kind, w)) {
@@ -146,13 +146,13 @@ fn names(rulebook: &Rulebook, kind: &str, wish: &Wish<'_>) -> bool {
 fn unknown(kind: &str, wishes: &[Wish<'_>]) -> Failure {
     let known: Vec<&str> = wishes.iter().map(Wish::name).collect();
     let help = conformant_base::text::did_you_mean(kind, &known).map_or_else(
-        || "`conformant list kinds` and `conformant list operations` show what there is".to_owned(),
+        || "see `conformant list kinds` and `conformant list operations`".to_owned(),
         |near| format!("did you mean `{near}`?"),
     );
-    Failure::Usage(format!("--kind {kind}: no such kind; {help}"))
+    Failure::Usage(format!("unknown --kind `{kind}`; {help}"))
 }
 
-/// What is to be generated, and by what.
+/// The job: what to generate, and how.
 struct Generation<'a> {
     args: &'a GenerateArgs,
     rulebook: &'a Rulebook,
@@ -183,7 +183,7 @@ impl<'a> Generation<'a> {
         self.chosen.iter().filter_map(subject).collect()
     }
 
-    /// An error once a signal has come, which ends whatever is written.
+    /// Returns an error after a signal, which ends all writing.
     fn go_on(&self) -> io::Result<()> {
         if self.signals.interrupted.load(Ordering::Relaxed) {
             return Err(io::Error::other("interrupted"));
@@ -191,13 +191,13 @@ impl<'a> Generation<'a> {
         Ok(())
     }
 
-    /// A set whose manifest names each of its fixtures.
+    /// Writes a set whose manifest lists each fixture.
     fn set(&self, filing: Filing) -> Done {
         let args = self.args;
         let valid = args.count.unwrap_or(VALID_DEFAULT);
         if valid > FILES_MAX {
             return Err(Failure::Usage(format!(
-                "--count {valid} would be that many files of each kind; use --format ndjson beyond {FILES_MAX}"
+                "--count {valid} is too large for one file a document: use --format ndjson beyond {FILES_MAX}"
             )));
         }
         conformant_fixtures::check_replaceable(&args.out)?;
@@ -231,7 +231,7 @@ impl<'a> Generation<'a> {
         )?)
     }
 
-    /// A file for each kind, too long to be named line by line, beside the set of what breaks rules.
+    /// Writes one long file for each type, alongside the set of invalid documents.
     fn folder_of_streams(&self) -> Done {
         let args = self.args;
         let staged = Staged::new(&args.out)?;
@@ -266,7 +266,7 @@ impl<'a> Generation<'a> {
         })?;
         bar.finish_and_clear();
         note(&format!(
-            "{}: {count} documents of each of {} kinds",
+            "{}: {count} documents of each of {} types",
             args.out.display(),
             self.chosen.len()
         ));
@@ -288,7 +288,7 @@ impl<'a> Generation<'a> {
                 self.flawless(wish, count, layout, &mut out, &bar)
             };
             match written {
-                // A closed pipe is the reader's choice, not an error.
+                // A closed pipe is not an error.
                 Err(Unwritten::Out(error)) if error.kind() == ErrorKind::BrokenPipe => {
                     return Ok(Exit::Conformant);
                 }
@@ -332,8 +332,8 @@ impl<'a> Generation<'a> {
         Ok(())
     }
 
-    /// Broken ones, each with what it breaks: every way once, or again with other values until
-    /// there are enough.
+    /// Invalid documents with the rules that they break: each mutation once, then again with other values until the
+    /// count is reached.
     fn broken(
         &self,
         wish: &Wish<'_>,
@@ -391,7 +391,7 @@ impl<'a> Generation<'a> {
             Wish::Text(text) => {
                 let subject = self.all.iter().find(|s| s.name == text.kind());
                 let subject = subject.ok_or_else(|| {
-                    Failure::Usage(format!("the rulebook does not describe {}", text.kind()))
+                    Failure::Usage(format!("the rulebook does not describe `{}`", text.kind()))
                 })?;
                 Ok(text.breaker(self.rulebook, &self.schemas, subject, seed))
             }
@@ -399,11 +399,11 @@ impl<'a> Generation<'a> {
     }
 }
 
-/// Why a stream was not written to its end.
+/// Why a stream was not written completely.
 enum Unwritten {
-    /// What it is written to refuses.
+    /// Writing failed.
     Out(io::Error),
-    /// It cannot be made at all.
+    /// Generation failed.
     Told(Failure),
 }
 
@@ -419,7 +419,7 @@ impl<T: Into<Failure>> From<T> for Unwritten {
     }
 }
 
-/// JSON values one a line, or as one array.
+/// JSON values, one a line or as one array.
 struct Lines<W: Write> {
     out: W,
     layout: Layout,
@@ -459,7 +459,7 @@ impl<W: Write> Lines<W> {
     }
 }
 
-/// All flawless ones of a kind at once; each is called what it would be called as a file of its own.
+/// All valid documents of a type, named as files of their own would be.
 fn stream_entry(file: String, wish: &Wish<'_>, lines: u64, sha256: String) -> Entry {
     let (folder, ending) = match wish {
         Wish::Document(subject) => (conformant_fixtures::folder_of(subject), "json"),
@@ -476,7 +476,7 @@ fn stream_entry(file: String, wish: &Wish<'_>, lines: u64, sha256: String) -> En
     }
 }
 
-/// Writes a file of a staged set; its SHA-256.
+/// Writes a file of a staged set and returns its SHA-256.
 fn into_file(
     staged: &Staged,
     file: &str,
@@ -500,7 +500,7 @@ fn into_file(
     Ok(conformant_base::text::hex(out.hasher.finalize()))
 }
 
-/// A file whose bytes are hashed on their way.
+/// A file that is hashed while it is written.
 struct Hashed {
     out: File,
     hasher: Sha256,
@@ -518,7 +518,7 @@ impl Write for Hashed {
     }
 }
 
-/// A bar on a terminal, nothing elsewhere: it is drawn on standard error.
+/// A progress bar on standard error, if that is a terminal.
 fn progress(documents: u64) -> ProgressBar {
     let bar = ProgressBar::new(documents);
     let template = "{bar:40} {human_pos}/{human_len} documents, {per_sec}, {eta} left";

@@ -1,5 +1,5 @@
-//! What `explain` says of names that are no rules: hooks, kinds, event types and versions, keys of the
-//! configuration, causes for which there is no answer.
+//! What `explain` prints for names other than rules: hooks, types, event types and versions, settings, and causes of
+//! missing answers.
 
 use super::config;
 use conformant_base::http::Cause;
@@ -8,13 +8,12 @@ use conformant_rulebook::{Rulebook, hooks, is_one_event};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// The guide whose table says what each hook does.
-/// Scenarios named behind a hook.
+/// Number of scenarios listed for a hook.
 const SCENARIOS_MAX: usize = 8;
-/// Fields of a kind that are named.
+/// Number of fields listed for a type.
 const FIELDS_MAX: usize = 60;
 
-/// Everything that goes by this name; empty where nothing does.
+/// Descriptions of everything with this name.
 pub(super) fn told(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str) -> String {
     let mut text = String::new();
     hook(planned, name, &mut text);
@@ -29,7 +28,7 @@ pub(super) fn told(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str) -> 
     text
 }
 
-/// Every name that is told of.
+/// All names with a description.
 pub(super) fn names(rulebook: &Rulebook) -> Vec<String> {
     let mut names: Vec<String> = hooks::HOOKS
         .iter()
@@ -43,20 +42,20 @@ pub(super) fn names(rulebook: &Rulebook) -> Vec<String> {
     names
 }
 
-/// What `check --as` takes beside kinds of representations.
+/// Values of `check --as` other than representations.
 const FORMS: [(&str, &str); 4] = [
     (
         "events",
-        "Lines of NDJSON that say themselves which event they are: by their type and the address of their schema.",
+        "NDJSON lines with the type of the event and the address of its schema.",
     ),
     (
         "har",
-        "A recording of traffic, as browsers and proxies write it: requests and answers are judged.",
+        "A recording of traffic, as written by browsers and proxies: requests and answers are judged.",
     ),
-    ("token", "A registration token, as an application signs it."),
+    ("token", "A registration token, signed by an application."),
     (
         "qr",
-        "The text of a registration's QR code, with the token in it.",
+        "The text of a registration's QR code, which contains the token.",
     ),
 ];
 
@@ -76,7 +75,7 @@ fn hook(planned: &[Planned<'_>], name: &str, text: &mut String) {
     let mut arguments: Vec<String> = hook.required.iter().map(|a| (*a).to_owned()).collect();
     arguments.extend(hook.optional.iter().map(|a| format!("{a}?")));
     if hook.open {
-        arguments.push("any further one".to_owned());
+        arguments.push("others".to_owned());
     }
     let arguments = if arguments.is_empty() {
         "none".to_owned()
@@ -84,7 +83,7 @@ fn hook(planned: &[Planned<'_>], name: &str, text: &mut String) {
         arguments.join(", ")
     };
     let _ = writeln!(text, "hook {name}\n  arguments  {arguments}");
-    // The guide's table: names, arguments, result.
+    // The table of the guide: names, arguments, result.
     let row = conformant_specs::text("README.md")
         .lines()
         .find(|line| line.starts_with("| `") && line.contains(&format!("`{name}`")));
@@ -118,7 +117,7 @@ fn listed(label: &str, ids: &[&str], text: &mut String) {
     }
 }
 
-/// A kind of representation, an event type, or an event's version.
+/// A type of representation, an event type, or a version of an event.
 fn kind(rulebook: &Rulebook, name: &str, text: &mut String) {
     match rulebook.event_types.get(name) {
         Some(Some(current)) => {
@@ -130,7 +129,7 @@ fn kind(rulebook: &Rulebook, name: &str, text: &mut String) {
         Some(None) => {
             let _ = writeln!(
                 text,
-                "event type {name}\n  no document shows its payload: nothing of it is judged"
+                "event type {name}\n  not judged, because the documents do not describe its payload"
             );
         }
         None => {}
@@ -183,7 +182,7 @@ fn kind(rulebook: &Rulebook, name: &str, text: &mut String) {
     listed("rules", &rules, text);
 }
 
-/// A key of `conformant.yaml`, as `limits.rate` or `targets.flow.url`.
+/// A key of `conformant.yaml`, such as `limits.rate` or `targets.flow.url`.
 fn key(name: &str, text: &mut String) {
     let wanted: Vec<&str> = name.split('.').collect();
     let fits = |key: &str| {
@@ -206,7 +205,7 @@ fn key(name: &str, text: &mut String) {
     }
 }
 
-/// Keys of the configuration with what they say; `NAME` stands for a name of the adopter's.
+/// Keys of the configuration with descriptions; `NAME` is a name that the user chooses.
 pub(super) fn keys() -> Vec<(String, String)> {
     let schema = config::schema();
     let mut keys = Vec::new();
@@ -262,7 +261,7 @@ fn collect(
     }
 }
 
-/// Causes for which there is no answer with what they say, each once.
+/// Causes of missing answers with descriptions, each once.
 pub(super) fn causes() -> Vec<(String, String)> {
     let causes = Cause::examples();
     let named = causes.iter();
@@ -274,7 +273,7 @@ pub(super) fn causes() -> Vec<(String, String)> {
     named
 }
 
-/// A cause, or all of a family: `timeout` is each that `timeout(…)` stands for.
+/// A cause, or a family of them: `timeout` is every `timeout(…)`.
 fn cause(name: &str, text: &mut String) {
     let wanted = word(name);
     let family = format!("{wanted}(");
@@ -282,13 +281,13 @@ fn cause(name: &str, text: &mut String) {
         if cause == wanted || cause.starts_with(&family) {
             let _ = writeln!(
                 text,
-                "cause {cause}\n  {says}\n  verdict    inconclusive: nobody is accused"
+                "cause {cause}\n  {says}\n  verdict    inconclusive: nothing is reported"
             );
         }
     }
 }
 
-/// `body-over-limit(4 MiB)` is `body-over-limit`, `timeout(body, 3/10)` is `timeout(body)`.
+/// Shortens `body-over-limit(4 MiB)` to `body-over-limit`, `timeout(body, 3/10)` to `timeout(body)`.
 fn word(cause: &str) -> String {
     match cause.split_once('(') {
         Some((word, rest)) if rest.starts_with(|c: char| c.is_ascii_lowercase()) => {

@@ -1,4 +1,4 @@
-//! `--history DIR` and `history`: the records of earlier runs, kept in a folder.
+//! `--history DIR` and `history`: keeps and compares the records of earlier runs.
 
 use super::args::{HistoryArgs, ListFormat};
 use super::{Done, Exit, Failure, note, say};
@@ -9,19 +9,17 @@ use conformant_report::Settings;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// So many runs are looked at, the latest ones.
+/// The number of runs that are compared, latest first.
 const RUNS_MAX: usize = 50;
 
-/// The records in a folder, oldest first by name; files that are none are told of and left alone.
+/// The records of a folder, oldest first by name; other files are reported and skipped.
 pub(super) fn read(folder: &Path) -> Result<Vec<(String, RunRecord)>, Failure> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => {
             let shown = folder.display();
-            return Err(Failure::Usage(format!(
-                "{shown} could not be read: {error}"
-            )));
+            return Err(Failure::Usage(format!("failed to read {shown}: {error}")));
         }
     };
     let mut files: Vec<PathBuf> = entries
@@ -41,13 +39,13 @@ pub(super) fn read(folder: &Path) -> Result<Vec<(String, RunRecord)>, Failure> {
                     .into_owned();
                 runs.push((name, run));
             }
-            Err(error) => note(&format!("{} is passed over: {error}", path.display())),
+            Err(error) => note(&format!("{} is skipped: {error}", path.display())),
         }
     }
     Ok(runs)
 }
 
-/// Keeps a finished run, under the moment at which it began and never in place of another one.
+/// Stores a finished run under its start time, and never replaces another one.
 pub(super) fn keep(
     folder: &Path,
     record: &RunRecord,
@@ -61,11 +59,11 @@ pub(super) fn keep(
         path = folder.join(format!("{stamp}-{n}.json"));
     }
     let mut kept = record.clone();
-    // Told anew from the folder each time.
+    // Computed again from the folder each time.
     kept.history = None;
     let json = conformant_report::Format::Json.render(&kept, Settings::default());
     conformant_report::write_whole(&path, json.as_bytes())
-        .map_err(|e| Failure::Trouble(format!("{} could not be written: {e}", path.display())))
+        .map_err(|e| Failure::Trouble(format!("failed to write {}: {e}", path.display())))
 }
 
 pub(super) fn history(args: &HistoryArgs) -> Done {
@@ -73,14 +71,14 @@ pub(super) fn history(args: &HistoryArgs) -> Done {
     if runs.is_empty() {
         let shown = args.folder.display();
         return Err(Failure::Usage(format!(
-            "{shown} holds no record: `conformant run --history {shown}` keeps them"
+            "{shown} contains no record; `conformant run --history {shown}` writes them"
         )));
     }
     let trend = conformant_versions::trend(&runs);
     match args.format {
         ListFormat::Json => {
             let text = text::safe_json(&trend)
-                .map_err(|e| Failure::Trouble(format!("the history could not be written: {e}")))?;
+                .map_err(|e| Failure::Trouble(format!("failed to write the history: {e}")))?;
             say(&format!("{}\n", text.trim_end()));
         }
         ListFormat::Text => say(&table(&trend)),
@@ -111,7 +109,7 @@ fn table(trend: &conformant_versions::Trend) -> String {
         .expect(MEMORY);
     }
     if trend.rules.is_empty() {
-        return out + "\nno rule was broken in any of them\n";
+        return out + "\nno rule was broken in any of these runs\n";
     }
     let width = trend
         .rules
@@ -122,12 +120,12 @@ fn table(trend: &conformant_versions::Trend) -> String {
     writeln!(
         out,
         "\n{:<width$}  x broken, . held, ? not judged",
-        "broken in some of them"
+        "broken in some of these runs"
     )
     .expect(MEMORY);
     for rule in &trend.rules {
         let id = text::escape_line(&rule.id);
-        let flaky = if rule.flaky { "  comes and goes" } else { "" };
+        let flaky = if rule.flaky { "  flaky" } else { "" };
         let since = text::escape_line(&rule.first_seen);
         writeln!(
             out,

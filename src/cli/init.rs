@@ -1,7 +1,7 @@
-//! `init`: a configuration, stubs of the hooks and a CI file to begin with.
+//! `init`: writes a configuration, stubs of the hooks and a CI file.
 //!
-//! Asks for addresses where none were given and a person is there; sends one request without credentials to each. Never writes over
-//! a file.
+//! Asks for missing addresses on a terminal, and sends one request without credentials to each.
+//! Never overwrites a file.
 
 use super::args::{Forge, InitArgs};
 use super::{Done, Exit, Failure, config, note, say};
@@ -15,7 +15,6 @@ use minijinja::{Environment, Value, context};
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
-/// Where the pieces of an initial set-up come from.
 const CONFIGURATION: &str = include_str!("init/conformant.yaml.jinja");
 const SHELL: &str = include_str!("init/hook.sh.jinja");
 const PYTHON: &str = include_str!("init/hook.py.jinja");
@@ -36,10 +35,10 @@ pub(super) fn init(args: &InitArgs) -> Done {
     let hooks: Vec<_> = HOOKS.iter().map(described).collect();
     let values = context! { services, hooks, control => args.hooks.clone() };
     let schema = serde_json::to_string_pretty(&config::schema())
-        .map_err(|e| Failure::Trouble(format!("the schema could not be written: {e}")))?;
+        .map_err(|e| Failure::Trouble(format!("failed to write the schema: {e}")))?;
     let mut files = vec![
         ("conformant.yaml", rendered(CONFIGURATION, &values)?),
-        // Editors complete the configuration by it.
+        // Editors use it for completion.
         ("conformant.schema.json", format!("{schema}\n")),
         ("hooks/hook.sh", rendered(SHELL, &values)?),
         ("hooks/hook.py", rendered(PYTHON, &values)?),
@@ -54,7 +53,7 @@ pub(super) fn init(args: &InitArgs) -> Done {
         is_all_new &= write(&args.out.join(name), &text)?;
     }
     note(
-        "next: `conformant doctor` says what a run would meet, `conformant run --dry-run` what it would send",
+        "next: check the targets with `conformant doctor`, and see the requests with `conformant run --dry-run`",
     );
     Ok(if is_all_new {
         Exit::Conformant
@@ -63,7 +62,7 @@ pub(super) fn init(args: &InitArgs) -> Done {
     })
 }
 
-/// Addresses by service: of the flags, or of whoever sits at the terminal.
+/// Addresses by service, from the flags or the terminal.
 fn targets(flags: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let mut targets = Vec::new();
     for flag in flags {
@@ -72,7 +71,7 @@ fn targets(flags: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let mut stdin = std::io::stdin().lock();
     if targets.is_empty() && std::io::stdin().is_terminal() {
         for service in SERVICES {
-            say(&format!("base URL of {service} (nothing: not there): "));
+            say(&format!("base URL of {service} (leave empty to skip): "));
             let mut line = String::new();
             let read = stdin.read_line(&mut line);
             read.map_err(|e| Failure::Usage(format!("standard input: {e}")))?;
@@ -88,7 +87,7 @@ fn targets(flags: &[String]) -> Result<Vec<(String, String)>, Failure> {
     Ok(targets)
 }
 
-/// What an address says to somebody whom it does not know, for a comment.
+/// How an address answers a request without credentials, for a comment.
 fn probe(url: &str) -> String {
     let limits = Limits::default();
     let (origin, path) = split_url(url);
@@ -116,7 +115,7 @@ fn described(hook: &Hook) -> Value {
     }
 }
 
-/// The forge that was named, or the one whose files stand there.
+/// The selected CI system, or the one whose files exist.
 fn forge(args: &InitArgs) -> Forge {
     args.ci.unwrap_or_else(|| {
         if args.out.join(".github").is_dir() {
@@ -143,14 +142,11 @@ fn rendered(template: &str, values: &Value) -> Result<String, Failure> {
         .map_err(|e| Failure::Trouble(e.to_string()))
 }
 
-/// Writes a file that is not there yet, and says so; whether it was new.
+/// Writes a file that does not exist yet and reports it; returns whether it is new.
 fn write(path: &Path, text: &str) -> Result<bool, Failure> {
     let failed = |e: std::io::Error| Failure::Usage(format!("{}: {e}", path.display()));
     if path.exists() {
-        note(&format!(
-            "{} is there already and stays as it is",
-            path.display()
-        ));
+        note(&format!("{} exists and is kept", path.display()));
         return Ok(false);
     }
     if let Some(folder) = path.parent() {

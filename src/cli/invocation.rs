@@ -1,8 +1,8 @@
-//! The command as it was given, for a record: what decides the outcome, not where the output goes.
+//! The command line for a record: what decides the outcome, without the destinations of output.
 
-/// Flags that change nothing about what is concluded, each with a value.
+/// Flags with a value that do not change the verdict.
 const OUTPUT: [&str; 4] = ["--report", "--jobs", "--history", "--color"];
-/// The same without a value.
+/// Flags without a value that do not change the verdict.
 const SWITCHES: [&str; 3] = ["--verbose", "--quiet", "--timings"];
 
 /// The command line of this process, quoted for a shell.
@@ -31,7 +31,7 @@ fn words(arguments: impl Iterator<Item = String>) -> String {
     text
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

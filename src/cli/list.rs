@@ -1,4 +1,4 @@
-//! `list`: what there is, a line or a JSON object each.
+//! `list`: prints one line or JSON object for each item.
 
 use super::args::{ListArgs, ListFormat, Listed};
 use super::{Done, Exit, Failure, glossary, load_to_tell, say};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// A line of a list, or its JSON object: `id` and `says` first, whatever else there is behind them.
+/// An item: `id` and `says` first, then the others.
 #[derive(Serialize)]
 struct Row<'r> {
     id: Cow<'r, str>,
@@ -21,7 +21,7 @@ struct Row<'r> {
     more: More<'r>,
 }
 
-/// What only the JSON object tells.
+/// Members of the JSON object only.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum More<'r> {
@@ -59,7 +59,7 @@ pub(super) fn list(args: &ListArgs) -> Done {
     match args.format {
         ListFormat::Json => {
             let text = serde_json::to_string_pretty(&rows)
-                .map_err(|e| Failure::Trouble(format!("the list could not be written: {e}")))?;
+                .map_err(|e| Failure::Trouble(format!("failed to write the list: {e}")))?;
             say(&format!("{text}\n"));
         }
         ListFormat::Text => say(&table(&rows)),
@@ -113,7 +113,7 @@ fn of_operation(operation: &Operation) -> Row<'_> {
 
 fn of_event<'r>(name: &'r str, schema: Option<&'r str>) -> Row<'r> {
     let says = schema.map_or_else(
-        || "no document shows its payload".into(),
+        || "the documents do not describe its payload".into(),
         |schema| Cow::from(format!("carries {schema}")),
     );
     Row::new(name, says).with(More::Event { schema })

@@ -1,4 +1,4 @@
-//! The command line: arguments, environment, terminal, exit codes. Alone prints and exits.
+//! Command line: arguments, environment, terminal, exit codes. Only this module prints and exits.
 
 mod archives;
 mod args;
@@ -55,7 +55,7 @@ use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What a command concluded; the number is the process's exit code (DESIGN, Exit codes).
+/// Verdict of a command; the number is the exit code of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Nothing failed.
@@ -64,9 +64,9 @@ pub enum Exit {
     Failed = 1,
     /// Usage, configuration or rulebook error.
     Usage = 2,
-    /// Target unreachable, or our own error.
+    /// Target unreachable, or an internal error.
     Trouble = 3,
-    /// Nothing was judged, or less than `--require-complete` asks for.
+    /// Nothing was judged, or less than required.
     NothingJudged = 4,
     /// Ended by SIGINT.
     Interrupted = 130,
@@ -91,16 +91,16 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do its work.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// Arguments, configuration, rulebook or scenario files are at fault.
+    /// Error in arguments, configuration, rulebook or scenarios.
     #[error("{0}")]
     Usage(String),
-    /// The machine or we ourselves are at fault.
+    /// Error of the system, of the network or in this program.
     #[error("{0}")]
     Trouble(String),
-    /// Problems with a place each.
+    /// Problems with their places.
     #[error("{} problem(s) in the rulebook or configuration", .0.len())]
     Problems(conformant_rulebook::Problems),
 }
@@ -114,12 +114,12 @@ impl Failure {
     }
 }
 
-/// What every command gives.
+/// Result of a command.
 pub(crate) type Done = Result<Exit, Failure>;
 
-/// Reads the arguments and does what they say.
+/// Parses the arguments and runs the command.
 pub fn main() -> ExitCode {
-    // A shell that completes a word asks the program itself, and nothing else is done then.
+    // Completion scripts run this program for candidates; it then exits here.
     clap_complete::CompleteEnv::with_factory(Cli::command)
         .var(completing::VARIABLE)
         .complete();
@@ -136,9 +136,7 @@ pub fn main() -> ExitCode {
     match (exit, output::Out::failure()) {
         (Exit::Interrupted | Exit::Terminated, _) | (_, None) => exit.into(),
         (_, Some(why)) => {
-            note(&format!(
-                "error: standard output could not be written: {why}"
-            ));
+            note(&format!("error: failed to write to standard output: {why}"));
             Exit::Trouble.into()
         }
     }
@@ -190,7 +188,7 @@ fn done() -> Done {
     }
 }
 
-/// Help and version, coloured where a terminal takes it.
+/// Prints help and version, with colors on terminals that support them.
 fn help(shown: &clap::Error) -> String {
     use std::io::IsTerminal;
     if std::io::stdout().is_terminal() && config::environment("NO_COLOR").is_none() {
@@ -200,7 +198,7 @@ fn help(shown: &clap::Error) -> String {
     }
 }
 
-/// The rulebook, from a folder or embedded.
+/// Loads the rulebook from a folder or the embedded one.
 pub(crate) fn load(specs: &args::Specs) -> Result<Rulebook, Failure> {
     match &specs.specs {
         Some(folder) => conformant_judge::load::from_dir(folder),
@@ -209,8 +207,8 @@ pub(crate) fn load(specs: &args::Specs) -> Result<Rulebook, Failure> {
     .map_err(Failure::Problems)
 }
 
-/// The same for commands that only tell what is there and end with it: the embedded rulebook is taken for sound, and the
-/// system takes back what would take as long to free as to read.
+/// The same for commands that only print from it: the embedded rulebook is not checked again, and is never freed,
+/// because that takes as long as reading it.
 pub(crate) fn load_to_tell(
     specs: &args::Specs,
     with_scenarios: bool,
@@ -224,7 +222,7 @@ pub(crate) fn load_to_tell(
     .map(ManuallyDrop::new)
 }
 
-/// A file that people write: configuration, waivers, declarations.
+/// Reads a file written by a person: configuration, waivers, declarations.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(files::read(path, files::WRITTEN_BYTES_MAX)?)
 }
@@ -235,7 +233,7 @@ impl From<FileError> for Failure {
     }
 }
 
-/// The reports that are asked for, or these.
+/// The requested reports, or the default ones.
 pub(crate) fn reports_of(
     reports: &args::Reports,
     default: &[&str],
@@ -263,8 +261,8 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(out, "{}", output::sayable(text));
 }
 
-/// Says what is wrong with the arguments. One that is more than a line, or would steer the terminal or a
-/// CI log, is shown as it is spelled here: told anew, with every argument escaped.
+/// Prints an error in the arguments. Unsafe arguments (several lines, control characters) are escaped and parsed
+/// again for the message.
 fn refuse(error: &clap::Error) {
     let given: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
@@ -274,7 +272,7 @@ fn refuse(error: &clap::Error) {
         .map(|word| text::escape_line(word).into_owned())
         .collect();
     if given == escaped {
-        // A closed pipe is the reader's choice, not an error.
+        // A closed pipe is not an error.
         let _ = error.print();
         return;
     }
@@ -296,8 +294,7 @@ fn complain(failure: &Failure) {
     }
 }
 
-/// Shows a problem with the lines it is in; coloured where a terminal takes it and nothing of what is
-/// quoted has to be escaped.
+/// Prints a problem with its source lines, in color if the terminal supports it and nothing has to be escaped.
 fn tell(problem: &conformant_rulebook::Problem) {
     use std::io::IsTerminal;
     let plain = rendered(problem, &Renderer::plain());

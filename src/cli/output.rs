@@ -1,4 +1,4 @@
-//! Where the output of a run goes: the console as this terminal takes it, reports as files.
+//! Output of a run: console and report files.
 
 use super::args::{ConsoleArgs, When};
 use super::{Failure, config};
@@ -9,10 +9,10 @@ use conformant_report::{Console, Destination, Format, Report, Settings};
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
-/// Columns when nobody says how many there are.
+/// Columns if the width is unknown.
 const WIDTH_DEFAULT: usize = 100;
 
-/// Where the console goes: standard output, unless a report is to stand there alone.
+/// The stream of the console: standard output, unless a report goes there.
 pub(super) fn stream(reports: &[Report]) -> Box<dyn Write> {
     let is_taken = reports
         .iter()
@@ -24,7 +24,7 @@ pub(super) fn stream(reports: &[Report]) -> Box<dyn Write> {
     }
 }
 
-/// The console as the terminal takes it; rules lead to the page that is written, where there is one.
+/// The console for this terminal; rules are links to the HTML report, if one is written.
 pub(super) fn console<'a>(
     out: &'a mut dyn Write,
     how: ConsoleArgs,
@@ -64,15 +64,15 @@ pub(super) fn console<'a>(
     Console::new(out, look)
 }
 
-/// Standard output. That it could not be written is remembered: the process says so at its end.
+/// Standard output. The first write error is kept for the end of the process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Out;
 
-/// The first failure of standard output.
+/// The first write error.
 static FAILED: OnceLock<String> = OnceLock::new();
 
 impl Out {
-    /// Why standard output could not be written. A reader that went away is no failure.
+    /// The first write error, except for a closed pipe.
     pub(super) fn failure() -> Option<&'static str> {
         FAILED.get().map(String::as_str)
     }
@@ -100,16 +100,15 @@ impl Write for Out {
     }
 }
 
-/// What must appear in nothing that is said about a run either: notes and errors.
+/// Secrets to redact from notes and errors.
 static SECRETS: OnceLock<Redactor> = OnceLock::new();
 
-/// Keeps these secrets out of all that is said from here on.
+/// Redacts these secrets from all later output.
 pub(super) fn hide(secrets: &[String]) {
     SECRETS.get_or_init(|| Redactor::new(secrets));
 }
 
-/// A text as it may stand on standard error: without secrets, and without what others could steer a
-/// terminal with.
+/// Text for standard error: without secrets and control characters.
 pub(super) fn sayable(text: &str) -> String {
     let text = match SECRETS.get() {
         Some(secrets) => secrets.redact(text),
@@ -118,7 +117,7 @@ pub(super) fn sayable(text: &str) -> String {
     conformant_base::text::escape(&text).into_owned()
 }
 
-/// Where the report page will stand, as an address.
+/// The address of the HTML report.
 fn page(reports: &[Report]) -> Option<String> {
     reports
         .iter()
@@ -131,7 +130,7 @@ fn page(reports: &[Report]) -> Option<String> {
         })
 }
 
-/// Terminals that are known to show links; others would print the sequence or swallow the text.
+/// Terminals that support hyperlinks; others would print the escape sequence or drop the text.
 fn takes_links(terminal: bool) -> bool {
     let said = |name: &str| config::environment(name).filter(|value| !value.is_empty());
     if let Some(forced) = said("FORCE_HYPERLINK") {
@@ -152,7 +151,7 @@ fn takes_links(terminal: bool) -> bool {
             || ["iTerm.app", "vscode", "ghostty", "Hyper"].contains(&program.as_str()))
 }
 
-/// Writes every report; all are tried, the first failure is told.
+/// Writes every report; returns the first error after trying all.
 pub(super) fn write_reports(
     reports: &[Report],
     record: &RunRecord,

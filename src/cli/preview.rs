@@ -1,6 +1,6 @@
-//! `run --dry-run`: the requests of each scenario as far as they are known before anything was answered.
+//! `run --dry-run`: prints the requests of each scenario as far as they are known.
 //!
-//! Sends nothing and runs nothing: what a step takes from an earlier answer stands as `${name.field}`.
+//! Sends nothing. A value from an earlier response is printed as `${name.field}`.
 
 use conformant_engine::{Planned, Settings};
 use conformant_rulebook::scenario::Credentials;
@@ -8,10 +8,10 @@ use conformant_rulebook::step::{Call, Step, Verb};
 use conformant_rulebook::{Operation, Place, Rulebook, Service};
 use serde_json::{Map, Value};
 
-/// Groups may use groups; the rulebook's own check keeps them from using themselves.
+/// Limit of nested groups; the rulebook check rejects cycles.
 const DEPTH_MAX: usize = 16;
 
-/// What the plan would do, a scenario after the other.
+/// The requests of all planned scenarios.
 pub(super) fn of(planned: &[Planned<'_>], rulebook: &Rulebook, settings: &Settings) -> String {
     let preview = Preview { rulebook, settings };
     let mut text = String::new();

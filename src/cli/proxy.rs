@@ -1,7 +1,7 @@
-//! `proxy`: traffic judged on its way to a target, until a signal or a limit ends it.
+//! `proxy`: forwards traffic to a target and judges it, until a signal or a limit.
 //!
-//! A proxy has no end of its own, so that a signal is an ordinary one: what was judged decides the exit
-//! code, and a second signal ends the process at once.
+//! A signal is the ordinary end of a proxy: the exit code follows from what was judged. A second signal ends the
+//! process at once.
 
 use super::args::ProxyArgs;
 use super::signals::Signals;
@@ -19,9 +19,9 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// How often the end is looked for while nothing passes.
+/// Interval of the check for the end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Exchanges that wait to be judged; whoever asks beyond them waits, too.
+/// Exchanges that wait for the judge; further requests are delayed.
 const WAITING_MAX: usize = 4;
 
 pub(super) fn proxy(args: &ProxyArgs) -> Done {
@@ -55,7 +55,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
     let client = client.interrupted_by(Arc::clone(&signals.interrupted));
     let (sender, passed) = mpsc::sync_channel(WAITING_MAX);
     let gateway = Gateway::start(&listening, upstreams, client, move |forwarded| {
-        // Nobody listens any more only when the end has come.
+        // The send fails only when the receiver has ended.
         drop(sender.send(forwarded));
     })
     .map_err(|e| Failure::Trouble(format!("failed to {e}")))?;
@@ -77,19 +77,19 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    // What was answered counts, whatever came right after it.
+    // A response that was sent counts, even if the end follows at once.
     while !is_full(&watch)
         && let Ok(forwarded) = passed.try_recv()
     {
         watch.take(passed_of(forwarded));
     }
-    // Requests that are under way find nobody to wait for.
+    // Requests in progress are not waited for.
     drop(passed);
     drop(gateway);
     watch.finish(&reports, &args.telling)
 }
 
-/// What passed, as it is judged.
+/// An exchange, as input of the judge.
 fn passed_of(forwarded: Forwarded) -> Passed {
     let answer = forwarded.answer;
     Passed {
@@ -116,7 +116,11 @@ fn upstreams(flags: &[String]) -> Result<BTreeMap<String, BaseUrl>, Failure> {
 }
 
 fn within(text: &str) -> Result<Instant, Failure> {
-    let wrong = || Failure::Usage(format!("--for {text}: no duration; write 500ms, 10s or 5m"));
+    let wrong = || {
+        Failure::Usage(format!(
+            "invalid --for `{text}`: expected a number and a unit, such as `500ms`, `10s` or `5m`"
+        ))
+    };
     let time = conformant_rulebook::duration(text).ok_or_else(wrong)?;
     Ok(clock::monotonic() + time)
 }

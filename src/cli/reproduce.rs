@@ -1,4 +1,4 @@
-//! `reproduce`: a finding of a stored run as the shortest chain of requests that asks the same.
+//! `reproduce`: writes a finding of a stored run as the shortest chain of requests that leads to it.
 
 use super::args::RunArgs;
 use super::config;
@@ -20,25 +20,25 @@ use std::sync::Arc;
 /// `conformant reproduce`.
 #[derive(Args, Debug)]
 pub struct ReproduceArgs {
-    /// The record of a run: what `run --report json=FILE` wrote.
+    /// Record of a run, from `run --report json=FILE`.
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// The finding: its number in the record from 1 on, or a rule for the first one of it.
+    /// Select a finding: its number in the record, from 1, or a rule for its first finding.
     #[arg(value_name = "FINDING")]
     finding: String,
-    /// How it is written.
+    /// Set the output format.
     #[arg(long, value_enum, default_value_t)]
     format: ReproduceFormat,
-    /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
+    /// Read this configuration [default: the nearest conformant.yaml, up to the root of the repository].
     #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
     config: Option<PathBuf>,
-    /// Where the chain goes, where that is not where the run went.
+    /// Send the chain to this base URL instead of the one of the run.
     #[arg(long = "target", value_name = "SERVICE=URL")]
     targets: Vec<String>,
-    /// Control plane: the hook NAME is `POST URL/NAME` with a JSON body.
+    /// Call hooks below this URL: hook NAME is `POST URL/NAME` with a JSON body.
     #[arg(long, value_name = "URL", env = "CONFORMANT_HOOKS")]
     hooks: Option<String>,
-    /// Folder with the run's own scenarios.
+    /// Add the scenarios in this folder, as the run did.
     #[arg(long, value_name = "DIR")]
     scenarios: Option<PathBuf>,
     /// The rulebook.
@@ -46,15 +46,15 @@ pub struct ReproduceArgs {
     specs: super::args::Specs,
 }
 
-/// What a chain is written as.
+/// Output formats of a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum ReproduceFormat {
-    /// A script for bash with curl and jq.
+    /// Bash script with curl and jq.
     #[default]
     Sh,
-    /// A file for hurl.
+    /// Hurl file.
     Hurl,
-    /// A scenario that `run --scenarios DIR` plays and judges.
+    /// Scenario for `run --scenarios DIR`.
     Scenario,
 }
 
@@ -76,14 +76,14 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     let requests = found.scenario.steps.len();
     let left = match found.left_out {
         0 => String::new(),
-        count => format!(", {count} of the story left out"),
+        count => format!(", {count} of the scenario left out"),
     };
     let format = match args.format {
         ReproduceFormat::Scenario => {
             let (file, text) = found.file(&rulebook, finding);
             say(&text::escape(&text));
             note(&format!(
-                "{requests} steps{left}; as DIR/{file} it is played by: conformant run --scenarios DIR --filter '{}'",
+                "{requests} steps{left}; save it as DIR/{file} and run: conformant run --scenarios DIR --filter '{}'",
                 found.scenario.id
             ));
             return Ok(Exit::Conformant);
@@ -95,7 +95,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
         config: args.config.clone(),
         targets: args.targets.clone(),
         hooks: args.hooks.clone(),
-        // Whether the hooks are those of the reference is asked of them; nothing else is asked for here.
+        // Ask the hooks whether they are those of the reference; nothing else is sent.
         dry_run: args.hooks.is_none(),
         ..RunArgs::default()
     })?;
@@ -120,13 +120,13 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
         judged_as: kind(&rulebook, finding).map(|kind| (kind, finding.level != Level::Must)),
     };
     let script = chain(scope, &planned, about, format)
-        .map_err(|e| Failure::Usage(format!("failed to {e}; --format scenario can say it")))?;
+        .map_err(|e| Failure::Usage(format!("failed to {e}; use --format scenario")))?;
     say(&Redactor::new(&config.secrets).redact(&text::escape(&script)));
     note(&format!("{requests} steps{left}"));
     Ok(Exit::Conformant)
 }
 
-/// What the finding is about, without what the target answered.
+/// The claim of the finding, without what the target returned.
 fn comment(rulebook: &Rulebook, finding: &Finding) -> Vec<String> {
     let rule = rulebook.rules.get(&finding.rule);
     let place = match finding.pointer.as_str() {
@@ -134,7 +134,7 @@ fn comment(rulebook: &Rulebook, finding: &Finding) -> Vec<String> {
         pointer => format!(", at {pointer}"),
     };
     let mut lines = vec![format!(
-        "{} is broken by the answer of the last request, {}/{}{place}.",
+        "{} is broken by the response to the last request, {}/{}{place}.",
         finding.rule, finding.service, finding.operation
     )];
     if let Some(rule) = rule {
@@ -147,7 +147,7 @@ fn comment(rulebook: &Rulebook, finding: &Finding) -> Vec<String> {
         .collect()
 }
 
-/// The kind of what came back, where the last answer alone tells whether the rule holds.
+/// The type of the last response, if that response alone decides the rule.
 fn kind<'r>(rulebook: &'r Rulebook, finding: &Finding) -> Option<&'r str> {
     let rule = rulebook.rules.get(&finding.rule)?;
     let is_of_one = match &rule.origin {
@@ -166,7 +166,7 @@ fn kind<'r>(rulebook: &'r Rulebook, finding: &Finding) -> Option<&'r str> {
     operation.response.as_deref().filter(|_| is_of_one)
 }
 
-/// Where the run's requests went, and as whom: as configured now where that is the same place.
+/// Base URLs and credentials of the run; those of the configuration if it names the same place.
 fn targets(record: &RunRecord, configured: &BTreeMap<String, Target>) -> BTreeMap<String, Target> {
     let mut targets = BTreeMap::new();
     for (service, url) in &record.targets {
@@ -185,7 +185,7 @@ fn targets(record: &RunRecord, configured: &BTreeMap<String, Target>) -> BTreeMa
     targets
 }
 
-/// Credentials by the names that the environment has for them where no file says more.
+/// Credentials as environment variables, unless a file sets them.
 fn unconfigured(service: &str) -> Shell {
     let name = |key: &str| format!("${{CONFORMANT_{}_{key}}}", service.to_uppercase());
     let header = |(field, _): (String, String)| (field, name("API_KEY"));

@@ -1,4 +1,4 @@
-//! A folder as it was in a git revision, read out of the repository into a temporary folder.
+//! Reads a folder from a git revision into a temporary folder.
 //!
 //! Only reads objects: neither index nor work tree is touched, and nothing is fetched.
 
@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// The folder that a revision without one means.
+/// The folder of a revision without a path.
 const SPECS: &str = "specs";
 
 /// Writes the files of `REVISION:FOLDER`, or of the rulebook in `REVISION`, into a folder.
@@ -26,7 +26,7 @@ pub(super) fn check_out(revision: &str) -> Result<TempDir, Failure> {
     ])
     .map_err(|why| Failure::Usage(format!("{revision} names no folder in git{why}")))?;
     let tree = String::from_utf8_lossy(&tree).trim().to_owned();
-    let trouble = |why| Failure::Trouble(format!("{named} could not be read from git{why}"));
+    let trouble = |why| Failure::Trouble(format!("failed to read {named} from git{why}"));
     let list = git(&["ls-tree", "-r", "-z", &tree]).map_err(trouble)?;
     let dir = tempfile::tempdir().map_err(|e| trouble(GitError::Folder(e)))?;
     for (object, path) in entries(&String::from_utf8_lossy(&list)) {
@@ -39,7 +39,7 @@ pub(super) fn check_out(revision: &str) -> Result<TempDir, Failure> {
     Ok(dir)
 }
 
-/// Object and path of each regular file: `100644 blob <object>\t<path>`, each ended by a zero byte.
+/// Object and path of each regular file: `100644 blob <object>\t<path>`, each terminated by a zero byte.
 fn entries(list: &str) -> impl Iterator<Item = (&str, &str)> {
     list.split_terminator('\0').filter_map(|entry| {
         let (about, path) = entry.split_once('\t')?;
@@ -60,32 +60,32 @@ fn write(dir: &Path, path: &str, bytes: &[u8]) -> std::io::Result<()> {
     std::fs::write(to, bytes)
 }
 
-/// Why nothing came out of git, as the end of a sentence.
+/// A git error, as the end of a sentence.
 #[derive(Debug, thiserror::Error)]
 enum GitError {
-    /// There is no git.
-    #[error(": git could not be started: {0}")]
+    /// Git did not start.
+    #[error(": failed to start git: {0}")]
     Start(std::io::Error),
-    /// It failed and said why.
+    /// Git failed with a message.
     #[error(": {0}")]
     Refused(String),
-    /// It failed, which is all that it says where it was told to be quiet.
+    /// Git failed without a message, as requested.
     #[error("")]
     Quiet,
-    /// There is no folder to write to.
+    /// The folder could not be created.
     #[error(": {0}")]
     Folder(std::io::Error),
-    /// A file could not be written there.
+    /// A file could not be written.
     #[error(": {path}: {source}")]
     File {
-        /// Its path in the revision.
+        /// Path in the revision.
         path: String,
-        /// Why not.
+        /// Cause.
         source: std::io::Error,
     },
 }
 
-/// What git printed.
+/// Output of git.
 fn git(args: &[&str]) -> Result<Vec<u8>, GitError> {
     let output = Command::new("git")
         .args(args)

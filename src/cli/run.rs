@@ -1,4 +1,4 @@
-//! `run`: the main job.
+//! `run`: runs the scenarios and writes the reports.
 
 use super::args::{Prove, RunArgs};
 use super::config::{self, Config};
@@ -25,12 +25,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where reports go unless told otherwise.
+/// Default reports.
 const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
 
 #[expect(
     clippy::too_many_lines,
-    reason = "the job from its flags to its exit code, in the order in which it is done"
+    reason = "a sequence of steps from flags to exit code"
 )]
 pub(super) fn run(args: &RunArgs) -> Done {
     let reports = reports_of(&args.telling.reports, &REPORTS)?;
@@ -39,7 +39,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         memory::share_between_threads();
     }
     if args.timings && config.settings.targets.is_empty() {
-        let why = "--timings: without a target time is virtual and nothing is waited for; name one with --target";
+        let why = "--timings needs a live target, because time is virtual without one; add --target SERVICE=URL";
         return Err(Failure::Usage(why.to_owned()));
     }
     let waivers = args.waivers.as_deref().map(read_waivers).transpose()?;
@@ -104,7 +104,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
             .date();
         let accepted = Waivers::on(&waivers, today);
         let finish = |record: &mut RunRecord, ended: &Ended| {
-            // A later signal finds the run complete: its reports are written and say so.
+            // The run is complete: a later signal does not cut it.
             let by_signal = signals.exit();
             record.complete &= by_signal.is_none();
             record.partition = selection.partition.map(PartOf::from);
@@ -118,7 +118,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
             record.history = kept
                 .as_ref()
                 .map(|kept| conformant_versions::history(kept, record));
-            // Against the reference the same seed gives the same bytes: no real time then.
+            // Runs against the reference are reproducible byte by byte, so that they contain no real time.
             record.wall = (!config.settings.targets.is_empty()).then(|| WallClock {
                 started: conformant_base::clock::iso_seconds(began),
                 seconds: (started.elapsed().as_secs_f64() * 10.0).round() / 10.0,
@@ -153,7 +153,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     };
     let record = keep
         .record
-        .ok_or_else(|| Failure::Trouble("the run left no record".to_owned()))?;
+        .ok_or_else(|| Failure::Trouble("the run wrote no record".to_owned()))?;
     for line in told {
         note(&line);
     }
@@ -173,13 +173,13 @@ pub(super) fn run(args: &RunArgs) -> Done {
     Ok(concluded)
 }
 
-/// Begins to keep evidence.
+/// Starts to keep evidence.
 fn keeper(evidence: &Growing, config: &Config, head: &Head) -> Result<Arc<Keeper>, Failure> {
     let file = evidence.file().map_err(|e| unkept(&e))?;
     Ok(Keeper::begin(file, Redactor::new(&config.secrets), head))
 }
 
-/// Puts the evidence of a run that has ended where it is to stand.
+/// Moves the evidence of a finished run to its path.
 fn keep_evidence(
     keeper: Option<&Keeper>,
     evidence: Option<Growing>,
@@ -194,12 +194,12 @@ fn keep_evidence(
         .map_err(|e| unkept(&e))
 }
 
-/// Evidence that could not be kept.
+/// Evidence could not be written.
 fn unkept(error: &std::io::Error) -> Failure {
     Failure::Trouble(format!("failed to keep the evidence: {error}"))
 }
 
-/// What the reports do not say.
+/// Prints what the reports do not contain.
 fn say_beside(
     (waiver_problems, ended): (&[String], &Ended),
     last: Option<&RunRecord>,
@@ -218,8 +218,7 @@ fn say_beside(
     }
 }
 
-/// Whether the whole of a selection is: a part may be empty where the whole is not, and its record is needed to put
-/// the parts together.
+/// Whether the selection without its partition is empty. A single part may be empty: its record is needed for `merge`.
 fn is_empty(rulebook: &Rulebook, selection: &Selection) -> bool {
     let whole = Selection {
         partition: None,
@@ -236,7 +235,7 @@ fn demands(args: &RunArgs) -> Demands {
     }
 }
 
-/// Leaves of a selection what a revision's rulebook would have played otherwise, and says where that is nothing.
+/// Restricts a selection to scenarios that changed since a revision; prints a note if none is left.
 fn narrow_since(
     revision: &str,
     rulebook: &Rulebook,
@@ -269,7 +268,7 @@ fn options(args: &RunArgs, config: &Config, seed: u64) -> Options {
     }
 }
 
-/// Where the adopter wrote targets and scenarios: what stands in the rulebook of others is no place
+/// Paths of the configuration and the user's scenarios; those of the embedded rulebook are left out.
 /// of theirs.
 fn places(config: Option<&Path>, planned: &[Planned<'_>]) -> BTreeMap<String, String> {
     let mut places = config::places(config);
@@ -321,13 +320,13 @@ pub(super) fn sessions<'a>(
     ))
 }
 
-/// Whether everything is run that a waiver may speak of.
+/// Whether the run covers every rule that a waiver may name.
 fn is_whole(args: &RunArgs) -> bool {
     args.filters.is_empty() && args.rerun.is_none() && args.since.is_none()
 }
 
-/// A living target remembers the names of earlier runs, so that each run has names of its own; a world
-/// in process is new each time.
+/// A live target keeps the names of earlier runs, so that each run needs new ones. A reference instance in process
+/// starts empty.
 fn seed_of(args: &RunArgs, config: &Config) -> u64 {
     let is_live = !config.settings.targets.is_empty();
     args.seed.unwrap_or_else(|| {
@@ -336,7 +335,7 @@ fn seed_of(args: &RunArgs, config: &Config) -> u64 {
         }
         let seed = u64::from(rand::random::<u32>());
         note(&format!(
-            "seed {seed}: with --seed {seed} a run uses the same names again"
+            "seed {seed}: repeat a run with the same names with --seed {seed}"
         ));
         seed
     })
@@ -354,7 +353,7 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
     let mut services = args.services.clone();
     if services.is_empty() && !config.settings.targets.is_empty() {
         services = config.settings.targets.keys().cloned().collect();
-        // Events are collected beside any service.
+        // Events are collected alongside every service.
         services.push("events".to_owned());
     }
     let partition = args
@@ -374,7 +373,7 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
     })
 }
 
-/// What is wanted on both counts; an empty list so far means all.
+/// The intersection of both lists; an empty list selects everything.
 fn narrowed(so_far: &[String], wanted: Vec<String>) -> Vec<String> {
     wanted
         .into_iter()
@@ -403,13 +402,13 @@ fn nothing(args: &RunArgs) -> Exit {
     Exit::NothingJudged
 }
 
-/// One sentence for a run that nobody let in.
+/// The note for a run without access.
 fn denied(service: &str, config: &Config) -> String {
     let target = config.settings.targets.get(service);
     let what = if target.is_some_and(Target::has_credentials) {
         "the credentials that are configured"
     } else {
-        "requests without credentials, for none are configured"
+        "requests without credentials, because none are configured"
     };
     format!(
         "{service} answers nothing but 401 and 403 to {what} (targets.{service}: username and password, or headers): the run stops here"

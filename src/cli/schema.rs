@@ -1,4 +1,4 @@
-//! `schema`: the JSON Schema of each file format, made from the types that read it.
+//! `schema`: prints the JSON Schema of a file format, generated from the types that read it.
 
 use super::args::{SchemaArgs, SchemaName};
 use super::{Done, Exit, Failure, config, say};
@@ -20,7 +20,7 @@ pub(super) fn schema(args: &SchemaArgs) -> Done {
         SchemaName::Config => config::schema(),
     };
     let text = serde_json::to_string_pretty(&schema)
-        .map_err(|e| Failure::Trouble(format!("the schema could not be written: {e}")))?;
+        .map_err(|e| Failure::Trouble(format!("failed to write the schema: {e}")))?;
     say(&format!("{text}\n"));
     Ok(Exit::Conformant)
 }

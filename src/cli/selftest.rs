@@ -1,4 +1,4 @@
-//! `selftest`: proves the rulebook, and prints the kill matrix.
+//! `selftest`: tests the rulebook and prints the kill matrix.
 
 use super::args::{Reports, SelftestArgs};
 use super::{Done, Exit, Failure, config, load, note, output, say};
@@ -10,9 +10,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::de::DeserializeOwned;
 use std::io::IsTerminal;
 
-/// What exploration finds, as the project records it.
+/// Recorded findings of exploration.
 const EXPLORED_FILE: &str = "specs/explored.yaml";
-/// What no rule catches yet, as the project records it.
+/// Recorded known gaps.
 const NOT_YET_FILE: &str = "specs/not-yet-caught.yaml";
 
 pub(super) fn selftest(args: &SelftestArgs) -> Done {
@@ -98,12 +98,12 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
     })
 }
 
-/// Whether what is recorded is to be written anew; never where nobody reads the diff.
+/// Whether records are updated; never in CI.
 fn is_blessed() -> bool {
     config::environment("BLESS").is_some() && config::environment("CI").is_none()
 }
 
-/// Where what came of the trials goes.
+/// Destinations of the results.
 fn reports(args: &SelftestArgs) -> Result<Vec<Report>, Failure> {
     let wanted = Reports {
         reports: args.reports.clone(),
@@ -114,7 +114,7 @@ fn reports(args: &SelftestArgs) -> Result<Vec<Report>, Failure> {
         .find(|report| !matches!(report.format, Format::Json | Format::Markdown));
     match other {
         Some(report) => Err(Failure::Usage(format!(
-            "--report {}: a self-test is told as json or markdown",
+            "--report {}: expected json or markdown",
             report.format.name()
         ))),
         None => Ok(reports),
@@ -123,8 +123,8 @@ fn reports(args: &SelftestArgs) -> Result<Vec<Report>, Failure> {
 
 fn write(file: &str, text: &str) -> Result<(), Failure> {
     std::fs::write(file, text)
-        .map_err(|e| Failure::Trouble(format!("{file} could not be written: {e}")))?;
-    note(&format!("{file} is written anew: read its diff"));
+        .map_err(|e| Failure::Trouble(format!("failed to write {file}: {e}")))?;
+    note(&format!("{file} was updated: review its diff"));
     Ok(())
 }
 
@@ -135,7 +135,7 @@ fn recorded(args: &SelftestArgs) -> Result<Recorded, Failure> {
     })
 }
 
-/// A file of the rulebook's folder where one is named, else the text that was built in.
+/// Reads a file of the rulebook's folder, or the embedded text.
 fn read<T: DeserializeOwned>(args: &SelftestArgs, file: &str) -> Result<T, Failure> {
     let name = file.trim_start_matches("specs/");
     let Some(folder) = &args.specs.specs else {

@@ -1,4 +1,4 @@
-//! `serve`: the reference for client teams, until a signal ends it.
+//! `serve`: serves the reference for client teams, until a signal.
 
 use super::args::{OfClients, ServeArgs};
 use super::config::{self, CONTROL_TOKEN};
@@ -24,11 +24,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-/// How often the end is looked for while nobody asks.
+/// Interval of the check for the end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Requests that wait to be judged; whoever asks beyond them waits, too.
+/// Requests that wait for the judge; further ones are delayed.
 const WAITING_MAX: usize = 64;
-/// How long a QR code on the page is good for.
+/// Validity of a QR code on the page.
 const QR_LIFETIME: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);
 
 pub(super) fn serve(args: &ServeArgs) -> Done {
@@ -73,7 +73,7 @@ fn settings(args: &ServeArgs, rulebook: &Rulebook) -> Result<server::Settings, F
         Some(path) => {
             let told =
                 |why: String| Failure::Usage(format!("--seed-data {}: {why}", path.display()));
-            // `fixtures generate --world` writes them, at any size.
+            // Files of `fixtures generate --world` have any size.
             let bytes = files::read(path, files::STORED_BYTES_MAX)?;
             let text = std::str::from_utf8(&bytes).map_err(|e| told(e.to_string()))?;
             Some(server::Seeds::read(text).map_err(|e| told(e.to_string()))?)
@@ -106,12 +106,12 @@ fn settings(args: &ServeArgs, rulebook: &Rulebook) -> Result<server::Settings, F
     })
 }
 
-/// The certificate to show: a given one, or one that is made up and handed out.
+/// The TLS certificate: a given one, or a generated one that is written to a file.
 #[cfg(feature = "tls")]
 fn identity(args: &ServeArgs) -> Result<Option<server::Identity>, Failure> {
     if let Some(path) = &args.tls {
         let identity = server::Identity::made_up(args.host)
-            .map_err(|e| Failure::Trouble(format!("failed to make up a certificate: {e}")))?;
+            .map_err(|e| Failure::Trouble(format!("failed to generate a certificate: {e}")))?;
         whole(path, &identity.certificate)
             .map_err(|e| Failure::Trouble(format!("failed to write {}: {e}", path.display())))?;
         return Ok(Some(identity));
@@ -122,7 +122,7 @@ fn identity(args: &ServeArgs) -> Result<Option<server::Identity>, Failure> {
     let text = |path: &Path| {
         let bytes = super::read_file(path)?;
         String::from_utf8(bytes)
-            .map_err(|_| Failure::Usage(format!("{} is not in PEM", path.display())))
+            .map_err(|_| Failure::Usage(format!("{}: expected PEM", path.display())))
     };
     Ok(Some(server::Identity {
         certificate: text(certificate)?,
@@ -141,7 +141,7 @@ fn offer() -> server::Offer {
     Arc::new(move |user, now| Ok(application.offer(user, QR_LIFETIME, now)?.qr))
 }
 
-/// The documented operations, as scripted answers name them.
+/// Ids of the documented operations, for scripted answers.
 fn routes(rulebook: &Rulebook) -> Vec<Route> {
     let services = rulebook.services.values();
     let operations = services.flat_map(|service| service.operations.values());
@@ -155,7 +155,7 @@ fn routes(rulebook: &Rulebook) -> Vec<Route> {
         .collect()
 }
 
-/// When serving ends: at a signal, or with the parent where that is asked for.
+/// Whether to stop: after a signal, or with the parent if requested.
 struct End<'a> {
     signals: &'a Signals,
     parent: Option<u32>,
@@ -175,7 +175,7 @@ impl<'a> End<'a> {
     }
 }
 
-/// The process that started this one, or whoever took its place.
+/// The parent process, or its replacement.
 #[cfg(unix)]
 fn parent() -> u32 {
     std::os::unix::process::parent_id()
@@ -186,7 +186,7 @@ fn parent() -> u32 {
     0
 }
 
-/// Lines of JSON about what was asked; the credentials of the reference are treated as an adopter's would be.
+/// Request log in JSON lines, without the credentials of the reference.
 struct Log {
     out: Mutex<Box<dyn Write + Send>>,
     redactor: Redactor,
@@ -232,13 +232,13 @@ impl Log {
             "scripted": one.scripted,
         });
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        // A log that cannot be written to ends no service.
+        // A failing log does not stop the service.
         drop(out.write_all(format!("{line}\n").as_bytes()));
         drop(out.flush());
     }
 }
 
-/// Answers until a signal comes, and says what clients did wrong.
+/// Serves and judges requests until a signal.
 fn judge(
     args: &ServeArgs,
     rulebook: &Rulebook,
@@ -252,7 +252,7 @@ fn judge(
         if let Some(log) = &log {
             log.note(one);
         }
-        // Nobody listens any more only when the end has come.
+        // The send fails only when the receiver has ended.
         drop(sender.send(Passed {
             origin: one.origin.to_owned(),
             request: one.request.clone(),
@@ -304,12 +304,12 @@ fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure
     }
     say(&format!("listening {url}\n"));
     note(&format!(
-        "judge it: conformant run --target all={url} --hooks {url}/_control"
+        "test it with: conformant run --target all={url} --hooks {url}/_control"
     ));
     Ok(server)
 }
 
-/// Who waits for the file finds all of it or nothing.
+/// Writes a file atomically.
 fn whole(path: &Path, text: &str) -> std::io::Result<()> {
     let folder = path
         .parent()
@@ -320,7 +320,7 @@ fn whole(path: &Path, text: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A fault or variant that there is not.
+/// An unknown fault or variation.
 #[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
 fn unknown(error: api::Error) -> Failure {
     Failure::Usage(error.to_string())

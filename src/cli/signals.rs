@@ -1,8 +1,10 @@
-//! Signals: before anything is written each ends the process at once, with the exit code for it; while
-//! a command works the first one ends that work in good order, and only the second one the process. Those that come together are one: who
-//! ends a group of processes, as `timeout` does, sends to each of them and then to all.
+//! Signal handling.
 //!
-//! SIGPIPE stays ignored, as the Rust runtime has it: that nobody reads any more is no failure.
+//! - Before output begins, a signal ends the process at once with its exit code.
+//! - While a command runs, the first signal ends its work in order, the second one the process.
+//! - Signals within a short time are one, because `timeout` sends each to the process and to its group.
+//!
+//! SIGPIPE stays ignored, as set by the Rust runtime: a closed pipe is not an error.
 
 use super::Exit;
 use conformant_base::clock;
@@ -13,27 +15,27 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Signals that are no further apart are one.
+/// Signals within this time are one.
 const APART_MIN: Duration = Duration::from_millis(250);
-/// The signals that end a command.
+/// Signals that end a command.
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// What the process listens to, from its first moment.
+/// Flags of the process, set up at its start.
 static SIGNALS: OnceLock<Signals> = OnceLock::new();
 
-/// Flags that signals raise.
+/// Flags set by signals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals {
-    /// Any of them came: the run is to end.
+    /// Any signal arrived: the run must end.
     pub interrupted: Arc<AtomicBool>,
-    /// Which one came, by number.
+    /// Number of the signal.
     which: Arc<AtomicUsize>,
-    /// The next one ends the process.
+    /// The next signal ends the process.
     armed: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Takes care that no signal ends the process without an exit code of ours.
+    /// Installs handlers, so that every signal leads to a documented exit code.
     pub(super) fn begin() -> std::io::Result<()> {
         let signals = Self::default();
         signals.armed.store(true, Ordering::Relaxed);
@@ -44,14 +46,14 @@ impl Signals {
             signal_hook::flag::register_usize(signal, signals.which.clone(), number)?;
             signal_hook::flag::register(signal, signals.interrupted.clone())?;
         }
-        // Heeded by nobody: the write that went too far fails by itself.
+        // Ignored: the write that exceeds the limit fails by itself.
         signal_hook::flag::register(SIGXFSZ, Arc::default())?;
-        // The only call, at the beginning of the process.
+        // The only call, at the start of the process.
         drop(SIGNALS.set(signals));
         Ok(())
     }
 
-    /// From here on the first signal is the caller's to heed.
+    /// Leaves the first signal to the caller from here on.
     pub(super) fn listen() -> std::io::Result<Self> {
         if SIGNALS.get().is_none() {
             Self::begin()?;
@@ -71,7 +73,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// The exit code that a signal asks for.
+    /// The exit code of the signal that arrived.
     pub(super) fn exit(&self) -> Option<Exit> {
         match self.which.load(Ordering::Relaxed) {
             0 => None,
@@ -79,9 +81,9 @@ impl Signals {
         }
     }
 
-    /// What there is to say about a signal whose exit code does not say it.
+    /// A note for a signal without an exit code of its own.
     pub(super) fn notice(&self) -> Option<&'static str> {
-        (self.exit() == Some(Exit::Trouble)).then_some("ended by SIGHUP: the terminal is gone")
+        (self.exit() == Some(Exit::Trouble)).then_some("stopped by SIGHUP: the terminal was closed")
     }
 }
 

@@ -1,4 +1,4 @@
-//! `compare`, `judge`, `merge`: what can be done with the records of earlier runs.
+//! `compare`, `judge`, `merge`: read the records of earlier runs.
 
 use super::args::{CompareArgs, JudgeArgs, MergeArgs, Telling};
 use super::diff::{destinations, write};
@@ -70,7 +70,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     Ok(exit)
 }
 
-/// The evidence that a file holds; nothing where it holds a record.
+/// Opens a file of evidence; none if it is a record.
 fn evidence(path: &Path) -> Result<Option<Reader<BufReader<File>>>, Failure> {
     let mut file = BufReader::new(files::open(path)?);
     let told = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));

@@ -1,6 +1,6 @@
-//! `token`: a registration token or QR code as the configured application would build it.
+//! `token`: builds a registration token or QR code of the configured application.
 //!
-//! Judges nothing: `check --as token` does.
+//! Does not judge it: use `check --as token`.
 
 use super::args::TokenArgs;
 use super::{Done, Exit, Failure, config, note, say};
@@ -11,15 +11,15 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-/// Light modules around the code, as its standard asks for.
+/// Width of the quiet zone, from the QR standard.
 const QUIET_MODULES: usize = 4;
-/// Pixels of one module in a picture.
+/// Pixels of one module.
 const MODULE_PIXELS: usize = 8;
 
 pub(super) fn token(args: &TokenArgs) -> Done {
     let known = config::known(args.config.as_deref())?;
     if known.is_reference {
-        note("no application is configured: built as the reference's application");
+        note("no application is configured: the reference's application is used");
     }
     let value = |key: &str| {
         let missing = || {
@@ -44,7 +44,7 @@ pub(super) fn token(args: &TokenArgs) -> Done {
     let lifetime = conformant_rulebook::duration(&args.expires)
         .and_then(|lifetime| jiff::SignedDuration::try_from(lifetime).ok())
         .ok_or_else(|| {
-            Failure::Usage(format!("--expires {}: write 90s, 10m or 1h", args.expires))
+            Failure::Usage(format!("invalid --expires `{}`: expected a number and a unit, such as `90s`, `10m` or `1h`", args.expires))
         })?;
     let user = args
         .custom_user_id
@@ -59,7 +59,7 @@ pub(super) fn token(args: &TokenArgs) -> Done {
 
 fn draw(args: &TokenArgs, offer: &Offer) -> Result<(), Failure> {
     let code = QrCode::with_error_correction_level(&offer.qr, EcLevel::L)
-        .map_err(|e| Failure::Usage(format!("the text does not fit into a QR code: {e}")))?;
+        .map_err(|e| Failure::Usage(format!("the text is too long for a QR code: {e}")))?;
     if let Some(path) = &args.svg {
         let picture = code
             .render::<svg::Color<'_>>()
@@ -81,10 +81,10 @@ fn draw(args: &TokenArgs, offer: &Offer) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The code as a picture of black and white pixels.
+/// The code as a black and white PNG.
 fn png(code: &QrCode) -> Result<Vec<u8>, Failure> {
     let failed =
-        |e: png::EncodingError| Failure::Trouble(format!("the picture could not be made: {e}"));
+        |e: png::EncodingError| Failure::Trouble(format!("failed to draw the picture: {e}"));
     let width = (code.width() + 2 * QUIET_MODULES) * MODULE_PIXELS;
     let is_dark = |x: usize, y: usize| {
         let module = |pixel: usize| {
@@ -113,9 +113,8 @@ fn png(code: &QrCode) -> Result<Vec<u8>, Failure> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |e: std::io::Error| {
-        Failure::Trouble(format!("{} could not be written: {e}", path.display()))
-    };
+    let failed =
+        |e: std::io::Error| Failure::Trouble(format!("failed to write {}: {e}", path.display()));
     let mut file = BufWriter::new(File::create(path).map_err(failed)?);
     file.write_all(bytes)
         .and_then(|()| file.flush())

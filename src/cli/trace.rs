@@ -1,4 +1,4 @@
-//! `trace`: the documents against `documents.lock`.
+//! `trace`: compares the documents with `documents.lock`.
 
 use super::args::TraceArgs;
 use super::{Done, Exit, Failure, load, note, say};
@@ -15,7 +15,7 @@ pub(super) fn trace(args: &TraceArgs) -> Done {
         Err(_) if args.update => String::new(),
         Err(e) => {
             return Err(Failure::Usage(format!(
-                "{LOCK} could not be read: {e}; --update writes it"
+                "failed to read {LOCK}: {e}; write it with --update"
             )));
         }
     };
@@ -27,13 +27,9 @@ pub(super) fn trace(args: &TraceArgs) -> Done {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             Failure::Usage(lines.join("\nerror: "))
         })?;
-        std::fs::write(&path, &proposed).map_err(|e| {
-            Failure::Trouble(format!("{} could not be written: {e}", path.display()))
-        })?;
-        note(&format!(
-            "{} is written anew: read its diff",
-            path.display()
-        ));
+        std::fs::write(&path, &proposed)
+            .map_err(|e| Failure::Trouble(format!("failed to write {}: {e}", path.display())))?;
+        note(&format!("{} was updated: review its diff", path.display()));
         return Ok(Exit::Conformant);
     }
     let problems = trace::check(&args.documents, &rulebook, &lock);
@@ -43,7 +39,7 @@ pub(super) fn trace(args: &TraceArgs) -> Done {
     if problems.is_empty() {
         let units = lock.lines().filter(|l| l.starts_with('D')).count();
         say(&format!(
-            "{units} sentences and table rows: each is a rule, an open point, a definition or narrative\n"
+            "{units} sentences and table rows: each is a rule, unspecified, a definition or narrative\n"
         ));
         return Ok(Exit::Conformant);
     }

@@ -1,5 +1,4 @@
-//! Traffic of others while it is judged: what `proxy` and `serve` tell of it, live and at the end, and
-//! what they must never tell.
+//! Live judging of client traffic for `proxy` and `serve`: reports findings at once and at the end, without secrets.
 
 use super::args::{Side, Telling};
 use super::{Done, Exit, Failure, invocation, note, output, say};
@@ -12,17 +11,17 @@ use conformant_record::{Finding, Level, RunEvent, Subject};
 use conformant_report::{Consumer, Keep, Report, Settings, Stream};
 use std::collections::BTreeSet;
 
-/// Credentials of others that are remembered to be taken out of findings.
+/// Most credentials of clients that are kept for redaction.
 const SECRETS_MAX: usize = 1_000;
 
-/// A judge of passing traffic that says at once what it finds.
+/// A judge of passing traffic that prints findings at once.
 pub(super) struct Watch<'a> {
     inline: Inline<'a>,
     secrets: Secrets,
 }
 
 impl<'a> Watch<'a> {
-    /// One that tells none of these secrets, nor of those that pass by.
+    /// A judge that redacts these secrets and the credentials that it sees.
     pub(super) fn new(inline: Inline<'a>, secrets: Vec<String>) -> Self {
         Self {
             inline,
@@ -30,19 +29,19 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// How many requests passed.
+    /// The number of requests.
     pub(super) fn passed(&self) -> usize {
         self.inline.counts().0
     }
 
-    /// Judges what passed, and tells what was found in it.
+    /// Judges an exchange and prints its findings.
     pub(super) fn take(&mut self, passed: Passed) {
         self.secrets.learn(&passed.request.headers);
         let found = self.inline.take(passed);
         tell(&found, &self.secrets.redactor);
     }
 
-    /// Judges what is left, writes the reports, and decides how it ended.
+    /// Judges the rest, writes the reports, and returns the exit code.
     pub(super) fn finish(self, reports: &[Report], how: &Telling) -> Done {
         let (passed, foreign) = self.inline.counts();
         let (unlisted, trouble) = (self.inline.unlisted(), self.inline.met_trouble());
@@ -68,7 +67,7 @@ impl<'a> Watch<'a> {
         }
         let record = keep
             .record
-            .ok_or_else(|| Failure::Trouble("the traffic left no record".to_owned()))?;
+            .ok_or_else(|| Failure::Trouble("the judge wrote no record".to_owned()))?;
         output::write_reports(reports, &record, settings)?;
         note(&format!(
             "{passed} requests passed, {foreign} of them belong to no documented operation"
@@ -115,7 +114,7 @@ fn tell(findings: &[Finding], redactor: &Redactor) {
     }
 }
 
-/// What must appear in no output: what is configured, and the credentials that pass by.
+/// Secrets to redact: configured ones and credentials seen in traffic.
 struct Secrets {
     known: BTreeSet<String>,
     redactor: Redactor,
@@ -142,7 +141,7 @@ impl Secrets {
     }
 }
 
-/// The secret part of what stands behind a scheme: a token, or the password of Basic credentials.
+/// The secret part of an `Authorization` value: a token, or the password of Basic credentials.
 fn in_credentials(value: &str) -> Vec<String> {
     use base64::Engine as _;
     let Some((scheme, rest)) = value.split_once(' ') else {
@@ -163,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_that_pass_by_are_in_no_output() {
+    fn credentials_in_traffic_are_redacted() {
         let mut secrets = Secrets::new(vec!["configured-secret".to_owned()]);
         let headers: Headers = [
             ("Authorization", "Basic dXNlcjpwYXNzd29yZC1vZi11c2Vy"),

@@ -1,6 +1,6 @@
-//! `fixtures generate --world`: coherent worlds, as lines, as a set, as a recording, or as what makes them.
+//! `fixtures generate --world`: accounts with related resources, as lines, a set, a recording, or seed data.
 //!
-//! What a world is, is `conformant_fixtures::world`; accounts are made side by side and written in their order.
+//! `conformant_fixtures::world` generates them; here accounts are generated in parallel and written in order.
 
 use super::args::{FixtureFormat, GenerateArgs};
 use super::signals::Signals;
@@ -14,9 +14,9 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// How many resources there are unless told otherwise.
+/// Default number of resources.
 const RESOURCES_DEFAULT: u64 = 1_000;
-/// Accounts that are in memory at once, for each thread.
+/// Accounts kept in memory for each thread.
 const AHEAD: u64 = 4;
 
 impl From<WorldError> for Failure {
@@ -47,23 +47,23 @@ pub(super) fn generate(args: &GenerateArgs) -> Done {
         }
         (FixtureFormat::SeedData, true) => making.stream(seeds(world), ("", "", "")),
         (FixtureFormat::Har | FixtureFormat::SeedData, false) => Err(Failure::Usage(
-            "--format har and seed-data are one file: write it with `> FILE` in place of --out"
+            "--format har and seed-data are single files: redirect standard output to a file instead of --out"
                 .to_owned(),
         )),
         (FixtureFormat::Json, _) => Err(Failure::Usage(
-            "a world has lines: say --format ndjson, har or seed-data".to_owned(),
+            "--format json is not available with --world: use ndjson, har or seed-data".to_owned(),
         )),
     };
     match signals.exit() {
         Some(exit) if done.is_err() => {
-            note("interrupted; nothing was left half-written");
+            note("interrupted; no partial output was left");
             Ok(exit)
         }
         Some(_) | None => done,
     }
 }
 
-/// A line for each resource, which says its kind.
+/// One line for each resource, with its type.
 fn lines(account: &Account) -> String {
     let resources = account.resources.iter();
     resources
@@ -85,7 +85,7 @@ fn entries(account: &Account) -> String {
     entries.join(",\n")
 }
 
-/// What makes each account again, in a world of its own; the first is the default world.
+/// The requests that create each account, in an instance of its own; the first uses the default instance.
 fn seeds(world: World) -> impl Fn(&Account) -> String {
     move |account| {
         let changes = account
@@ -114,7 +114,7 @@ fn unwritten(error: &io::Error) -> Failure {
     Failure::Trouble(format!("failed to write to standard output: {error}"))
 }
 
-/// A world while it is made.
+/// Generation in progress.
 struct Making<'a> {
     world: World,
     jobs: u64,
@@ -122,7 +122,7 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// Each account in its order, a few in memory at once.
+    /// Passes each account on in order, with a few in memory.
     fn each(&self, mut take: impl FnMut(&Account) -> Result<(), Failure>) -> Result<(), Failure> {
         let mut number = 0;
         let accounts = self.world.accounts();
@@ -158,7 +158,7 @@ impl Making<'_> {
         made.into_iter().map(|(_, account)| account).collect()
     }
 
-    /// To standard output, with what stands before, between and behind.
+    /// Writes to standard output with a prefix, separators and a suffix.
     fn stream(
         &self,
         text: impl Fn(&Account) -> String,
@@ -168,7 +168,7 @@ impl Making<'_> {
         let mut is_first = true;
         let mut is_gone = false;
         let mut put = |text: &str| match out.write_all(text.as_bytes()) {
-            // A closed pipe is the reader's choice, not an error.
+            // A closed pipe is not an error.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                 is_gone = true;
                 Err(SetError::Stopped.into())
@@ -195,7 +195,7 @@ impl Making<'_> {
         }
     }
 
-    /// A set: a file for each kind, which `fixtures verify` proves.
+    /// Writes a set: one file for each type, for `fixtures verify`.
     fn set(&self, args: &GenerateArgs) -> Done {
         let rulebook = load(&args.specs)?;
         let staged = Staged::new(&args.out)?;

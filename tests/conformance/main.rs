@@ -1,8 +1,7 @@
-//! One trial per scenario of the rulebook, played against the clean reference in this process, and
-//! one per committed fixture.
+//! One trial for each scenario of the rulebook, run on the clean reference in this process, and one for each committed
+//! fixture.
 //!
-//! `cargo test --test conformance -- flow/` plays one service. Nothing here is sent over a socket
-//! and no other target is judged: that is `conformant run`.
+//! `cargo test --test conformance -- flow/` runs one service. No socket is used; for other targets see `conformant run`.
 
 use conformant_engine::plan::{self, Planned};
 use conformant_engine::sessions::Offline;
@@ -19,10 +18,10 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 
-/// The seed of every trial, so that a failure is the same failure again.
+/// The seed of every trial, so that failures are reproducible.
 const SEED: u64 = 0;
 
-/// What all trials share. A rulebook that cannot be loaded fails every one of them.
+/// State of all trials. A rulebook that fails to load fails all of them.
 static RULEBOOK: LazyLock<Rulebook> = LazyLock::new(|| match conformant_judge::load::embedded() {
     Ok(rulebook) => rulebook,
     Err(problems) => panic!("the embedded rulebook has problems:\n{problems:?}"),
@@ -52,7 +51,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// One trial per fixture, and one that no file is left unnamed.
+/// One trial for each fixture, and one for files without an entry.
 fn fixtures() -> Vec<Trial> {
     const REPAIR: &str = "BLESS=1 cargo test --test it fixtures";
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
@@ -69,7 +68,7 @@ fn fixtures() -> Vec<Trial> {
         if unlisted.is_empty() {
             return Ok(());
         }
-        Err(format!("the manifest does not name {unlisted:?}; repair: {REPAIR}").into())
+        Err(format!("not listed in the manifest: {unlisted:?}; repair: {REPAIR}").into())
     })];
     trials.extend(manifest.fixtures.into_iter().map(|entry| {
         let prover = Arc::clone(&prover);
@@ -83,7 +82,7 @@ fn fixtures() -> Vec<Trial> {
 }
 
 impl Suite {
-    /// Passes when the scenario was played to its end and no rule of any level found anything.
+    /// Passes if the scenario finishes and there is no finding of any level.
     fn play(&self, planned: &Planned<'_>) -> Result<(), Failed> {
         let calm = AtomicBool::new(false);
         let concluded = conformant_engine::conclude(

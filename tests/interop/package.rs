@@ -1,4 +1,4 @@
-//! Uses the Rust package as a test would: every valid document is read by its model, most that break their schema are refused.
+//! Uses the Rust package in a test: each model accepts every valid document and rejects most invalid ones.
 
 use conformant_fixtures::models::ChatMessage;
 use conformant_fixtures::{Factory, accepts, documents, invalid, kinds, load, schema};
@@ -22,7 +22,7 @@ fn main() {
             .filter(|one| accepts(kind, &one.document).is_err())
             .count();
     }
-    // What remains is what typify does not say in models: conditions, and fields that may be missing as well as null.
+    // The others are constraints that typify does not support: conditions, and fields that are optional and nullable.
     assert!(refused * 10 > due * 8, "{refused} of {due}");
     let messages: Vec<ChatMessage> = load().expect("messages");
     assert!(messages.iter().all(|one| one.sid.starts_with("IM")));
@@ -48,7 +48,7 @@ fn main() {
     }
     println!("{}", Value::from(made));
     eprintln!(
-        "   rust: {} kinds, {refused} of {due} documents that break a schema are refused by a model",
+        "   rust: {} kinds, {refused} of {due} documents that break a schema are rejected by a model",
         kinds().len()
     );
 }

@@ -1,5 +1,4 @@
-//! The library as programs use it: its examples, built and run, the page that shows them, and what of the
-//! crate is interface.
+//! The library: its examples are built and run, its page shows them, and no internal type is public.
 
 #![expect(
     clippy::disallowed_methods,
@@ -17,7 +16,7 @@ const FAULT: &str = "flow/meta-page-size-wrong";
 const BROKEN: &str = "flow/read-flows/page-size";
 const SCENARIO: &str = "flow/read-flows/happy";
 
-/// An example as a program. `cargo test` has built it; what builds a part of the tests alone has not.
+/// An example as a program. `cargo test` builds it; partial builds may not.
 fn example(name: &str) -> PathBuf {
     let this = std::env::current_exe().expect("the test knows itself");
     let profile = this
@@ -29,7 +28,7 @@ fn example(name: &str) -> PathBuf {
     if profile.file_name().is_some_and(|name| name == "release") {
         build.arg("--release");
     }
-    // What cargo tells a test would have build scripts run anew, and everything above them built again.
+    // Variables of cargo would make build scripts and everything that depends on them run again.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         let told = [
@@ -114,7 +113,7 @@ fn the_same_is_found_in_process_and_over_the_network() {
         assert_eq!(run.verdict(BROKEN), Some(Verdict::Fail), "{run}");
         assert!(run.to_string().contains(BROKEN), "{run}");
     }
-    // Their worlds are not the same, and so are not the numbers of what is in them.
+    // Their instances differ, and so do the numbers in them.
     let told = runs.each_ref().map(|run| {
         let found = run.findings().iter();
         found.map(|f| f.rule.clone()).collect::<BTreeSet<_>>()
@@ -196,7 +195,7 @@ fn what_cannot_be_done_is_an_error_that_helps() {
     assert!(matches!(empty, Error::Rulebook(_)), "{empty}");
 }
 
-/// Blocks of the page that show a file: `<!-- examples/NAME.rs -->` and the code below it.
+/// Blocks of the page with the content of a file: `<!-- examples/NAME.rs -->` and the code below it.
 #[test]
 fn the_page_shows_the_examples_as_they_are() {
     let path = root().join("docs/src/rust.md");

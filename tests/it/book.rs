@@ -1,7 +1,7 @@
-//! The book's commands, played as they stand: each page is one session in a folder of its own, in which one
-//! command's output is the next one's input.
+//! Runs the commands of the book: each page is one session in a folder of its own, in which later commands use the output
+//! of earlier ones.
 //!
-//! A command that is not run states one of a few reasons in the source of the page. `readme.rs` runs those of README.md.
+//! A command that is not run has one of a few reasons in the source of the page. `readme.rs` runs those of README.md.
 
 use crate::program::{Served, conformant, copy_of, files, first_fixture, root};
 use crate::sessions::Session;
@@ -18,18 +18,18 @@ use std::process::{Command, Stdio};
 /// block: `<!-- not played: REASON -->`.
 const REASONS: [(&str, usize); 2] = [("builds the project", 5), ("other tool", 5)];
 
-/// Where the book's examples listen, and the service that it gates.
+/// Address of the book's examples, and their service.
 const SHOWN: &str = "http://127.0.0.1:4010";
 const GATED: &str = "https://flow.staging.example";
 /// The credentials of the reference, as docs/src/serve.md lists them.
 const CREDENTIALS: &str = "Basic cmVmZXJlbmNlLWFwaS1rZXk6cmVmZXJlbmNlLWFwaS1zZWNyZXQ=";
 
-/// What begins the commands of others.
+/// First words of other programs' commands.
 const OTHERS: [&str; 8] = [
     "pip ", "npm ", "cargo ", "docker ", "curl ", "zcat ", "mdbook ", "BLESS=",
 ];
 
-/// The pages that people write; the others are made.
+/// The hand-written pages; the others are generated.
 fn pages() -> Vec<String> {
     let pages = files(&root().join("docs/src"), &["md"]).into_iter();
     let names = pages.map(|path| path.file_name().map(|n| n.to_string_lossy().into_owned()));
@@ -43,13 +43,13 @@ fn pages() -> Vec<String> {
 
 /// One command of a page.
 struct Shown {
-    /// With what it is shown to print, where it is.
+    /// With the output that the page shows, if any.
     session: Session,
-    /// As it stands.
+    /// The text of the command.
     text: String,
-    /// The file that its output goes to.
+    /// The file of its output.
     into: Option<String>,
-    /// Why it is not played, in the page's own words.
+    /// Why it is not run, as stated by the page.
     not_played: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl Shown {
     }
 }
 
-/// The commands of a page, in its order: in blocks, and in the midst of a text.
+/// The commands of a page, in order: in blocks and in text.
 fn commands(page: &str) -> Vec<Shown> {
     let code = Regex::new(r"(?s)```([a-z]*)\n(.*?)```|`([^`]+)`").expect("well-formed");
     let text = std::fs::read_to_string(root().join(page)).expect("it is there");
@@ -130,13 +130,13 @@ fn commands(page: &str) -> Vec<Shown> {
 }
 
 fn is_command(text: &str) -> bool {
-    // The last line of a run is what it says, not what is said to it.
+    // The last line of a run is output, not a command.
     let is_said = text.starts_with("conformant in what");
     let is_ours = text.starts_with("conformant ") && !is_said;
     is_ours || OTHERS.iter().any(|tool| text.starts_with(tool))
 }
 
-/// Whether it only names a command of ours, as `conformant fixtures export` does.
+/// Whether it only mentions a command, such as `conformant fixtures export`.
 fn is_name(words: &[String]) -> bool {
     let mut command = conformant::cli::Cli::command();
     for word in words {
@@ -174,7 +174,7 @@ fn every_command_of_the_book_is_played() {
     assert!(played > 45, "{played} commands");
 }
 
-/// What came of a page.
+/// Result of a page.
 #[derive(Default)]
 struct Played {
     commands: usize,
@@ -227,7 +227,7 @@ fn play(page: &str) -> Played {
             proxies(session, &folder);
             continue;
         }
-        // Large numbers are for a person who waits.
+        // Large numbers are meant for manual use.
         let session = session.with("1000000", "10").with("10000", "200");
         given(&folder, &session.arguments);
         let (code, out, err) = say(&folder, &session.arguments);
@@ -244,8 +244,7 @@ fn play(page: &str) -> Played {
     told
 }
 
-/// Runs a command to its end. A whole run or exploration is for a person who waits: a part of it shows that the
-/// command does what it says.
+/// Runs a command. A complete run or exploration takes too long, so that only a part of it runs.
 fn say(folder: &Path, arguments: &[String]) -> (i32, String, String) {
     let mut all: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let has = |flag: &str| arguments.iter().any(|word| word == flag);
@@ -265,7 +264,7 @@ fn say(folder: &Path, arguments: &[String]) -> (i32, String, String) {
     (code, text(&output.stdout), text(&output.stderr))
 }
 
-/// What a page takes for there.
+/// Files that a page expects.
 fn prepare(page: &str, folder: &Path) {
     let put = |path: &str, text: &str| {
         let path = folder.join(path);
@@ -326,7 +325,7 @@ fn prepare(page: &str, folder: &Path) {
     }
 }
 
-/// Records that a command compares or adds up, where the page does not say where they come from.
+/// Records for commands that compare or merge, if the page does not create them.
 fn given(folder: &Path, arguments: &[String]) {
     if !["compare", "merge"].contains(&arguments[0].as_str()) {
         return;
@@ -349,7 +348,7 @@ fn given(folder: &Path, arguments: &[String]) {
     }
 }
 
-/// What a page says that a person writes, once the command before it was played: the configuration.
+/// The configuration that a page shows, written after the preceding command.
 fn written(page: &str, folder: &Path, url: &str) {
     let configuration = folder.join("conformant.yaml");
     if page != "docs/src/gate.md" || !configuration.exists() {
@@ -371,7 +370,7 @@ fn written(page: &str, folder: &Path, url: &str) {
     std::fs::write(configuration, lines.join("\n")).expect("there is room");
 }
 
-/// `serve` says where it listens, and with `--judge requests` what a client does wrong, as it happens.
+/// Compares the output of `serve`: the address, and with `--judge requests` each finding about a client.
 fn listens(session: Session, folder: &Path) {
     let session = session.with("4010", "0");
     let more = session.shown().saturating_sub(1);
@@ -455,7 +454,7 @@ fn every_command_is_one_with_flags_that_it_has() {
             let own = own.map(|word| word.replace(['[', ']'], ""));
             let parsed = conformant::cli::Cli::command()
                 .try_get_matches_from(std::iter::once("conformant".to_owned()).chain(own));
-            // A word in capitals stands for a value that the reader has.
+            // A word in capitals is a value of the reader.
             let is_wrong = |kind| {
                 matches!(
                     kind,

@@ -1,9 +1,9 @@
-//! Made-up version bumps (`tests/bumps.yaml`): each is told of as what it means, in both directions, and forth and
-//! back, with witnesses that hold.
+//! Invented version bumps (`tests/bumps.yaml`): each is reported with its effect, in both directions and with valid
+//! witnesses.
 //!
-//! Who breaks follows from the labels alone: whoever writes breaks when less may be written, whoever reads when more may
-//! come. In an answer the producer writes and the consumer reads, in a request the other way round. Whether a producer must
-//! refuse what it took before, where a request becomes narrower, no schema says: that is not labelled.
+//! The effect follows from the labels: a writer breaks when less is allowed, a reader when more may arrive. In a response
+//! the producer writes and the consumer reads, in a request the other way around. Whether a producer must reject what a
+//! narrower request excludes is not stated by a schema, and so not labelled.
 
 use conformant_schema::Schemas;
 use conformant_versions::{Change, Class, Direction};
@@ -47,7 +47,7 @@ impl Bump {
         sides
     }
 
-    /// The bump taken back; what it says beside its labels is about one way.
+    /// The inverse bump; labels other than its effect are for one direction.
     fn back(&self) -> Option<Self> {
         (self.response.is_none() && self.request.is_none()).then(|| Self {
             is: format!("{}, back", self.is),
@@ -76,7 +76,7 @@ fn sides(changes: &[Change]) -> BTreeSet<String> {
         .collect()
 }
 
-/// What is wrong with what is told of one bump.
+/// Errors in the report of one bump.
 fn problems(bump: &Bump, direction: Direction) -> Vec<String> {
     let changes = conformant_versions::schemas(&bump.old, &bump.new, direction).changes;
     let told: Vec<&str> = changes
@@ -115,7 +115,7 @@ fn the_labels_hold_by_json_schema_alone() {
         }
     }
     let names: BTreeSet<&str> = bumps.iter().map(|bump| bump.is.as_str()).collect();
-    assert_eq!(names.len(), bumps.len(), "a name stands twice");
+    assert_eq!(names.len(), bumps.len(), "two bumps have the same name");
     assert!(bumps.len() >= 150, "{}", bumps.len());
 }
 
@@ -151,7 +151,7 @@ fn witnesses_are_judged_as_they_say() {
             conformant_versions::schemas(&bump.old, &bump.new, Direction::Response).changes;
         for change in changes.iter().filter(|change| change.place == "schema") {
             for witness in &change.witnesses {
-                // A long value is shown excerpted.
+                // A long value is shortened.
                 let Ok(value) = serde_json::from_str::<Value>(&witness.value) else {
                     continue;
                 };

@@ -1,6 +1,6 @@
-//! The command line as a person meets it: each file under `tests/it/cmd` is a session.
+//! Sessions of the command line: each file in `tests/it/cmd` is one.
 //!
-//! `BLESS=1 cargo test` writes what is said today into the files; read the diff.
+//! `BLESS=1 cargo test` writes the present output into the files; read the diff.
 
 #![expect(
     clippy::disallowed_methods,
@@ -9,7 +9,7 @@
 
 use std::process::Command;
 
-/// What `trycmd` reads in place of `BLESS`.
+/// The variable of `trycmd` for `BLESS`.
 const OVERWRITE: (&str, &str) = ("TRYCMD", "overwrite");
 
 #[test]

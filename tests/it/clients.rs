@@ -1,4 +1,4 @@
-//! What clients send, as `check`, `proxy` and `serve` judge it: three ways to one conclusion.
+//! `check`, `proxy` and `serve` agree in their findings about client requests.
 
 use crate::hostile::command::{Running, conformant, folder, write};
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Right credentials of the reference.
+/// Valid credentials of the reference.
 const BASIC: &str = "cmVmZXJlbmNlLWFwaS1rZXk6cmVmZXJlbmNlLWFwaS1zZWNyZXQ=";
 
-/// A process that listens and ends by a signal.
+/// A listening process that ends at a signal.
 struct Listening {
     child: Child,
     url: String,
@@ -25,12 +25,12 @@ impl Listening {
         lines.read_line(&mut line).expect("it says where it is");
         let url = line.trim().strip_prefix("listening ").expect("an address");
         let url = url.to_owned();
-        // What else it says must not block it.
+        // Later output must not block it.
         std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         Self { child, url }
     }
 
-    /// Ends it as people do; its exit code.
+    /// Sends a signal; returns the exit code.
     fn end(mut self) -> Option<i32> {
         let line = format!("kill -INT {}", self.child.id());
         let shell = Command::new("sh").args(["-c", &line]).status();
@@ -57,13 +57,13 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // It has ended already, unless something went wrong before.
+        // It has ended already, unless the test failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What was found in a record, as `RULE SUBJECT`; and that rules of services passed or were not judged.
+/// The findings of a record as `RULE SUBJECT`; checks that rules of services passed or were not judged.
 fn found(report: &Path) -> Vec<String> {
     let text = std::fs::read(report).expect("a report");
     let record: Value = serde_json::from_slice(&text).expect("JSON");
@@ -111,7 +111,7 @@ fn a_proxy_is_a_gate_for_clients_for_services_or_for_both() {
     for (side, form, exit, expected) in [
         ("requests", RIGHT, Some(0), vec![]),
         ("requests", WRONG, Some(1), vec![MISSPELT]),
-        // The refusal of a wrong request says nothing of the service.
+        // The refusal of an invalid request is not judged.
         ("responses", WRONG, Some(4), vec![]),
         ("both", WRONG, Some(1), vec![MISSPELT]),
     ] {

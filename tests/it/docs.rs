@@ -1,5 +1,5 @@
-//! The book under `docs/`: every page is listed, every link leads to one, and its tables are what the
-//! program says; `book.rs` plays its sessions. `BLESS=1 cargo test --test it docs` writes the tables anew.
+//! The book under `docs/`: every page is listed, every link works, and its tables match the program. `book.rs` runs its
+//! sessions. `BLESS=1 cargo test --test it docs` writes the tables.
 
 #![expect(
     clippy::disallowed_methods,
@@ -22,7 +22,7 @@ fn text_of(name: &str) -> String {
     std::fs::read_to_string(page(name)).unwrap_or_else(|e| panic!("docs/src/{name}: {e}"))
 }
 
-/// Pages that SUMMARY.md lists, in its order.
+/// Pages that SUMMARY.md lists, in order.
 fn pages() -> Vec<String> {
     let link = Regex::new(r"\]\(([a-z-]+\.md)\)").expect("the pattern is well-formed");
     let summary = text_of("SUMMARY.md");
@@ -58,7 +58,7 @@ fn every_page_is_listed_and_every_link_leads_to_one() {
     }
 }
 
-/// What the program prints as JSON.
+/// Output of the program as JSON.
 fn printed(arguments: &[&str]) -> Value {
     let (code, out, err) = run(&root(), arguments);
     assert_eq!(code, 0, "{err}");
@@ -69,7 +69,7 @@ fn text<'a>(value: &'a Value, member: &str) -> &'a str {
     value[member].as_str().unwrap_or_default()
 }
 
-/// As one cell of a table.
+/// Text of a table cell.
 fn cell(text: &str) -> String {
     text.split_whitespace()
         .collect::<Vec<_>>()
@@ -77,14 +77,14 @@ fn cell(text: &str) -> String {
         .replace('|', "\\|")
 }
 
-/// Holds a page that is made against what is committed.
+/// Compares a generated page with the committed one.
 fn hold(name: &str, made: &str) {
     if std::env::var_os("BLESS").is_some() && std::env::var_os("CI").is_none() {
         std::fs::write(page(name), made).expect("there is room");
     }
     assert!(
         text_of(name) == made,
-        "docs/src/{name} differs from what the program says; BLESS=1 cargo test --test it docs"
+        "docs/src/{name} differs from the program; repair: BLESS=1 cargo test --test it docs"
     );
 }
 
@@ -150,7 +150,7 @@ fn the_table_of_rules_is_the_rulebook() {
     hold("rules.md", &made);
 }
 
-/// Keys below a schema of the configuration, with what they say.
+/// Keys of a configuration schema with their descriptions.
 fn keys(schema: &Value, whole: &Value, path: &str, rows: &mut String) {
     let schema = match schema["$ref"].as_str() {
         Some(reference) => &whole["$defs"][reference.trim_start_matches("#/$defs/")],

@@ -1,4 +1,4 @@
-//! A run's evidence is kept and judged again: the same verdicts by the same rulebook, others by another one.
+//! Evidence of a run is kept and judged again: identical verdicts with the same rulebook, others with another one.
 
 use conformant_base::redact::Redactor;
 use conformant_engine::kept::{Head, JudgedAgain, Keeper, Reader, judge_again};
@@ -33,7 +33,7 @@ impl Write for Shared {
     }
 }
 
-/// A run of some scenarios, with its evidence; texts that are secret are none of the reference's own.
+/// A run of some scenarios with its evidence; the secrets are not those of the reference.
 fn run(filters: &[&str], faults: &[&str], secrets: &[&str]) -> (RunRecord, Vec<u8>) {
     let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
     let selection = Selection {
@@ -115,7 +115,7 @@ fn the_same_rulebook_concludes_the_same_of_what_was_kept() {
     );
     assert_eq!(again.notes, Vec::<String>::new());
     assert_eq!(again.record.rules, record.rules);
-    // The commands that repeat them hold credentials, which are not kept.
+    // The commands that reproduce them contain credentials, which are not kept.
     let told = |record: &RunRecord| -> Vec<_> {
         let findings = record.findings.iter();
         findings
@@ -193,7 +193,7 @@ fn what_is_whole_of_a_cut_file_is_judged_and_said() {
     );
 }
 
-/// What the target echoes of a secret goes, in each encoding; and it accuses nobody that it is gone.
+/// An echoed secret is redacted in each encoding, and its absence is not reported.
 #[test]
 fn no_secret_is_kept() {
     // The name of a flow's widget, a part of an address, a password that looks like a status.

@@ -1,4 +1,4 @@
-//! Exploration as a user meets it: findings as stories that play again, budgets of nothing, folders that cannot be written, targets that die.
+//! Exploration: findings as scenarios that reproduce, empty budgets, unwritable folders, failing targets.
 
 use crate::program::{Served, run};
 use conformant_engine::session::{OpenError, Session};
@@ -86,7 +86,7 @@ fn the_same_seed_finds_the_same_whatever_the_number_of_jobs() {
     assert_eq!(told(1), told(4));
 }
 
-/// A defect beside what was written, a read that is behind, a list that loses things between its pages, and a page's word about itself.
+/// A fault in written data, a stale read, a list that loses items between pages, and wrong page metadata.
 #[test]
 fn findings_are_stories_of_six_steps_that_play_red_and_green_once_they_are_mended() {
     for (fault, rule) in [
@@ -140,7 +140,7 @@ fn plays_red_and_green(fault: &str, found: &Shrunk) {
     assert_eq!(code, 0, "{out}{err}");
 }
 
-/// Worlds that change: those after the first ones are others, or none.
+/// Reference instances of which only the first ones are as expected, or exist.
 struct Moody<'a> {
     first: Offline<'a>,
     then: Option<Offline<'a>>,
@@ -160,7 +160,7 @@ impl Sessions for Moody<'_> {
             (Some(then), false) => then.open(planned),
             (None, false) => Err(OpenError {
                 url: "nowhere".to_owned(),
-                source: BaseUrl::parse("nowhere").expect_err("it is no address"),
+                source: BaseUrl::parse("nowhere").expect_err("an invalid address"),
             }),
         }
     }
@@ -201,10 +201,10 @@ fn whoever_waits_hears_how_far_it_is() {
     let far = explorer.so_far();
     assert_eq!(far.sequences, explored.sequences);
     assert_eq!(far.exchanges, explored.exchanges as u64);
-    assert_eq!(far.shrinking, 0, "nothing was found");
+    assert_eq!(far.shrinking, 0, "no findings");
 }
 
-/// Whoever sends what may be refused, such as wrong credentials, does not wait for the person to leave the flow.
+/// After requests that may be refused, such as those with wrong credentials, exploration does not wait for a person.
 #[test]
 fn a_refusal_that_was_to_be_expected_is_not_waited_for() {
     let folder = tempfile::tempdir().expect("there is room");
@@ -219,7 +219,7 @@ fn a_refusal_that_was_to_be_expected_is_not_waited_for() {
         ],
     );
     assert_eq!(code, 0, "{out}{err}");
-    assert!(out.ends_with("nothing was found\n"), "{out}");
+    assert!(out.ends_with("no findings\n"), "{out}");
     let log = std::fs::read_to_string(folder.path().join("served.ndjson")).expect("it is kept");
     let lines: Vec<serde_json::Value> = log
         .lines()
@@ -243,7 +243,7 @@ fn a_refusal_that_was_to_be_expected_is_not_waited_for() {
     assert!(waited.is_none(), "{waited:?}");
 }
 
-/// Sequences side by side, and other runs, have the target's clock in common.
+/// Parallel sequences and other runs share the clock of the target.
 #[test]
 fn what_is_found_while_somebody_moves_the_clock_accuses_nobody() {
     let folder = tempfile::tempdir().expect("there is room");
@@ -275,7 +275,7 @@ fn what_is_found_while_somebody_moves_the_clock_accuses_nobody() {
         ended
     });
     assert_eq!(code, 0, "{out}{err}");
-    assert!(out.ends_with("nothing was found\n"), "{out}");
+    assert!(out.ends_with("no findings\n"), "{out}");
     assert!(out.contains("in doubt "), "{out}");
 }
 
@@ -311,18 +311,12 @@ fn what_cannot_be_is_said_before_anything_is_sent() {
     let folder = tempfile::tempdir().expect("there is room");
     std::fs::write(folder.path().join("file"), "").expect("there is room");
     for (arguments, said) in [
-        (
-            &["explore", "--budget", "0"][..],
-            "nothing can be explored in that",
-        ),
-        (
-            &["explore", "--budget", "0s"][..],
-            "nothing can be explored in that",
-        ),
-        (&["explore", "--budget", "soon"][..], "neither a time"),
+        (&["explore", "--budget", "0"][..], "is too small"),
+        (&["explore", "--budget", "0s"][..], "is too small"),
+        (&["explore", "--budget", "soon"][..], "invalid --budget"),
         (
             &["explore", "--budget", "1", "--save", "file/below"][..],
-            "cannot be written to",
+            "failed to write to --save",
         ),
     ] {
         let (code, out, err) = run(folder.path(), arguments);
@@ -351,12 +345,13 @@ fn a_target_that_is_gone_is_trouble() {
     );
     assert!(code == 3 || code == 4, "{code}: {out}{err}");
     assert!(
-        err.contains("answers no more") || err.contains("nothing was explored"),
+        err.contains("stopped answering") || err.contains("nothing was explored"),
         "{err}"
     );
 }
 
-/// A fixed sample, in seconds; `selftest --explore` tries all. A rulebook that grows draws other sequences, so that a sample may lose a little.
+/// A fixed sample that takes seconds; `selftest --explore` tries all. When the rulebook grows, other sequences are drawn, so
+/// that the share of a sample may fall a little.
 #[test]
 fn exploration_alone_finds_its_share_of_the_named_faults() {
     const SLACK: usize = 12;

@@ -1,7 +1,7 @@
-//! Each write, rename, sync, spawn and connection fails once: the exit code is a documented one, the old
-//! file is there or the new one whole, and nothing is left beside it.
+//! Each write, rename, sync, spawn and connection fails once: the exit code is a documented one, the old or the complete
+//! new file is present, and no other file is left.
 //!
-//! In a release build there are no failpoints, and nothing here is tried.
+//! Release builds have no failpoints, so that nothing is tested there.
 
 use crate::hostile::command::{Ended, conformant, folder, run, write};
 use crate::hostile::pages::{ok, only_page};
@@ -65,7 +65,7 @@ fn generated(folder: &Path, seed: &str, script: &str) -> Ended {
     run(command.env("CONFORMANT_FAILPOINTS", script))
 }
 
-/// What a place's failure must come to: it is a table so that a new place is not forgotten.
+/// Expected result for each place, so that a new place needs a row.
 #[test]
 fn whatever_fails_once_is_told_and_nothing_is_lost() {
     if !cfg!(debug_assertions) {
@@ -112,17 +112,17 @@ fn set(place: Place, is_there: bool) {
     assert_eq!(manifest(), before, "{place:?}");
     let left: &[&str] = if is_there { &["set"] } else { &[] };
     assert_eq!(names(folder.path()), left, "{place:?}");
-    // And once the disk has room again all is well.
+    // With space on the disk it succeeds.
     assert_eq!(generated(folder.path(), "2", "").exit, Some(0));
     assert_ne!(manifest(), before);
     assert_eq!(names(folder.path()), ["set"]);
 }
 
-/// What fails between us and the world accuses nobody, and is never a pass.
+/// A failure between the program and the target is neither a finding nor a pass.
 fn world(place: Place) {
     let folder = folder();
     let ended = judged(folder.path(), place.name());
-    // A hook that cannot be started is as one that is not there.
+    // A hook that cannot be started counts as missing.
     let codes: &[i32] = if place == Place::HookSpawn {
         &[0, 3, 4]
     } else {

@@ -1,7 +1,7 @@
-//! The committed fixtures: what the generator makes today, and something of every rule that a
-//! payload can break. And the generator as a process: interrupted, into full disks and closed pipes.
+//! The committed fixtures match the generator and cover every rule that a payload can break. The generator survives
+//! interruption, full disks and closed pipes.
 //!
-//! That each fixture is what its manifest says is proved by the trials of `tests/conformance`.
+//! The trials of `tests/conformance` verify each fixture.
 
 #![expect(
     clippy::disallowed_methods,
@@ -39,13 +39,13 @@ fn the_committed_set_is_what_the_generator_makes() {
     let differing = differing(&made, &folder);
     assert!(
         differing.is_empty(),
-        "{} files of fixtures/ differ from what is made today: {:?}\n{REPAIR}",
+        "{} files of fixtures/ differ from the generator's output: {:?}\n{REPAIR}",
         differing.len(),
         &differing[..differing.len().min(10)]
     );
 }
 
-/// Files whose bytes are others than those made, are missing, or are there for nothing.
+/// Files that differ, are missing, or are superfluous.
 fn differing(made: &Set, folder: &Path) -> Vec<String> {
     let manifest = serde_json::to_vec_pretty(&made.manifest).expect("a manifest is JSON");
     let readme = made.manifest.readme().into_bytes();
@@ -92,7 +92,7 @@ fn a_changed_missing_or_stray_file_is_noticed() {
     assert_eq!(differing(&made, &folder).len(), 3);
 }
 
-/// Whether a payload by itself can break a rule: with the configuration and the clock of its set.
+/// Whether a payload alone can break a rule, with the configuration and clock of its set.
 fn is_of_payload(rule: &Rule) -> bool {
     match &rule.origin {
         Origin::Property { .. } | Origin::NoOtherFields { .. } => true,
@@ -135,7 +135,7 @@ fn every_rule_that_a_payload_can_break_is_broken_by_a_committed_fixture() {
     assert_eq!(
         unbroken(&rulebook, &fixtures),
         BTreeSet::from(["flow/execution/status".to_owned()]),
-        "a rule without a fixture is told"
+        "a rule without a fixture is reported"
     );
 }
 
@@ -182,7 +182,7 @@ fn streams_of_several_kinds_are_files_that_verify() {
     );
 }
 
-/// The words that make a small set in a folder `set`.
+/// Arguments for a small set in a folder `set`.
 fn small_set(further: &[&'static str]) -> Vec<&'static str> {
     let words =
         "fixtures generate --kind auth/user-create --kind qr --kind flow/flow --invalid --out set";
@@ -276,7 +276,7 @@ fn a_line_that_is_added_changed_or_misjudged_is_told() {
     let count = text.lines().count();
     fs::write(&file, format!("{text}{{}}\n")).expect("it can be changed");
     verify(&format!(
-        "flow/flow.invalid.ndjson: line {}: the manifest does not name it",
+        "flow/flow.invalid.ndjson: line {}: not listed in the manifest",
         count + 1
     ));
     fs::write(&file, text.replacen("\"sid\"", "\"Sid\"", 1)).expect("it can be changed");
@@ -303,7 +303,7 @@ fn the_committed_set_is_a_few_files_and_its_manifest_fits_its_schema() {
     assert!(!schemas.fits("manifest", &schema, &other));
 }
 
-/// How many resources a made-up world is judged with; `WORLD=10000` asks for more.
+/// Number of resources in the data set; `WORLD=10000` sets more.
 fn world_resources() -> String {
     std::env::var("WORLD").unwrap_or_else(|_| "900".to_owned())
 }
@@ -491,7 +491,7 @@ fn what_a_killed_process_left_is_cleared_away_by_the_next() {
     assert_eq!(names(home.path()), ["set"]);
 }
 
-/// Asks again and again until it is so, as long as the process lives.
+/// Polls until a condition holds, while the process lives.
 #[cfg(unix)]
 fn until(child: &mut std::process::Child, is_so: impl Fn() -> bool) {
     while !is_so() {

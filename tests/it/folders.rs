@@ -1,11 +1,10 @@
-//! Fixtures and exports into places that cannot take them: told, with what to do, and nothing left
-//! half written.
+//! Fixtures and exports into unusable places: the error has advice, and no partial output is left.
 
 use super::program::{files, run};
 use std::fs;
 use std::path::Path;
 
-/// Each way to write a folder, without the folder.
+/// Each command that writes a folder, without the folder.
 const WAYS: [&[&str]; 3] = [
     &["fixtures", "generate", "--kind", "flow/flow", "--out"],
     &[
@@ -44,23 +43,23 @@ fn names(folder: &Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn a_path_that_climbs_is_refused() {
-    check("../out", 2, "give a path without `..`");
-    check("new/../../out", 2, "give a path without `..`");
+    check("../out", 2, "use a path without `..`");
+    check("new/../../out", 2, "use a path without `..`");
 }
 
 #[test]
 fn a_file_is_no_folder() {
-    check("file", 3, "name a folder");
+    check("file", 3, "use a folder");
 }
 
 #[test]
 fn a_folder_with_something_else_is_left_alone() {
-    check("occupied", 2, "name an empty or new folder");
+    check("occupied", 2, "use an empty or new folder");
 }
 
 #[test]
 fn a_folder_that_cannot_be_made_is_told() {
-    check("file/below", 3, "name a folder");
+    check("file/below", 3, "use a folder");
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Every way in for bytes of others, tried with its corpus and with changes to it that are drawn from a
-//! seed: a few seconds here, as long as somebody likes by hand.
+//! Fuzzes every parser of untrusted input with its corpus and random mutations of it, for a few seconds or as long as
+//! requested.
 //!
-//! `FUZZ_SECONDS=600 cargo test --release --test it -- fuzzed::json` goes on with one entry;
-//! `FUZZ_SEED=N` begins elsewhere. `fuzz/` drives the same entries by coverage, where a nightly compiler is.
+//! `FUZZ_SECONDS=600 cargo test --release --test it -- fuzzed::json` continues with one entry; `FUZZ_SEED=N` sets the
+//! seed. `fuzz/` runs the same entries by coverage, with a nightly compiler.
 
 mod classes;
 mod entries;
@@ -16,12 +16,12 @@ use rand_chacha::ChaCha8Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// The largest input that is made.
+/// Maximum size of an input.
 const BYTES_MAX: usize = 16 * 1024;
-/// No input takes longer; a compiler that does not optimise makes everything slower.
+/// Maximum time for an input; builds without optimization are slower.
 const SLOWEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 });
 
-/// What means something to one reader or another.
+/// Tokens with a meaning in some format.
 const WORDS: [&str; 60] = [
     "{",
     "}",
@@ -93,7 +93,7 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     files.into_iter().map(read).collect()
 }
 
-/// A corpus entry, changed a few times.
+/// A corpus entry with a few mutations.
 fn changed(chance: &mut ChaCha8Rng, corpus: &[Vec<u8>]) -> Vec<u8> {
     let any = |chance: &mut ChaCha8Rng| chance.random_range(0..corpus.len());
     let mut bytes = corpus[any(chance)].clone();
@@ -125,7 +125,7 @@ fn changed(chance: &mut ChaCha8Rng, corpus: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Tries an input; whoever fails says what it was.
+/// Tries an input; a failure prints it.
 fn try_one(name: &str, entry: Entry, bytes: &[u8]) {
     let begun = clock::monotonic();
     let tried = catch_unwind(AssertUnwindSafe(|| entry(bytes)));
@@ -135,10 +135,10 @@ fn try_one(name: &str, entry: Entry, bytes: &[u8]) {
     assert!(took < SLOWEST, "{name} takes {took:?} for b\"{shown}\"");
 }
 
-/// So many changed inputs, or as long as was asked for.
+/// Tries that many inputs, or for the requested time.
 #[expect(
     clippy::print_stdout,
-    reason = "whoever asks for more is told how much it was"
+    reason = "a requested longer test prints its size"
 )]
 fn fuzz(name: &str, inputs: u64) {
     let (_, entry) = ENTRIES
@@ -162,7 +162,7 @@ fn fuzz(name: &str, inputs: u64) {
     }
 }
 
-/// One test for each entry, so that they run side by side; the number is what a second or so allows.
+/// One test for each entry, so that they run in parallel; the number takes about a second.
 macro_rules! entries {
     ($($test:ident $name:literal $inputs:literal;)*) => {
         $(#[test]

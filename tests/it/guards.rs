@@ -1,4 +1,4 @@
-//! Guards of the tree: what a reader may rely on in every file, checked by reading them.
+//! Checks of the source tree: properties of every file.
 //!
 //! Each failure names the file and what to do.
 
@@ -35,7 +35,7 @@ fn shown(path: &Path) -> String {
         .to_string()
 }
 
-/// Lines that match, as `file:line: what`.
+/// Matching lines, as `file:line: what`.
 fn hits(sources: &[(String, String)], pattern: &str) -> String {
     let pattern = Regex::new(pattern).expect("the pattern is well-formed");
     let mut hits = String::new();
@@ -75,8 +75,7 @@ fn only_the_command_line_prints() {
     );
 }
 
-/// What a command line is taken for is asked of somewhere: each field of an argument struct is read in a file that
-/// names the struct.
+/// Every argument is used: each field of an argument struct is read in a file that contains the name of the struct.
 #[test]
 fn every_flag_is_read() {
     let files = sources(&["src/cli"]);
@@ -92,7 +91,7 @@ fn every_flag_is_read() {
                 continue;
             };
             flags += 1;
-            // A call of that name is a method of something else.
+            // A method of another type with that name.
             let reads = Regex::new(&format!(r"\.{}\b(?:[^(]|$)", field.as_str()));
             let reads = reads.expect("a field's name is a word");
             let is_read = |text: &String| text.contains(owner) && reads.is_match(text);
@@ -110,10 +109,10 @@ fn every_flag_is_read() {
 
 #[test]
 fn nothing_is_half_done() {
-    // Put together, so that this file does not find itself.
+    // In two parts, so that this file does not match.
     let words = [["to", "do!"], ["unimpl", "emented!"], ["#[ign", "ore"]];
     let mut pattern: Vec<String> = words.iter().map(|w| regex::escape(&w.concat())).collect();
-    // The words alone are also TAP's own.
+    // The words alone are part of TAP.
     pattern.push("//[/!]? *(TODO|FIXME|XXX)".to_owned());
     let found = hits(&sources(&["src", "tests", "benches"]), &pattern.join("|"));
     assert!(found.is_empty(), "finish it or take it out:\n{found}");
@@ -135,7 +134,7 @@ fn no_file_names_a_vendor_or_a_machine() {
         let Ok(text) = std::fs::read_to_string(&path) else {
             continue;
         };
-        // Paths of URLs (`/v1/home/x`) are preceded by a letter or digit, those of machines are not.
+        // Paths of URLs (`/v1/home/x`) follow a letter or digit, those of machines do not.
         for (index, line) in text.lines().enumerate() {
             let lower = line.to_lowercase();
             let vendor = vendors.iter().find(|v| lower.contains(*v));
@@ -304,7 +303,7 @@ fn every_direct_dependency_is_listed_with_why_it_is_there() {
     assert_eq!(listed, direct, "docs/dependencies.md and Cargo.toml differ");
 }
 
-/// The file of a module: of the integration tests, or beside the code.
+/// The file of a module: of the integration tests, or next to the code.
 fn file_of(module: &str) -> Option<String> {
     let path = module.replace("::", "/");
     let beside = path.strip_suffix("/tests").unwrap_or(&path);
@@ -342,7 +341,7 @@ fn the_threat_model_names_tests_that_there_are() {
             let (module, function) = named.rsplit_once("::").unwrap_or((&named, ""));
             let is_test =
                 file_of(module).is_some_and(|text| text.contains(&format!("fn {function}(")));
-            // A module whose tests are meant, all of them.
+            // A module, for all of its tests.
             assert!(
                 is_test || file_of(&named).is_some(),
                 "there is no test {named}"
@@ -360,7 +359,7 @@ fn every_hook_can_be_had_from_the_page_of_serve() {
         .captures_iter(&page)
         .map(|found| (found[1].to_owned(), None))
         .collect();
-    // The page's own, which announces what it offers.
+    // Controls of the page itself.
     assert!(there.remove("offer_registration").is_some());
     let list = page
         .split("const DEEDS = {\n")

@@ -1,7 +1,6 @@
-//! The whole command against a world that misbehaves: targets, bodies, pages, signals, files.
+//! The program with misbehaving targets, bodies, pages, signals and files.
 //!
-//! Black box: the program is started as people start it, and judged by its exit code, its reports,
-//! its time and its memory. It deliberately does not repeat what the unit tests of each part show.
+//! Black-box tests of exit code, reports, time and memory. They do not repeat unit tests.
 
 mod bodies;
 pub(crate) mod command;

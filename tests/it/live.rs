@@ -1,10 +1,10 @@
-//! A live target from outside: `serve` and `run` as two processes that know only each other's URL.
+//! A live target: `serve` and `run` as two processes that share only a URL.
 
 use crate::program::{Served, run};
 use conformant_record::{Level, RuleResult, RunRecord, Verdict};
 use std::path::Path;
 
-/// A fault that one field shows, and the rule that must say so.
+/// A fault that one field shows, and the rule that must report it.
 const FAULT: &str = "flow/meta-page-size-wrong";
 
 fn judge(served: &Served, folder: &Path, selection: &[&str]) -> (i32, String, RunRecord) {
@@ -112,7 +112,7 @@ fn where_the_time_went_is_told_with_what_no_order_could_beat() {
     assert!(err.contains("--target"), "{err}");
 }
 
-/// Stories that move the target's clock or its callbacks play beside others that mind both.
+/// Scenarios that move the target's clock or its callbacks run in parallel with others that depend on both.
 #[test]
 fn a_clean_target_conforms_and_everything_was_judged() {
     let folder = tempfile::tempdir().expect("there is room");
@@ -139,7 +139,7 @@ fn a_clean_target_conforms_and_everything_was_judged() {
         assert!(record.targets[service].starts_with(&served.url));
     }
 
-    // The clock has been moved by years: a second run asks for the time.
+    // The clock has moved by years: a second run reads the time.
     let (code, out, _) = judge(
         &served,
         folder.path(),
@@ -148,7 +148,7 @@ fn a_clean_target_conforms_and_everything_was_judged() {
     assert_eq!(code, 0, "{out}");
 }
 
-/// What is unique is unique in each run: a living target remembers the last one.
+/// Each run uses new unique names, because a live target keeps those of the last one.
 #[test]
 fn a_second_run_on_the_same_target_is_as_clean_as_the_first() {
     let folder = tempfile::tempdir().expect("there is room");
@@ -159,11 +159,11 @@ fn a_second_run_on_the_same_target_is_as_clean_as_the_first() {
     let (code, out, second) = judge(&served, folder.path(), &selection);
     assert_eq!(code, 0, "{out}");
     assert_ne!(first.seed, second.seed);
-    // What a scenario sees beside its own topic hangs on what others do to the clock meanwhile.
+    // What a scenario observes outside its topic depends on clock changes of other scenarios.
     for record in [&first, &second] {
         let counts = &record.summary.rules;
         assert_eq!((counts.fail, counts.inconclusive, counts.error), (0, 0, 0));
-        // What a bad token brings the stories of tokens alone show.
+        // Only the scenarios of tokens show the effect of a bad token.
         let of_the_topic = |rule: &&RuleResult| {
             rule.id.starts_with("auth/registration/")
                 && rule.id != "auth/registration/failed-has-no-state"
@@ -175,7 +175,7 @@ fn a_second_run_on_the_same_target_is_as_clean_as_the_first() {
     }
 }
 
-/// Only the reference, known by its own control plane, gets the reference's values.
+/// Only the reference, identified by its control plane, gets the reference's values.
 #[test]
 fn what_is_not_configured_is_not_sent() {
     let folder = tempfile::tempdir().expect("there is room");

@@ -1,6 +1,6 @@
-//! Tests of the whole: the tree's own rules, and the program as a user meets it.
+//! Integration tests: rules of the source tree, and the program as a user runs it.
 //!
-//! Unit tests stand beside the code, scenarios are trials of `tests/conformance`.
+//! Unit tests are next to the code, scenarios are trials of `tests/conformance`.
 
 mod api;
 mod book;

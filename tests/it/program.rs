@@ -1,4 +1,4 @@
-//! What the tests share: the project's files, and the program as a process.
+//! Helpers of the tests: files of the project, and the program as a process.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Files of these endings under a folder, sorted; with no ending every file.
+/// Files with these extensions below a folder, sorted; without extensions every file.
 pub(crate) fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let is_wanted = |path: &Path| {
         let ending = path.extension().unwrap_or_default().to_string_lossy();
@@ -66,7 +66,7 @@ pub(crate) fn conformant(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs it to its end; the code, standard output and standard error.
+/// Runs it; returns exit code, standard output and standard error.
 pub(crate) fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     let Output {
         status,
@@ -79,10 +79,10 @@ pub(crate) fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     (code, text(&stdout), text(&stderr))
 }
 
-/// A number that whoever starts the tests gives: how long to go on, where to begin.
+/// A number from the environment, such as a duration or a seed.
 #[expect(
     clippy::disallowed_methods,
-    reason = "what a test is asked for by hand comes from the environment"
+    reason = "manual options of a test come from the environment"
 )]
 pub(crate) fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -92,10 +92,10 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// `conformant serve` on a free port; ended when dropped.
+/// `conformant serve` on a free port; stopped when dropped.
 pub(crate) struct Served {
     child: Child,
-    /// Where it listens.
+    /// Its address.
     pub(crate) url: String,
 }
 
@@ -128,13 +128,13 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It may have ended already; then there is nothing to end.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The first flawless fixture of a kind in the committed set.
+/// The first valid fixture of a type in the committed set.
 pub(crate) fn first_fixture(kind: &str) -> serde_json::Value {
     let file = root().join(format!("fixtures/{kind}.ndjson"));
     let text = std::fs::read_to_string(file).expect("it is committed");

@@ -1,4 +1,4 @@
-//! What a run's green is worth: rules that any change of the answers breaks, changes that nobody would notice, and what would change that.
+//! Mutation testing of a run: vacuous rules, surviving mutants, and what would detect them.
 
 use crate::program::{Served, conformant};
 use conformant_record::{Proof, RunRecord, Verdict};
@@ -32,7 +32,7 @@ fn proof(record: &RunRecord) -> &Proof {
 #[test]
 fn every_rule_that_passes_on_the_reference_can_fail() {
     let folder = tempfile::tempdir().expect("there is room");
-    // Without optimisation two services stand for all of them.
+    // Without optimization two services represent all of them.
     let services: &[&str] = if cfg!(debug_assertions) {
         &["--service", "flow", "--service", "media"]
     } else {
@@ -72,7 +72,7 @@ fn a_sample_says_what_would_not_be_noticed_and_what_would_change_that() {
         "--service",
         "flow",
     ];
-    // Credentials and no hooks: nobody plays people and devices.
+    // Credentials and no hooks: no simulated people and devices.
     let secrets = [
         ("CONFORMANT_FLOW_USERNAME", "reference-api-key"),
         ("CONFORMANT_FLOW_PASSWORD", "reference-api-secret"),
@@ -89,7 +89,7 @@ fn a_sample_says_what_would_not_be_noticed_and_what_would_change_that() {
     let listed: usize = sample.blind.iter().map(|b| b.made - b.noticed).sum();
     assert!(listed > 0 && listed <= sample.made - sample.noticed);
     assert!(out.contains("what this run would not notice"), "{out}");
-    // What they would show is blind, and the report says so.
+    // Their mutants survive, and the report lists them.
     let needs_hooks = sample
         .blind
         .iter()
@@ -97,7 +97,7 @@ fn a_sample_says_what_would_not_be_noticed_and_what_would_change_that() {
     assert!(needs_hooks, "{:?}", sample.blind);
 }
 
-/// After each change all that a story showed is judged again: a list without an end would take minutes.
+/// After each mutation all evidence of a scenario is judged again: an unlimited list would take minutes.
 #[test]
 fn a_list_without_an_end_is_judged_and_not_proven() {
     let folder = tempfile::tempdir().expect("there is room");

@@ -7,9 +7,9 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-/// A defect that a single answer shows.
+/// A fault that a single response shows.
 const FAULT: &str = "flow/meta-page-size-wrong";
-/// The scenarios that are played through the proxy.
+/// The scenarios that run through the proxy.
 const FILTER: &str = "flow/read-*";
 
 /// A proxy in front of the reference.
@@ -22,7 +22,7 @@ impl Proxy {
     fn start(folder: &Path, upstream: &str) -> Self {
         let mut command = conformant(folder);
         command.args(["proxy", "--upstream", &format!("all={upstream}")]);
-        // A run also sends what nobody should.
+        // A run also sends invalid requests.
         command.args(["--report", "json=proxy.json", "--judge", "responses"]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut child = child.expect("the program starts");
@@ -32,12 +32,12 @@ impl Proxy {
         lines.read_line(&mut line).expect("it says where it is");
         let url = line.trim().strip_prefix("listening ").expect("an address");
         let url = url.to_owned();
-        // What else it says must not block it.
+        // Later output must not block it.
         std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         Self { child, url }
     }
 
-    /// Ends it as people do; its exit code and its record.
+    /// Sends a signal; returns exit code and record.
     fn end(mut self, folder: &Path) -> (Option<i32>, Value) {
         let line = format!("kill -INT {}", self.child.id());
         let shell = std::process::Command::new("sh")
@@ -52,16 +52,16 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // It has ended already, unless something went wrong before.
+        // It has ended already, unless the test failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// An exit code, and the rules that were found broken.
+/// Exit code and broken rules.
 type Found = (Option<i32>, Vec<String>);
 
-/// What a run through a proxy finds, and what the proxy finds: the rules, and the exit codes.
+/// Rules and exit codes of a run through a proxy, and of the proxy.
 fn through(faults: &[&str]) -> (Found, Found) {
     let folder = folder();
     let served = Served::start(folder.path(), faults);
@@ -98,7 +98,7 @@ fn rules(record: &Value) -> Vec<String> {
 fn clean_traffic_passes_and_nobody_is_accused() {
     let (run, proxy) = through(&[]);
     assert_eq!(proxy, (Some(0), Vec::new()));
-    // Links in answers lead past the proxy, which the run notices: pages are not followed elsewhere.
+    // Links in responses bypass the proxy, which the run detects: it does not follow pages to another origin.
     assert!(run.1.iter().all(|rule| rule.ends_with("/walk")), "{run:?}");
 }
 

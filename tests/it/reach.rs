@@ -1,4 +1,4 @@
-//! The way to a target: proxies, tokens that a command prints, and the line that repeats a request where the run did.
+//! Connections to a target: proxies, token commands, and the command that repeats a request.
 
 use crate::hostile::pages::{answer, ok, only_page};
 use crate::hostile::target::{Act, Target};
@@ -61,7 +61,7 @@ fn a_named_proxy_stands_before_every_target_but_this_machine() {
         write(folder.path(), "conformant.yaml", &lines);
         run(folder.path(), &LIST)
     };
-    // The name has no address: only the proxy is asked.
+    // The name does not resolve: only the proxy is contacted.
     let (code, out, err) = through("http://flow.test/flow");
     assert_eq!(code, 0, "{out}{err}");
     let asked = proxy.asked();

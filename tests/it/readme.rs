@@ -36,7 +36,7 @@ fn a_version_bump_and_fixtures() {
             .extend(["--specs", "specs"].map(str::to_owned));
         session.play(folder.path());
     }
-    // What README.md says was edited: an attempt is a number, and the words say so.
+    // The edit that README.md describes: `attempt` is a number, and the description changes.
     let version = specs.join("events/MessageSent/5.yaml");
     let text = std::fs::read_to_string(&version).expect("it was begun");
     let edited = text
@@ -55,7 +55,7 @@ fn a_version_bump_and_fixtures() {
         session.play(folder.path());
     }
     for session in sessions("fixtures") {
-        // A million documents are for a person who waits.
+        // A million documents are meant for manual use.
         session.with("1000000", "10").play(folder.path());
     }
 }

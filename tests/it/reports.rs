@@ -1,5 +1,5 @@
-//! One example of each report under `reports/examples/`: a run of the media service against the reference with four defects.
-//! What is committed is what is written today; `BLESS=1 cargo test --test it reports` writes it anew.
+//! One example of each report in `reports/examples/`: a run of the media service against the reference with four faults.
+//! They match the present output; `BLESS=1 cargo test --test it reports` writes them.
 
 #![expect(
     clippy::disallowed_methods,
@@ -28,7 +28,7 @@ const FAULTS: [&str; 4] = [
     "media/missing-credentials-accepted",
 ];
 
-/// What the self-test recorded of known defects.
+/// Faults of the self-test's record.
 fn known() -> Vec<KnownDefect> {
     let path = root().join("specs/kill-matrix.yaml");
     let bytes = std::fs::read(&path).expect("the matrix is there");
@@ -125,7 +125,7 @@ fn examples_are_what_is_written_today() {
     }
     assert!(
         others.is_empty(),
-        "reports/examples: {others:?} differ from what is written today; \
+        "reports/examples: {others:?} differ from the present output; \
          BLESS=1 cargo test --test it reports, then read the diff"
     );
 }

@@ -1,4 +1,4 @@
-//! `reproduce` as a user meets it: what a run found, as a chain that is red while the defect is there and green once it is mended.
+//! `reproduce`: a finding as a chain that fails with the fault and passes without it.
 
 use crate::program::{Served, run};
 use std::path::Path;
@@ -28,7 +28,7 @@ fn found(folder: &Path, fault: &str, filter: &str) -> Served {
     served
 }
 
-/// Exit code of the scenario that reproduces a finding, played against a server.
+/// Exit code of the scenario that reproduces a finding, run against a server.
 fn played(folder: &Path, served: &Served) -> i32 {
     let (target, control) = (
         format!("all={}", served.url),
@@ -51,7 +51,7 @@ fn played(folder: &Path, served: &Served) -> i32 {
     code
 }
 
-/// A law's finding, a page's, a shape's, a refusal's and a story's.
+/// Findings of an invariant, a page, a schema, a refusal and a scenario.
 #[test]
 fn a_finding_replays_red_and_green_once_it_is_mended() {
     for (fault, filter, rule) in [
@@ -89,7 +89,7 @@ fn a_finding_replays_red_and_green_once_it_is_mended() {
         assert_eq!(
             played(folder, &mended),
             0,
-            "{fault} is not green once mended:\n{file}"
+            "{fault} is not green once fixed:\n{file}"
         );
     }
 }
@@ -177,11 +177,11 @@ fn what_cannot_be_reproduced_is_said() {
         "flow/read-executions/*",
     ));
     for (finding, said) in [
-        ("0", "there is no finding 0"),
-        ("900000", "there is no finding 900000"),
+        ("0", "finding 0 does not exist"),
+        ("900000", "finding 900000 does not exist"),
         (
             "flow/no-such-rule",
-            "found nothing by the rule flow/no-such-rule",
+            "has no finding of rule flow/no-such-rule",
         ),
     ] {
         let (code, out, err) = run(folder, &["reproduce", "run.json", finding]);
@@ -193,7 +193,7 @@ fn what_cannot_be_reproduced_is_said() {
     std::fs::write(folder.join("gone.json"), gone).expect("there is room");
     let (code, _, err) = run(folder, &["reproduce", "gone.json", "1"]);
     assert_eq!(code, 2, "{err}");
-    assert!(err.contains("no scenario is named flow/gone/"), "{err}");
+    assert!(err.contains("unknown scenario flow/gone/"), "{err}");
     let clean = Served::start(folder, &[]);
     let target = format!("all={}", clean.url);
     let (code, _, err) = run(
@@ -213,5 +213,5 @@ fn what_cannot_be_reproduced_is_said() {
     assert_eq!(code, 0, "{err}");
     let (code, _, err) = run(folder, &["reproduce", "clean.json", "1"]);
     assert_eq!(code, 2, "{err}");
-    assert!(err.contains("nothing was found in that run"), "{err}");
+    assert!(err.contains("that run has no findings"), "{err}");
 }

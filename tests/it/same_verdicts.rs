@@ -1,5 +1,4 @@
-//! The same seed gives the same record, byte for byte: with one job or sixteen, in any order, in
-//! process or over TCP.
+//! The same seed gives the same record, byte for byte: with one job or sixteen, in any order, in process or over TCP.
 
 use conformant_engine::plan::{self, Selection};
 use conformant_engine::sessions::Offline;
@@ -19,7 +18,7 @@ const SEED: u64 = 7;
 static RULEBOOK: LazyLock<Rulebook> =
     LazyLock::new(|| conformant_judge::load::embedded().expect("the embedded rulebook is sound"));
 
-/// Without optimisation one service stands for all of them; CI runs the rest in release.
+/// Without optimization one service represents all of them; CI runs the rest in release.
 fn selection() -> Selection {
     let services = if cfg!(debug_assertions) {
         vec!["flow".to_owned()]
@@ -32,7 +31,7 @@ fn selection() -> Selection {
     }
 }
 
-/// Defects, so that the records have findings to differ in.
+/// Faults, so that the records have findings to compare.
 fn faults() -> BTreeSet<Fault> {
     [
         "flow/meta-page-size-wrong",
@@ -48,7 +47,7 @@ fn in_process() -> Offline<'static> {
     Offline::in_process(SEED, faults(), BTreeSet::new(), Target::all_of_reference())
 }
 
-/// The record as the JSON report has it.
+/// The record as in the JSON report.
 fn record(sessions: &dyn Sessions, jobs: usize, shuffle: Option<u64>) -> String {
     let planned = plan::plan(&RULEBOOK, &selection(), shuffle);
     let options = Options {
@@ -89,7 +88,7 @@ fn record(sessions: &dyn Sessions, jobs: usize, shuffle: Option<u64>) -> String 
     serde_json::to_string_pretty(&record).expect("records are JSON")
 }
 
-/// Says where they part, in place of two long texts.
+/// Prints the first difference instead of two long texts.
 fn assert_same(one: &str, other: &str, what: &str) {
     let differing = one
         .lines()

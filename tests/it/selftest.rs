@@ -1,8 +1,7 @@
-//! The kill matrix holds: every fault is caught by exactly the recorded rules, no variant and no
-//! clean answer is accused, no rule is dead.
+//! The kill matrix holds: every fault is caught by exactly the recorded rules, nothing valid is flagged, no rule is dead.
 //!
-//! Without optimisation only the named faults and variants of one service are tried here;
-//! `conformant selftest`, which CI runs, tries everything.
+//! Without optimization only the named faults and variations of one service are tried; `conformant selftest` in CI tries
+//! everything.
 
 use crate::program::run;
 use conformant_engine::Target;
@@ -46,12 +45,12 @@ fn the_kill_matrix_holds() {
             && matrix.unclean.is_empty()
             && matrix.dead(&recorded).next().is_none()
             && matrix.idle.is_empty(),
-        "{}\nread the rows; `BLESS=1 cargo run --release -- selftest` records the matrix anew",
+        "{}\nread the rows; `BLESS=1 cargo run --release -- selftest` records the matrix again",
         matrix.render(&recorded)
     );
 }
 
-/// A fair sample of what `conformant selftest --pairs 1000` tries; CI tries more.
+/// A sample of what `conformant selftest --pairs 1000` tries; CI tries more.
 #[test]
 fn two_defects_at_once_are_both_told_and_two_freedoms_are_none() {
     let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
@@ -110,10 +109,7 @@ fn a_self_test_is_told_for_machines_and_for_people() {
         &[&filter[..], &["--report", "html=x.html"]].concat(),
     );
     assert_eq!(code, 2, "{out}{err}");
-    assert!(
-        err.contains("a self-test is told as json or markdown"),
-        "{err}"
-    );
+    assert!(err.contains("expected json or markdown"), "{err}");
     assert!(!folder.path().join("x.html").exists());
 }
 

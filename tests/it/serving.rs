@@ -1,5 +1,4 @@
-//! `serve` as a service to develop against: scripted answers, seed data, export, switches, CORS, the log,
-//! and how others start and end it.
+//! `serve` for development: scripted answers, seed data, export, switches, CORS, log, start and stop.
 
 use crate::hostile::command::{conformant, folder, write};
 use conformant_base::clock;
@@ -10,10 +9,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Right credentials of the reference.
+/// Valid credentials of the reference.
 const BASIC: &str = "cmVmZXJlbmNlLWFwaS1rZXk6cmVmZXJlbmNlLWFwaS1zZWNyZXQ=";
 
-/// A server that is killed in the end.
+/// A server that is killed when dropped.
 struct Serving {
     child: Child,
     url: String,
@@ -26,7 +25,7 @@ impl Drop for Serving {
     }
 }
 
-/// What came back, as far as it came.
+/// The received part of a response.
 #[derive(Debug)]
 struct Answer {
     status: u16,
@@ -57,12 +56,12 @@ impl Serving {
         lines.read_line(&mut line).expect("it says where it is");
         let url = line.trim().strip_prefix("listening ").expect("an address");
         let url = url.to_owned();
-        // What else it says must not block it.
+        // Later output must not block it.
         std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
         Self { child, url }
     }
 
-    /// One exchange on a connection of its own; nothing where no answer came.
+    /// One exchange on a connection of its own; none without a response.
     fn ask(&self, method: &str, target: &str, fields: &str, body: &str) -> Option<Answer> {
         let host = self.url.strip_prefix("http://").expect("plain HTTP");
         let mut stream = TcpStream::connect(host).expect("it listens");
@@ -99,7 +98,7 @@ impl Serving {
         answer.expect("an answer")
     }
 
-    /// Statuses of calls that make a service each.
+    /// Statuses of calls that create a service each.
     fn statuses(&self, world: &str, count: usize) -> Vec<u16> {
         let target = format!("{world}/chat/v2/Services");
         let made = (0..count).map(|_| self.form(&target, "FriendlyName=a"));
@@ -126,7 +125,7 @@ fn the_nth_call_gets_what_the_script_says() {
         ],
     );
     assert_eq!(serving.statuses("", 6), [201, 429, 503, 503, 0, 201]);
-    // Each world counts by itself.
+    // Each instance counts separately.
     assert_eq!(serving.statuses("/_world/a", 2), [201, 429]);
     let told = serving.get("/_control").json();
     let listed = &told["script"];
@@ -136,10 +135,10 @@ fn the_nth_call_gets_what_the_script_says() {
         (&listed[1]["called"], &listed[1]["played"]),
         (&json!(6), &json!(2))
     );
-    // The request whose answer was lost has been carried out.
+    // The request without a response was executed.
     let services = serving.get("/chat/v2/Services").json();
     assert_eq!(services["services"].as_array().map(Vec::len), Some(3));
-    // What is refused is told when, and is not carried out.
+    // A rejected request has its reason and is not executed.
     serving.control("reset", &json!({}));
     assert_eq!(serving.statuses("", 1), [201]);
     let busy = serving
@@ -164,7 +163,7 @@ fn the_control_plane_scripts_while_it_runs() {
     let began = clock::monotonic();
     assert_eq!(serving.get("/chat/v2/Services").body, whole.body);
     assert!(began.elapsed() >= Duration::from_millis(400));
-    // A copy that lags shows the state before the last change.
+    // A stale response shows the state before the last change.
     add(json!({"name": "old", "on": "chat/read-services", "answer": "stale"}));
     assert_eq!(serving.statuses("", 1), [201]);
     let count = |answer: &Answer| answer.json()["services"].as_array().map(Vec::len);
@@ -179,7 +178,7 @@ fn the_control_plane_scripts_while_it_runs() {
     assert!(wrong.body.contains("matches no operation"), "{wrong:?}");
     let wrong = add(json!({"on": "*", "answer": "418"}));
     assert!(
-        wrong.status == 422 && wrong.body.contains("is no answer"),
+        wrong.status == 422 && wrong.body.contains("invalid answer"),
         "{wrong:?}"
     );
 }
@@ -222,7 +221,7 @@ fn a_world_is_exported_and_begins_elsewhere_as_it_was() {
     let lists = [users.as_str(), "/chat/v2/Services", "/flow/v1/Flows"];
     let shown = |serving: &Serving| {
         let shown = lists.map(|list| serving.get(list).body.replace(&serving.url, ""));
-        // Dates are those of each process.
+        // Each process has its own dates.
         let dates = regex::Regex::new(r"\d{4}-\d\d-\d\dT[^\x22]*").expect("a pattern");
         shown.map(|text| dates.replace_all(&text, "DATE").into_owned())
     };
@@ -231,7 +230,7 @@ fn a_world_is_exported_and_begins_elsewhere_as_it_was() {
     write(&folder.path().join("world.ndjson"), export.body);
     let other = Serving::start(folder.path(), &["--seed-data", "world.ndjson"]);
     assert_eq!(shown(&one), shown(&other));
-    // Each world begins so, and begins again so.
+    // Each instance begins with this state, also after a reset.
     let first = shown(&other);
     other
         .form("/chat/v2/Services", "FriendlyName=more")
@@ -243,7 +242,7 @@ fn a_world_is_exported_and_begins_elsewhere_as_it_was() {
     assert_eq!(named.json()["services"][0]["sid"], service.as_str());
     let worlds = other.get("/_control/worlds").json();
     assert_eq!(worlds, json!({"worlds": ["a"]}));
-    // And what is imported takes the place of what is there.
+    // An import replaces the present state.
     let lines = "{\"path\": \"/chat/v2/Services\", \"form\": {\"FriendlyName\": \"x\"}, \"as\": \"s\"}\n\
                  {\"path\": \"/chat/v2/Services/${s.sid}/Users\", \"form\": {\"Identity\": \"bob\"}}\n";
     let imported = other
@@ -357,7 +356,7 @@ fn the_log_says_what_was_asked_and_no_secret() {
 fn the_ready_file_is_whole_and_the_process_goes_with_its_parent() {
     let folder = folder();
     let ready = folder.path().join("ready");
-    // A shell that starts it and is gone.
+    // A shell that starts it and ends.
     let line = format!(
         "{} serve --ready-file ready --exit-with-parent >out 2>&1 & while [ ! -e ready ]; do sleep 0.05; done; echo $!",
         env!("CARGO_BIN_EXE_conformant")
@@ -393,7 +392,10 @@ fn what_cannot_be_served_is_told_before_anybody_asks() {
             "failed to begin world ``: request 1 of the seed data",
         ),
         (["--answer", "chat/nothing=cut"], "matches no operation"),
-        (["--answer", "chat/create-service"], "is no scripted answer"),
+        (
+            ["--answer", "chat/create-service"],
+            "invalid scripted answer",
+        ),
     ] {
         let ended = conformant(folder.path())
             .arg("serve")
@@ -452,7 +454,7 @@ fn the_page_for_people_is_whole_and_what_happens_is_told() {
     assert_eq!(scanned.json()["registered"], true);
     assert_eq!(there(&format!("{first}/state")), "completed");
 
-    // A stream goes on until its reader leaves.
+    // A stream continues until its reader leaves.
     let host = serving.url.strip_prefix("http://").expect("plain HTTP");
     let mut stream = TcpStream::connect(host).expect("it listens");
     let request = format!("GET /_control/events?after=1 HTTP/1.1\r\nHost: {host}\r\n\r\n");
@@ -473,7 +475,7 @@ fn the_page_for_people_is_whole_and_what_happens_is_told() {
         "{told}"
     );
 
-    // What the page asks for is closed to the pages of others.
+    // Pages of other origins cannot use what the page uses.
     for target in ["/_control/resources", "/_control/events"] {
         let evil = "Origin: http://evil.example\r\n";
         assert_eq!(
@@ -486,7 +488,7 @@ fn the_page_for_people_is_whole_and_what_happens_is_told() {
     }
 }
 
-/// A run of some stories against the flow service there, which believes that certificate; its exit code and what it said.
+/// A run of some scenarios against the flow service with that trusted certificate; returns exit code and output.
 fn judged_over_tls(folder: &Path, url: &str, ca: &str) -> (Option<i32>, String) {
     let target = json!({
         "url": format!("{url}/flow"),
@@ -520,7 +522,7 @@ fn tls_is_spoken_with_a_certificate_that_clients_can_be_given() {
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("conformant in what was judged"), "{said}");
 
-    // Another server's certificate is believed by nobody who was not given it.
+    // The certificate of another server is not trusted.
     let other = Serving::start(folder.path(), &["--tls", "other.pem"]);
     let (code, said) = judged_over_tls(folder.path(), &other.url, "ca.pem");
     assert_eq!(code, Some(4), "{said}");
@@ -574,6 +576,6 @@ fn links_begin_with_the_name_that_a_client_used() {
     }
     assert!(
         !links("a\"b").contains("a\\\"b"),
-        "what is no name stands in no link"
+        "an invalid name is not part of a link"
     );
 }

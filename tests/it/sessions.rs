@@ -1,11 +1,11 @@
-//! Sessions of the command line as a page shows them, to be played.
+//! Sessions of the command line on pages.
 //!
-//! A line that is only `…` stands for any lines, and `…` within a line for the rest of it.
+//! A line that is only `…` matches any lines, and `…` in a line matches its rest.
 
 use crate::program::{root, run};
 use std::path::Path;
 
-/// One command with what it prints.
+/// One command with its output.
 pub(crate) struct Session {
     page: String,
     /// Without the program's name.
@@ -13,14 +13,14 @@ pub(crate) struct Session {
     printed: Vec<String>,
 }
 
-/// The sessions of a page: `$ conformant …` in blocks of text, each with the lines below it.
+/// The sessions of a page: `$ conformant …` in text blocks, each with the lines below it.
 pub(crate) fn of(page: &str) -> Vec<Session> {
     let text = std::fs::read_to_string(root().join(page)).expect("it is there");
     let mut sessions: Vec<Session> = Vec::new();
     for block in text.split("```text\n").skip(1) {
         let block = block.split("```").next().unwrap_or_default();
         let lines: Vec<&str> = block.lines().map(str::trim_start).collect();
-        // A block in a list stands behind blanks, which are the list's.
+        // A block in a list is indented.
         let margin = block.len() - block.trim_start_matches(' ').len();
         let Some(begin) = lines
             .iter()
@@ -40,7 +40,7 @@ pub(crate) fn of(page: &str) -> Vec<Session> {
     sessions
 }
 
-/// The words of a command as a shell reads them, as far as quotes go.
+/// The words of a command as a shell reads them, with quotes.
 fn words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
@@ -57,7 +57,7 @@ fn words(command: &str) -> Vec<String> {
 }
 
 impl Session {
-    /// A command as a page shows it, without the program's name; what follows `>`, `|` or `#` is the shell's.
+    /// A command of a page without the program's name; `>`, `|` or `#` and what follows are left out.
     pub(crate) fn new(page: &str, command: &str) -> Self {
         let own = command.split(['>', '|', '#']).next().unwrap_or_default();
         Self {
@@ -67,12 +67,12 @@ impl Session {
         }
     }
 
-    /// A line that it is shown to print.
+    /// A line that it should print.
     pub(crate) fn prints(&mut self, line: &str) {
         self.printed.push(line.to_owned());
     }
 
-    /// The same with other words, such as a free port in place of the one that is shown.
+    /// The same with other words, such as a free port instead of the shown one.
     pub(crate) fn with(mut self, from: &str, to: &str) -> Self {
         for text in self.arguments.iter_mut().chain(&mut self.printed) {
             *text = text.replace(from, to);
@@ -80,7 +80,7 @@ impl Session {
         self
     }
 
-    /// Lines that it is shown to print, those that stand for any not counted.
+    /// The lines that it should print, without those that match anything.
     pub(crate) fn shown(&self) -> usize {
         let lines = self.printed.iter().map(|line| line.trim());
         lines
@@ -88,14 +88,14 @@ impl Session {
             .count()
     }
 
-    /// Runs it to its end; what it prints is what is shown.
+    /// Runs it and compares its output.
     pub(crate) fn play(&self, folder: &Path) {
         let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
         let (_, out, err) = run(folder, &arguments);
         self.is_shown_in(&(out + &err));
     }
 
-    /// Every printed line is there, in this order.
+    /// Every printed line is present, in this order.
     pub(crate) fn is_shown_in(&self, said: &str) {
         let mut lines = said.lines();
         for line in self.printed.iter().filter(|line| !line.trim().is_empty()) {

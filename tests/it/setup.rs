@@ -1,4 +1,4 @@
-//! Setting up in front of a target: `init`, `doctor`, `baseline`, and what a run would send.
+//! Setting up a target: `init`, `doctor`, `baseline`, and the preview of a run.
 
 use crate::program::{Served, conformant, run};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn init_writes_what_a_run_can_read_and_never_writes_over_it() {
     let written = read(folder.path(), "conformant.yaml");
     assert!(written.contains("did not answer: refused"), "{written}");
     assert!(read(folder.path(), ".gitlab-ci.yml").contains("conformant run"));
-    // Editors complete the configuration by the schema that stands beside it.
+    // Editors use the schema file next to the configuration.
     assert!(written.starts_with("# yaml-language-server: $schema=conformant.schema.json\n"));
     let schema: serde_json::Value =
         serde_json::from_str(&read(folder.path(), "conformant.schema.json")).expect("it is JSON");
@@ -53,7 +53,7 @@ fn init_writes_what_a_run_can_read_and_never_writes_over_it() {
     let (code, _, err) = run(folder.path(), &arguments);
     assert_eq!(code, 2, "{err}");
     assert_eq!(read(folder.path(), "conformant.yaml"), written);
-    assert!(err.contains("is there already"), "{err}");
+    assert!(err.contains("exists and is kept"), "{err}");
 }
 
 #[test]
@@ -71,8 +71,8 @@ fn doctor_tells_what_a_run_would_meet() {
         "ok   flow: reachable",
         "ok   chat: credentials: accepted: GET /chat/v2/Services answered 200, refused without them",
         "ok   hook advance_clock: it is ",
-        "leads to us, from here and from the target",
-        "nothing that a run judges would be left out",
+        "is reachable from here and from the target",
+        "a run would leave out nothing",
     ] {
         assert!(out.contains(told), "{told} is missing:\n{out}");
     }
@@ -108,7 +108,7 @@ fn doctor_tells_what_a_run_would_meet() {
     assert_eq!(code, 2, "{err}");
 }
 
-/// The hook did as it was asked, and nobody came: whoever put a firewall between the two learns it here.
+/// The hook succeeded, but no callback arrived: this is how a firewall between the two is detected.
 #[test]
 fn doctor_notices_that_no_callback_reaches_us() {
     let folder = tempfile::tempdir().expect("there is room");
@@ -124,12 +124,12 @@ fn doctor_notices_that_no_callback_reaches_us() {
     assert_eq!(code, 3, "{out}{err}");
     assert!(out.contains("FAIL callback address: "), "{out}");
     assert!(
-        out.contains("not from the target: nothing came within 100ms"),
+        out.contains("not from the target: no callback arrived within 100ms"),
         "{out}"
     );
 }
 
-/// Judges the flow service with waivers; the code.
+/// Judges the flow service with waivers; returns the exit code.
 fn judged(served: &Served, folder: &Path) -> i32 {
     let target = format!("all={}", served.url);
     let hooks = format!("{}/_control", served.url);
@@ -173,7 +173,7 @@ fn a_baseline_accepts_today_and_nothing_else() {
     }
     assert_eq!(judged(&broken, folder.path()), 0);
 
-    // What is still broken stays.
+    // What is still broken is kept.
     let (code, _, err) = run(folder.path(), &["baseline", "run.json", "--update"]);
     assert_eq!(code, 0, "{err}");
     assert_eq!(read(folder.path(), "waivers.yaml"), accepted);
@@ -182,7 +182,7 @@ fn a_baseline_accepts_today_and_nothing_else() {
     assert_eq!(
         judged(&mended, folder.path()),
         0,
-        "a part tells of no stale waiver"
+        "a part of a run does not report stale waivers"
     );
     let (code, _, err) = run(folder.path(), &["baseline", "run.json", "--update"]);
     assert_eq!(code, 0, "{err}");

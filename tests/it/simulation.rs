@@ -1,8 +1,8 @@
-//! The engine over a simulated network and clock: delays, losses, doubles and callbacks that overtake one
-//! another, all drawn from a seed. Nothing waits, so that thousands of schedules a minute are tried.
+//! The engine on a simulated network and clock: delays, losses, duplicates and reordered callbacks, all random by seed.
+//! Nothing waits, so that thousands of schedules a minute are tried.
 //!
-//! `SIMULATE=10000 cargo test --test it -- simulation` tries more of them; a schedule that was found is
-//! played again by `SIMULATE_SEED=N`, which stands in the message.
+//! `SIMULATE=10000 cargo test --test it -- simulation` tries more of them; `SIMULATE_SEED=N` repeats a schedule, as the
+//! message of a failure states.
 
 use crate::program::setting;
 use conformant_base::clock::Timestamp;
@@ -27,9 +27,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-/// Schedules that each test tries where nobody asks for more.
+/// Default number of schedules of each test.
 const SCHEDULES: u64 = 60;
-/// Stories in one run, at most.
+/// Maximum number of scenarios in a run.
 const STORIES: usize = 3;
 
 static RULEBOOK: LazyLock<Rulebook> =
@@ -38,30 +38,30 @@ static SCHEMAS: LazyLock<Schemas> = LazyLock::new(Schemas::default);
 static ALL: LazyLock<Vec<Planned<'static>>> =
     LazyLock::new(|| plan::plan(&RULEBOOK, &Selection::default(), None));
 
-/// How bad the network is.
+/// Quality of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weather {
-    /// Nothing happens.
+    /// No faults.
     Calm,
     /// Everything arrives: late, twice where that is harmless, callbacks in another order.
     Slow,
-    /// And some of it never.
+    /// Some of it is lost.
     Stormy,
 }
 
-/// A network whose fate is drawn from a seed.
+/// A network with random behavior by seed.
 #[derive(Debug)]
 struct Simulated {
     weather: Weather,
     seed: u64,
-    /// By receiver: what went before, and a callback that waits for the next one to overtake it.
+    /// By receiver: what was delivered, and a callback that waits for the next one to overtake it.
     lanes: Mutex<BTreeMap<String, Lane>>,
 }
 
 struct Lane {
     chance: ChaCha8Rng,
-    /// Whether it took all that came, at once. What it answers next is known of such a one alone: one that refused
-    /// what came before has answers by turns.
+    /// Whether it accepted every callback at once. Only then its next response is known; a receiver that refused one may
+    /// alternate.
     takes_all: Option<bool>,
     held: Option<(Callback, Arc<dyn Deliver>)>,
 }
@@ -85,7 +85,7 @@ impl fmt::Debug for Lane {
     }
 }
 
-/// Draws that depend on the seed and on the name alone, whatever the order of jobs.
+/// Random numbers that depend on the seed and the name only, not on the order of jobs.
 fn chance(seed: u64, name: &str) -> ChaCha8Rng {
     let named = name
         .bytes()
@@ -106,7 +106,7 @@ impl Network for Simulated {
             takes_all: None,
             held: None,
         });
-        // One that the next may overtake; only where its answer is known beforehand.
+        // The next one may overtake it, if its response is known.
         if lane.takes_all == Some(true) && lane.held.is_none() && lane.chance.random_ratio(1, 8) {
             lane.held = Some((callback.clone(), Arc::clone(onward)));
             return Outcome::Answered {
@@ -126,7 +126,7 @@ impl Network for Simulated {
 }
 
 impl Simulated {
-    /// What nothing overtook arrives once its receiver has waited for it.
+    /// A callback without a successor arrives after its receiver has waited for it.
     fn let_go(&self, receiver: &dyn Session) {
         let Some(callbacks) = receiver.callbacks() else {
             return;
@@ -140,7 +140,7 @@ impl Simulated {
     }
 }
 
-/// Offline sessions behind that network.
+/// Offline sessions on that network.
 struct Weathered<'a> {
     offline: Offline<'a>,
     network: Arc<Simulated>,
@@ -154,7 +154,7 @@ impl Weathered<'_> {
             lanes: Mutex::default(),
         });
         let targets = Target::all_of_reference();
-        // The reference is the same in any weather.
+        // The reference does not depend on the network.
         let offline = Offline::in_process(7, faults, BTreeSet::new(), targets);
         let offline = offline.through(Arc::clone(&network) as Arc<dyn Network>);
         Self { offline, network }
@@ -175,7 +175,7 @@ impl Sessions for Weathered<'_> {
     }
 }
 
-/// One story's session out there.
+/// Session of one scenario.
 struct Exposed<'a> {
     inner: Box<dyn Session + 'a>,
     network: &'a Simulated,
@@ -212,7 +212,7 @@ impl Session for Exposed<'_> {
             return Err(self.lost(causes[usize::try_from(fate).expect("small")].clone()));
         }
         if self.network.weather == Weather::Stormy && fate < 5 {
-            // It arrives, and nobody learns what became of it.
+            // It arrives, and its result is lost.
             drop(self.inner.send(service, request)?);
             let causes = [Cause::Reset, Cause::Truncated, Cause::FirstByteTimeout];
             return Err(self.lost(causes[usize::try_from(fate - 2).expect("small")].clone()));
@@ -291,7 +291,7 @@ fn run(sessions: &dyn Sessions, planned: &[Planned<'_>], jobs: usize) -> RunReco
     record.expect("a run ends with its record")
 }
 
-/// The stories of one run.
+/// The scenarios of one run.
 fn drawn(seed: u64, from: &[Planned<'static>]) -> Vec<Planned<'static>> {
     let mut chance = chance(seed, "stories");
     let count = chance.random_range(1..=STORIES);
@@ -303,7 +303,7 @@ fn drawn(seed: u64, from: &[Planned<'static>]) -> Vec<Planned<'static>> {
     stories
 }
 
-/// Tries every schedule; what it says of one that fails is how to play it again.
+/// Tries every schedule; a failure states how to repeat it.
 fn each_schedule(try_one: impl Fn(u64) -> Result<(), String>) {
     if let Some(seed) = setting("SIMULATE_SEED") {
         return try_one(seed).unwrap_or_else(|why| panic!("{why}"));
@@ -313,7 +313,7 @@ fn each_schedule(try_one: impl Fn(u64) -> Result<(), String>) {
     }
 }
 
-/// The verdicts of a run by story, and the rules that were found broken in it.
+/// Verdicts of a run by scenario, and its broken rules.
 fn verdicts(record: &RunRecord) -> BTreeMap<&str, (Verdict, BTreeSet<&str>)> {
     let mut told: BTreeMap<&str, (Verdict, BTreeSet<&str>)> = BTreeMap::new();
     for result in &record.scenarios {
@@ -430,7 +430,7 @@ fn a_schedule_is_played_again_by_its_seed() {
     each_schedule(|seed| {
         (one(seed, 1) == one(seed, 3))
             .then_some(())
-            .ok_or_else(|| "played twice, it came out otherwise".to_owned())
+            .ok_or_else(|| "two runs differ".to_owned())
     });
     assert_ne!(one(1, 1), one(2, 1), "other seeds, other weather");
 }

@@ -1,5 +1,4 @@
-//! A run that nobody watches: targets that limit it, refuse it or are shared with other runs, hooks that
-//! are down.
+//! Unattended runs: targets that limit, refuse or serve other runs as well, and failing hooks.
 
 use crate::hostile::pages::{ok, only_page};
 use crate::hostile::target::{Act, Target};
@@ -93,10 +92,10 @@ fn wrong_credentials_end_the_run_soon_with_one_sentence() {
     );
     let record = record(folder.path(), "run.json");
     assert!(!record.complete);
-    assert_eq!(record.findings, [], "nobody is accused of our mistake");
+    assert_eq!(record.findings, [], "our mistake is not a finding");
 }
 
-/// A way to a target on which every connection ends, without a word, as its third request comes; tells how many did.
+/// A route to a target that closes every connection at its third request; returns how many it closed.
 fn cutting_relay(target: String) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("a bound socket"));
@@ -180,7 +179,7 @@ fn a_hook_that_is_down_is_trouble_and_is_named() {
     );
 }
 
-/// Whoever dies while a callback is waited for cannot call; whoever lives and is silent has the habit.
+/// A dead target cannot send the awaited callback; a live one without it has a defect.
 #[test]
 fn a_target_that_dies_while_it_is_waited_for_is_not_accused() {
     for dies in [true, false] {
@@ -189,7 +188,7 @@ fn a_target_that_dies_while_it_is_waited_for_is_not_accused() {
         let target = format!("all={}", served.url);
         let hooks = format!("{}/_control", served.url);
         let living = Mutex::new(Some(served));
-        // The last thing before the wait is a deed of a person.
+        // The last step before the wait is a user action.
         let scanned = Target::answering(move |_| {
             if dies {
                 drop(living.lock().expect("no holder panics").take());
@@ -232,8 +231,8 @@ fn a_target_that_dies_while_it_is_waited_for_is_not_accused() {
     }
 }
 
-/// Four runs at once on one target, each with stories that move its clock and set its callback
-/// addresses, come to what one run comes to.
+/// Four concurrent runs on one target, each with scenarios that move its clock and set its callback addresses, agree with
+/// a single run.
 #[test]
 fn four_parts_at_once_are_one_run() {
     let folder = tempfile::tempdir().expect("there is room");
@@ -268,7 +267,7 @@ fn four_parts_at_once_are_one_run() {
     });
     let merged = conformant_versions::merge(&parts).expect("they belong together");
     let whole = part("", "whole");
-    // Where another run has just moved the clock, a rule about time may be left open; nothing comes out otherwise.
+    // Where another run has just moved the clock, a rule about time may be inconclusive; other verdicts agree.
     let is_open = |verdict| matches!(verdict, Verdict::NotJudged | Verdict::Inconclusive);
     let both = merged.rules.iter().zip(&whole.rules);
     let differing: Vec<_> = both

@@ -1,5 +1,5 @@
-//! A version bump from one end to the other, as whoever bumps it meets it: begin the version, edit
-//! it, see what breaks whom, which fixtures and scenarios it touches, and what must be declared.
+//! A version bump as a user does it: create the version, edit it, see what breaks and which fixtures and scenarios are
+//! affected, and declare it.
 
 use crate::program::{copy_of, run};
 use conformant_schema::Schemas;
@@ -15,7 +15,7 @@ fn edit(path: &Path, from: &str, to: &str) {
     std::fs::write(path, text.replacen(from, to, 1)).expect("it can be written");
 }
 
-/// One field more, one enumerated value less.
+/// One more field, one enumerated value less.
 fn bumped(folder: &Path) {
     copy_of(&["specs", "fixtures"], folder);
     let (code, out, err) = run(
@@ -79,7 +79,7 @@ fn a_made_up_version_is_classified_with_the_fixtures_and_scenarios_it_touches() 
             .all(|id| id.starts_with("events/"))
     );
 
-    // Of yesterday's fixtures those fail that show the value which is gone.
+    // Old fixtures with the removed value fail.
     let (code, out, err) = run(
         folder.path(),
         &[
@@ -102,7 +102,7 @@ fn a_made_up_version_is_classified_with_the_fixtures_and_scenarios_it_touches() 
         );
     }
 
-    // Several versions are in use at once: each is asked, and says for itself.
+    // Several versions are in use: each has its own result.
     let asked = ["fixtures", "verify", "fixtures", "--specs", "specs"];
     let both = ["--against", "MessageSent/5", "--against", "MessageSent/4"];
     let (code, out, err) = run(folder.path(), &[&asked[..], &both].concat());
@@ -112,13 +112,13 @@ fn a_made_up_version_is_classified_with_the_fixtures_and_scenarios_it_touches() 
         "{out}"
     );
     assert!(
-        err.contains("no fixture of another version than events/MessageSent/4"),
+        err.contains("nothing was judged against events/MessageSent/4"),
         "{err}"
     );
     let (code, out, err) = run(folder.path(), &[&asked[..], &both[2..]].concat());
     assert_eq!((code, out.as_str()), (4, ""), "{err}");
 
-    // Declared with a reason, both pass; a declaration that declares nothing does not.
+    // With declarations both pass; a stale declaration fails.
     let declared = |ids: &[&str]| {
         let mut text = "changes:\n".to_owned();
         for id in ids {
@@ -137,7 +137,7 @@ fn a_made_up_version_is_classified_with_the_fixtures_and_scenarios_it_touches() 
     let (code, out, err) = declared(&[field, value, "events/message-sent/5/gone/property-removed"]);
     assert_eq!(code, 1, "{out}{err}");
     let last = out.lines().last().unwrap_or_default();
-    assert!(last.ends_with(", 1 declared for nothing"), "{last}");
+    assert!(last.ends_with(", 1 stale declarations"), "{last}");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn rules_name_the_event_and_a_finding_the_version_that_was_asked() {
     }
 }
 
-/// Makes of the folder a repository whose only revision is what stands there.
+/// Makes the folder a repository with one revision.
 fn commit(folder: &Path) {
     let steps: [&[&str]; 3] = [
         &["init", "--quiet"],
@@ -207,7 +207,7 @@ fn since_a_revision_what_changed_is_played_and_recorded_traffic_is_asked() {
         "{played:?}"
     );
 
-    // Of what was recorded the answers break that show a step, nothing else.
+    // Only recorded responses with a step break.
     std::fs::create_dir(folder.join("sdk")).expect("there is room");
     let committed = |kind: &str| -> Value {
         let path = crate::program::root().join(format!("fixtures/flow/{kind}.ndjson"));
@@ -259,9 +259,9 @@ fn whoever_still_sends_the_old_version_fails_once_the_event_type_has_moved() {
     ]);
     assert_eq!(code, 1, "{out}{err}");
     assert!(out.contains("FAIL  events/schema-address"), "{out}");
-    // What it sends is right for the version that it announces.
+    // It sends valid data for the version that it announces.
     assert!(!out.contains("FAIL  events/message-sent/from"), "{out}");
-    // The fixtures of the old version stay right for it.
+    // Old fixtures stay valid for their version.
     let (code, out, err) = run(&["fixtures", "verify", "fixtures", "--specs", "specs"]);
     assert_eq!(code, 0, "{out}{err}");
 }
@@ -274,7 +274,7 @@ fn the_payloads_of_a_team_that_a_bump_breaks_are_listed() {
     std::fs::create_dir_all(sdk.join("recorded")).expect("there is room");
     let committed = crate::program::root().join("fixtures/events/MessageSent/4.ndjson");
     let lines = std::fs::read_to_string(committed).expect("it is committed");
-    // By path, by what they are, and some that are none.
+    // By path, by content, and some of no type.
     std::fs::create_dir_all(sdk.join("events/MessageSent")).expect("there is room");
     std::fs::write(sdk.join("events/MessageSent/4.ndjson"), &lines).expect("there is room");
     let with_value = lines
@@ -299,10 +299,10 @@ fn the_payloads_of_a_team_that_a_bump_breaks_are_listed() {
     let (code, out, err) = run(folder.path(), &diff);
     assert_eq!(code, 1, "{out}{err}");
     assert!(
-        out.contains("## Breaks who answers, and who sends events"),
+        out.contains("## Breaks services that respond or send events"),
         "{out}"
     );
-    assert!(out.contains("was right and is wrong now"), "{out}");
+    assert!(out.contains("was valid and is now invalid"), "{out}");
     let json = std::fs::read(folder.path().join("diff.json")).expect("the report is written");
     let json: serde_json::Value = serde_json::from_slice(&json).expect("it is JSON");
     let broken: Vec<&str> = json["broken"]
@@ -328,7 +328,7 @@ fn the_payloads_of_a_team_that_a_bump_breaks_are_listed() {
     );
 }
 
-/// What is edited, the changes that must be told of with whom each breaks, and where a witness stands in an event.
+/// Edits, the expected changes with what they break, and the place of a witness in an event.
 type Edit = (
     [&'static str; 2],
     &'static [(&'static str, Breaks)],
@@ -425,7 +425,7 @@ const EDITS: [Edit; 10] = [
         &[("tags/each/type-narrowed", Breaks::Producers)],
         "/tags/each",
     ),
-    // The same in other words breaks nobody, and is not told of.
+    // Another notation of the same schema breaks nothing and is not reported.
     (
         [
             "id:\n        type: [string, \"null\"]\n        description: \"`to.id` is a string that identifies the destination.\"",
@@ -468,7 +468,7 @@ fn each_of_ten_edits_is_told_as_what_it_is_and_with_a_witness() {
         for (id, breaks) in due {
             let id = format!("events/message-sent/5/{id}");
             let change = changes.remove(id.as_str());
-            let change = change.unwrap_or_else(|| panic!("{id} is not told of: {out}"));
+            let change = change.unwrap_or_else(|| panic!("{id} is not reported: {out}"));
             assert_eq!(change["class"], json!(breaks.words()), "{id}");
             let witnesses = change["witnesses"].as_array().expect("a list");
             assert!(!witnesses.is_empty(), "{id} has no witness");
@@ -481,7 +481,7 @@ fn each_of_ten_edits_is_told_as_what_it_is_and_with_a_witness() {
                     .rev()
                     .fold(value, |inside, name| json!({ name: inside }));
                 if place.starts_with("/to/") {
-                    // What another edit asks for.
+                    // Results of another edit.
                     event["to"]["address"] = Value::Null;
                 }
                 let is = (

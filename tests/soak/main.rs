@@ -1,11 +1,10 @@
-//! A soak: runs under random faults, hostile targets, numbers of jobs and signals, one after the other.
-//! At its end it tells how many there were, and fails for any verdict that changed, any secret that
-//! leaked, any half report and any run that took more than it may.
+//! Soak test: runs with random faults, hostile targets, numbers of jobs and signals, one after the other. It fails for a
+//! changed verdict, a leaked secret, a partial report, or excessive use of resources.
 //!
-//! `cargo test --test soak -- --seconds 3600` goes on for an hour, `--runs 10000` for so many runs,
-//! `--seed N` begins elsewhere. With nothing said it is a few runs, so that it stays sound.
+//! `cargo test --test soak -- --seconds 3600` runs for an hour, `--runs 10000` that many runs, `--seed N` sets the seed.
+//! Without arguments it does a few runs, which keeps it working.
 
-#![expect(clippy::print_stdout, reason = "the figures are what it is for")]
+#![expect(clippy::print_stdout, reason = "it prints its result")]
 
 #[expect(dead_code, reason = "the soak needs a part of what the tests share")]
 #[path = "../it/hostile/command.rs"]
@@ -35,21 +34,21 @@ use std::process::ExitCode;
 use std::time::Duration;
 use target::{Act, Target};
 
-/// What is played where nothing is said.
+/// Default filter.
 const RUNS: u64 = 6;
-/// What any run may cost.
+/// Memory limit of a run.
 const PEAK_KIB_MAX: u64 = 128 * 1024;
-/// No run computes for longer, in a build that does not optimise.
+/// Processor time limit of a run, in a build without optimization.
 const SLOWEST: Duration = Duration::from_secs(30);
 const SECRET: &str = "hunter2&<\"p@ss/w0rd+e";
 const TOKEN: &str = "t0ken-4711-plainly-secret";
 
-/// What the runs come to.
+/// Totals.
 #[derive(Default)]
 struct Sums {
     runs: u64,
     by_kind: BTreeMap<&'static str, u64>,
-    /// What a run of that kind came to the first time.
+    /// The first result of each type of run.
     known: BTreeMap<String, String>,
     changed: Vec<String>,
     leaks: Vec<String>,
@@ -57,7 +56,7 @@ struct Sums {
     peak_kib: u64,
 }
 
-/// What was asked for.
+/// Arguments.
 struct Asked {
     seed: u64,
     runs: Option<u64>,
@@ -90,7 +89,7 @@ impl Asked {
 }
 
 fn main() -> ExitCode {
-    // Whoever lists or runs single tests of every binary finds one here.
+    // Test runners that list or run single tests of every binary find one here.
     if std::env::args().any(|word| word == "--list") {
         println!("soak: test");
         return ExitCode::SUCCESS;
@@ -145,7 +144,7 @@ fn conclude(sums: &Sums, seed: u64, took: Duration) -> ExitCode {
 }
 
 impl Sums {
-    /// What must hold of every run: a documented exit, bounded time and memory, no secret anywhere.
+    /// Properties of every run: a documented exit code, bounded time and memory, no secret.
     fn take(&mut self, what: &str, folder: &Path, ended: &Ended) {
         self.peak_kib = self.peak_kib.max(ended.peak_kib);
         let exit = ended.exit.unwrap_or(-1);
@@ -178,7 +177,7 @@ impl Sums {
         }
     }
 
-    /// What a run came to is what the same run came to before.
+    /// A run has the result of the same run before.
     fn same(&mut self, key: String, verdicts: &str) {
         let known = self.known.entry(key).or_insert_with(|| verdicts.to_owned());
         if *known != verdicts {
@@ -187,7 +186,7 @@ impl Sums {
     }
 }
 
-/// What stands for a secret alone, in the spellings that a text search finds.
+/// Text that contains the secret only, in the encodings that a search finds.
 fn traces() -> Vec<String> {
     let mut traces = Vec::new();
     for secret in [SECRET, TOKEN] {
@@ -204,13 +203,13 @@ fn base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// The JSON report, where there is one that can be read.
+/// The JSON report, if it is readable.
 fn report(folder: &Path) -> Option<Value> {
     let text = std::fs::read_to_string(folder.join("run.json")).ok()?;
     serde_json::from_str(&text).ok()
 }
 
-/// Verdicts by story and rule, in order.
+/// Verdicts by scenario and rule, in order.
 fn verdicts(record: &Value) -> String {
     let of = |list: &str| -> Vec<String> {
         let entries = record[list].as_array().into_iter().flatten();
@@ -221,7 +220,7 @@ fn verdicts(record: &Value) -> String {
     [of("scenarios"), of("rules")].concat().join(" ")
 }
 
-/// The reference in process, with and without a fault, with any number of jobs in any order.
+/// The reference in process, with or without a fault, with any number of jobs in any order.
 fn reference(chance: &mut ChaCha8Rng, sums: &mut Sums) {
     const FILTERS: [&str; 6] = [
         "flow/read-flows/*",
@@ -244,13 +243,13 @@ fn reference(chance: &mut ChaCha8Rng, sums: &mut Sums) {
     let ended = Running::start(&mut command).end();
     sums.take(filter, folder.path(), &ended);
     match report(folder.path()) {
-        // The seed names things and orders stories; it decides nothing.
+        // The seed determines names and order; it does not affect the verdict.
         Some(record) => sums.same(filter.to_owned(), &verdicts(&record)),
         None => sums.broken.push(format!("{filter}: no report: {ended:?}")),
     }
 }
 
-/// Something that a target may do to a request.
+/// Possible actions of a target.
 fn mischief(chance: &mut ChaCha8Rng) -> Vec<Act> {
     let echoed = match chance.random_range(0..6_u8) {
         0 => SECRET.to_owned(),
@@ -347,7 +346,7 @@ fn hostile_target(chance: &mut ChaCha8Rng, sums: &mut Sums) {
     }
 }
 
-/// A signal at some moment: the old report, or one that does not claim more than it holds.
+/// A signal at some moment: the old report, or one that is marked correctly.
 fn signal(chance: &mut ChaCha8Rng, sums: &mut Sums) {
     let folder = folder();
     write(&folder.path().join("run.json"), "\"the old one\"");
@@ -355,11 +354,11 @@ fn signal(chance: &mut ChaCha8Rng, sums: &mut Sums) {
     let signals = [("INT", 2, 130), ("TERM", 15, 143), ("HUP", 1, 3)];
     let (name, number, exit) = signals[chance.random_range(0..signals.len())];
     let mut command = against(folder.path(), &target, chance);
-    // With the advice given a run need not begin anew, and from there on for a moment mind no signal.
+    // With the allocator setting the process does not execute itself again, during which it would ignore signals.
     command.env("MALLOC_ARENA_MAX", "1");
     let running = Running::start(&mut command);
     clock::sleep(Duration::from_millis(chance.random_range(0..1_500)));
-    // Before its first moment, which comes late on a busy machine, a process has no exit code of ours.
+    // Before it installs handlers, which takes long on a busy machine, a process has no exit code of its own.
     let was_under_way = catches(running.id(), number);
     running.signal_if_there(name);
     let ended = running.end();
@@ -373,11 +372,12 @@ fn signal(chance: &mut ChaCha8Rng, sums: &mut Sums) {
     };
     let claims_all = record["complete"] == true;
     if claims_all && ended.exit == Some(exit) && exit != 3 {
-        sums.broken.push(format!("{name}: a false word: {ended:?}"));
+        sums.broken
+            .push(format!("{name}: a false statement: {ended:?}"));
     }
 }
 
-/// Whether a process minds the signal of this number; always where the system does not tell.
+/// Whether a process handles the signal of this number; always true if the system does not report it.
 fn catches(process: u32, number: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
@@ -385,7 +385,7 @@ fn catches(process: u32, number: u32) -> bool {
     caught.is_none_or(|mask| mask >> (number - 1) & 1 == 1)
 }
 
-/// One place that fails once: the old report or a whole one; nothing beside it.
+/// One place that fails once: the old report or a complete one, and no other file.
 fn failpoint(chance: &mut ChaCha8Rng, sums: &mut Sums) {
     let folder = folder();
     write(&folder.path().join("run.json"), "\"the old one\"");

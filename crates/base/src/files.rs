@@ -25,7 +25,7 @@ pub enum FileError {
         reason: io::Error,
     },
     /// A folder, a pipe, a device.
-    #[error("{} is no regular file", shown(.0))]
+    #[error("{} is not a regular file", shown(.0))]
     Irregular(PathBuf),
     /// More than is read.
     #[error("{} is larger than {bytes_max} bytes", shown(path))]
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(read(&path, 5).unwrap(), b"12345");
         let told = |path: &Path, most| read(path, most).unwrap_err().to_string();
         assert!(told(&path, 4).ends_with("a\\x1b[31m is larger than 4 bytes"));
-        assert!(told(folder.path(), 5).ends_with("is no regular file"));
+        assert!(told(folder.path(), 5).ends_with("is not a regular file"));
         let missing = folder.path().join("x");
         assert!(read(&missing, 5).unwrap_err().is_missing());
     }

@@ -1,7 +1,4 @@
-//! A source of lines in blocks of whole lines, for whichever thread asks next: cut one after the
-//! other from what can only be read on, read at its place from a file.
-//!
-//! Holds nothing but what the last block was cut off from, and does not look into lines.
+//! Splits an input into blocks of whole lines for several threads: a stream in order, a file by position.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,16 +6,16 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What is read at once and judged by one thread; a longer line makes a longer block.
+/// Size of a block, which one thread judges at once; a longer line makes a longer block.
 const BLOCK_BYTES: usize = 128 * 1024;
-/// A line of so many bytes is not read: as large as a document may be.
+/// Maximum length of a line, as of a document.
 pub(super) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Where lines come from.
+/// Origin of lines.
 pub(super) enum Source<'s> {
-    /// What can be read once, from its beginning to its end.
+    /// A stream, read once.
     Stream(&'s mut (dyn Read + Send)),
-    /// What can be read at any place.
+    /// A file, read at any position.
     File(&'s File),
 }
 
@@ -37,19 +34,19 @@ pub(super) enum Blocks<'s> {
     File { file: &'s File, next: AtomicUsize },
 }
 
-/// Some lines of a source.
+/// A block of lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// Counted from 0.
+    /// Index, from 0.
     pub(super) number: usize,
-    /// Where its lines stand in the buffer.
+    /// Range of its lines in the buffer.
     pub(super) lines: Range<usize>,
-    /// Another line follows that is too long to be read.
+    /// Whether a line that is too long follows.
     pub(super) is_too_long: bool,
 }
 
 impl<'s> Blocks<'s> {
-    /// The lines of a source of which so much was read already; a file is read from its beginning.
+    /// Creates a source of which a prefix was read already; a file is read from its beginning.
     pub(super) fn of(source: Source<'s>, start: Vec<u8>) -> Self {
         match source {
             Source::Stream(source) => Self::Stream(Mutex::new(Cutter {
@@ -65,7 +62,7 @@ impl<'s> Blocks<'s> {
         }
     }
 
-    /// The next block, in this buffer; nothing behind the last one.
+    /// Reads the next block into this buffer; none at the end.
     pub(super) fn next(&self, buffer: &mut Vec<u8>) -> io::Result<Option<Block>> {
         match self {
             Self::Stream(cutter) => cutter
@@ -79,12 +76,12 @@ impl<'s> Blocks<'s> {
     }
 }
 
-/// Cuts off blocks of what can only be read on.
+/// Splits a stream.
 pub(super) struct Cutter<'s> {
     source: &'s mut (dyn Read + Send),
-    /// What was read behind the last whole line.
+    /// Bytes after the last whole line.
     rest: Vec<u8>,
-    /// Of the next block.
+    /// Index of the next block.
     number: usize,
     is_done: bool,
 }
@@ -132,7 +129,7 @@ impl Cutter<'_> {
         Ok(())
     }
 
-    /// Reads on to the end of the line; what stands behind it is the rest.
+    /// Reads to the end of the line; bytes after it are kept.
     fn skip_line(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
         while !self.is_done {
             buffer.clear();
@@ -146,9 +143,9 @@ impl Cutter<'_> {
     }
 }
 
-/// The lines of a file that begin in its stretch of that number.
+/// The lines that begin in the section of a file with that index.
 fn at_place(file: &File, number: usize, buffer: &mut Vec<u8>) -> io::Result<Option<Block>> {
-    // The byte before tells whether a line begins with the stretch.
+    // The byte before the section decides whether a line begins with it.
     let before = usize::from(number > 0);
     let offset = number as u64 * BLOCK_BYTES as u64 - before as u64;
     let mut read = 0;
@@ -185,7 +182,7 @@ fn at_place(file: &File, number: usize, buffer: &mut Vec<u8>) -> io::Result<Opti
         return block(0..0, false);
     };
     let last = memchr::memrchr(b'\n', &buffer[start..filled]).map_or(start, |end| start + end + 1);
-    // The last line may go on behind the stretch.
+    // The last line may continue after the section.
     let mut seen = last;
     let mut more = BLOCK_BYTES / 32;
     loop {
@@ -229,7 +226,7 @@ mod tests {
     use super::*;
     use std::io::Write as _;
 
-    /// Every line with its end, and nothing for one that is too long; blocks come in their order.
+    /// Every line with its end, without those that are too long, in order.
     fn lines(source: Source<'_>) -> Vec<Option<Vec<u8>>> {
         let blocks = Blocks::of(source, Vec::new());
         let (mut lines, mut buffer, mut number) = (Vec::new(), Vec::new(), 0);

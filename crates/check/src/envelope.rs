@@ -1,7 +1,7 @@
-//! Where an event of a captured stream says what it is: type, schema address and payload, each at a
-//! pointer of its own; where nothing else is said, as structured CloudEvents 1.0 has them.
+//! Envelope of a captured event: type, schema address and payload, at configurable pointers. The default is structured
+//! CloudEvents 1.0.
 //!
-//! Nothing is asserted of what surrounds them: no document shows an envelope (D1, Events).
+//! Nothing else of the envelope is judged, because the documents do not define it (D1, Events).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,14 +10,13 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Where an envelope holds what is judged; JSON Pointers.
+/// JSON Pointers into an envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// The type's name.
+    /// Name of the type.
     pub type_at: String,
-    /// The address of the payload's schema.
+    /// Address of the payload's schema.
     pub schema_at: String,
-    /// The payload.
     pub payload_at: String,
 }
 
@@ -32,19 +31,19 @@ impl Default for Mapping {
     }
 }
 
-/// Beside `payload_at`, CloudEvents carries bytes here.
+/// CloudEvents member for binary data, used instead of `payload_at`.
 const BASE64_AT: &str = "/data_base64";
 
-/// One event as its envelope shows it.
+/// One event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Envelope<'a> {
     pub(super) r#type: Option<String>,
     pub(super) schema: Option<String>,
-    /// The payload's own text.
+    /// Text of the payload.
     pub(super) payload: Option<Cow<'a, [u8]>>,
 }
 
-/// Why a text holds no event that can be judged.
+/// Why a text contains no event.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EventError {
     #[error("not valid UTF-8 at byte {}", .0.valid_up_to())]
@@ -53,12 +52,10 @@ pub(super) enum EventError {
     Json(#[from] serde_json::Error),
     #[error("no object")]
     NoObject,
-    #[error("{BASE64_AT} is no Base64: {0}")]
+    #[error("{BASE64_AT} is not valid Base64: {0}")]
     Base64(#[from] base64::DecodeError),
-    /// Its envelope says no type at this pointer.
     #[error("no type at {0}")]
     NoType(String),
-    /// Its envelope holds no payload at this pointer.
     #[error("no payload at {0}")]
     NoPayload(String),
 }
@@ -98,7 +95,7 @@ impl Mapping {
     }
 }
 
-/// The text at a pointer; of a member that comes twice, the last.
+/// The text at a pointer; for a duplicate member, the last one.
 fn at<'a>(whole: &'a RawValue, pointer: &str) -> Option<&'a RawValue> {
     json::segments(pointer).try_fold(whole, |value, segment| {
         let text = value.get();

@@ -1,8 +1,7 @@
-//! Traffic judged while it passes: each exchange at once by the rules about one exchange, and all of
-//! them by those about a history.
+//! Judges live traffic: each exchange at once by rules about one exchange, and all of them by rules about a history.
 //!
-//! It forwards nothing and prints nothing. A history is bounded: when it is full it is judged, and the
-//! next one begins, so that a proxy may stand for weeks.
+//! Does not forward or print. Histories are bounded: a full one is judged and a new one begins, so that a proxy can run
+//! for weeks.
 
 use super::traffic::{History, Observed, Operations};
 use super::{FINDINGS_MAX, One, Surroundings};
@@ -16,23 +15,23 @@ use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
 use std::collections::BTreeSet;
 
-/// A request that passed, and what came of it.
+/// A request and its result.
 #[derive(Clone, Debug)]
 pub struct Passed {
-    /// Origin that it went to: scheme, host and port.
+    /// Destination: scheme, host and port.
     pub origin: String,
-    /// As it was sent there, base address included.
+    /// Request as sent, including the base path.
     pub request: Request,
-    /// The answer, or why there is none: a stable word, and one for a person.
+    /// The response, or why there is none: a stable word, and a text for people.
     pub answer: Result<Response, (Cause, String)>,
-    /// From when it was sent to when its answer was there.
+    /// Times when it was sent and answered.
     pub span: Span,
 }
 
-/// Judges traffic as it passes.
+/// Judge of live traffic.
 #[derive(Debug)]
 pub struct Inline<'a> {
-    /// What the record calls the traffic.
+    /// Name of the traffic in the record.
     name: &'static str,
     rulebook: &'a Rulebook,
     schemas: Schemas,
@@ -40,19 +39,19 @@ pub struct Inline<'a> {
     operations: Operations<'a>,
     history: History,
     judgement: Judgement,
-    /// Of the present history: what was told while it passed.
+    /// Findings of the present history that were reported already.
     told: BTreeSet<(String, usize, String)>,
-    /// Requests so far.
+    /// Number of requests.
     passed: usize,
-    /// Those that belong to an operation.
+    /// Number of requests of known operations.
     judged: usize,
-    /// Findings that are counted and not kept.
+    /// Number of findings that are counted only.
     unlisted: usize,
     trouble: bool,
 }
 
 impl<'a> Inline<'a> {
-    /// A judge of what goes to the targets in `surroundings`; `name` is what the record calls it.
+    /// A judge of traffic to the targets in `surroundings`; `name` is its name in the record.
     pub fn new(name: &'static str, rulebook: &'a Rulebook, surroundings: &'a Surroundings) -> Self {
         Self {
             name,
@@ -70,7 +69,7 @@ impl<'a> Inline<'a> {
         }
     }
 
-    /// Takes the next exchange; returns what is to be told of it, and of a history that is full now.
+    /// Adds an exchange; returns its findings, and those of a full history.
     pub fn take(&mut self, passed: Passed) -> Vec<Finding> {
         self.passed += 1;
         self.trouble |= passed.answer.is_err();
@@ -106,7 +105,7 @@ impl<'a> Inline<'a> {
         told
     }
 
-    /// Judges the history so far; returns what only a history shows.
+    /// Judges the history; returns findings that need a history.
     fn close(&mut self) -> Vec<Finding> {
         let one = One {
             rulebook: self.rulebook,
@@ -125,7 +124,7 @@ impl<'a> Inline<'a> {
         new
     }
 
-    /// Takes up what was concluded, without more findings than can be kept.
+    /// Adds findings up to the limit.
     fn keep(&mut self, mut judgement: Judgement) {
         let room = FINDINGS_MAX.saturating_sub(self.judgement.findings.len());
         self.unlisted += judgement.findings.len().saturating_sub(room);
@@ -133,22 +132,22 @@ impl<'a> Inline<'a> {
         self.judgement.merge(judgement);
     }
 
-    /// How many requests passed, and how many of them belong to no operation.
+    /// Number of requests, and of those without an operation.
     pub fn counts(&self) -> (usize, usize) {
         (self.passed, self.passed - self.judged)
     }
 
-    /// Findings that are counted with their rule and not listed, as there are too many.
+    /// Number of findings that are counted by rule but not listed, because of the limit.
     pub fn unlisted(&self) -> usize {
         self.unlisted
     }
 
-    /// True when a target did not answer.
+    /// Whether a target failed to respond.
     pub fn met_trouble(&self) -> bool {
         self.trouble
     }
 
-    /// Judges what is left; returns the record of all, and what is still to be told.
+    /// Judges the rest; returns the record, and findings not reported yet.
     pub fn finish(mut self) -> (RunRecord, Vec<Finding>) {
         let told = self.close();
         let targets = self.surroundings.targets.clone();

@@ -1,8 +1,6 @@
-//! Files judged offline: payloads, NDJSON with one payload a line, HAR, registration tokens and QR
-//! strings.
+//! Offline judging of files: payloads, NDJSON with one payload a line, HAR, registration tokens and QR codes.
 //!
-//! The same rules as in a run, over what files hold; nothing is sent, and no rule that needs more
-//! than a file shows is judged.
+//! Applies the rules of a run that need no more than a file contains.
 
 mod blocks;
 mod envelope;
@@ -38,14 +36,14 @@ use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
 
-/// The name of standard input.
+/// Name of standard input.
 pub const STANDARD_INPUT: &str = "-";
-/// A file that is read whole may have so many bytes.
+/// Maximum size of a file that is read as a whole.
 const WHOLE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// So many findings are kept; the rest is counted with its rule.
+/// Maximum number of listed findings; others are counted by rule.
 const FINDINGS_MAX: usize = 10_000;
 
-/// What files are judged as.
+/// Type of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A representation of the rulebook: `flow/execution`, `chat/channel[]`, `events/MessageSent/4`.
@@ -56,28 +54,26 @@ pub enum Kind {
     Qr,
     /// Recorded traffic.
     Har,
-    /// Events as captured: each says its type and schema address beside its payload.
+    /// Captured events with type, schema address and payload.
     Events(Mapping),
 }
 
-/// Why a text names no kind that can be judged.
+/// Why a name is not a type that can be judged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KindError {
-    /// An event type whose payload no document shows.
-    #[error("no document shows the payload of {0}, so nothing can be judged")]
+    /// An event type without a documented payload.
+    #[error("the documents do not describe the payload of {0}, so that it cannot be judged")]
     NotShown(String),
-    /// Nothing has that name.
-    #[error("{name}: no such kind; {help}")]
+    #[error("unknown type `{name}`; {help}")]
     Unknown {
-        /// As given.
         name: String,
-        /// A near one, or where all are listed.
+        /// A similar name, or how to list all.
         help: String,
     },
 }
 
 impl Kind {
-    /// Reads what `--as` says; an event type stands for its current schema.
+    /// Parses `--as`; an event type means its present schema.
     pub fn parse(rulebook: &Rulebook, text: &str) -> Result<Self, KindError> {
         match text {
             "token" => return Ok(Self::Token),
@@ -119,73 +115,66 @@ impl Kind {
     }
 }
 
-/// What files are judged against beside the rulebook.
+/// Context of files in addition to the rulebook.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
-    /// What the configuration says, by service: `/auth/application/name`.
+    /// Values of the configuration, by service: `/auth/application/name`.
     pub configured: Value,
-    /// The application's key, where it is known.
+    /// Key of the application, if known.
     pub api_key: Option<String>,
-    /// Base address by service; without any, recorded traffic is recognised by its paths.
+    /// Base address by service; without any, recorded traffic is matched by path.
     pub targets: BTreeMap<String, String>,
-    /// The time that tokens are judged at.
+    /// Time at which tokens are judged.
     pub now: Option<Timestamp>,
-    /// Whether nobody else acts on the targets while traffic is recorded.
+    /// Whether recorded traffic is the only writer.
     pub alone: bool,
-    /// Threads that judge lines side by side.
+    /// Threads that judge lines in parallel.
     pub jobs: usize,
-    /// Of traffic: whom to judge.
+    /// Side of traffic to judge.
     pub sides: Sides,
 }
 
-/// Whom recorded or passing traffic is judged for.
+/// Side of traffic to judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sides {
-    /// What services answer, and what clients send.
+    /// Requests and responses.
     #[default]
     Both,
-    /// What clients send.
+    /// Requests of clients.
     Requests,
-    /// What services answer.
+    /// Responses of services.
     Responses,
 }
 
 impl Sides {
-    /// Whether clients are judged.
+    /// Whether requests are judged.
     pub const fn has_requests(self) -> bool {
         !matches!(self, Self::Responses)
     }
 
-    /// Whether services are judged.
+    /// Whether responses are judged.
     pub const fn has_responses(self) -> bool {
         !matches!(self, Self::Requests)
     }
 }
 
-/// Why a file could not be judged at all.
+/// Why a file could not be judged.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// It could not be read.
-    #[error("{name} could not be read: {source}")]
+    /// Reading failed.
+    #[error("failed to read {name}: {source}")]
     Unreadable {
-        /// The file.
         name: String,
-        /// Why.
         source: std::io::Error,
     },
-    /// It is too large to be read whole.
+    /// Too large to be read as a whole.
     #[error(
-        "{name} is larger than {limit} bytes; one document a line (.ndjson) is judged at any size"
+        "{name} is larger than {limit} bytes; files with one document a line (.ndjson) may have any size"
     )]
-    TooLarge {
-        /// The file.
-        name: String,
-        /// Bytes allowed.
-        limit: u64,
-    },
+    TooLarge { name: String, limit: u64 },
 }
 
-/// Judges files of one kind, one after the other.
+/// Judges files of one type, one after the other.
 #[derive(Debug)]
 pub struct Checker<'a> {
     rulebook: &'a Rulebook,
@@ -199,21 +188,21 @@ pub struct Checker<'a> {
     types: BTreeMap<String, usize>,
 }
 
-/// How much was judged and how much of it is listed.
+/// Counts of judged and unlisted items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Documents or exchanges judged, unreadable documents included.
+    /// Documents or exchanges, including unreadable documents.
     pub documents: usize,
-    /// Entries of recorded traffic that belong to no operation, events of no documented type.
+    /// Recorded requests without an operation, events of undocumented types.
     pub foreign: usize,
-    /// Entries of recorded traffic that are no exchange, lines that are no event.
+    /// Invalid entries of recorded traffic, lines without an event.
     pub unreadable: usize,
-    /// Findings that are counted with their rule and not listed, as there are too many.
+    /// Findings that are counted by rule but not listed, because of the limit.
     pub unlisted: usize,
 }
 
 impl CheckError {
-    /// True where the file is not what it was said to be, false where the machine failed.
+    /// True for an invalid file, false for an error of the system.
     pub fn is_usage(&self) -> bool {
         use std::io::ErrorKind;
         match self {
@@ -227,7 +216,7 @@ impl CheckError {
 }
 
 impl<'a> Checker<'a> {
-    /// A checker for this kind.
+    /// A checker for this type.
     pub fn new(rulebook: &'a Rulebook, kind: Kind, surroundings: Surroundings) -> Self {
         let recorder = Recorder::new(rulebook, BTreeMap::new(), 0);
         let schemas = Schemas::default();
@@ -244,12 +233,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Judges a file: one document, or one a line where its name or its first lines say so.
+    /// Judges a file: one document, or one a line if its name or its first lines indicate that.
     pub fn file(&mut self, name: &str, source: &mut (dyn Read + Send)) -> Result<(), CheckError> {
         self.source(name, Source::Stream(source))
     }
 
-    /// The same of an open file, whose lines each thread reads for itself.
+    /// Judges an open file, whose blocks each thread reads by itself.
     pub fn opened(&mut self, name: &str, file: &File) -> Result<(), CheckError> {
         self.source(name, Source::File(file))
     }
@@ -276,17 +265,17 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// What could not be read, a line each.
+    /// Unreadable items, one line each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Events by type, as streams named them.
+    /// Events by type, from streams.
     pub fn types(&self) -> &BTreeMap<String, usize> {
         &self.types
     }
 
-    /// The record of all files, and how much was judged.
+    /// The record of all files, and the counts.
     pub fn finish(self) -> (RunRecord, Counts) {
         let kind = self.kind;
         let mut record = self
@@ -298,7 +287,7 @@ impl<'a> Checker<'a> {
         (record, self.outcome)
     }
 
-    /// Tokens, one a line.
+    /// Judges tokens, one a line.
     fn tokens(
         &mut self,
         name: &str,
@@ -314,7 +303,7 @@ impl<'a> Checker<'a> {
             .collect();
         let mut judgement = Judgement::default();
         if lines.is_empty() {
-            // A file of nothing holds a token that is none.
+            // An empty file contains an invalid token.
             judgement = one(&self.one(name), 0, b"");
         }
         for (number, line) in &lines {
@@ -325,7 +314,7 @@ impl<'a> Checker<'a> {
         Ok(judgement)
     }
 
-    /// Documents, one a line or a whole file.
+    /// Judges documents, one a line or a whole file.
     fn documents(
         &self,
         name: &str,
@@ -345,7 +334,7 @@ impl<'a> Checker<'a> {
         lines::judge(lines, blocks, self.surroundings.jobs, keep).map_err(unreadable)
     }
 
-    /// Adds up what lines came to.
+    /// Adds the results of lines.
     fn count(&mut self, name: &str, judged: Judged) -> Judgement {
         self.outcome.documents += judged.documents;
         self.outcome.foreign += judged.foreign;
@@ -381,7 +370,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Takes a file's judgement, without more findings than can be kept.
+    /// Adds the result of a file, up to the limit of findings.
     fn take(&mut self, name: &str, mut judgement: Judgement) {
         let counted: usize = judgement.tallies.values().map(Tally::findings).sum();
         judgement
@@ -393,7 +382,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Lines that are payloads of one kind.
+/// Lines with payloads of one type.
 #[derive(Debug)]
 struct Payloads<'a> {
     one: One<'a>,
@@ -452,8 +441,7 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    /// One document, JSON or, of the service that answers in both, XML; `line` is 0 where the file
-    /// holds no other.
+    /// Judges one document in JSON, or in XML for the service that responds in both; `line` is 0 if the file has no other.
     fn document(&self, kind: &str, line: usize, bytes: &[u8]) -> Judgement {
         let service = kind.split('/').next();
         if service == Some(xml::SERVICE) && bytes.trim_ascii_start().starts_with(b"<") {
@@ -469,7 +457,7 @@ impl One<'_> {
         }
     }
 
-    /// One document that could be read.
+    /// Judges one readable document.
     fn payload(&self, line: usize, kind: &str, parsed: Parsed) -> Judgement {
         let payload = Payload {
             kind: kind.to_owned(),
@@ -492,7 +480,7 @@ impl One<'_> {
         judgement
     }
 
-    /// A document that is none breaks what its kind begins with, as one of another type does.
+    /// An unreadable document breaks the root rule of its type, like a document of another type.
     fn unreadable(&self, kind: &str, line: usize, why: &str) -> Judgement {
         let mut judgement = Judgement::default();
         let rule = rule_of_whole(self.rulebook, kind).and_then(|id| self.rulebook.rules.get(&id));
@@ -508,7 +496,7 @@ impl One<'_> {
         judgement
     }
 
-    /// A finding of this rule in this file, with all but what was found.
+    /// A finding of this rule in this file, without details.
     fn found(&self, rule: &Rule, line: usize) -> Finding {
         Finding {
             rule: rule.id.clone(),
@@ -522,7 +510,7 @@ impl One<'_> {
     }
 }
 
-/// A document that never was a JSON text.
+/// A document that was not JSON.
 fn made_of(value: Value) -> Parsed {
     Parsed {
         value,
@@ -530,7 +518,7 @@ fn made_of(value: Value) -> Parsed {
     }
 }
 
-/// All that is left of a source, behind what was read already.
+/// The rest of a source.
 fn whole(name: &str, mut start: Vec<u8>, source: &mut dyn Read) -> Result<Vec<u8>, CheckError> {
     source
         .take((WHOLE_BYTES_MAX + 1).saturating_sub(start.len() as u64))
@@ -553,7 +541,7 @@ mod tests {
     use super::*;
     use conformant_judge::load::shared as of_specs;
 
-    /// Pointers of what is wrong with a document.
+    /// Pointers of the findings in a document.
     fn found(kind: &str, name: &str, text: &str) -> Vec<String> {
         let rulebook = of_specs();
         let kind = Kind::parse(rulebook, kind).unwrap();

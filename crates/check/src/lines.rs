@@ -1,8 +1,7 @@
-//! NDJSON: one document a line, read in blocks that threads judge side by side, put together in
-//! the order of the lines.
+//! NDJSON: one document a line, judged block by block on several threads, with results in the order of lines.
 //!
-//! Each thread reads the block that it judges, and holds no other, however large the file is. A line
-//! that is no document is a finding like any other; the lines behind it are judged all the same.
+//! Each thread holds one block only, however large the file is. An invalid line is a finding; later lines are still
+//! judged.
 
 use super::blocks::{Block, Blocks, LINE_BYTES_MAX};
 use conformant_judge::Judgement;
@@ -12,31 +11,31 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// So many lines that could not be read are told one by one.
+/// Maximum number of unreadable lines in the notes.
 const NOTES_MAX: usize = 10;
-/// How much of a file is looked at to tell whether it holds a document a line.
+/// Size of the prefix that decides whether a file has a document a line.
 const START_BYTES: u64 = 64 * 1024;
 
-/// What lines came to.
+/// Results of lines.
 #[derive(Debug, Default)]
 pub(super) struct Judged {
     pub(super) judgement: Judgement,
-    /// Documents that were judged; a line may hold none or several.
+    /// Judged documents; a line may contain none or several.
     pub(super) documents: usize,
-    /// Events whose type is not documented.
+    /// Events of undocumented types.
     pub(super) foreign: usize,
-    /// Lines of a stream that hold no event, counted.
+    /// Lines of a stream without an event.
     pub(super) unreadable: usize,
     /// The first of these, with the reason.
     pub(super) notes: Vec<Note>,
-    /// Events by type, where lines say theirs.
+    /// Events by type, for streams.
     pub(super) types: BTreeMap<String, usize>,
 }
 
-/// A line that could not be read, and why.
+/// An unreadable line with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Note {
-    /// 0 where the file holds no others.
+    /// 0 if the file has no other lines.
     pub(super) line: usize,
     pub(super) why: String,
 }
@@ -50,31 +49,30 @@ impl fmt::Display for Note {
     }
 }
 
-/// How one line is judged.
+/// Judge of a line.
 pub(super) trait OfLines: Sync {
-    /// Looks at lines quickly, on one thread.
+    /// The fast path, for one thread.
     type Quick<'q>: Quick
     where
         Self: 'q;
-    /// Nothing where no line can be told quickly.
+    /// The fast path; none if it does not support the type.
     fn quick(&self) -> Option<Self::Quick<'_>>;
-    /// One line, the careful way; only such a line brings findings.
+    /// Judges one line with the full validator; only this finds anything.
     fn careful(&self, line: usize, bytes: &[u8]) -> Judged;
-    /// A line that cannot be read at all.
+    /// Reports an unreadable line.
     fn unreadable(&self, line: usize, why: &str) -> Judged;
 }
 
-/// Tells of lines, one after the other, whether they surely break nothing.
+/// Fast path over lines.
 pub(super) trait Quick {
-    /// Looks at the line that a text begins with: how long it is, its end included, where it surely
-    /// breaks nothing; then it is counted.
+    /// Reads the first line of a text. If it certainly breaks no rule, counts it and returns its length including its end.
     fn line(&mut self, text: &[u8]) -> Option<usize>;
-    /// What the lines that passed came to.
+    /// Results of the valid lines.
     fn finish(self) -> Judged;
 }
 
 impl Judged {
-    /// What one document came to.
+    /// Result of one document.
     pub(super) fn one(judgement: Judgement) -> Self {
         Self {
             judgement,
@@ -83,7 +81,7 @@ impl Judged {
         }
     }
 
-    /// Takes up what later lines came to, with no more findings and notes than can be kept.
+    /// Appends the results of later lines, up to the limits.
     pub(super) fn merge(&mut self, mut other: Self, findings_max: usize) {
         let kept = self.judgement.findings.len();
         other
@@ -101,7 +99,7 @@ impl Judged {
         }
     }
 
-    /// So many lines stand in front of these.
+    /// Shifts line numbers.
     fn shift(&mut self, lines: usize) {
         for finding in &mut self.judgement.findings {
             finding.step += lines;
@@ -113,7 +111,7 @@ impl Judged {
     }
 }
 
-/// True when a file holds a document a line, by its name.
+/// Whether a file has a document a line, by its name.
 pub(super) fn is_named(name: &str) -> bool {
     let plain = name
         .strip_suffix(".gz")
@@ -122,8 +120,7 @@ pub(super) fn is_named(name: &str) -> bool {
     extension.is_some_and(|e| e == "ndjson" || e == "jsonl")
 }
 
-/// Reads a file's start, and says whether the file holds a document a line: by its name, or, as
-/// standard input has none, by its first lines.
+/// Reads the start of a file and decides whether it has a document a line, by its name or its first lines.
 pub(super) fn begin(name: &str, source: &mut dyn Read) -> io::Result<(Vec<u8>, bool)> {
     let mut start = Vec::new();
     if is_named(name) {
@@ -137,8 +134,8 @@ pub(super) fn begin(name: &str, source: &mut dyn Read) -> io::Result<(Vec<u8>, b
     Ok((start, by_line))
 }
 
-/// True when one of the first two lines is an object of its own and the whole is no document: one
-/// of the two may be broken, and a document that is spread over lines begins with a part.
+/// Whether one of the first two lines is an object, and the whole is not a document. One of the two may be invalid;
+/// the first line of an indented document is not an object.
 fn is_by_line(start: &[u8]) -> bool {
     let lines: Vec<&[u8]> = start
         .split(|b| *b == b'\n')
@@ -150,7 +147,7 @@ fn is_by_line(start: &[u8]) -> bool {
     lines.len() > 1 && !is_document(start) && lines.iter().take(2).any(|line| is_object(&line))
 }
 
-/// Judges every line on so many threads; at most `keep` findings are kept, the first ones.
+/// Judges every line on that many threads; keeps the first `keep` findings.
 pub(super) fn judge(
     lines: &impl OfLines,
     blocks: Blocks<'_>,
@@ -188,19 +185,18 @@ pub(super) fn judge(
     Ok(whole)
 }
 
-/// What the threads share that judge a file.
+/// State that the threads of a file share.
 struct Common<'s> {
     blocks: Blocks<'s>,
-    /// How many more findings are kept.
+    /// Remaining number of findings.
     room: AtomicUsize,
     order: Mutex<Order>,
-    /// One of them could not read on.
+    /// Whether a thread failed to read.
     is_over: AtomicBool,
 }
 
 impl Common<'_> {
-    /// Judges blocks as long as there are any; what it brings are the lines that passed at a glance,
-    /// whose order is of no consequence.
+    /// Judges blocks until the end; returns the lines that passed the fast path, whose order does not matter.
     fn work(&self, lines: &impl OfLines) -> io::Result<Judged> {
         let mut buffer = Vec::new();
         let mut quick = lines.quick();
@@ -219,7 +215,7 @@ impl Common<'_> {
         self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lines of a block that did not pass at a glance, counted from its first one.
+    /// Judges the lines of a block that did not pass the fast path.
     fn block<L: OfLines>(
         &self,
         lines: &L,
@@ -256,19 +252,19 @@ impl Common<'_> {
     }
 }
 
-/// What a block came to.
+/// Result of a block.
 #[derive(Debug, Default)]
 struct OfBlock {
     judged: Judged,
-    /// How many lines it has.
+    /// Number of lines.
     lines: usize,
 }
 
-/// Puts results into the order of the blocks.
+/// Sorts results into the order of blocks.
 #[derive(Debug, Default)]
 struct Order {
     whole: Judged,
-    /// The block that is to come, and how many lines were before it.
+    /// Index of the next block, and the number of lines before it.
     next: usize,
     lines: usize,
     early: BTreeMap<usize, OfBlock>,
@@ -396,7 +392,7 @@ mod tests {
         assert_eq!((documents, one.findings.len()), (20_000, 58));
         let one = serde_json::to_string(&one).unwrap();
         assert_eq!(one, serde_json::to_string(&four).unwrap());
-        // Nor does reading the file at its places.
+        // Nor does positioned reading.
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         for jobs in [1, 4] {

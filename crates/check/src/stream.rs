@@ -1,8 +1,7 @@
-//! Streams of events as they were captured: each says its type and the address of its schema beside
-//! its payload, types and versions mixed.
+//! Streams of captured events with type, schema address and payload, in any mixture of types and versions.
 //!
-//! A payload is judged as the version that its address announces. Nothing is asserted of the
-//! envelope, nor of an order between events: no document shows either (D1, Events).
+//! A payload is judged by the schema that its address names. Neither the envelope nor the order of events is judged,
+//! because the documents define neither (D1, Events).
 
 use super::One;
 use super::envelope::{Envelope, EventError, Mapping};
@@ -15,10 +14,10 @@ use conformant_rulebook::Rulebook;
 
 /// The rule about type and schema address.
 const SCHEMA_ADDRESS: &str = "events/schema-address";
-/// The placeholder that stands for the vendor in type names (D1, introduction).
+/// Placeholder for the vendor in type names (D1, introduction).
 const VENDOR: &str = "svc";
 
-/// Judges a stream.
+/// Judge of a stream.
 #[derive(Debug)]
 pub(super) struct Stream<'a> {
     one: One<'a>,
@@ -26,18 +25,18 @@ pub(super) struct Stream<'a> {
     envelopes: Option<Envelopes>,
 }
 
-/// What an event is judged as.
+/// Schema for an event.
 #[derive(Debug, PartialEq, Eq)]
 enum Known<'r> {
-    /// Its payload is of this kind; the address belongs to another event, or to an unknown version, and what
-    /// would have been right.
+    /// The type's present schema, because the address belongs to another event or an unknown version; with the expected
+    /// address.
     Payload {
         kind: &'r str,
         misannounced: Option<String>,
     },
-    /// A documented type whose payload is not shown.
+    /// A documented type without a documented payload.
     Undescribed,
-    /// No document speaks of it.
+    /// An undocumented type.
     Foreign,
 }
 
@@ -56,14 +55,14 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// The events of one line or of a whole file.
+    /// Judges the events of a line or a file.
     pub(super) fn text(&self, line: usize, bytes: &[u8]) -> Judged {
         match self.mapping.events(bytes) {
             Err(why) => self.unreadable(line, &why.to_string()),
             Ok(events) => {
                 let mut judged = Judged::default();
                 for (index, event) in events.iter().enumerate() {
-                    // A batch has no lines of its own: its events are counted.
+                    // The events of a batch have no line numbers: they are counted.
                     let number = if line == 0 { index + 1 } else { line };
                     judged.merge(self.event(number, event), usize::MAX);
                 }
@@ -129,8 +128,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// What can be looked at quickly: every type with its current version; nothing where the payload of one is
-/// not understood by looking.
+/// The fast path for every type with its present version; none if it does not support one of them.
 fn glances(rulebook: &Rulebook) -> Option<Vec<TypeGlance>> {
     let mut types = Vec::new();
     for (name, kind) in &rulebook.event_types {
@@ -147,7 +145,7 @@ fn glances(rulebook: &Rulebook) -> Option<Vec<TypeGlance>> {
     Some(types)
 }
 
-/// What an event of this type is judged as, by the schema that it announces.
+/// The schema for an event of this type, by its schema address.
 fn known<'r>(rulebook: &'r Rulebook, name: &str, schema: Option<&str>) -> Known<'r> {
     let Some(current) = rulebook.event_types.get(&canonical(name)) else {
         return Known::Foreign;
@@ -155,7 +153,7 @@ fn known<'r>(rulebook: &'r Rulebook, name: &str, schema: Option<&str>) -> Known<
     let Some(current) = current else {
         return Known::Undescribed;
     };
-    // Another version of the same event that is known too: both may be in use.
+    // Another known version of the same event: both may be in use.
     let announced = schema.and_then(|address| {
         let kind = rulebook.announced(current, schema);
         address.ends_with(&address_end(kind)).then_some(kind)
@@ -167,22 +165,22 @@ fn known<'r>(rulebook: &'r Rulebook, name: &str, schema: Option<&str>) -> Known<
     }
 }
 
-/// How the address of a schema ends: `/CommsApi.MessageSent/4` (D1, Message and operation events).
+/// The end of a schema address: `/CommsApi.MessageSent/4` (D1, Message and operation events).
 fn address_end(kind: &str) -> String {
     kind.replacen("events/", "/CommsApi.", 1)
 }
 
-/// The type with the vendor's segment as the documents write it.
+/// The type with the vendor's segment as in the documents.
 fn canonical(name: &str) -> String {
     behind_the_vendor(name).map_or_else(|| name.to_owned(), |rest| format!("com.{VENDOR}.{rest}"))
 }
 
-/// What follows the vendor's segment of a type name: `comms-api.message.sent`.
+/// The type name after the vendor's segment: `comms-api.message.sent`.
 fn behind_the_vendor(name: &str) -> Option<&str> {
     name.get(vendor_end(name.as_bytes())?..)
 }
 
-/// Where that begins.
+/// Position of that part.
 pub(super) fn vendor_end(name: &[u8]) -> Option<usize> {
     let start = b"com.".len();
     let vendor = memchr::memchr(b'.', name.strip_prefix(b"com.")?)?;
@@ -253,7 +251,7 @@ mod tests {
     use conformant_schema::Schemas;
     use std::collections::BTreeMap;
 
-    /// Judges a stream with a glance first, and line by line the careful way: both must agree.
+    /// Judges a stream with and without the fast path: both must agree.
     fn judge(mapping: &Mapping, text: &str) -> Judged {
         let (schemas, surroundings) = (Schemas::default(), Surroundings::default());
         let one = One {
@@ -311,7 +309,7 @@ mod tests {
                 "CommsApi.OperationCompleted/2",
                 r#"{"operation_id":"a"}"#,
             ),
-            // A field of another kind of event.
+            // A field of another event.
             cloud(
                 "operation.completed",
                 "CommsApi.OperationCompleted/2",
@@ -344,7 +342,7 @@ mod tests {
             ("com.svc.comms-api.operation.completed", 2),
         ];
         assert_eq!(types, wanted.into());
-        // Of those that say an address of a schema that is shown.
+        // With a schema address of a documented payload.
         assert_eq!(judged.judgement.tallies[SCHEMA_ADDRESS].judged(), 5);
     }
 

@@ -1,8 +1,7 @@
-//! Registration tokens and QR strings (D1, Registration without personal data) taken apart without
-//! trusting them, and judged by the rules of a registration.
+//! Registration tokens and QR codes (D1, Registration without personal data), decoded without trust and judged by the
+//! rules of a registration.
 //!
-//! Whether a service takes the token is not judged here; what cannot be read is a finding at its
-//! place.
+//! An unreadable part is a finding at its place.
 
 use super::{One, Surroundings, made_of};
 use base64::Engine as _;
@@ -15,22 +14,22 @@ use conformant_schema::Schemas;
 use jsonwebtoken::{Algorithm, DecodingKey, crypto};
 use serde_json::{Map, Value};
 
-/// The kind that a token is judged as.
+/// The type of a token.
 const TOKEN: &str = "auth/registration-token";
-/// The kind that the text of a QR code is judged as.
+/// The type of a QR code's text.
 const QR: &str = "auth/registration-qr";
-/// A text longer than this is no token: a QR code holds less than half of it.
+/// Maximum length of a token: a QR code contains less than half of it.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 
-/// A part of a token that cannot be read, and why.
+/// An unreadable part of a token, with the reason.
 #[derive(Debug)]
 struct Unreadable {
-    /// Pointer into the taken-apart token.
+    /// Pointer into the decoded token.
     pointer: &'static str,
     why: ReadError,
 }
 
-/// Why a text, or a part of it, cannot be read.
+/// Why a text or a part of it is unreadable.
 #[derive(Debug, thiserror::Error)]
 enum ReadError {
     #[error("it is empty")]
@@ -39,11 +38,11 @@ enum ReadError {
     TooLong(usize),
     #[error("not valid UTF-8 at byte {}", .0.valid_up_to())]
     Utf8(#[from] std::str::Utf8Error),
-    #[error("no address: it has no `://`")]
+    #[error("not an address: `://` is missing")]
     NoAddress,
-    #[error("{0} part(s) where three are joined by dots")]
+    #[error("{0} part(s), expected three joined by dots")]
     Parts(usize),
-    #[error("there is no signature")]
+    #[error("the signature is missing")]
     NoSignature,
     #[error("not base64url without padding: {0}")]
     Base64(#[from] base64::DecodeError),
@@ -51,7 +50,7 @@ enum ReadError {
     Json(#[from] json::ParseFault),
 }
 
-/// Judges one registration token in its compact form.
+/// Judges a registration token in its compact form.
 pub fn judge_token(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -61,7 +60,7 @@ pub fn judge_token(
     one(rulebook, schemas, surroundings).token(0, text.as_bytes())
 }
 
-/// Judges the text of one QR code, and the token in it.
+/// Judges the text of a QR code with its token.
 pub fn judge_qr(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -85,7 +84,7 @@ fn one<'a>(
 }
 
 impl One<'_> {
-    /// A registration token in its compact form.
+    /// Decodes a registration token.
     pub(super) fn token(&self, line: usize, bytes: &[u8]) -> Judgement {
         match text(bytes) {
             Ok(text) => self.compact(line, text),
@@ -93,7 +92,7 @@ impl One<'_> {
         }
     }
 
-    /// The text of a QR code, and the token in it.
+    /// Decodes the text of a QR code with its token.
     pub(super) fn qr(&self, line: usize, bytes: &[u8]) -> Judgement {
         let text = match text(bytes) {
             Ok(text) => text,
@@ -107,7 +106,7 @@ impl One<'_> {
             .and_then(Value::as_str)
             .map(str::to_owned);
         let mut judgement = self.payload(line, QR, made_of(Value::Object(address)));
-        // A text that has not the shape of a token is told of once, as that.
+        // A text without the form of a token is reported once.
         if let Some(token) = token.filter(|token| token.split('.').count() == 3) {
             judgement.merge(self.compact(line, &token));
         }
@@ -149,8 +148,8 @@ impl One<'_> {
         judgement
     }
 
-    /// What the signature is: `valid`, `invalid`, or `unchecked` where the key is not known or the
-    /// algorithm is wrong already. An error where it is none.
+    /// State of the signature: `valid`, `invalid`, or `unchecked` if the key is unknown or the algorithm already wrong; an
+    /// error if it is unreadable.
     fn verify(
         &self,
         header: Option<&Value>,
@@ -188,7 +187,7 @@ fn text(bytes: &[u8]) -> Result<&str, ReadError> {
     Ok(std::str::from_utf8(bytes)?)
 }
 
-/// `scheme://host?name=value` as an object; parameters stand beside scheme and host.
+/// `scheme://host?name=value` as an object of scheme, host and parameters.
 fn take_apart(text: &str) -> Option<Map<String, Value>> {
     let (scheme, rest) = text.split_once("://")?;
     let (host, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -196,7 +195,7 @@ fn take_apart(text: &str) -> Option<Map<String, Value>> {
     address.insert("scheme".to_owned(), Value::from(scheme));
     address.insert("host".to_owned(), Value::from(host));
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-        // A parameter that is named like a part of the address is told apart from it.
+        // A parameter with the name of an address part gets another name.
         let name = if matches!(&*name, "scheme" | "host") {
             format!("{name}=")
         } else {
@@ -216,7 +215,7 @@ fn decode(part: &str) -> Result<Vec<u8>, ReadError> {
     Ok(URL_SAFE_NO_PAD.decode(part)?)
 }
 
-/// A part that cannot be read is not merely missing.
+/// Reports an unreadable part, which is not just missing.
 fn tell(finding: &mut Finding, fault: &Unreadable) {
     finding.kind = "unreadable".to_owned();
     finding.expected = format!("{} as base64url", fault.pointer.trim_start_matches('/'));
@@ -416,7 +415,7 @@ mod tests {
             let token = changed(|c| c["context"]["custom_user_id"] = json!(id));
             found(&token)
         };
-        // As people write them.
+        // Common spellings.
         for id in [
             "a@b.example",
             "mailto:a@b.example",
@@ -433,7 +432,7 @@ mod tests {
             let told = ["token/no-personal-data /claims/context/custom_user_id shape"];
             assert_eq!(named(id), told, "{id}");
         }
-        // Numbers and dates may stand in identifiers of an application's own.
+        // Identifiers of an application may contain numbers and dates.
         for id in [
             "2015550123",
             "2026-11-23-0001",

@@ -1,8 +1,6 @@
-//! Traffic between strangers as evidence: which operation a request belongs to, and histories of
-//! exchanges that are judged together and never grow beyond their bounds.
+//! Recorded or live traffic as evidence: matches requests to operations, and collects bounded histories.
 //!
-//! Nobody said what the requests were meant to bring, so a refusal accuses nobody. Where the traffic
-//! comes from, a recording or a proxy, is not known here.
+//! The intent of the requests is unknown, so that a refusal is never reported.
 
 use super::{One, Surroundings};
 use conformant_base::http::{Cause, Request, Response};
@@ -20,22 +18,22 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A history is judged when it holds so many exchanges; the next one begins behind it.
+/// Maximum number of exchanges in a history.
 const HISTORY_EXCHANGES_MAX: usize = 2_000;
-/// Or so many bytes of bodies.
+/// Maximum size of its bodies, in bytes.
 const HISTORY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Exchanges that are judged together.
 #[derive(Debug, Default)]
 pub(super) struct History {
     exchanges: Vec<Exchange>,
-    /// Addresses that their answers showed.
+    /// Addresses in their responses.
     shown: Shown,
     bytes: usize,
 }
 
 impl History {
-    /// Takes one more; true when it is time to judge.
+    /// Adds an exchange; true if the history is full.
     pub(super) fn take(&mut self, mut exchange: Exchange) -> bool {
         self.bytes += bytes_of(&exchange);
         if exchange.request.method == "GET" {
@@ -50,7 +48,7 @@ impl History {
         self.exchanges.len() >= HISTORY_EXCHANGES_MAX || self.bytes >= HISTORY_BYTES_MAX
     }
 
-    /// Judges what it holds, and holds nothing any more.
+    /// Judges the history and clears it.
     pub(super) fn close(&mut self, one: &One<'_>) -> Judgement {
         let Self { exchanges, .. } = std::mem::take(self);
         if !one.surroundings.sides.has_responses() {
@@ -73,8 +71,8 @@ impl History {
     }
 }
 
-/// A service that was asked at several origins is several services, whose things have nothing to do with each other: what
-/// passed at each origin is evidence of its own. Services at one origin each, whichever, belong together.
+/// Splits exchanges by origin: a service at several origins is several services with unrelated resources. Services at
+/// one origin each belong together.
 pub(super) fn apart(exchanges: Vec<Exchange>) -> Vec<Vec<Exchange>> {
     let mut origins: BTreeMap<&str, &str> = BTreeMap::new();
     let are_several = exchanges.iter().any(|exchange| {
@@ -86,7 +84,7 @@ pub(super) fn apart(exchanges: Vec<Exchange>) -> Vec<Vec<Exchange>> {
     }
     let mut parts: Vec<Vec<Exchange>> = Vec::new();
     let mut of_origin: BTreeMap<String, usize> = BTreeMap::new();
-    // Where each exchange went: its part, and its place there.
+    // For each exchange: its part and its index there.
     let mut places: Vec<(usize, usize)> = Vec::new();
     for mut exchange in exchanges {
         let origin = split_url(&exchange.base).0.to_owned();
@@ -104,7 +102,7 @@ pub(super) fn apart(exchanges: Vec<Exchange>) -> Vec<Vec<Exchange>> {
     parts
 }
 
-/// Judges exchanges; a finding names them by their numbers.
+/// Judges exchanges; findings refer to their numbers.
 fn judge_traffic(one: &One<'_>, evidence: &Evidence) -> Judgement {
     let mut judgement = judge(one.rulebook, one.schemas, evidence);
     for finding in &mut judgement.findings {
@@ -116,18 +114,18 @@ fn judge_traffic(one: &One<'_>, evidence: &Evidence) -> Judgement {
     judgement
 }
 
-/// What was observed of one request and its answer.
+/// A request and its result.
 pub(super) struct Observed {
-    /// Its number, counted from 1.
+    /// Number, from 1.
     pub(super) number: usize,
     pub(super) request: Request,
-    /// The answer, or why there is none: a stable word, and one for a person.
+    /// The response, or why there is none: a stable word, and a text for people.
     pub(super) answer: Result<Response, (Cause, String)>,
     pub(super) span: Span,
 }
 
 impl One<'_> {
-    /// What the client did wrong in an exchange, where that is asked for.
+    /// Findings about the client in an exchange, if requested.
     pub(super) fn client(&self, exchange: &Exchange, kept: Kept) -> Judgement {
         let operation = self
             .rulebook
@@ -145,7 +143,7 @@ impl One<'_> {
         }
     }
 
-    /// An exchange as evidence; the request's target stands behind the base address from here on.
+    /// An exchange as evidence, with a request target relative to the base address.
     pub(super) fn exchange(&self, found: Found<'_>, observed: Observed) -> Exchange {
         let Observed {
             number,
@@ -173,7 +171,7 @@ impl One<'_> {
             service: operation.service.clone(),
             operation: operation.id.clone(),
             sent: found.sent,
-            // What was recorded may have been cleaned of credentials: their absence says nothing.
+            // Recordings may be redacted, so that missing credentials mean nothing.
             credentials: Credentials::Default,
             base: found.base,
             request,
@@ -188,7 +186,7 @@ impl One<'_> {
     }
 }
 
-/// Body bytes that an exchange holds, trees counted as their text.
+/// Size of an exchange's bodies; trees count as their text.
 fn bytes_of(exchange: &Exchange) -> usize {
     let answered = match &exchange.outcome {
         Outcome::Answered { response, .. } => response.body.len(),
@@ -197,26 +195,25 @@ fn bytes_of(exchange: &Exchange) -> usize {
     exchange.request.body.len() + answered
 }
 
-/// Operations that requests may belong to, each with its path.
+/// Operations with their paths, for matching.
 #[derive(Debug)]
 pub(super) struct Operations<'a> {
     all: Vec<Operation>,
     surroundings: &'a Surroundings,
 }
 
-/// The operation that a request belongs to.
+/// The operation of a request.
 pub(super) struct Found<'a> {
     pub(super) operation: &'a Operation,
     pub(super) sent: BTreeMap<String, Value>,
-    /// Base address in front of the documented path.
+    /// Base address before the documented path.
     pub(super) base: String,
-    /// How much of the request's target stands in front of the documented path.
+    /// Length of the request target before the documented path.
     pub(super) prefix: usize,
 }
 
 impl<'a> Operations<'a> {
-    /// A path that no document shows is the one that is configured; without one, the operation is
-    /// not recognised.
+    /// An undocumented path comes from the configuration; without it the operation is not matched.
     pub(super) fn of(rulebook: &Rulebook, surroundings: &'a Surroundings) -> Self {
         let all = rulebook
             .services
@@ -245,7 +242,7 @@ impl<'a> Operations<'a> {
             return self.by_suffix(origin, request);
         }
         let url = format!("{origin}{}", request.target);
-        // The configured paths are in place already.
+        // Configured paths are substituted already.
         let nothing = Map::new();
         let mut best: Option<(usize, Found<'_>)> = None;
         for (service, base) in &self.surroundings.targets {
@@ -274,7 +271,7 @@ impl<'a> Operations<'a> {
         best.map(|(_, found)| found)
     }
 
-    /// The operation whose whole path the request's path ends in; of several the one that says most.
+    /// The operation whose path is the end of the request's path; the most specific one wins.
     fn by_suffix(&self, origin: &str, request: &Request) -> Option<Found<'_>> {
         let (path, nothing) = (request.path(), Map::new());
         let starts: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();

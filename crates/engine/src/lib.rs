@@ -599,7 +599,7 @@ fn misdeed(
     let found = clients::misdeeds(rulebook, schemas, evidence, decent);
     let first = found.first()?;
     Some(Stop::Error(format!(
-        "step {} is no request that the documents allow: {} ({})",
+        "step {} is not a valid request: {} ({})",
         first.step, first.message, first.rule
     )))
 }

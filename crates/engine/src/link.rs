@@ -63,7 +63,7 @@ pub(super) fn target_of(target: &Target, from: &str, link: &str) -> Result<Strin
 }
 
 fn origin_of(text: &str) -> Result<Url, LinkError> {
-    Url::parse(text).map_err(|_| LinkError::Broken("it is no URL"))
+    Url::parse(text).map_err(|_| LinkError::Broken("not a URL"))
 }
 
 fn home_of(target: &Target) -> Result<Url, LinkError> {
@@ -80,9 +80,9 @@ fn resolved(base: &Url, from: &str, link: &str) -> Result<Url, LinkError> {
         return Err(LinkError::Broken("it has control characters"));
     }
     let parsed = base.join(from).unwrap_or_else(|_| base.clone()).join(link);
-    let parsed = parsed.map_err(|_| LinkError::Broken("it is no URL"))?;
+    let parsed = parsed.map_err(|_| LinkError::Broken("not a URL"))?;
     if !matches!(parsed.scheme(), "http" | "https") {
-        return Err(LinkError::Broken("it is no address of HTTP"));
+        return Err(LinkError::Broken("not an HTTP address"));
     }
     if !parsed.username().is_empty() || parsed.password().is_some() {
         return Err(LinkError::Broken("it carries credentials"));

@@ -264,7 +264,7 @@ impl From<Partition> for PartOf {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartitionError {
     /// It has another form.
-    #[error("`{0}` is no partition; write hash:1/4 or slice:1/4")]
+    #[error("invalid partition `{0}`: expected `hash:M/N` or `slice:M/N`, such as `hash:1/4`")]
     Form(String),
     /// There is no such part.
     #[error("`{text}`: the part is counted from 1 to {of}")]

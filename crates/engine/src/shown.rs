@@ -188,7 +188,7 @@ fn name_of(exchange: &Exchange) -> String {
 /// A body as text: a form parameter a line, JSON in lines, anything else as far as it is text.
 fn body_text(bytes: &[u8]) -> String {
     let Ok(body) = std::str::from_utf8(bytes) else {
-        return format!("{} bytes that are no text", bytes.len());
+        return format!("{} bytes that are not text", bytes.len());
     };
     if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str::<Value>(body) {
         return json::window(&value, "").0;

@@ -1,4 +1,4 @@
-//! What exploration reached: operations, parameters, pairs of operations, rules, states.
+//! Coverage of exploration: operations, parameters, pairs of operations, rules, states.
 
 use conformant_judge::evidence::Evidence;
 use conformant_judge::{Acceptance, Judgement, acceptance};
@@ -6,28 +6,28 @@ use conformant_rulebook::{Rulebook, Service};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Counts of what was reached, each beside what there is.
+/// Coverage, each as reached and total.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// Operations that were called.
+    /// Called operations.
     pub operations: (usize, usize),
-    /// Parameters that were sent.
+    /// Sent parameters.
     pub parameters: (usize, usize),
-    /// Pairs of operations, one after the other.
+    /// Pairs of consecutive operations.
     pub pairs: (usize, usize),
-    /// Rules that were judged.
+    /// Judged rules.
     pub rules: (usize, usize),
-    /// Words of enumerations that things showed.
+    /// Observed values of enumerations.
     pub states: (usize, usize),
 }
 
-/// What was reached, by name.
+/// Names of what was reached.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Operations, each with the parameters that it was sent and the operations that came next.
+    /// Operations with their parameters and the operations that followed.
     operations: BTreeMap<String, Called>,
     rules: BTreeSet<String>,
-    /// Kinds, each with the words that its fields showed.
+    /// Types with the observed values of their fields.
     states: BTreeMap<String, BTreeSet<(String, String)>>,
 }
 
@@ -38,14 +38,14 @@ struct Called {
     next: BTreeSet<String>,
 }
 
-/// Adds a name that is mostly known.
+/// Adds a name that is usually present.
 fn note(names: &mut BTreeSet<String>, name: &str) {
     if !names.contains(name) {
         names.insert(name.to_owned());
     }
 }
 
-/// What stands under a name that is mostly known.
+/// Returns the entry of a name that is usually present.
 fn under<'m, T: Default>(named: &'m mut BTreeMap<String, T>, name: &str) -> &'m mut T {
     if !named.contains_key(name) {
         named.insert(name.to_owned(), T::default());
@@ -54,7 +54,7 @@ fn under<'m, T: Default>(named: &'m mut BTreeMap<String, T>, name: &str) -> &'m 
 }
 
 impl Seen {
-    /// Adds what a sequence reached.
+    /// Adds a sequence.
     pub(super) fn add(&mut self, rulebook: &Rulebook, evidence: &Evidence, judgement: &Judgement) {
         let mut before: Option<String> = None;
         for exchange in &evidence.exchanges {
@@ -74,7 +74,7 @@ impl Seen {
                 continue;
             };
             for (field, words) in states_of(rulebook, kind) {
-                // Whatever else a target says there is no state, and would be kept for hours.
+                // Undocumented values are not states, and storing them would grow without limit.
                 if let Some(word @ Value::String(text)) = document.get(field)
                     && words.contains(word)
                 {
@@ -100,7 +100,7 @@ impl Seen {
         }
     }
 
-    /// How much that is of what these services have.
+    /// Coverage of these services.
     pub(super) fn coverage(&self, rulebook: &Rulebook, services: &[&Service]) -> Coverage {
         let operations = || {
             services
@@ -145,7 +145,7 @@ impl Seen {
     }
 }
 
-/// Fields of a kind with an enumeration, and its words.
+/// Enumerated fields of a type with their values.
 fn states_of<'r>(
     rulebook: &'r Rulebook,
     kind: &str,

@@ -1,7 +1,7 @@
-//! Exploration: random sequences of requests, judged by the same rules as every story, and by nothing else.
+//! Exploration: random sequences of requests, judged by the rules of scenarios.
 //!
-//! A sequence depends on the seed and its number alone. What it finds is shrunk to the shortest sequence that still brings it, and is a scenario
-//! like any other: `run --scenarios` plays it.
+//! A sequence depends on the seed and its number only. A finding is shrunk to the shortest sequence that still has it, as a
+//! scenario for `run --scenarios`.
 
 mod cover;
 mod reproduced;
@@ -30,53 +30,50 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Sequences in a row that do not reach the target until it is given up.
+/// Consecutive sequences that do not reach the target before exploration stops.
 const UNREACHED_MAX: usize = 3;
-/// Findings that are shrunk; what lies beyond is named.
+/// Maximum number of findings that are shrunk; others are only named.
 const SHRUNK_MAX: usize = 50;
 
-/// How long it is explored.
+/// Limit of an exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
-    /// So many sequences: the output is the same each time.
+    /// Number of sequences: the output is reproducible.
     Sequences(u64),
-    /// So long.
+    /// Time.
     Time(Duration),
 }
 
-/// How it is explored.
+/// Options of an exploration.
 #[derive(Clone, Debug)]
 pub struct Manner {
-    /// Draws everything.
     pub seed: u64,
-    /// How long.
     pub budget: Budget,
-    /// Sequences side by side.
+    /// Number of sequences in parallel.
     pub jobs: usize,
-    /// Nothing is sent that writes.
+    /// Send only requests that write nothing.
     pub only_safe: bool,
-    /// Services; empty for all that are targeted.
+    /// Services; empty for all targeted ones.
     pub services: Vec<String>,
-    /// Whether a target lives on: fewer replays, and what comes once only is told so.
+    /// Whether the target is live: fewer replays, and findings that occur once are marked.
     pub is_live: bool,
 }
 
-/// What came of it.
+/// Result of an exploration.
 #[derive(Debug, Default)]
 pub struct Explored {
-    /// Each broken rule of each operation, with the shortest sequence that was found.
+    /// Each broken rule of each operation, with the shortest sequence.
     pub found: Vec<Shrunk>,
-    /// Further ones that were not shrunk.
+    /// Number of findings that were not shrunk.
     pub more: usize,
-    /// Sequences that were played.
+    /// Number of sequences.
     pub sequences: u64,
-    /// Requests that were judged.
+    /// Number of judged requests.
     pub exchanges: usize,
-    /// What was reached.
     pub coverage: Coverage,
-    /// Sequences that found something while somebody else moved the target's clock: nothing is concluded of them.
+    /// Number of sequences whose findings are left out, because another client moved the clock of the target.
     pub in_doubt: u64,
-    /// Why it ended early, where it did.
+    /// Why it stopped early.
     pub given_up: Option<String>,
 }
 
@@ -91,34 +88,34 @@ pub struct Explorer<'a> {
     shrinking: AtomicU64,
 }
 
-/// How far it is, for whoever waits.
+/// Progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SoFar {
-    /// Sequences that were played.
+    /// Number of sequences.
     pub sequences: u64,
-    /// Requests that were judged.
+    /// Number of judged requests.
     pub exchanges: u64,
-    /// The how manieth finding is being shrunk; 0 while sequences are played.
+    /// Number of the finding that is being shrunk, from 1; 0 before.
     pub shrinking: u64,
 }
 
-/// What one sequence came to.
+/// Result of a sequence.
 pub struct Played {
     pub judgement: Judgement,
     pub stop: Option<Stop>,
     evidence: Evidence,
-    /// What it found is not concluded.
+    /// Whether its findings are left out.
     in_doubt: bool,
 }
 
 impl Played {
-    /// What was sent and what came, a request a line.
+    /// Requests and responses, one a line.
     fn transcript(&self) -> Vec<String> {
         self.evidence.exchanges.iter().map(told).collect()
     }
 }
 
-/// A finding as exploration tells it from others: the rule and the operation.
+/// Identity of a finding: rule and operation.
 pub type Key = (String, String);
 
 pub fn key_of(finding: &Finding) -> Key {
@@ -144,7 +141,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// How far it is; any thread may ask.
+    /// The progress, for any thread.
     pub fn so_far(&self) -> SoFar {
         SoFar {
             sequences: self.sequences.load(Ordering::Relaxed),
@@ -153,7 +150,7 @@ impl<'a> Explorer<'a> {
         }
     }
 
-    /// Explores until the budget is spent, then shrinks what was found. What was found until it is interrupted or the target dies is kept.
+    /// Explores until the budget is spent, then shrinks the findings. Findings before an interruption are kept.
     pub fn explore(&self, sessions: &dyn Sessions, interrupted: &AtomicBool) -> Explored {
         let services = self.services(sessions);
         let (seed, only_safe) = (self.manner.seed, self.manner.only_safe);
@@ -179,11 +176,11 @@ impl<'a> Explorer<'a> {
             ..Explored::default()
         };
         let mut found: Vec<(Key, Found)> = whole.found.into_iter().collect();
-        // In the order in which they would come one after the other.
+        // In the order of a sequential run.
         found.sort_by(|(a, one), (b, other)| (one.sequence, a).cmp(&(other.sequence, b)));
         explored.more = found.len().saturating_sub(SHRUNK_MAX);
         found.truncate(SHRUNK_MAX);
-        // On a target that is gone nothing is tried any more.
+        // Nothing more is sent to a target that does not respond.
         let gone = AtomicBool::new(explored.given_up.is_some());
         for (key, found) in found {
             self.shrinking.fetch_add(1, Ordering::Relaxed);
@@ -264,7 +261,7 @@ impl<'a> Explorer<'a> {
         all.merge(mine);
     }
 
-    /// Plays and judges a sequence.
+    /// Runs and judges a sequence.
     pub fn play(
         &self,
         service: &Service,
@@ -290,7 +287,7 @@ impl<'a> Explorer<'a> {
         let telling = Telling::new(self.rulebook, self.schemas, &planned, (self.manner.seed, 0));
         let story = play(telling, session.as_ref(), interrupted);
         let mut judgement = judge(self.rulebook, self.schemas, &story.evidence);
-        // Sequences side by side have one clock, and so have other runs. Whoever is interrupted can no longer ask what it showed meanwhile.
+        // Parallel sequences and other runs share one clock. After an interruption its value can no longer be checked.
         let is_in_doubt = || {
             (self.manner.is_live && interrupted.load(Ordering::Relaxed))
                 || session.disturbed().is_some()
@@ -308,8 +305,8 @@ impl<'a> Explorer<'a> {
     }
 }
 
-/// The steps as they are asked of a target that lives on: what an earlier sequence deleted is gone, so that no
-/// deletion of what is there once is demanded.
+/// The steps for a live target: an earlier sequence may have deleted a singleton, so that its deletion may be
+/// refused.
 fn with_what_is_there_once(mut steps: Vec<Step>) -> Vec<Step> {
     for step in &mut steps {
         let is_once = step
@@ -322,7 +319,7 @@ fn with_what_is_there_once(mut steps: Vec<Step>) -> Vec<Step> {
     steps
 }
 
-/// `2. chat/create-channel 201`: the step, what was called, what came.
+/// `2. chat/create-channel 201`: step, operation, response.
 fn told(exchange: &Exchange) -> String {
     let (step, service) = (exchange.step, &exchange.service);
     let called = match exchange.operation.as_str() {
@@ -336,7 +333,7 @@ fn told(exchange: &Exchange) -> String {
     format!("{step}. {service}/{called} {came}")
 }
 
-/// What sequences came to; memory grows with what is found and reached, not with their number.
+/// Results of all sequences; memory grows with findings and coverage only.
 #[derive(Debug, Default)]
 struct Whole {
     found: BTreeMap<Key, Found>,
@@ -347,14 +344,14 @@ struct Whole {
     given_up: Option<String>,
 }
 
-/// A finding, and the first sequence that brought it.
+/// A finding with its first sequence.
 #[derive(Debug)]
 pub struct Found {
     pub sequence: u64,
     pub service: String,
     pub steps: Vec<Step>,
     pub finding: Finding,
-    /// What was sent and what came, a request a line.
+    /// Requests and responses, one a line.
     pub transcript: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
-//! A finding of a run as a chain of requests: from an empty account to the one that failed.
+//! Reduces a finding of a run to a chain of requests that starts with an empty account.
 //!
-//! It is made of the story's steps, never of what a target answered, so that nothing of other people's stands in it. Of the steps
-//! before the one that failed only such are left out as merely looked and decide nothing; a write may be the cause, and stays.
+//! The chain consists of steps of the scenario and has no data of the target's responses. Of the steps before the failed
+//! one, only reads without effect on the rule are left out; a write may be the cause and stays.
 
 use super::story;
 use conformant_base::text;
@@ -21,54 +21,42 @@ use std::sync::atomic::AtomicBool;
 /// Why there is no chain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReproduceError {
-    /// The record holds nothing that was found.
-    #[error("nothing was found in that run")]
+    /// A record without findings.
+    #[error("that run has no findings")]
     Nothing,
     /// A number beyond the last finding.
-    #[error("there is no finding {number}: that run has {count}")]
-    Beyond {
-        /// What was asked for.
-        number: usize,
-        /// How many there are.
-        count: usize,
-    },
-    /// No finding of such a rule.
-    #[error("that run found nothing by the rule {rule}{}", .near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default())]
+    #[error("finding {number} does not exist: that run has {count}")]
+    Beyond { number: usize, count: usize },
+    /// No finding of that rule.
+    #[error("that run has no finding of rule {rule}{}", .near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default())]
     Unknown {
-        /// What was asked for.
         rule: String,
-        /// The broken rule that is spelled like it.
+        /// A similar broken rule.
         near: Option<String>,
     },
-    /// Traffic and files are judged without any story.
-    #[error("{rule} was found outside any scenario: what was judged then is its own reproduction")]
-    NoStory {
-        /// The broken rule.
-        rule: String,
-    },
-    /// The story is not in this rulebook.
+    /// A finding in traffic or files.
+    #[error("{rule} was found outside a scenario: judge the same file or traffic again")]
+    NoStory { rule: String },
+    /// The scenario is not in this rulebook.
     #[error(
-        "no scenario is named {scenario}: the run had another rulebook, or scenarios of its own (--specs DIR, --scenarios DIR)"
+        "unknown scenario {scenario}: give the rulebook or the scenarios of the run (--specs DIR, --scenarios DIR)"
     )]
-    Gone {
-        /// Its id.
-        scenario: String,
-    },
+    Gone { scenario: String },
 }
 
-/// A chain of requests that ends with the one that failed.
+/// A chain of requests; the last one fails.
 #[derive(Debug)]
 pub struct Chain<'a> {
-    /// The service whose names it uses.
+    /// The service of its names.
     pub service: &'a Service,
     /// The steps; the rules judge them.
     pub scenario: Scenario,
-    /// How many steps of the story are left out.
+    /// Number of omitted steps.
     pub left_out: usize,
 }
 
 impl<'a> Chain<'a> {
-    /// The scenario file that `run --scenarios DIR` reads, with its path below the folder.
+    /// The scenario file with its path, for `run --scenarios DIR`.
     pub fn file(&self, rulebook: &Rulebook, finding: &Finding) -> (String, String) {
         let rule = rulebook.rules.get(&finding.rule);
         let says = rule.map_or(finding.rule.as_str(), |rule| rule.says.as_str());
@@ -80,12 +68,12 @@ impl<'a> Chain<'a> {
         };
         story::file(
             &scenario,
-            "What a run found, from an empty account on.",
+            "A finding of a run, from an empty account.",
             &says,
         )
     }
 
-    /// The chain of a finding; `worlds` are in process.
+    /// The chain of a finding; `worlds` are reference instances in process.
     pub fn of(
         finding: &Finding,
         rulebook: &'a Rulebook,
@@ -143,7 +131,7 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// The finding of a record that is meant: by its number from 1 on, or the first of a rule.
+/// Selects a finding of a record: by number from 1, or the first of a rule.
 pub fn finding_of<'r>(record: &'r RunRecord, wanted: &str) -> Result<&'r Finding, ReproduceError> {
     let findings = &record.findings;
     if findings.is_empty() {
@@ -171,7 +159,7 @@ pub fn finding_of<'r>(record: &'r RunRecord, wanted: &str) -> Result<&'r Finding
         })
 }
 
-/// The step without what it states of other rules: it is free to be accepted or refused where that is not what was found.
+/// The step without expectations of other rules: it may be accepted or refused, unless that is the finding.
 fn stating_only(rule: &str, mut step: Step) -> Step {
     if let Some(stated) = step.expect_mut() {
         stated.retain(|expect| expect.rule == rule);
@@ -186,7 +174,7 @@ fn stating_only(rule: &str, mut step: Step) -> Step {
     step
 }
 
-/// The step with the values of the scenario's combination in place.
+/// The step with the values of the scenario's combination.
 fn in_place(step: &Step, scenario: &Scenario) -> Step {
     let mut whole = serde_json::to_value(step).unwrap_or_default();
     for (name, values) in &scenario.matrix {
@@ -214,7 +202,7 @@ fn put(into: &mut Value, name: &str, value: &Value) {
     }
 }
 
-/// Steps whose exchanges decide the broken rule where the last step ends; nothing where the rule is not judged there.
+/// Steps that decide the broken rule at the last step; none if the rule is not judged there.
 fn deciding(
     finding: &Finding,
     rulebook: &Rulebook,
@@ -234,7 +222,7 @@ fn deciding(
     (!examples.is_empty()).then(|| steps.collect())
 }
 
-/// The steps that write, that decide or that others read of; those that merely look are left out.
+/// The steps that write, decide, or capture for others; other reads are left out.
 fn without_looks(
     finding: &Finding,
     rulebook: &Rulebook,

@@ -1,4 +1,4 @@
-//! Shrinking: what can be left out of a sequence while it still breaks the same rule on the same operation.
+//! Shrinks a sequence while it still breaks the same rule on the same operation.
 
 use super::story::{self, Certainty, Shrunk};
 use super::{Explorer, Found, Key, key_of};
@@ -11,7 +11,7 @@ use conformant_rulebook::step::Step;
 use serde_json::Map;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Replays of one finding.
+/// Maximum number of replays of a finding.
 const REPLAYS_MAX: usize = 400;
 const REPLAYS_LIVE_MAX: usize = 30;
 
@@ -24,7 +24,7 @@ pub(super) struct Shrink<'s> {
 }
 
 impl Shrink<'_> {
-    /// The shortest sequence that is found; the whole one where it does not come again, or where nothing can be sent any more.
+    /// The shortest failing sequence; the whole one if it does not fail again, or nothing can be sent any more.
     pub(super) fn down(&self, found: &Found) -> Shrunk {
         let name = story::name(&self.key.0, &self.key.1);
         let mut left = if self.is_live {
@@ -56,7 +56,7 @@ impl Shrink<'_> {
         self.unfold(found, &name, &mut best, &mut left);
         self.simplify(found, &name, &mut best, &mut left);
         let (steps, finding) = best;
-        // Once more, as it will be saved.
+        // Once more in the form that is saved.
         let steps = without_idle_captures(steps);
         let service = self.explorer.rulebook.services.get(&found.service);
         let steps = match service {
@@ -74,7 +74,7 @@ impl Shrink<'_> {
         }
     }
 
-    /// Groups in full where that leaves fewer steps, for not everything in a group need be there.
+    /// Expands groups if that leaves fewer steps.
     fn unfold(&self, found: &Found, name: &str, best: &mut (Vec<Step>, Finding), left: &mut usize) {
         let rulebook = self.explorer.rulebook;
         let has_group = best.0.iter().any(|step| step.group().is_some());
@@ -91,7 +91,7 @@ impl Shrink<'_> {
         }
     }
 
-    /// Blocks of steps, halved until they are single steps (ddmin); from the end, for the later ones read of the earlier ones.
+    /// Removes blocks of steps, halved down to single steps (ddmin); from the end, because later steps depend on earlier ones.
     fn drop_steps(
         &self,
         found: &Found,
@@ -121,7 +121,7 @@ impl Shrink<'_> {
         }
     }
 
-    /// Parameters that need not be sent, walks and repetitions that need not be.
+    /// Removes parameters, walks and repetitions.
     fn simplify(
         &self,
         found: &Found,
@@ -151,7 +151,7 @@ impl Shrink<'_> {
         }
     }
 
-    /// The finding, where these steps bring it.
+    /// The finding, if these steps have it.
     fn fails(
         &self,
         found: &Found,
@@ -165,7 +165,7 @@ impl Shrink<'_> {
         }
     }
 
-    /// What these steps bring; on a target that lives on it must come twice in a row.
+    /// Result of these steps; on a live target it must occur twice in a row.
     fn replay(&self, found: &Found, name: &str, steps: &[Step], left: &mut usize) -> Replay {
         let rulebook = self.explorer.rulebook;
         let Some(service) = rulebook.services.get(&found.service) else {
@@ -177,7 +177,7 @@ impl Shrink<'_> {
             if *left == 0 || self.interrupted.load(Ordering::Relaxed) {
                 return Replay::Untried;
             }
-            // A target remembers the names of earlier replays.
+            // A target keeps the names of earlier replays.
             let name = if self.is_live {
                 format!("{name}-{left}-{time}")
             } else {
@@ -205,12 +205,12 @@ impl Shrink<'_> {
     }
 }
 
-/// What steps that were sent again bring.
+/// Result of a replay.
 enum Replay {
     /// The same rule is broken on the same operation.
     Fails(Box<Finding>),
-    /// It holds: a request a line.
+    /// It passed: one request a line.
     Holds(Vec<String>),
-    /// They could not be sent.
+    /// Sending failed.
     Untried,
 }

@@ -1,4 +1,4 @@
-//! What exploration found as a scenario: its name, its file, and whether a loader would take it.
+//! A finding of exploration as a scenario: name, file, and validity.
 
 use conformant_record::Finding;
 use conformant_rulebook::scenario::Scenario;
@@ -8,32 +8,30 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// A finding with the shortest sequence that brings it.
+/// A finding with the shortest sequence.
 #[derive(Debug)]
 pub struct Shrunk {
-    /// The sequence.
     pub scenario: Scenario,
-    /// The finding.
     pub finding: Finding,
-    /// The sequence that it came by first.
+    /// Number of its first sequence.
     pub sequence: u64,
-    /// How far it is known that it comes again.
+    /// Whether it was reproduced.
     pub certainty: Certainty,
 }
 
-/// How far it is known that a finding comes again.
+/// Whether a finding was reproduced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Certainty {
-    /// It came again, by the shortest sequence.
+    /// Reproduced with the shortest sequence.
     Sure,
-    /// It did not come when the same was sent again: what happened the first time and then, a request a line.
+    /// Not reproduced: requests and responses of both attempts, one a line.
     Flaky {
-        /// When it came.
+        /// Of the attempt with the finding.
         first: Vec<String>,
-        /// When it did not.
+        /// Of the attempt without it.
         again: Vec<String>,
     },
-    /// Nothing could be sent any more: the sequence is the whole one.
+    /// Not tried, because nothing could be sent any more: the sequence is complete.
     Untried,
 }
 
@@ -52,12 +50,12 @@ impl Shrunk {
         }
     }
 
-    /// Whether it came once, and not again.
+    /// Whether it was not reproduced.
     pub fn is_flaky(&self) -> bool {
         matches!(self.certainty, Certainty::Flaky { .. })
     }
 
-    /// The sequence as a person reads it, a step a line.
+    /// The sequence for people, one step a line.
     pub fn told(&self) -> String {
         let mut text = String::new();
         for (index, step) in self.scenario.steps.iter().enumerate() {
@@ -81,13 +79,13 @@ pub(super) fn name(rule: &str, operation: &str) -> String {
 pub(super) fn scenario(service: &str, name: &str, steps: Vec<Step>) -> Scenario {
     Scenario {
         id: format!("{service}/explored/{name}"),
-        says: "A sequence that exploration drew.".to_owned(),
+        says: "A random sequence of exploration.".to_owned(),
         matrix: BTreeMap::new(),
         steps,
     }
 }
 
-/// Whether what each step reads is there before it, and each path is whole.
+/// Whether the captures of each step precede it, and each path is complete.
 pub(super) fn is_sound(rulebook: &Rulebook, service: &Service, scenario: &Scenario) -> bool {
     let mut known: BTreeSet<String> = ALWAYS.map(str::to_owned).into();
     scenario.steps.iter().all(|step| {
@@ -108,7 +106,7 @@ pub(super) fn is_sound(rulebook: &Rulebook, service: &Service, scenario: &Scenar
     })
 }
 
-/// The names that later steps read by what a step captures, those of its group included.
+/// The names that a step captures, with those of its group.
 fn brought(rulebook: &Rulebook, service: &Service, step: &Step) -> Vec<String> {
     let mut names: Vec<String> = step.names().cloned().into_iter().collect();
     let group = step.group().filter(|group| group.r#as.is_none());
@@ -119,7 +117,7 @@ fn brought(rulebook: &Rulebook, service: &Service, step: &Step) -> Vec<String> {
     names
 }
 
-/// The file that `run --scenarios DIR` reads, with its path below the folder.
+/// The scenario file with its path, for `run --scenarios DIR`.
 pub fn file_of(shrunk: &Shrunk) -> (String, String) {
     let Shrunk {
         scenario, finding, ..
@@ -131,12 +129,12 @@ pub fn file_of(shrunk: &Shrunk) -> (String, String) {
     );
     file(
         scenario,
-        "Found by exploration and shrunk; it states nothing: the rules judge it.",
+        "Found by exploration and shrunk. It has no expectations of its own: the rules judge it.",
         &says,
     )
 }
 
-/// A scenario as a file, with its path below the folder: `SERVICE/NAME.yaml`.
+/// A scenario as a file `SERVICE/NAME.yaml`.
 pub(super) fn file(scenario: &Scenario, comment: &str, says: &str) -> (String, String) {
     let mut words = scenario.id.split('/');
     let (service, name) = (
@@ -154,8 +152,8 @@ pub(super) fn file(scenario: &Scenario, comment: &str, says: &str) -> (String, S
     (format!("{service}/{name}.yaml"), text)
 }
 
-/// The steps with an accepted call behind each refused one that has none, for a refusal says something only beside it; where nothing
-/// is known that would be accepted, the refusal is not demanded.
+/// Adds an accepted call after each refused one that has none, because a refusal counts only with its counterpart;
+/// without a known counterpart the refusal is not required.
 pub(super) fn with_twins(rulebook: &Rulebook, service: &Service, steps: Vec<Step>) -> Vec<Step> {
     let whole = |call: &str| match call.contains('/') {
         true => call.to_owned(),
@@ -202,10 +200,10 @@ pub(super) fn with_twins(rulebook: &Rulebook, service: &Service, steps: Vec<Step
     all
 }
 
-/// What can be read without any step before.
+/// Captures that need no earlier step.
 const ALWAYS: [&str; 5] = ["target", "unique", "now", "index", "with"];
 
-/// A step as one line of a scenario file, without what says nothing.
+/// A step as one line of a scenario file, without defaults.
 fn written(step: &Step) -> Value {
     let whole = serde_json::to_value(step).unwrap_or_default();
     let Value::Object(members) = whole else {
@@ -225,7 +223,7 @@ fn written(step: &Step) -> Value {
     Value::Object(kept)
 }
 
-/// Without members that were not given.
+/// Removes members with default values.
 fn pruned(value: Value) -> Value {
     match value {
         Value::Object(members) => {

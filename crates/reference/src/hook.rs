@@ -52,7 +52,7 @@ pub enum HookError {
     #[error("the execution has ended")]
     Ended,
     /// A text that is no phone.
-    #[error("`{cellphone}` with country code `{country_code}` is no phone")]
+    #[error("invalid phone number `{cellphone}` with country code `{country_code}`")]
     NoPhone {
         /// The number as it was named.
         cellphone: String,
@@ -66,10 +66,10 @@ pub enum HookError {
     #[error("no callback is of kind `{0}`")]
     NoCallback(String),
     /// Messages are sent on other channels.
-    #[error("`{0}` is no channel: sms, whatsapp or rcs")]
+    #[error("invalid channel `{0}`: expected sms, whatsapp or rcs")]
     NoChannel(String),
     /// Messages end in other ways.
-    #[error("`{0}` is no outcome")]
+    #[error("invalid outcome `{0}`")]
     NoOutcome(String),
     /// Settings that a service cannot have.
     #[error("the service's settings: {0}")]

@@ -149,7 +149,7 @@ super::faults::switches! {
         MediaDownloadHeaders = "media/download-headers": "Content comes as a download, with a name and a validator.",
         MediaContentRedirects = "media/content-redirects": "The content link leads to a temporary address.",
         MediaAnyPartTaken = "media/any-part-taken": "A part of any name is taken for the file.",
-        MediaRawBodyTaken = "media/raw-body-taken": "A body that is no multipart form is taken for the file.",
+        MediaRawBodyTaken = "media/raw-body-taken": "A body that is not a multipart form is accepted as the file.",
         MediaAuthorWithMessage = "media/author-with-message": "The author of media is null until a message carries it.",
         // auth
         AuthErrorsOfOtherTypes = "auth/errors-of-other-types": "The members of errors are lists and objects.",

@@ -35,7 +35,7 @@ fn written_out(files: &Files, file: &File, draft: &mut Draft) -> Option<Node> {
     let base = files.get(&format!("{folder}/{named}"));
     let Some(base) = base.filter(|base| base.node.get(LIKE).is_none() && !named.contains('/'))
     else {
-        let message = format!("`{named}` is no schema file beside this one that is written out");
+        let message = format!("`{named}` is not a complete schema file in this folder");
         draft.problems.push(file.problem_at(name.span, message));
         return None;
     };

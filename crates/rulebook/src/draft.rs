@@ -246,7 +246,7 @@ impl Draft {
                 .with_pattern_options(jsonschema::PatternOptions::regex())
                 .build(&serde_json::json!({ "pattern": pattern }))
                 .err()
-                .map(|_| format!("`{pattern}` is no regular expression of the linear engine"))
+                .map(|_| format!("`{pattern}` is not a regular expression of the linear engine"))
         };
         self.patterns.insert(pattern.to_owned(), fault.clone());
         fault

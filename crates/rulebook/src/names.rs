@@ -89,7 +89,7 @@ impl<'a> Names<'a> {
     fn within(&mut self, known: &Kind, key: &str, pointer: &str) {
         let at = format!("{}/{key}", self.at);
         if !pointer.is_empty() && !pointer.starts_with('/') {
-            let message = format!("`{pointer}` is no JSON Pointer");
+            let message = format!("invalid JSON Pointer `{pointer}`");
             let problem = self.file.problem(&at, message);
             let problem = problem.help(format!("write `/{pointer}`"));
             self.draft.problems.push(problem);

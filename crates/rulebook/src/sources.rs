@@ -70,7 +70,7 @@ pub(super) fn from_dir(root: &Path, problems: &mut Problems) -> Sources {
 /// Why a file is none of the rulebook's; follows its path.
 #[derive(Debug, thiserror::Error)]
 enum SourceError {
-    #[error("is no regular file")]
+    #[error("is not a regular file")]
     Irregular,
     #[error("is too large: {0} bytes")]
     TooLarge(u64),

@@ -54,7 +54,7 @@ pub(super) fn only(draft: &mut Draft, file: &File, keys: &[&str]) {
 pub(super) fn check_id(draft: &mut Draft, file: &File, pointer: &str, id: &str) {
     let at = format!("{pointer}/id");
     if !is_id(id) {
-        let message = format!("`{id}` is no kebab-case path");
+        let message = format!("invalid id `{id}`: expected a path in kebab case");
         draft.problems.push(
             file.problem(&at, message)
                 .help("such as `chat/channel/unique-name`"),
@@ -193,7 +193,7 @@ pub(super) fn read_open_points(
         };
         check_id(draft, file, &at, &point.id);
         if point.id.split('/').nth(1) != Some("open") {
-            let message = format!("`{}` is no id of an open point", point.id);
+            let message = format!("invalid id `{}` of an unspecified behavior", point.id);
             let help = format!("open points are named `{}/open/NAME`", file.service());
             draft
                 .problems

@@ -1,6 +1,6 @@
-//! What exploration finds by itself, without any story: which faults, by which sequence; and whether it accuses a variant.
+//! Faults that exploration finds without scenarios, and allowed variations that it flags.
 //!
-//! The list of what is found stands in a file and may only grow.
+//! A file records the faults; their number must not fall.
 
 use super::{NotYet, Selftest, name};
 use conformant_engine::derive::deck::Deck;
@@ -15,45 +15,44 @@ use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Sequences of one fault or variant: those that ask about it, and about little else.
+/// Maximum number of sequences for a fault or variation: those that depend on it and on little else.
 const PER_SWITCH_MAX: usize = 1_000;
-/// Seed of the sample, and of whatever else the worlds draw.
+/// Seed of the sample and of its reference instances.
 const SEED: u64 = 0;
 
-/// What exploration finds.
+/// Record of the faults that exploration finds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExploredBy {
-    /// How many sequences were drawn.
+    /// Number of sequences.
     pub sequences: u64,
-    /// How many percent of all named faults were found.
+    /// Percentage of all named faults that were found.
     pub percent: usize,
-    /// How many percent of a small sample, which a test tries each time.
+    /// Percentage of a small sample, which a test checks.
     pub sample_percent: usize,
-    /// The faults.
+    /// The found faults.
     pub found: BTreeSet<String>,
 }
 
-/// The sample: sequences, and every so many faults.
+/// The sample: number of sequences, and every nth fault.
 const SAMPLE: (u64, usize) = (60, 16);
 
-/// What came of exploring each fault and variant.
+/// Result of exploring all faults and variations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explored {
-    /// What was found.
     pub by: ExploredBy,
-    /// Variants that were accused, each with the sequence and the rule.
+    /// Flagged variations, each with sequence and rule.
     pub accused: Vec<String>,
-    /// What the clean reference was accused of.
+    /// Findings on the clean reference.
     pub unclean: Vec<String>,
 }
 
 impl ExploredBy {
-    /// The list as the file that keeps it.
+    /// The content of the record file.
     pub fn text(&self) -> String {
         let mut text = format!(
-            "# What exploration finds by itself, without any story. The share of all named faults may only rise;\n\
-             # `BLESS=1 conformant selftest --explore {}` writes it anew.\n\
+            "# Faults that exploration finds without scenarios. The percentage of all named faults must not fall.\n\
+             # `BLESS=1 conformant selftest --explore {}` writes this file.\n\
              sequences: {}\npercent: {}\nsample_percent: {}\nfound:\n",
             self.sequences, self.sequences, self.percent, self.sample_percent,
         );
@@ -65,16 +64,16 @@ impl ExploredBy {
 }
 
 impl Explored {
-    /// Whether nobody is accused without reason and no smaller share is found than is recorded.
+    /// Whether nothing valid is flagged and the percentage is not below the recorded one.
     pub fn holds(&self, recorded: &ExploredBy) -> bool {
         let is_fair = self.accused.is_empty() && self.unclean.is_empty();
         is_fair && self.by.percent >= recorded.percent
     }
 
-    /// Figures, then each accusation.
+    /// Counts, then each false positive.
     pub fn render(&self, recorded: &ExploredBy) -> String {
         let mut text = format!(
-            "found by exploration {} of {} faults ({} %), recorded {} %\nvariants accused     {}\n",
+            "found by exploration {} of {} faults ({} %), recorded {} %\nvariations flagged   {}\n",
             self.by.found.len(),
             Fault::ALL.len(),
             self.by.percent,
@@ -85,7 +84,7 @@ impl Explored {
         let missed: Vec<&str> = missed.filter(|id| !self.by.found.contains(*id)).collect();
         let _ = writeln!(text, "not found           {}", missed.join(" "));
         for line in self.unclean.iter().chain(&self.accused) {
-            let _ = writeln!(text, "ACCUSED {line}");
+            let _ = writeln!(text, "FLAGGED {line}");
         }
         text
     }
@@ -96,14 +95,14 @@ struct Sequence {
     number: u64,
     track: Arc<Track>,
     consulted: BTreeSet<Switch>,
-    /// How many faults it asks about.
+    /// Number of faults it depends on.
     faults: usize,
-    /// What it tells of whoever conforms, and of who does not.
+    /// Its observations, with and without fault.
     told: [Option<String>; 2],
 }
 
 impl Selftest<'_> {
-    /// Draws so many sequences, and plays on each fault and variant those that ask about it.
+    /// Draws sequences, and runs those that depend on a fault or variation with it.
     pub fn explored(
         &self,
         (sequences, seed): (u64, u64),
@@ -120,7 +119,7 @@ impl Selftest<'_> {
         explored
     }
 
-    /// The share of a fixed sample of faults that a few sequences find, in percent: it takes seconds.
+    /// Percentage of a fixed sample of faults that a few sequences find: takes seconds.
     pub fn explored_sample(&self) -> usize {
         let (sequences, every) = SAMPLE;
         let faults = Fault::ALL
@@ -235,7 +234,7 @@ impl Selftest<'_> {
     }
 }
 
-/// The first rule that a sequence breaks; whoever conforms is accused by must-rules alone.
+/// The first rule that a sequence breaks; for valid implementations, the first must-rule.
 fn first_told(concluded: Option<&Concluded>, conforms: bool) -> Option<String> {
     let mut findings = concluded?.judgement.findings.iter();
     let finding = findings.find(|finding| !conforms || finding.level == Level::Must)?;

@@ -1,5 +1,4 @@
-//! The defects that the self-test knows, with the rules that catch them: what a record's own defects
-//! are named after.
+//! The faults that the self-test knows, with the rules that catch them: names for the defects of a record.
 
 use conformant_base::files;
 use conformant_record::KnownDefect;
@@ -7,16 +6,15 @@ use conformant_reference::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What each fault is caught by, as the binary was built with it.
+/// The kill matrix of this binary.
 pub fn caught_by() -> &'static str {
     conformant_specs::text("kill-matrix.yaml")
 }
 
-/// Where it stands in the project.
+/// Path in the project.
 pub const CAUGHT_BY_FILE: &str = "specs/kill-matrix.yaml";
 
-/// The deliberate defects of the reference with what catches them; none where a rulebook of one's own
-/// has no kill matrix.
+/// The faults of the reference with the rules that catch them; none for a rulebook without a kill matrix.
 pub fn known_defects(specs: Option<&Path>) -> Vec<KnownDefect> {
     rows(specs)
         .unwrap_or_default()
@@ -32,7 +30,7 @@ pub fn known_defects(specs: Option<&Path>) -> Vec<KnownDefect> {
         .collect()
 }
 
-/// The kill matrix as it is recorded: built in, or beside the given rulebook.
+/// The kill matrix: embedded, or in the given rulebook.
 fn rows(specs: Option<&Path>) -> Option<BTreeMap<String, BTreeSet<String>>> {
     let bytes = match specs {
         Some(folder) => {

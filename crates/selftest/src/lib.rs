@@ -1,8 +1,8 @@
-//! The self-test: proves the rulebook against the reference.
+//! Self-test: tests the rulebook with the reference.
 //!
-//! The clean reference and every variant bring no finding; every fault, named or generated, is
-//! caught by exactly the rules that the kill matrix records. A rule that no fault kills is dead; one
-//! that holds whatever is changed in the clean reference's answers is vacuous.
+//! - The clean reference and every allowed variation have no finding.
+//! - Every fault, named or generated, is caught by exactly the rules in the kill matrix.
+//! - A rule that no fault breaks is dead; one that no mutation of the clean responses breaks is vacuous.
 
 mod explored;
 mod known;
@@ -34,25 +34,23 @@ use mangle::Rewrite;
 use scenes::{Came, Clean};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Scenarios that a generated fault is tried on: the smallest that bring what it changes.
+/// Maximum number of scenarios for a generated fault: the smallest ones that contain the changed place.
 const SCENARIOS_PER_REWRITE: usize = 3;
 
-/// What a self-test is made with.
+/// Input of a self-test.
 #[derive(Debug)]
 pub struct Selftest<'a> {
-    /// The rulebook under test.
     pub rulebook: &'a Rulebook,
-    /// Its schemas.
     pub schemas: &'a Schemas,
-    /// The reference's targets by service.
+    /// Targets of the reference by service.
     pub targets: BTreeMap<String, Target>,
-    /// Runs side by side.
+    /// Number of runs in parallel.
     pub jobs: usize,
-    /// Only faults and variants whose id matches one of these globs; empty for all.
+    /// Globs of faults and variations; empty for all.
     pub filters: Vec<String>,
 }
 
-/// One fault that is generated.
+/// One generated fault.
 #[derive(Debug)]
 enum Trial {
     Rewrite(Rewrite),
@@ -61,21 +59,21 @@ enum Trial {
         mutation: Change,
         pointer: String,
     },
-    /// A written rule about a representation that no exchange carries.
+    /// A written rule about a representation that no exchange contains.
     Written {
         rule: String,
     },
 }
 
 impl Selftest<'_> {
-    /// Runs everything; `progress` is told how many of how many trials are done.
+    /// Runs all trials; `progress` receives the finished and the total number.
     pub fn run(&self, progress: &(dyn Fn(usize, usize) + Sync)) -> Matrix {
         let planned = plan::all(self.rulebook);
         let switches: BTreeSet<Switch> = Switch::all()
             .filter(|switch| self.is_wanted(&name(*switch)))
             .collect();
         let is_whole = self.filters.is_empty();
-        // Faults and variants are tried all at once, story by story.
+        // Faults and variations are tried together, scenario by scenario.
         let tell = |told: usize| progress(switches.len() * told / planned.len(), switches.len());
         let scenes = self.scenes(&planned, &switches, is_whole, &tell);
         let clean = &scenes.clean;
@@ -104,12 +102,12 @@ impl Selftest<'_> {
         matrix
     }
 
-    /// The clean reference under all scenarios.
+    /// Runs all scenarios on the clean reference.
     fn clean(&self, planned: &[Planned<'_>]) -> Vec<Clean> {
         self.scenes(planned, &BTreeSet::new(), false, &|_| {}).clean
     }
 
-    /// Faults that are generated from the rulebook.
+    /// Faults generated from the rulebook.
     fn trials(&self, clean: &[Clean]) -> Vec<Trial> {
         let mut trials: Vec<Trial> = Vec::new();
         let shown: BTreeSet<&String> = clean.iter().flat_map(|c| &c.kinds).collect();
@@ -153,8 +151,8 @@ impl Selftest<'_> {
         self.filters.is_empty() || self.filters.iter().any(|f| glob(f, id))
     }
 
-    /// Whether any scenario gives a generated fault something to change; the rules behind those that
-    /// cannot show are dead unless something else kills them.
+    /// Whether a scenario contains the place of a generated fault. Rules without one are dead unless another fault
+    /// breaks them.
     fn can_show(trial: &Trial, clean: &[Clean]) -> bool {
         match trial {
             Trial::Rewrite(rewrite) => clean
@@ -164,8 +162,7 @@ impl Selftest<'_> {
         }
     }
 
-    /// A change of a representation: of answers where the reference shows any, else of the
-    /// schema's own example.
+    /// A mutated representation: of responses if the reference has any, otherwise of the schema's example.
     fn of_kind(
         &self,
         shown: &BTreeSet<&String>,
@@ -210,8 +207,7 @@ impl Selftest<'_> {
         row
     }
 
-    /// A generated fault on the smallest scenarios that bring what it changes; on more of them until
-    /// something is found.
+    /// Runs a generated fault with the smallest scenarios that contain its place, and with more until it is caught.
     fn rewritten(&self, rewrite: &Rewrite, planned: &[Planned<'_>], clean: &[Clean]) -> Row {
         let mut touched: Vec<&Clean> = clean
             .iter()
@@ -238,18 +234,18 @@ impl Selftest<'_> {
         row
     }
 
-    /// An example with one thing changed, judged as a payload.
+    /// Judges a mutated example as a payload.
     fn payload(&self, kind: &str, mutation: &Change, pointer: &str) -> Row {
         let mut row = Row::default();
         let Some(mut changed) = written::example(self.rulebook, kind) else {
             row.errors.push(format!(
-                "{kind}: nothing shows one, and no fixture can be made"
+                "{kind}: no response contains one, and no fixture can be generated"
             ));
             return row;
         };
         if !mutation.everywhere(&mut changed, pointer) {
             row.errors
-                .push(format!("{kind}: its example has nothing at {pointer}"));
+                .push(format!("{kind}: its example has no value at {pointer}"));
             return row;
         }
         row.scenarios = 1;
@@ -268,7 +264,7 @@ impl Selftest<'_> {
 }
 
 impl Trial {
-    /// Names the row: `generated RULE ~ CHANGE`.
+    /// Name of the row: `generated RULE ~ CHANGE`.
     fn id(&self) -> String {
         match self {
             Self::Rewrite(rewrite) => format!("generated {}", rewrite.id()),
@@ -284,7 +280,7 @@ impl Trial {
     }
 }
 
-/// Names the row of a fault or a variant.
+/// Name of the row of a fault or a variation.
 fn name(switch: Switch) -> String {
     match switch {
         Switch::Fault(fault) => format!("fault {}", fault.id()),

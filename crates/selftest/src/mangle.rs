@@ -1,5 +1,4 @@
-//! Generated faults: what passes between scenario and reference is rewritten, so that the
-//! reference behaves as if it were broken, without knowing.
+//! Generated faults: requests and responses of the reference are rewritten, so that it appears to be broken.
 
 use conformant_base::http::{Request, Response};
 use conformant_engine::Target;
@@ -19,52 +18,52 @@ use std::sync::{Mutex, PoisonError};
 /// One generated fault.
 #[derive(Clone, Debug)]
 pub(super) enum Rewrite {
-    /// Each representation of a kind is changed at a pointer.
+    /// Each representation of a type is mutated at a pointer.
     Representation {
         kind: String,
         pointer: String,
         mutation: Change,
     },
-    /// An operation's answers become errors.
+    /// The responses of an operation become errors.
     Broken { operation: String },
-    /// A parameter never reaches the reference.
+    /// A parameter does not reach the reference.
     Ignored {
         operation: String,
         parameter: String,
     },
-    /// A missing parameter is made up.
+    /// A missing parameter is added.
     MadeUp {
         operation: String,
         parameter: String,
     },
-    /// A value beyond its bound is honoured in full.
+    /// A value beyond its bound is accepted.
     Unbounded {
         operation: String,
         parameter: String,
     },
-    /// A value of the parameter, at its bound or of its enumeration, is refused.
+    /// A valid value of the parameter, at its bound or of its enumeration, is refused.
     Refused {
         operation: String,
         parameter: String,
     },
-    /// A path that names nothing is answered as if it named something.
+    /// A path without a resource gets the response of an existing one.
     Anything {
         operation: String,
         parameter: String,
     },
-    /// Another thing is answered than the path names.
+    /// The response contains another resource.
     OtherThing {
         operation: String,
         parameter: String,
     },
-    /// Anyone gets in.
+    /// Credentials are not checked.
     Unguarded { operation: String },
-    /// `meta.key` names something else.
+    /// `meta.key` has a wrong value.
     OtherKey { operation: String },
 }
 
 impl Rewrite {
-    /// A change of a representation.
+    /// A mutation of a representation.
     pub(super) fn of_kind(kind: &str, pointer: &str, mutation: Change) -> Self {
         Self::Representation {
             kind: kind.to_owned(),
@@ -73,7 +72,7 @@ impl Rewrite {
         }
     }
 
-    /// What can be broken of an operation, a parameter, credentials or a list.
+    /// Faults of an operation, a parameter, credentials or a list.
     pub(super) fn of_rule(rulebook: &Rulebook, rule: &Rule) -> Vec<Self> {
         let full = |operation: &str| format!("{}/{operation}", rule.service);
         if !matches!(rule.level, Level::Must | Level::Should) {
@@ -123,7 +122,7 @@ impl Rewrite {
         let bounded = ["maxLength", "maximum", "minimum", "enum"]
             .iter()
             .any(|k| parameter.schema.get(k).is_some());
-        // What is left out of a multipart body or a query cannot be made up without knowing more.
+        // Missing parts of a multipart body or a query cannot be added without more knowledge.
         if parameter.required
             && parameter.place == Place::Body
             && parameter.schema.get("contentMediaType").is_none()
@@ -165,7 +164,7 @@ impl Rewrite {
         rewrites
     }
 
-    /// Names the row.
+    /// Name of the row.
     pub(super) fn id(&self) -> String {
         match self {
             Self::Representation {
@@ -203,7 +202,7 @@ impl Rewrite {
         }
     }
 
-    /// Whether a scenario that showed these operations and kinds can show the fault.
+    /// Whether a scenario with these operations and types can show the fault.
     pub(super) fn touches(
         &self,
         operations: &BTreeSet<String>,
@@ -212,12 +211,12 @@ impl Rewrite {
     ) -> bool {
         match self {
             Self::Representation { kind, .. } => kinds.contains(kind) || operations.contains(kind),
-            // Page tokens are sent wherever a list is walked.
+            // Page tokens are sent by every walk over a list.
             Self::Refused {
                 operation,
                 parameter,
             } if parameter == "PageToken" => operations.contains(operation),
-            // The derived scenarios of the operation are what exercises its parameters.
+            // The derived scenarios of the operation exercise its parameters.
             Self::Ignored { operation, .. }
             | Self::MadeUp { operation, .. }
             | Self::Unbounded { operation, .. }
@@ -235,13 +234,13 @@ impl Rewrite {
         }
     }
 
-    /// The scenario that shows it best, where there is one.
+    /// The most suitable scenario, if any.
     pub(super) fn best(&self) -> Option<String> {
         self.operation()
             .map(|operation| format!("{operation}/happy"))
     }
 
-    /// Whether a derived case, such as `/without-to`, is about what this fault breaks.
+    /// Whether a derived case, such as `/without-to`, tests what this fault breaks.
     fn is_case(&self, case: &str) -> bool {
         let slug = |parameter: &str| conformant_rulebook::kebab(parameter);
         match self {
@@ -282,18 +281,18 @@ impl Rewrite {
     }
 }
 
-/// Applies a generated fault to what passes.
+/// Applies a generated fault to requests and responses.
 #[derive(Debug)]
 pub(super) struct Mangler<'a> {
     rulebook: &'a Rulebook,
     rewrite: &'a Rewrite,
     targets: &'a BTreeMap<String, Target>,
-    /// The last answer of the broken operation that was accepted.
+    /// The last accepted response of the broken operation.
     accepted: Mutex<Option<Response>>,
 }
 
 impl<'a> Mangler<'a> {
-    /// A mangler for one fault.
+    /// The mutator of one fault.
     pub(super) fn new(
         rulebook: &'a Rulebook,
         rewrite: &'a Rewrite,
@@ -307,7 +306,7 @@ impl<'a> Mangler<'a> {
         }
     }
 
-    /// The operation of a request, with its parameters, where it is the one that is broken.
+    /// The broken operation with the parameters of a request, if it is that operation.
     fn recognise(
         &self,
         service: &str,
@@ -453,7 +452,7 @@ impl Mangle for Mangler<'_> {
 }
 
 impl Mangler<'_> {
-    /// Where the kind's pointer leads in this operation's answer.
+    /// The place of the type's pointer in this operation's response.
     fn place(
         &self,
         operation: &Operation,
@@ -482,7 +481,7 @@ fn rewrite_json(response: &mut Response, change: impl FnOnce(&mut Value)) {
     }
 }
 
-/// A body with the byte order mark before it, which one of the faults puts there.
+/// A body with a byte order mark, which one of the faults adds.
 fn marked(body: &[u8]) -> (&[u8], &[u8]) {
     let mark = "\u{feff}".as_bytes();
     match body.strip_prefix(mark) {
@@ -491,7 +490,7 @@ fn marked(body: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// A plausible value for a parameter that nobody sent.
+/// A plausible value for a missing parameter.
 fn made_up(parameter: &Parameter) -> String {
     let first = parameter
         .schema
@@ -508,7 +507,7 @@ fn made_up(parameter: &Parameter) -> String {
     }
 }
 
-/// The value cut to its bound, so that the reference takes it.
+/// The value, shortened to its bound, so that the reference accepts it.
 fn within_bounds(parameter: &Parameter, value: &Value) -> String {
     let text = value
         .as_str()
@@ -566,7 +565,7 @@ fn edited(form: &str, name: &str, value: Option<&str>) -> String {
         .finish()
 }
 
-/// A value of the same form that is not this one: the last character is exchanged.
+/// Another value of the same form, with a different last character.
 fn another(value: &Value) -> Value {
     match value {
         Value::String(text) => {
@@ -580,7 +579,7 @@ fn another(value: &Value) -> Value {
     }
 }
 
-/// What was sent, as the type that stands there.
+/// The sent value, as the type of the present one.
 fn typed_as(slot: &Value, sent: &Value) -> Value {
     let text = sent
         .as_str()

@@ -1,4 +1,4 @@
-//! The kill matrix: what each fault was caught by, beside what it is recorded to be caught by.
+//! Kill matrix: the rules that catch each fault, and the recorded ones.
 
 use super::not_yet::{NotYet, Owed};
 use conformant_record::{Level, Proof};
@@ -12,33 +12,33 @@ use std::fmt::Write as _;
 pub struct Matrix {
     /// By name: `fault flow/…`, `variant …`, `generated …`.
     pub rows: BTreeMap<String, Row>,
-    /// What the clean reference was accused of, or could not be judged on.
+    /// Findings and errors of the clean reference.
     pub unclean: Vec<String>,
-    /// Rules that no fault kills.
+    /// Rules that no fault breaks.
     pub dead: Vec<String>,
-    /// Rules that the clean reference gives nothing to judge by.
+    /// Rules that the clean reference does not exercise.
     pub idle: Vec<String>,
-    /// Whether some change of the clean reference's own answers breaks each rule that passes on it; of a whole self-test alone.
+    /// Result of mutation testing on the clean reference; only for a complete self-test.
     pub proof: Option<Proof>,
 }
 
-/// What happened under one fault or variant.
+/// Result of one fault or variation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// True for a variant, which nothing may accuse.
+    /// True for an allowed variation, which must not be flagged.
     pub is_variant: bool,
-    /// Scenarios that were played.
+    /// Number of scenarios.
     pub scenarios: usize,
     /// Rules with a finding, of any level.
     pub killed_by: BTreeSet<String>,
-    /// Rules of level must with a finding.
+    /// Must-rules with a finding.
     pub failed_by: BTreeSet<String>,
-    /// Our own errors.
+    /// Internal errors.
     pub errors: Vec<String>,
 }
 
 impl Row {
-    /// Takes up what another scenario showed.
+    /// Adds the result of another scenario.
     pub(super) fn add(&mut self, other: Self) {
         self.scenarios += other.scenarios;
         self.killed_by.extend(other.killed_by);
@@ -47,52 +47,51 @@ impl Row {
     }
 }
 
-/// How a row compares with what is recorded.
+/// State of a row relative to the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// Caught by exactly the recorded rules; for a variant: not accused.
+    /// Caught by exactly the recorded rules; for a variation: not flagged.
     Killed,
-    /// Caught by further or other rules than recorded; for a variant: accused.
+    /// Caught by further or other rules than recorded; for a variation: flagged.
     OverKilled,
-    /// Caught by nothing, or accused, as the list of what the rulebook owes says.
+    /// Not caught, or flagged, and listed as a known gap.
     NotYet,
-    /// Listed there without need.
+    /// Listed as a known gap without need.
     ListedInVain,
-    /// Caught by nothing.
+    /// Not caught.
     Silent,
-    /// We failed ourselves.
+    /// Internal error.
     Error,
 }
 
 impl State {
-    /// True where nothing needs doing, or what needs doing is listed.
+    /// True if nothing has to be done, or the gap is known.
     pub fn is_expected(self) -> bool {
         matches!(self, Self::Killed | Self::NotYet)
     }
 
-    /// The word in reports.
+    /// Name in reports.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Killed => "killed",
             Self::OverKilled => "over-killed",
-            Self::NotYet => "not yet",
-            Self::ListedInVain => "listed in vain",
+            Self::NotYet => "known gap",
+            Self::ListedInVain => "stale entry",
             Self::Silent => "silent",
             Self::Error => "error",
         }
     }
 }
 
-/// What is recorded: rule ids by row. A generated row that is not recorded is caught by exactly the
-/// rule it is named after.
+/// Recorded rules by row. A generated row that is not recorded is caught by exactly the rule in its name.
 pub type CaughtBy = BTreeMap<String, BTreeSet<String>>;
 
-/// What a self-test is compared with.
+/// Records to compare a self-test with.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
-    /// Which rules catch what: `specs/kill-matrix.yaml`.
+    /// Kill matrix: `specs/kill-matrix.yaml`.
     pub caught_by: CaughtBy,
-    /// What is caught by none yet: `specs/not-yet-caught.yaml`.
+    /// Known gaps: `specs/not-yet-caught.yaml`.
     pub not_yet: NotYet,
 }
 
@@ -114,7 +113,7 @@ impl Matrix {
             .collect();
     }
 
-    /// Finds the rules about what the reference shows that none of its answers lets judge.
+    /// Finds the rules about visible behavior that no response of the reference exercises.
     pub(super) fn find_idle(
         &mut self,
         rulebook: &Rulebook,
@@ -133,7 +132,7 @@ impl Matrix {
             .collect();
     }
 
-    /// How a row compares with the record.
+    /// The state of a row.
     pub fn state(&self, name: &str, recorded: &Recorded) -> State {
         let Some(row) = self.rows.get(name) else {
             return State::Silent;
@@ -163,14 +162,14 @@ impl Matrix {
         }
     }
 
-    /// Rules that no row has killed, and that are not known to be owed a fault.
+    /// Rules that no row has killed and that are not known gaps.
     pub fn dead<'a>(&'a self, recorded: &'a Recorded) -> impl Iterator<Item = &'a String> {
         self.dead
             .iter()
             .filter(|id| !recorded.not_yet.names_rule(id))
     }
 
-    /// Rules that hold on the clean reference whatever is changed in its answers.
+    /// Rules that no mutation of the clean responses breaks.
     pub fn vacuous(&self) -> impl Iterator<Item = &String> {
         let tried = self.proof.iter().flat_map(|proof| &proof.rules);
         tried
@@ -178,12 +177,12 @@ impl Matrix {
             .map(|(rule, _)| rule)
     }
 
-    /// True when every row is as recorded or known to be owed, the clean reference is clean, and no rule is dead,
-    /// idle or vacuous.
+    /// True if every row is as recorded or a known gap, the clean reference has no findings, and no rule is dead, idle or
+    /// vacuous.
     pub fn holds(&self, recorded: &Recorded) -> bool {
         self.unclean.is_empty()
             && self.dead(recorded).next().is_none()
-            // A part of the rows does not tell which rules are tried.
+            // A part of the rows does not show which rules are tried.
             && (self.dead.is_empty() || recorded.not_yet.tried(&self.dead).is_empty())
             && self.idle.is_empty()
             && self.vacuous().next().is_none()
@@ -193,13 +192,13 @@ impl Matrix {
                 .all(|name| self.state(name, recorded).is_expected())
     }
 
-    /// The list of what the rulebook owes, without what these rows no longer need.
+    /// The known gaps, without entries that these rows no longer need.
     #[must_use]
     pub fn still_owed(&self, recorded: &Recorded) -> NotYet {
         recorded.not_yet.shrunk(&self.rows, &self.dead)
     }
 
-    /// What is worth recording: every named fault, and generated ones that kill more than one rule.
+    /// Rows to record: every named fault, and generated ones that break more than one rule.
     pub fn record(&self) -> CaughtBy {
         self.rows
             .iter()
@@ -210,7 +209,7 @@ impl Matrix {
             .collect()
     }
 
-    /// The record as the file that keeps it.
+    /// The content of the record file.
     pub fn record_text(&self) -> String {
         let mut text = String::from(
             "# Which rules catch each fault. Written by `BLESS=1 conformant selftest`; review it as a diff.\n\
@@ -230,7 +229,7 @@ impl Matrix {
         text
     }
 
-    /// The matrix as text: counts, then everything that is not as it should be.
+    /// The matrix as text: counts, then unexpected rows.
     pub fn render(&self, recorded: &Recorded) -> String {
         let mut text = String::new();
         let mut counts: BTreeMap<(&str, State), usize> = BTreeMap::new();
@@ -251,7 +250,7 @@ impl Matrix {
         let _ = writeln!(
             text,
             "{:<12}{:>12}{:>10}{:>16}{:>14}{:>10}{:>10}",
-            "", "as it should", "not yet", "listed in vain", "over-killed", "silent", "error"
+            "", "as expected", "known gap", "stale entry", "over-killed", "silent", "error"
         );
         for what in ["fault", "generated", "variant"] {
             let cells: Vec<usize> = states
@@ -267,12 +266,12 @@ impl Matrix {
         let (silent, accused) = recorded.not_yet.counts();
         let _ = writeln!(
             text,
-            "owed by the rulebook: {silent} faults not yet caught, {accused} variants still accused"
+            "known gaps: {silent} faults not caught, {accused} variations flagged"
         );
         if let Some(proof) = &self.proof {
             let _ = writeln!(
                 text,
-                "proven: {} of {} rules that pass are broken by some change of the clean answers, {} have none of their own",
+                "self-check: {} of {} passing rules fail under a mutation of the clean responses, {} have no mutation of their own",
                 proof.proven,
                 proof.proven + proof.vacuous,
                 proof.unproven
@@ -281,7 +280,7 @@ impl Matrix {
         for rule in self.vacuous() {
             let _ = writeln!(
                 text,
-                "VACUOUS {rule}: no change of the clean answers breaks it"
+                "VACUOUS {rule}: no mutation of the clean responses breaks it"
             );
         }
         for line in &self.unclean {
@@ -306,17 +305,14 @@ impl Matrix {
         }
         if !self.dead.is_empty() {
             for rule in recorded.not_yet.tried(&self.dead) {
-                let _ = writeln!(text, "LISTED IN VAIN rule {rule}");
+                let _ = writeln!(text, "STALE ENTRY rule {rule}");
             }
         }
         for rule in self.dead(recorded) {
             let _ = writeln!(text, "DEAD {rule}: no fault kills it");
         }
         for rule in &self.idle {
-            let _ = writeln!(
-                text,
-                "IDLE {rule}: no scenario gives anything to judge it by"
-            );
+            let _ = writeln!(text, "IDLE {rule}: no scenario exercises it");
         }
         text
     }

@@ -1,7 +1,6 @@
-//! What the rulebook owes: faults that no rule catches yet, variants that a rule still accuses, and rules that no fault
-//! tries yet.
+//! Known gaps: faults that no rule catches, variations that a rule flags, and rules that no fault tests.
 //!
-//! The list can only become shorter: whatever stands in it without need is a finding of its own.
+//! The list only becomes shorter: an entry without need is a finding.
 
 use super::matrix::Row;
 use conformant_reference::{Fault, Variant};
@@ -9,34 +8,33 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// The list as its file has it.
+/// The list in its file format.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotYet {
-    /// Ids of faults that may be silent, each with why no rule catches it.
+    /// Faults that may be silent, each with the reason.
     #[serde(default)]
     silent: BTreeMap<String, String>,
-    /// Ids of variants, each with exactly the rules that accuse it.
+    /// Variations, each with exactly the rules that flag it.
     #[serde(default)]
     accused: BTreeMap<String, BTreeSet<String>>,
-    /// Ids of rules that no fault of the reference breaks yet, each with why.
+    /// Rules that no fault of the reference breaks, each with the reason.
     #[serde(default)]
     untried: BTreeMap<String, String>,
 }
 
-/// What the list says about a row.
+/// Known gap of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owed {
-    /// Nothing.
     No,
-    /// The row is as the list says.
+    /// The row matches the list.
     Yes,
-    /// The row is better than the list says.
+    /// The row is better than the list.
     NoLonger,
 }
 
 impl NotYet {
-    /// What is owed for a row of that name.
+    /// The known gap of the row with that name.
     pub(super) fn owes(&self, name: &str, row: &Row) -> Owed {
         if let Some(id) = name.strip_prefix("fault ") {
             return match (self.silent.contains_key(id), row.killed_by.is_empty()) {
@@ -60,17 +58,17 @@ impl NotYet {
         self.silent.contains_key(id)
     }
 
-    /// Whether that variant is accused.
+    /// Whether that variation is flagged.
     pub(super) fn names_variant(&self, id: &str) -> bool {
         self.accused.contains_key(id)
     }
 
-    /// Whether no fault need try that rule.
+    /// Whether that rule needs no fault.
     pub(super) fn names_rule(&self, id: &str) -> bool {
         self.untried.contains_key(id)
     }
 
-    /// Rules that are listed although a fault tries them.
+    /// Rules that are listed although a fault breaks them.
     pub(super) fn tried<'a>(&'a self, dead: &[String]) -> Vec<&'a String> {
         self.untried
             .keys()
@@ -78,12 +76,12 @@ impl NotYet {
             .collect()
     }
 
-    /// How many faults and how many variants are listed.
+    /// Number of listed faults and variations.
     pub fn counts(&self) -> (usize, usize) {
         (self.silent.len(), self.accused.len())
     }
 
-    /// Listed ids that name no fault and no variant.
+    /// Listed ids that are neither a fault nor a variation.
     pub fn unknown(&self) -> Vec<&str> {
         let faults = self.silent.keys().filter(|id| Fault::from_id(id).is_none());
         let variants = self
@@ -93,7 +91,7 @@ impl NotYet {
         faults.chain(variants).map(String::as_str).collect()
     }
 
-    /// The list without what these rows no longer need; nothing is ever added.
+    /// The list without entries that these rows no longer need.
     #[must_use]
     pub(super) fn shrunk(&self, rows: &BTreeMap<String, Row>, dead: &[String]) -> Self {
         let mut left = self.clone();
@@ -112,11 +110,11 @@ impl NotYet {
         left
     }
 
-    /// The list as the file that keeps it.
+    /// The content of the list file.
     pub fn text(&self) -> String {
         let mut text = String::from(
-            "# What the rulebook owes: faults that no rule catches yet, variants that a rule still accuses, rules that no fault tries yet.\n\
-             # Each silent fault and each untried rule says why. The self-test fails on an entry without need; `BLESS=1 conformant selftest` removes those, and adds none.\n",
+            "# Known gaps of the rulebook: defects that no rule catches, allowed variations that a rule flags, rules that no defect tests.\n\
+             # Each silent defect and each untried rule has a reason. The self-test fails on an entry that is no longer needed.\n# `BLESS=1 conformant selftest` removes such entries and adds none.\n",
         );
         let or_empty = |is_empty: bool, empty: &'static str| if is_empty { empty } else { "" };
         let reasons = |text: &mut String, name: &str, entries: &BTreeMap<String, String>| {

@@ -1,7 +1,7 @@
-//! Two at once: pairs of freedoms, which nothing may accuse, and pairs of a soft defect (of shape) and
-//! a deep one (of behaviour), which must both be reported.
+//! Pairs: two variations together, which must not be flagged, and two faults together, one of a payload (soft) and one of
+//! behavior (deep), which must both be reported.
 //!
-//! Pairs are drawn by a seed. What is known to be owed is left out.
+//! Pairs are drawn with a seed. Known gaps are left out.
 
 use super::mangle::{Mangler, Rewrite};
 use super::{Clean, Recorded, Selftest, Trial};
@@ -14,45 +14,45 @@ use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Scenarios that a pair of variants is tried on.
+/// Number of scenarios for a pair of variations.
 const SCENARIOS_PER_PAIR: usize = 25;
-/// Soft defects that are tried beside a deep one until a pair is found.
+/// Maximum number of soft faults that are tried with a deep one.
 const DRAWS_PER_PAIR: usize = 40;
 
-/// What came of a number of pairs.
+/// Result of a number of pairs.
 #[derive(Debug, Default)]
 pub struct Pairs {
-    /// Pairs of variants that were tried.
+    /// Number of pairs of variations.
     pub variants: usize,
-    /// Those that were accused, and by what.
+    /// Flagged pairs with the rules.
     pub accused: Vec<String>,
-    /// Pairs of defects that were tried.
+    /// Number of pairs of faults.
     pub defects: usize,
-    /// Those of which one was not reported beside the other.
+    /// Pairs of which one fault was not reported.
     pub hidden: Vec<String>,
-    /// Beside them, those of which one takes away what the other shows in: its story, which ends
-    /// before it, its field, or what its thing is known by.
+    /// Pairs of which one fault hides the other: it ends the scenario before it, or removes its field or the identity of
+    /// its resource.
     pub stopped: Vec<String>,
 }
 
 impl Pairs {
-    /// The share of pairs of defects of which both were reported, in percent: of those that meet.
+    /// Percentage of pairs of faults that were both reported.
     pub fn reported_percent(&self) -> f64 {
         share(self.defects - self.hidden.len(), self.defects)
     }
 
-    /// True when no pair of variants was accused, and nineteen of twenty pairs of defects were
+    /// True if no pair of variations was flagged, and both faults were reported in 95 % of the pairs.
     /// reported as two.
     pub fn holds(&self) -> bool {
         self.accused.is_empty() && self.reported_percent() >= 95.0
     }
 
-    /// Figures, then each pair that is not as it should be.
+    /// Counts, then unexpected pairs.
     pub fn render(&self) -> String {
         let mut text = format!(
-            "pairs of variants   {:>5} tried, {} accused\n\
-             pairs of defects    {:>5} tried, both reported in {:.1} %\n\
-             beside them         {:>5} of which one takes away the other's story, field or thing\n",
+            "pairs of variations {:>5} tried, {} flagged\n\
+             pairs of faults     {:>5} tried, both reported in {:.1} %\n\
+             in addition         {:>5} of which one hides the other's scenario, field or resource\n",
             self.variants,
             self.accused.len(),
             self.defects,
@@ -60,7 +60,7 @@ impl Pairs {
             self.stopped.len()
         );
         for line in &self.accused {
-            let _ = writeln!(text, "ACCUSED {line}");
+            let _ = writeln!(text, "FLAGGED {line}");
         }
         for line in &self.hidden {
             let _ = writeln!(text, "HIDDEN {line}");
@@ -88,9 +88,9 @@ impl Pairs {
     }
 }
 
-/// What came of one pair of either sort.
+/// Result of one pair.
 enum Tried {
-    /// Accused, as the line says, or of nothing.
+    /// A pair of variations, flagged if there is a line.
     Variants(Option<String>),
     Defects(Together),
 }
@@ -103,45 +103,45 @@ fn share(of: usize, all: usize) -> f64 {
     100.0 * number(of) / number(all)
 }
 
-/// What came of a pair of defects.
+/// Result of a pair of faults.
 enum Together {
-    /// No soft defect was found beside the deep one.
+    /// No soft fault was found for the deep one.
     Nothing,
     /// Both are reported.
     Both,
-    /// One is not, as the line says.
+    /// One is not reported.
     Hidden(String),
-    /// One is not, for the other takes away what would show it.
+    /// One is not reported, because the other one hides it.
     Stopped(String),
 }
 
-/// What one scenario told.
+/// Result of a scenario.
 struct Told {
-    /// Rules that found something.
+    /// Rules with findings.
     found: BTreeSet<String>,
-    /// Where each of the findings stands.
+    /// Places of the findings.
     places: Vec<(String, String)>,
-    /// The story could not be played to its end.
+    /// Whether the scenario could not finish.
     stopped: bool,
 }
 
 impl Told {
-    /// Rules that found something here and nothing there.
+    /// Rules with findings here and not there.
     fn beyond<'t>(&'t self, other: &'t Self) -> impl Iterator<Item = &'t String> {
         self.found.difference(&other.found)
     }
 }
 
-/// One of two defects, over several scenarios.
+/// One of two faults, over several scenarios.
 #[derive(Default)]
 struct Trace {
-    /// Told where it is alone.
+    /// Whether it is reported alone.
     alone: bool,
-    /// Where it is told alone, first, in a story that the other does not end, and by which rules.
+    /// The first scenario that reports it alone and that the other fault does not end, with the rules.
     within_reach: Option<String>,
-    /// The places of these findings in their documents.
+    /// The places of these findings.
     places: Vec<String>,
-    /// Told beside the other, by a rule that the other alone does not break there.
+    /// Whether it is reported together with the other one, by a rule that the other one does not break there.
     beside: bool,
 }
 
@@ -162,7 +162,7 @@ impl Trace {
 }
 
 impl Selftest<'_> {
-    /// Tries so many pairs of either sort on all jobs; what is told is how many of both were tried.
+    /// Tries that many pairs of either sort on all jobs; reports the number tried.
     pub fn pairs(
         &self,
         count: usize,
@@ -200,7 +200,7 @@ impl Selftest<'_> {
         pairs
     }
 
-    /// What a pair of variants is accused of.
+    /// The rules that flag a pair of variations.
     fn accusation(
         &self,
         pair: [Variant; 2],
@@ -227,7 +227,7 @@ impl Selftest<'_> {
         (!by.is_empty()).then(|| format!("{one} + {other}: {}", by.join(", ")))
     }
 
-    /// Whether a run reports a deep defect and a soft one that it meets.
+    /// Whether a run reports a deep fault and a soft one in the same scenarios.
     fn two_defects(
         &self,
         fault: Fault,
@@ -250,7 +250,7 @@ impl Selftest<'_> {
             if !shows(&place) {
                 continue;
             }
-            // Where they meet, then where either is alone: a run plays them all.
+            // Common scenarios first, then the others, as in a run.
             let met = clean.iter().filter(|c| asks(c) && shows(c));
             let apart = clean.iter().filter(|c| asks(c) != shows(c));
             let over: Vec<&Clean> = std::iter::once(place).chain(met).chain(apart).collect();
@@ -264,8 +264,7 @@ impl Selftest<'_> {
         Together::Nothing
     }
 
-    /// Plays scenarios until both defects are told, each by a finding that the other alone does not
-    /// bring there.
+    /// Runs scenarios until both faults are reported, each by a finding that the other one does not cause there.
     fn both(
         &self,
         fault: Fault,
@@ -292,30 +291,30 @@ impl Selftest<'_> {
                 return Together::Both;
             }
         }
-        // A pair that the same rules catch cannot be told apart by them.
+        // Faults that the same rules catch cannot be distinguished.
         if !of_deep.alone || !of_soft.alone {
             return Together::Nothing;
         }
         let pair = format!("{} + {}", fault.id(), rewrite.id());
-        let lost = [("the deep one", &of_deep), ("the soft one", &of_soft)];
+        let lost = [("the deep fault", &of_deep), ("the soft fault", &of_soft)];
         let mut lost = lost.into_iter().filter(|(_, trace)| !trace.beside);
         let told = lost.find_map(|(which, trace)| {
             let place = trace.within_reach.as_ref()?;
             let stands = |at: &String| !self.takes_away(rewrite, at, &of_deep.places);
             let is_left = trace.places.iter().any(stands);
-            is_left.then(|| format!("{pair}: {which}, alone told in {place}"))
+            is_left.then(|| format!("{pair}: {which}, reported alone in {place}"))
         });
         told.map_or(Together::Stopped(pair), Together::Hidden)
     }
 
-    /// Whether a soft defect takes away the place of a finding, by its field or by what the thing is
-    /// known by; or a deep one the field of the soft one.
+    /// Whether a soft fault hides the place of a finding, by its field or the identity of the resource; or a deep one the
+    /// field of the soft one.
     fn takes_away(&self, rewrite: &Rewrite, finding: &str, deep: &[String]) -> bool {
         let Rewrite::Representation { kind, pointer, .. } = rewrite else {
             return false;
         };
         let is_at = |outer: &str, inner: &str| !outer.is_empty() && json::overlap(outer, inner);
-        // Items stand below the array of their page.
+        // Items are below the array of their page.
         let item = finding.splitn(4, '/').nth(3).map(|rest| format!("/{rest}"));
         let mut stands = std::iter::once(finding).chain(item.as_deref());
         let known = self.rulebook.kinds.get(kind).map(|kind| &kind.about);
@@ -338,7 +337,7 @@ impl Selftest<'_> {
     }
 }
 
-/// The rewriting of a representation, which leaves behaviour as it is.
+/// The mutation of a representation, which keeps behavior.
 fn soft(trial: Trial) -> Option<Rewrite> {
     match trial {
         Trial::Rewrite(rewrite @ Rewrite::Representation { .. }) => Some(rewrite),
@@ -346,11 +345,11 @@ fn soft(trial: Trial) -> Option<Rewrite> {
     }
 }
 
-/// What chance gives, the same for the same seed.
+/// Random numbers, reproducible by seed.
 struct Drawn(ChaCha8Rng);
 
 impl Drawn {
-    /// Each turn draws for itself, so that it draws the same beside others.
+    /// Each pair has its own generator, so that pairs are independent.
     fn for_turn(seed: u64, turn: usize) -> Self {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
         chance.set_stream(turn as u64);
@@ -377,8 +376,8 @@ mod tests {
             variants: 9,
             accused: vec!["a + b: r".to_owned(); accused],
             defects: 20,
-            hidden: vec!["f + g: the soft one".to_owned(); hidden],
-            stopped: vec!["f + h: the deep one".to_owned()],
+            hidden: vec!["f + g: the soft fault".to_owned(); hidden],
+            stopped: vec!["f + h: the deep fault".to_owned()],
         };
         assert!(of(0, 0).holds() && of(0, 1).holds());
         assert!(!of(0, 2).holds() && !of(1, 0).holds());

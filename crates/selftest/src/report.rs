@@ -1,4 +1,4 @@
-//! What came of a self-test, for machines and for people: `selftest --report`. What it prints is `matrix.rs`.
+//! Reports of a self-test, for `selftest --report`. See `matrix` for its output.
 
 use super::matrix::{Matrix, Recorded, Row, State};
 use conformant_record::Proof;
@@ -8,14 +8,14 @@ use std::fmt::Write as _;
 /// A self-test as JSON.
 #[derive(Serialize)]
 struct Told<'a> {
-    /// Whether everything is as it should be, or known to be owed.
+    /// Whether everything is as expected, or a known gap.
     holds: bool,
     trials: Vec<Trial<'a>>,
-    /// What the clean reference was accused of.
+    /// Findings on the clean reference.
     unclean: &'a [String],
-    /// Rules that no fault kills, and that none is owed.
+    /// Rules that no fault breaks and that are not known gaps.
     dead: Vec<&'a String>,
-    /// Rules that the clean reference gives nothing to judge by.
+    /// Rules that the clean reference does not exercise.
     idle: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     proof: Option<&'a Proof>,
@@ -54,7 +54,7 @@ impl Matrix {
         format!("{text}\n")
     }
 
-    /// What it prints, and a table of all trials, those first that are not as they should be.
+    /// The output, and a table of all trials, unexpected ones first.
     pub fn markdown(&self, recorded: &Recorded) -> String {
         let mut text = format!("# Self-test\n\n```text\n{}```\n\n", self.render(recorded));
         text.push_str("| Trial | State | Scenarios | Caught by |\n|---|---|--:|---|\n");

@@ -1,7 +1,6 @@
-//! Each story on the clean reference, and beside it what comes of it with each fault and each variant that it asks
-//! about.
+//! Runs each scenario on the clean reference, and then with each fault and variation that it depends on.
 //!
-//! Nothing is told again that would show the same: see `engine/sessions/track.rs`.
+//! Runs with an identical outcome are skipped: see `engine/sessions/track.rs`.
 
 use super::matrix::Row;
 use super::{Selftest, complaint};
@@ -15,50 +14,49 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the clean reference showed of one scenario.
+/// Result of one scenario on the clean reference.
 #[derive(Debug)]
 pub(super) struct Clean {
     /// Index into the plan.
     pub(super) index: usize,
-    /// Scenario id.
     pub(super) scenario: String,
     pub(super) exchanges: usize,
     pub(super) operations: BTreeSet<String>,
     pub(super) kinds: BTreeSet<String>,
-    /// What the reference asked about.
+    /// Switches that the reference read.
     pub(super) consulted: BTreeSet<Switch>,
-    /// For whoever has it told again.
+    /// Recording for later runs.
     told: Mutex<Told>,
 }
 
-/// All stories on the clean reference.
+/// Results of all scenarios on the clean reference.
 #[derive(Debug, Default)]
 pub(super) struct Scenes {
-    /// In the plan's order.
+    /// In the order of the plan.
     pub(super) clean: Vec<Clean>,
-    /// What came of the switches that were tried beside it.
+    /// Results of the switches.
     pub(super) rows: BTreeMap<Switch, Row>,
-    /// What the clean reference was accused of, or could not be judged on.
+    /// Findings and errors of the clean reference.
     pub(super) unclean: Vec<String>,
-    /// Rules that were judged on instances.
+    /// Judged rules.
     pub(super) judged: BTreeSet<String>,
-    /// What its green is worth, where that was asked for.
+    /// Result of mutation testing, if requested.
     pub(super) proof: Option<Proof>,
 }
 
-/// What came of one scenario under one trial.
+/// Result of one scenario in one trial.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Came {
     findings: Vec<(String, Level)>,
     error: Option<String>,
 }
 
-/// One story.
+/// One scenario.
 struct Scene {
     clean: Clean,
     concluded: Concluded,
     came: Came,
-    /// By switch; nothing where it came to what the clean story did.
+    /// By switch; none if the result is that of the clean run.
     beside: Vec<(Switch, Option<Came>)>,
 }
 
@@ -74,7 +72,7 @@ impl Came {
 }
 
 impl Row {
-    /// Takes up what one scenario showed.
+    /// Adds the result of a scenario.
     pub(super) fn add_scenario(&mut self, came: &Came) {
         self.scenarios += 1;
         for (rule, level) in &came.findings {
@@ -90,7 +88,7 @@ impl Row {
 }
 
 impl Selftest<'_> {
-    /// The clean reference under all scenarios, and these switches beside it; `tell` hears how many scenarios are done.
+    /// Runs all scenarios on the clean reference and with these switches; `tell` receives the number finished.
     pub(super) fn scenes(
         &self,
         planned: &[Planned<'_>],
@@ -122,7 +120,7 @@ impl Selftest<'_> {
             };
             self.scene(planned, index, &sessions, switches, prover.as_ref(), track)
         };
-        // The shortest first, for the prover's sake.
+        // The shortest first, which mutation testing needs.
         let mut turns: Vec<usize> = (0..stories).collect();
         turns.sort_by_key(|&index| planned[index].length());
         let mut told = self.side_by_side(stories, |turn| told(turns[turn]), tell);
@@ -206,7 +204,7 @@ impl Selftest<'_> {
         }
     }
 
-    /// A scenario told again where something else is switched on or changed.
+    /// Runs a scenario again with another switch or mutation.
     pub(super) fn play(
         &self,
         clean: &Clean,
@@ -214,13 +212,13 @@ impl Selftest<'_> {
         sessions: &Offline<'_>,
     ) -> Concluded {
         let one = &planned[clean.index];
-        let session = sessions.open(one).expect("a world in process opens");
+        let session = sessions.open(one).expect("an instance in process opens");
         let told = clean.told.lock().unwrap_or_else(PoisonError::into_inner);
         let (rulebook, schemas, session) = (self.rulebook, self.schemas, session.as_ref());
         conformant_engine::conclude_again(rulebook, schemas, one, session, 0, &told)
     }
 
-    /// Does so many things on all jobs; what comes of them is in their order.
+    /// Does a number of tasks on all jobs; results are in their order.
     pub(super) fn side_by_side<T: Send>(
         &self,
         count: usize,
@@ -248,7 +246,7 @@ mod tests {
     use conformant_schema::Schemas;
     use std::sync::atomic::AtomicBool;
 
-    /// Stories and generated faults of the sample.
+    /// Scenarios and generated faults of the sample.
     const EVERY_STORY: usize = if cfg!(debug_assertions) { 180 } else { 18 };
     const EVERY_PLACE: usize = if cfg!(debug_assertions) { 30 } else { 3 };
     const EVERY_REWRITE: usize = if cfg!(debug_assertions) { 40 } else { 4 };
@@ -256,7 +254,7 @@ mod tests {
     struct Tried<'a>(Selftest<'a>, Vec<Planned<'a>>);
 
     impl Tried<'_> {
-        /// A story told and judged from its beginning, with nothing known of it.
+        /// Runs and judges a scenario from its beginning, without a recording.
         fn whole(&self, index: usize, sessions: &Offline<'_>) -> Came {
             let Self(selftest, planned) = self;
             let (rulebook, schemas) = (selftest.rulebook, selftest.schemas);
@@ -271,7 +269,7 @@ mod tests {
             let tracks = Mutex::new(BTreeMap::new());
             let sessions = self.0.sessions(BTreeSet::new(), BTreeSet::new());
             let sessions = sessions.tracking(&tracks);
-            let track = || tracks.lock().expect("nobody panicked").pop_first();
+            let track = || tracks.lock().expect("no thread panicked").pop_first();
             let track = || track().map(|(_, track)| track);
             self.0
                 .scene(&self.1, index, &sessions, switches, None, track)
@@ -279,7 +277,7 @@ mod tests {
     }
 
     fn with_all(check: impl FnOnce(&Tried<'_>)) {
-        let rulebook = conformant_judge::load::embedded().expect("it is sound");
+        let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is valid");
         let schemas = Schemas::default();
         let selftest = Selftest {
             rulebook: &rulebook,

@@ -1,4 +1,4 @@
-//! Written rules about representations that no exchange carries: broken on an example.
+//! Tests written rules about representations that no exchange contains, with an example.
 
 use super::matrix::Row;
 use conformant_fixtures::{Plan, subjects};
@@ -8,7 +8,7 @@ use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
 use serde_json::Value;
 
-/// A valid instance: the schema's own example, else a fixture.
+/// A valid instance: the example of the schema, otherwise a fixture.
 pub(super) fn example(rulebook: &Rulebook, kind: &str) -> Option<Value> {
     let schema = &rulebook.kinds.get(kind)?.schema;
     if let Some(example) = schema.pointer("/examples/0") {
@@ -18,8 +18,7 @@ pub(super) fn example(rulebook: &Rulebook, kind: &str) -> Option<Value> {
     Plan::new(&subject).ok()?.documents(0).value(0).ok()
 }
 
-/// Breaks the rule on an example of its kind: first it holds, then each change that may break it is
-/// made until one does.
+/// Breaks the rule on an example: it passes first, then mutations are tried until one breaks it.
 pub(super) fn try_out(rulebook: &Rulebook, schemas: &Schemas, rule: &str) -> Row {
     let mut row = Row::default();
     let Some(known) = rulebook.rules.get(rule) else {
@@ -29,8 +28,7 @@ pub(super) fn try_out(rulebook: &Rulebook, schemas: &Schemas, rule: &str) -> Row
         return row;
     };
     let Some(example) = example(rulebook, kind) else {
-        row.errors
-            .push(format!("{rule}: no example of what it judges"));
+        row.errors.push(format!("{rule}: no example of its type"));
         return row;
     };
     let evidence = predicate.stage(known, kind, example);

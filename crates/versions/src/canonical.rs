@@ -1,18 +1,18 @@
-//! One way to say each thing: schemas that accept the same in other words become the same keywords.
+//! Canonical form of schemas: schemas that accept the same values in different notation get the same keywords.
 //!
-//! `anyOf` of a type and null is a list of types, a constant a list of one, a bound that excludes its number one that
-//! includes the next integer. What it cannot say more simply it leaves as it stands, and what a schema accepts it never
-//! changes.
+//! - `anyOf` of a type and null becomes a list of types, and a constant a list of one value.
+//! - An exclusive bound of integers becomes an inclusive one.
+//! - What cannot be simplified is kept. The accepted values never change.
 
 use super::texts::Texts;
 use conformant_base::json::equal;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Keywords that say nothing about which values are accepted.
+/// Keywords that do not affect which values are accepted.
 pub(super) const WORDS: [&str; 2] = ["title", "description"];
 
-/// Keywords that bound texts and numbers, and are said by a list of values where there is one.
+/// Bounds of texts and numbers, which a list of values replaces.
 const BOUNDS: [&str; 8] = [
     "minLength",
     "maxLength",
@@ -26,7 +26,7 @@ const BOUNDS: [&str; 8] = [
 
 type Keywords = Map<String, Value>;
 
-/// The same schema in canonical keywords; `resolved` gives those of a branch, references included.
+/// Returns the schema in canonical keywords; `resolved` returns those of a branch, with references.
 pub(super) fn canonical(mut keywords: Keywords, resolved: &dyn Fn(&Value) -> Keywords) -> Keywords {
     for key in ["allOf", "anyOf", "oneOf"] {
         let Some(branches) = keywords.get(key).and_then(Value::as_array) else {
@@ -55,19 +55,19 @@ pub(super) fn canonical(mut keywords: Keywords, resolved: &dyn Fn(&Value) -> Key
     keywords
 }
 
-/// Whether a keyword speaks of values at all.
+/// Whether a keyword restricts values.
 fn speaks(key: &str) -> bool {
     !WORDS.contains(&key)
         && !key.starts_with("x-")
         && !matches!(key, "default" | "examples" | "$schema" | "$id" | "$defs")
 }
 
-/// Both, where no keyword is said twice.
+/// Merges two schemas if no keyword is in both.
 fn merged(one: &Keywords, other: Keywords) -> Option<Keywords> {
     let mut out = one.clone();
     for (key, value) in other {
         match out.get(&key) {
-            // Its own words, rule and default come first.
+            // Its own text, rule and default come first.
             Some(_) if !speaks(&key) => {}
             Some(known) if equal(known, &value) => {}
             Some(_) => return None,
@@ -77,14 +77,14 @@ fn merged(one: &Keywords, other: Keywords) -> Option<Keywords> {
     Some(out)
 }
 
-/// Branches that all hold, as one.
+/// Merges branches of `allOf`.
 fn all(branches: &[Keywords]) -> Option<Keywords> {
     let mut branches = branches.iter();
     let first = branches.next()?.clone();
     branches.try_fold(first, |one, other| merged(&one, other.clone()))
 }
 
-/// Branches of which one holds, as one: lists of values or of types, or one schema and null.
+/// Merges branches of `anyOf`: lists of values or types, or one schema and null.
 fn any(branches: &[Keywords]) -> Option<Keywords> {
     let spoken = |branch: &Keywords| branch.iter().filter(|(key, _)| speaks(key)).count();
     let says = |branch: &Keywords, key: &str| branch.contains_key(key);
@@ -157,7 +157,7 @@ fn any(branches: &[Keywords]) -> Option<Keywords> {
     Some(one)
 }
 
-/// Branches of which each speaks of types of its own, as one: what is said of one type says nothing of another.
+/// Merges branches for disjoint types, whose keywords are independent.
 fn by_type(branches: &[Keywords]) -> Option<Keywords> {
     const NUMBERS: [&str; 2] = ["integer", "number"];
     let mut joined = Keywords::new();
@@ -191,7 +191,7 @@ fn by_type(branches: &[Keywords]) -> Option<Keywords> {
                 | "maxProperties" => &["object"],
                 _ => return None,
             };
-            // What a branch says of types that it rules out would bind another branch.
+            // A branch's keywords for types that it excludes would restrict another branch.
             if named.iter().any(|name| of.contains(name)) {
                 joined.insert(key.clone(), value.clone());
             }
@@ -202,7 +202,7 @@ fn by_type(branches: &[Keywords]) -> Option<Keywords> {
     Some(joined)
 }
 
-/// A list of values names its types by itself, and only those that the types admit can occur.
+/// Types follow from a list of values, and only values of allowed types count.
 fn enumerated(keywords: &mut Keywords) {
     let Some(Value::Array(values)) = keywords.get("enum") else {
         return;
@@ -279,7 +279,7 @@ fn is_of(value: &Value, name: &str) -> bool {
     }
 }
 
-/// Names of the types that may stand there; all where none is said.
+/// Allowed types; all if unstated.
 pub(super) fn named_types(keywords: &Keywords) -> Vec<&str> {
     match keywords.get("type") {
         Some(Value::String(name)) => vec![name],
@@ -290,7 +290,7 @@ pub(super) fn named_types(keywords: &Keywords) -> Vec<&str> {
     }
 }
 
-/// A bound that is written as an integer, whatever its size; nothing is done where one is not.
+/// Parses an integer bound of any size; other bounds are kept.
 fn exact_integers(keywords: &mut Keywords, (open, shut): (&str, &str), is_upper: bool) -> bool {
     let inside = if is_upper { -1 } else { 1 };
     let excluded = keywords.get(open).map(whole);
@@ -311,7 +311,7 @@ fn exact_integers(keywords: &mut Keywords, (open, shut): (&str, &str), is_upper:
     true
 }
 
-/// A number that is written as an integer.
+/// Parses a number in integer notation.
 pub(super) fn whole(value: &Value) -> Option<i128> {
     value
         .is_number()
@@ -319,13 +319,12 @@ pub(super) fn whole(value: &Value) -> Option<i128> {
         .flatten()
 }
 
-/// An integer as a value, digit by digit.
+/// An integer as a JSON value, digit by digit.
 pub(super) fn number(integer: i128) -> Option<Value> {
     serde_json::from_str(&integer.to_string()).ok()
 }
 
-/// Below and above which numbers no number is accepted, each with the keyword that says so; of two the
-/// tighter one. Where only integers are accepted, the bounds are integers that are accepted themselves.
+/// The tighter lower and upper bound, each with its keyword. Where only integers are accepted, bounds are inclusive.
 fn integers(keywords: &mut Keywords) {
     let only_integers = {
         let types = named_types(keywords);
@@ -371,7 +370,7 @@ fn integers(keywords: &mut Keywords) {
     }
 }
 
-/// Takes away what asks for nothing: bounds of types that cannot stand there, lengths of at least none.
+/// Removes keywords without effect: bounds of excluded types, minimum lengths of zero.
 fn said_for_nothing(keywords: &mut Keywords) {
     const OF_TYPES: [(&str, &[&str]); 4] = [
         (
@@ -443,7 +442,7 @@ fn said_for_nothing(keywords: &mut Keywords) {
     }
 }
 
-/// The texts that it accepts, where texts may stand there and are not listed.
+/// The accepted texts, unless texts are excluded or enumerated.
 pub(super) fn texts(keywords: &Keywords) -> Option<Texts> {
     if !named_types(keywords).contains(&"string") || keywords.contains_key("enum") {
         return None;
@@ -459,7 +458,7 @@ pub(super) fn texts(keywords: &Keywords) -> Option<Texts> {
     })
 }
 
-/// Whether each value that it accepts is in that list, as far as that is decided: a set without an end is not.
+/// Whether every accepted value is in that list; undecided for infinite sets.
 pub(super) fn is_covered(keywords: &Keywords, list: &[Value]) -> bool {
     const INTEGERS_MAX: i128 = 1_000;
     let has = |value: &Value| list.iter().any(|known| equal(known, value));

@@ -1,38 +1,37 @@
-//! The coordinates of a change, and the one table that says whom such a change breaks.
+//! Coordinates of a change, and the table of what each change breaks.
 //!
-//! A change is *what* changed, *how*, and *which way* the data flows. The table rests on one
-//! thought: whoever writes is broken when less may be written, whoever reads when more may come.
-//! In a response or an event the producer writes and the consumer reads, in a request it is the
-//! other way round; and where the rulebook probes refusals, a producer that still accepts is broken
-//! by a narrower request too. Compares nothing itself.
+//! The coordinates are *what* changed, *how*, and the *direction* of the data. The table follows one principle: a
+//! writer breaks when less is allowed, a reader when more may arrive. In a response or an event the producer writes
+//! and the consumer reads, in a request the other way around. Where the rulebook tests refusals, a narrower request
+//! also breaks a producer that still accepts the old one.
 
 use serde::Serialize;
 
-/// What changed.
+/// Subject of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
-    /// A field of an object that may hold others too.
+    /// A field of an open object.
     Property,
-    /// A field of an object that lists all it may hold.
+    /// A field of an object that lists all its fields.
     ClosedProperty,
-    /// Whether an object may hold fields that it does not list.
+    /// Whether an object may have unlisted fields.
     OtherFields,
-    /// That a field or parameter must be there.
+    /// Whether a field or parameter is required.
     Required,
     /// One value of an enumeration.
     EnumValue,
-    /// That values are enumerated at all.
+    /// Presence of an enumeration.
     Enumeration,
-    /// The JSON types that may stand there.
+    /// Allowed JSON types.
     Type,
     /// A bound on size, length or number.
     Bound,
-    /// What a text looks like: pattern, format, encoding.
+    /// Format of a text: pattern, format, encoding.
     Form,
     /// A condition that combines schemas.
     Shape,
-    /// The value that stands where none was given.
+    /// Default value.
     Default,
     /// Title, description or summary.
     Words,
@@ -42,102 +41,97 @@ pub enum What {
     Operation,
     /// Method and path of an operation.
     Address,
-    /// A version that is a path segment: `/v2`.
+    /// A version in a path: `/v2`.
     PathVersion,
     /// A parameter of an operation.
     Parameter,
-    /// Where and how a parameter comes back.
+    /// Field of the response that returns a parameter.
     Echo,
-    /// That an operation needs credentials.
+    /// Whether an operation needs credentials.
     Credentials,
-    /// A media type that a body may have.
+    /// A media type of a body.
     Encoding,
-    /// Which representation an answer brings.
+    /// The representation of a response.
     Answer,
-    /// The name under which a page holds its list.
+    /// The key of the list in a page.
     ListKey,
     /// A schema version of an event: `MessageSent/4`.
     EventVersion,
-    /// A schema version that was released and must never change.
+    /// A released schema version, which must not change.
     ReleasedVersion,
     /// A subscription event type.
     EventType,
-    /// Which schema version an event type's payload has.
+    /// The schema version of an event type's payload.
     EventSchema,
     /// A written rule.
     Rule,
-    /// A written rule about what was an open point.
+    /// A written rule about a former unspecified behavior.
     RuleOnOpenPoint,
-    /// How binding a rule is.
+    /// The level of a rule.
     Level,
-    /// Something the documents leave open.
+    /// An unspecified behavior.
     OpenPoint,
     /// A scenario.
     Scenario,
-    /// A sentence or table row of a document that carries rules.
+    /// A sentence or table row with rules.
     Statement,
-    /// A sentence or table row that leaves something open.
+    /// A sentence or table row that leaves behavior unspecified.
     OpenStatement,
-    /// A sentence or table row that carries no rule.
+    /// A sentence or table row without a rule.
     Narrative,
 }
 
-/// How it changed.
+/// Type of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// It is new.
     Added,
-    /// It is gone.
     Removed,
-    /// Less is allowed, or more is demanded.
+    /// Less is allowed, or more is required.
     Narrowed,
-    /// More is allowed, or less is demanded.
+    /// More is allowed, or less is required.
     Widened,
-    /// It is another, and neither narrower nor wider.
+    /// Different, and neither narrower nor wider.
     Changed,
 }
 
-/// Which way the data flows.
+/// Direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// From the consumer to the producer.
     Request,
-    /// From the producer to the consumer: answers, events, callbacks.
+    /// From the producer to the consumer: responses, events, callbacks.
     Response,
-    /// Neither: a statement about behaviour, or a text.
+    /// Neither: a statement about behavior, or a text.
     Neither,
 }
 
-/// What a change means for those who were right until now.
+/// Effect of a change on implementations that were correct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
-    /// A consumer that was right may be wrong now.
+    /// A correct consumer may break.
     BreakingForConsumers,
-    /// A producer that was right may be wrong now.
+    /// A correct producer may break.
     BreakingForProducers,
-    /// Something more is offered, and what was right stays right.
+    /// Something is added; correct implementations stay correct.
     Additive,
-    /// Nobody's duties change.
+    /// No requirement changes.
     Clarified,
-    /// The documents left it open, and now say it.
+    /// Formerly unspecified, now stated.
     WasOpenNowStated,
 }
 
 /// The coordinates of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Coordinates {
-    /// What changed.
     pub what: What,
-    /// How.
     pub action: Action,
-    /// Which way the data flows.
     pub direction: Direction,
 }
 
-/// Whom a kind of change breaks, and why.
+/// A row of the table: what a change breaks, and why.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     at: Coordinates,
@@ -145,14 +139,13 @@ pub(super) struct Row {
     pub(super) consumers: Option<&'static str>,
     /// Why a producer breaks.
     pub(super) producers: Option<&'static str>,
-    /// The class where nobody breaks.
+    /// The class if nothing breaks.
     pub(super) harmless: Class,
-    /// Why nobody breaks.
+    /// Why nothing breaks.
     pub(super) why: &'static str,
 }
 
 impl What {
-    /// All of them.
     pub const ALL: [Self; 34] = [
         Self::Property,
         Self::ClosedProperty,
@@ -190,7 +183,7 @@ impl What {
         Self::Narrative,
     ];
 
-    /// As an id spells it.
+    /// Spelling in an id.
     pub fn word(self) -> &'static str {
         match self {
             Self::Property | Self::ClosedProperty => "property",
@@ -226,7 +219,7 @@ impl What {
         }
     }
 
-    /// How it can change at all; everything else has no row.
+    /// Possible types of change; others have no row.
     #[cfg(test)]
     fn actions(self) -> &'static [Action] {
         use Action::{Added, Changed, Narrowed, Removed, Widened};
@@ -260,7 +253,7 @@ impl What {
         }
     }
 
-    /// Which way its data can flow.
+    /// Possible directions.
     #[cfg(test)]
     fn directions(self) -> &'static [Direction] {
         use Direction::{Neither, Request, Response};
@@ -304,7 +297,6 @@ impl What {
 }
 
 impl Action {
-    /// All of them.
     pub const ALL: [Self; 5] = [
         Self::Added,
         Self::Removed,
@@ -313,7 +305,7 @@ impl Action {
         Self::Changed,
     ];
 
-    /// As an id spells it.
+    /// Spelling in an id.
     pub fn word(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -326,12 +318,11 @@ impl Action {
 }
 
 impl Direction {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Request, Self::Response, Self::Neither];
 }
 
 impl Class {
-    /// All of them, the worst first.
+    /// Worst first.
     pub const ALL: [Self; 5] = [
         Self::BreakingForConsumers,
         Self::BreakingForProducers,
@@ -340,7 +331,7 @@ impl Class {
         Self::Clarified,
     ];
 
-    /// As a person reads it.
+    /// Text for people.
     pub fn words(self) -> &'static str {
         match self {
             Self::BreakingForConsumers => "breaking for consumers",
@@ -351,7 +342,7 @@ impl Class {
         }
     }
 
-    /// Whether somebody who was right may be wrong now.
+    /// Whether a correct implementation may break.
     pub fn is_breaking(self) -> bool {
         match self {
             Self::BreakingForConsumers | Self::BreakingForProducers => true,
@@ -361,7 +352,7 @@ impl Class {
 }
 
 impl Coordinates {
-    /// The row of the table, where such a change can be.
+    /// The row of a possible change.
     pub(super) fn row(self) -> Option<&'static Row> {
         TABLE.iter().find(|row| row.at == self)
     }
@@ -413,48 +404,51 @@ impl Row {
 }
 
 const UNORDERED: &str =
-    "old and new are neither wider nor narrower, so what was right may be wrong";
-const MORE_TO_READ: &str = "they may meet what they were told would never come";
-const LESS_TO_WRITE: &str = "they may write what is no longer right";
-const MORE_TO_TAKE: &str = "they have to take what they were free to refuse";
-const MORE_TO_REFUSE: &str = "they take what has to be refused now";
-const GONE: &str = "what they read is no longer there";
-const TEXT: &str = "only the words differ";
-const OFFER: &str = "nothing that was right becomes wrong";
-const EVIDENCE: &str = "a scenario produces evidence and asks nothing of anybody";
+    "neither wider nor narrower than before, so that valid data may become invalid";
+const MORE_TO_READ: &str = "they may receive data that was excluded before";
+const LESS_TO_WRITE: &str = "they may write data that is no longer valid";
+const MORE_TO_TAKE: &str = "they must accept what they could refuse before";
+const MORE_TO_REFUSE: &str = "they accept what must be refused now";
+const GONE: &str = "data that they read was removed";
+const TEXT: &str = "only the wording differs";
+const OFFER: &str = "valid data stays valid";
+const EVIDENCE: &str = "a scenario produces evidence and states no requirement";
 
-/// Whom each kind of change breaks. What cannot happen has no row; a test holds both lists.
+/// What each possible change breaks. A test checks that no other change has a row.
 pub(super) const TABLE: &[Row] = {
     use Action::{Added, Changed, Narrowed, Removed, Widened};
     use Class::{Additive, Clarified, WasOpenNowStated};
     use Direction::{Neither, Request, Response};
     &[
-        at(What::Property, Added, Response)
-            .harmless(Additive, "the object may hold fields that are not listed, so readers pass over it"),
+        at(What::Property, Added, Response).harmless(
+            Additive,
+            "unlisted fields are allowed, so readers ignore it",
+        ),
         at(What::Property, Removed, Response).consumers(GONE),
         at(What::Property, Added, Request).harmless(Additive, OFFER),
-        at(What::Property, Removed, Request).consumers("what they write there is no longer read"),
+        at(What::Property, Removed, Request).consumers("data that they write is no longer read"),
         at(What::ClosedProperty, Added, Response).consumers(
-            "the object lists all it may hold, so those who check by the old list refuse the new field",
+            "unlisted fields are not allowed, so validators with the old list reject the new field",
         ),
         at(What::ClosedProperty, Removed, Response)
             .consumers(GONE)
-            .producers("the object lists all it may hold, so those who still write the field are wrong"),
+            .producers("unlisted fields are not allowed, so writing the field is now invalid"),
         at(What::ClosedProperty, Added, Request).producers(
-            "the object lists all it may hold, so those who check by the old list refuse the new field",
+            "unlisted fields are not allowed, so validators with the old list reject the new field",
         ),
         at(What::ClosedProperty, Removed, Request)
-            .consumers("the object lists all it may hold, so what they still write there is wrong"),
+            .consumers("unlisted fields are not allowed, so writing the field is now invalid"),
         at(What::OtherFields, Narrowed, Response)
-            .producers("fields beyond the list, free until now, are wrong"),
+            .producers("unlisted fields were allowed and are now invalid"),
         at(What::OtherFields, Widened, Response)
-            .consumers("fields may come that the closed list ruled out"),
+            .consumers("unlisted fields may arrive, which were excluded before"),
         at(What::OtherFields, Narrowed, Request)
-            .consumers("fields beyond the list, free until now, are wrong"),
+            .consumers("unlisted fields were allowed and are now invalid"),
         at(What::OtherFields, Widened, Request)
-            .producers("fields may come that the closed list ruled out"),
-        at(What::Required, Added, Response).producers("they may leave out what has to be there now"),
-        at(What::Required, Removed, Response).consumers("what was always there may be missing"),
+            .producers("unlisted fields may arrive, which were excluded before"),
+        at(What::Required, Added, Response).producers("they may leave out what is now required"),
+        at(What::Required, Removed, Response)
+            .consumers("a field that was always present may be missing"),
         at(What::Required, Added, Request)
             .consumers("a request without it is refused now")
             .producers(MORE_TO_REFUSE),
@@ -462,124 +456,168 @@ pub(super) const TABLE: &[Row] = {
         at(What::EnumValue, Added, Response).consumers(MORE_TO_READ),
         at(What::EnumValue, Removed, Response).producers(LESS_TO_WRITE),
         at(What::EnumValue, Added, Request).producers(MORE_TO_TAKE),
-        at(What::EnumValue, Removed, Request).consumers(LESS_TO_WRITE).producers(MORE_TO_REFUSE),
+        at(What::EnumValue, Removed, Request)
+            .consumers(LESS_TO_WRITE)
+            .producers(MORE_TO_REFUSE),
         at(What::Enumeration, Narrowed, Response).producers(LESS_TO_WRITE),
         at(What::Enumeration, Widened, Response).consumers(MORE_TO_READ),
-        at(What::Enumeration, Narrowed, Request).consumers(LESS_TO_WRITE).producers(MORE_TO_REFUSE),
+        at(What::Enumeration, Narrowed, Request)
+            .consumers(LESS_TO_WRITE)
+            .producers(MORE_TO_REFUSE),
         at(What::Enumeration, Widened, Request).producers(MORE_TO_TAKE),
         at(What::Type, Narrowed, Response).producers(LESS_TO_WRITE),
         at(What::Type, Widened, Response).consumers(MORE_TO_READ),
-        at(What::Type, Changed, Response).consumers(UNORDERED).producers(UNORDERED),
+        at(What::Type, Changed, Response)
+            .consumers(UNORDERED)
+            .producers(UNORDERED),
         at(What::Type, Narrowed, Request).consumers(LESS_TO_WRITE),
         at(What::Type, Widened, Request).producers(MORE_TO_TAKE),
-        at(What::Type, Changed, Request).consumers(UNORDERED).producers(UNORDERED),
+        at(What::Type, Changed, Request)
+            .consumers(UNORDERED)
+            .producers(UNORDERED),
         at(What::Bound, Narrowed, Response).producers(LESS_TO_WRITE),
         at(What::Bound, Widened, Response).consumers(MORE_TO_READ),
-        at(What::Bound, Changed, Response).consumers(UNORDERED).producers(UNORDERED),
+        at(What::Bound, Changed, Response)
+            .consumers(UNORDERED)
+            .producers(UNORDERED),
         at(What::Bound, Narrowed, Request)
             .consumers(LESS_TO_WRITE)
-            .producers("they honour in full what lies beyond the bound now"),
+            .producers("they still accept values beyond the new bound"),
         at(What::Bound, Widened, Request).producers(MORE_TO_TAKE),
-        at(What::Bound, Changed, Request).consumers(UNORDERED).producers(UNORDERED),
+        at(What::Bound, Changed, Request)
+            .consumers(UNORDERED)
+            .producers(UNORDERED),
         at(What::Form, Narrowed, Response).producers(LESS_TO_WRITE),
         at(What::Form, Widened, Response).consumers(MORE_TO_READ),
-        at(What::Form, Changed, Response).consumers(UNORDERED).producers(UNORDERED),
+        at(What::Form, Changed, Response)
+            .consumers(UNORDERED)
+            .producers(UNORDERED),
         at(What::Form, Narrowed, Request).consumers(LESS_TO_WRITE),
         at(What::Form, Widened, Request).producers(MORE_TO_TAKE),
-        at(What::Form, Changed, Request).consumers(UNORDERED).producers(UNORDERED),
+        at(What::Form, Changed, Request)
+            .consumers(UNORDERED)
+            .producers(UNORDERED),
         at(What::Shape, Narrowed, Response).producers(LESS_TO_WRITE),
         at(What::Shape, Widened, Response).consumers(MORE_TO_READ),
-        at(What::Shape, Changed, Response).consumers(UNORDERED).producers(UNORDERED),
+        at(What::Shape, Changed, Response)
+            .consumers(UNORDERED)
+            .producers(UNORDERED),
         at(What::Shape, Narrowed, Request).consumers(LESS_TO_WRITE),
         at(What::Shape, Widened, Request).producers(MORE_TO_TAKE),
-        at(What::Shape, Changed, Request).consumers(UNORDERED).producers(UNORDERED),
+        at(What::Shape, Changed, Request)
+            .consumers(UNORDERED)
+            .producers(UNORDERED),
         at(What::Default, Added, Response).harmless(Clarified, TEXT),
         at(What::Default, Removed, Response).harmless(Clarified, TEXT),
         at(What::Default, Changed, Response).harmless(Clarified, TEXT),
         at(What::Default, Added, Request)
-            .harmless(WasOpenNowStated, "which value stands when none is sent was not stated"),
+            .harmless(WasOpenNowStated, "the default was not stated before"),
         at(What::Default, Removed, Request)
-            .consumers("the value that they relied on by sending none is no longer stated"),
+            .consumers("the default that they relied on is no longer stated"),
         at(What::Default, Changed, Request)
-            .consumers("sending none means another value now")
-            .producers("they put the old value where none is sent"),
+            .consumers("omitting the value now has another meaning")
+            .producers("they use the old default"),
         at(What::Words, Changed, Request).harmless(Clarified, TEXT),
         at(What::Words, Changed, Response).harmless(Clarified, TEXT),
         at(What::Words, Changed, Neither).harmless(Clarified, TEXT),
         at(What::Representation, Added, Response).harmless(Additive, OFFER),
         at(What::Representation, Removed, Response).consumers(GONE),
         at(What::Representation, Added, Request).harmless(Additive, OFFER),
-        at(What::Representation, Removed, Request).consumers("what they write is no longer described"),
+        at(What::Representation, Removed, Request)
+            .consumers("data that they write is no longer described"),
         at(What::Operation, Added, Request).harmless(Additive, OFFER),
-        at(What::Operation, Removed, Request).consumers("what they call is no longer there"),
+        at(What::Operation, Removed, Request).consumers("an operation that they call was removed"),
         at(What::Address, Changed, Request)
             .consumers("they call the old address")
-            .producers("they answer at the old address"),
+            .producers("they respond at the old address"),
         at(What::PathVersion, Added, Request).harmless(Additive, OFFER),
-        at(What::PathVersion, Removed, Request).consumers("what they call is no longer there"),
+        at(What::PathVersion, Removed, Request).consumers("operations that they call were removed"),
         at(What::PathVersion, Changed, Request)
             .consumers("they call under the old version")
-            .producers("they answer under the old version"),
+            .producers("they respond under the old version"),
         at(What::Parameter, Added, Request).harmless(Additive, OFFER),
-        at(What::Parameter, Removed, Request).consumers("what they send no longer has an effect"),
-        at(What::Echo, Added, Request).producers("what was sent has to come back now"),
-        at(What::Echo, Removed, Request).consumers("what they sent need not come back"),
+        at(What::Parameter, Removed, Request)
+            .consumers("a parameter that they send no longer has an effect"),
+        at(What::Echo, Added, Request).producers("the response must now return what was sent"),
+        at(What::Echo, Removed, Request).consumers("the response need not return what they sent"),
         at(What::Echo, Changed, Request)
-            .consumers("what they sent comes back elsewhere or otherwise")
-            .producers("what was sent has to come back elsewhere or otherwise"),
+            .consumers("the response returns what they sent at another place or in another form")
+            .producers(
+                "the response must return what was sent at another place or in another form",
+            ),
         at(What::Credentials, Added, Request)
             .consumers("a request without credentials is refused now")
             .producers(MORE_TO_REFUSE),
         at(What::Credentials, Removed, Request).producers(MORE_TO_TAKE),
         at(What::Encoding, Added, Request).producers(MORE_TO_TAKE),
         at(What::Encoding, Removed, Request).consumers(LESS_TO_WRITE),
-        at(What::Answer, Added, Response)
-            .harmless(WasOpenNowStated, "what the answer holds was not described"),
+        at(What::Answer, Added, Response).harmless(
+            WasOpenNowStated,
+            "the content of the response was not described before",
+        ),
         at(What::Answer, Removed, Response).consumers(GONE),
-        at(What::Answer, Changed, Response).consumers(UNORDERED).producers(UNORDERED),
+        at(What::Answer, Changed, Response)
+            .consumers(UNORDERED)
+            .producers(UNORDERED),
         at(What::ListKey, Changed, Response)
             .consumers("they read the list under its old name")
             .producers("they write the list under its old name"),
-        at(What::EventVersion, Added, Response)
-            .harmless(Additive, "the older versions stay valid for their own number"),
+        at(What::EventVersion, Added, Response).harmless(
+            Additive,
+            "the older versions stay valid for their own number",
+        ),
         at(What::EventVersion, Removed, Response)
             .consumers("payloads of that version, fixtures included, can no longer be judged"),
         at(What::ReleasedVersion, Changed, Response)
-            .consumers("a version that was released means something else now")
-            .producers("a version that was released means something else now"),
+            .consumers("a released version now has another meaning")
+            .producers("a released version now has another meaning"),
         at(What::EventType, Added, Response).harmless(Additive, OFFER),
-        at(What::EventType, Removed, Response).consumers("what they subscribed to no longer comes"),
-        at(What::EventSchema, Added, Response)
-            .harmless(WasOpenNowStated, "which schema the payload has was not shown"),
-        at(What::EventSchema, Removed, Response).consumers("what the payload holds is no longer said"),
+        at(What::EventType, Removed, Response)
+            .consumers("events that they subscribed to no longer arrive"),
+        at(What::EventSchema, Added, Response).harmless(
+            WasOpenNowStated,
+            "the schema of the payload was not stated before",
+        ),
+        at(What::EventSchema, Removed, Response)
+            .consumers("the content of the payload is no longer described"),
         at(What::EventSchema, Changed, Response)
-            .producers("they write the old version; what consumers meet is listed field by field"),
-        at(What::Rule, Added, Neither).producers("more is asked of them"),
-        at(What::Rule, Removed, Neither).consumers("they may rely on what is no longer said"),
-        at(What::Rule, Changed, Neither).consumers(UNORDERED).producers(UNORDERED),
-        at(What::RuleOnOpenPoint, Added, Neither)
-            .harmless(WasOpenNowStated, "an open point about the same lines is gone"),
-        at(What::Level, Narrowed, Neither).producers("what was advice is a duty now"),
-        at(What::Level, Widened, Neither).consumers("what they relied on is no duty any more"),
-        at(What::OpenPoint, Added, Neither).harmless(Clarified, "nothing is asked of anybody"),
-        at(What::OpenPoint, Removed, Neither).harmless(WasOpenNowStated, "it is no longer left open"),
-        at(What::OpenPoint, Changed, Neither).harmless(Clarified, "nothing is asked of anybody"),
+            .producers("they write the old version; see the changes of its fields for consumers"),
+        at(What::Rule, Added, Neither).producers("there is one more requirement"),
+        at(What::Rule, Removed, Neither).consumers("they may rely on what is no longer stated"),
+        at(What::Rule, Changed, Neither)
+            .consumers(UNORDERED)
+            .producers(UNORDERED),
+        at(What::RuleOnOpenPoint, Added, Neither).harmless(
+            WasOpenNowStated,
+            "an unspecified behavior of the same lines was removed",
+        ),
+        at(What::Level, Narrowed, Neither).producers("a recommendation is now a requirement"),
+        at(What::Level, Widened, Neither)
+            .consumers("a requirement that they rely on is now a recommendation"),
+        at(What::OpenPoint, Added, Neither).harmless(Clarified, "no requirement changes"),
+        at(What::OpenPoint, Removed, Neither)
+            .harmless(WasOpenNowStated, "it is no longer unspecified"),
+        at(What::OpenPoint, Changed, Neither).harmless(Clarified, "no requirement changes"),
         at(What::Scenario, Added, Neither).harmless(Clarified, EVIDENCE),
         at(What::Scenario, Removed, Neither).harmless(Clarified, EVIDENCE),
         at(What::Scenario, Changed, Neither).harmless(Clarified, EVIDENCE),
-        at(What::Statement, Added, Neither).harmless(Additive, "no rule rests on it yet"),
-        at(What::Statement, Removed, Neither).consumers("rules rest on a sentence that is gone"),
+        at(What::Statement, Added, Neither).harmless(Additive, "no rule cites it yet"),
+        at(What::Statement, Removed, Neither).consumers("rules cite a sentence that was removed"),
         at(What::Statement, Changed, Neither)
-            .consumers("rules rest on the old sentence, and nobody has read the new one")
-            .producers("rules rest on the old sentence, and nobody has read the new one"),
-        at(What::OpenStatement, Added, Neither).harmless(Clarified, "nothing is asked of anybody"),
-        at(What::OpenStatement, Removed, Neither)
-            .harmless(WasOpenNowStated, "the sentence that left it open is gone"),
-        at(What::OpenStatement, Changed, Neither)
-            .harmless(WasOpenNowStated, "the sentence that left it open says something else"),
-        at(What::Narrative, Added, Neither).harmless(Additive, "no rule rests on it yet"),
-        at(What::Narrative, Removed, Neither).harmless(Clarified, "no rule rests on it"),
-        at(What::Narrative, Changed, Neither).harmless(Clarified, "no rule rests on it"),
+            .consumers("rules cite the old sentence, and the new one was not reviewed")
+            .producers("rules cite the old sentence, and the new one was not reviewed"),
+        at(What::OpenStatement, Added, Neither).harmless(Clarified, "no requirement changes"),
+        at(What::OpenStatement, Removed, Neither).harmless(
+            WasOpenNowStated,
+            "the sentence that left it unspecified was removed",
+        ),
+        at(What::OpenStatement, Changed, Neither).harmless(
+            WasOpenNowStated,
+            "the sentence that left it unspecified has changed",
+        ),
+        at(What::Narrative, Added, Neither).harmless(Additive, "no rule cites it yet"),
+        at(What::Narrative, Removed, Neither).harmless(Clarified, "no rule cites it"),
+        at(What::Narrative, Changed, Neither).harmless(Clarified, "no rule cites it"),
     ]
 };
 
@@ -614,7 +652,7 @@ mod tests {
         }
     }
 
-    /// The thought that the table rests on, for what is plainly narrower or wider.
+    /// The principle of the table, checked for narrower and wider changes.
     #[test]
     fn writers_break_by_less_and_readers_by_more() {
         use Action::{Narrowed, Widened};

@@ -1,7 +1,6 @@
-//! Declared changes: breaking ones that were made on purpose, each with its reason.
+//! Declarations of intended breaking changes, each with a reason.
 //!
-//! A declaration that declares nothing any more shuts the gate too: an exception must not outlive
-//! its reason.
+//! A declaration without a matching change also fails the gate, so that exceptions are removed with their reason.
 
 use super::Comparison;
 use schemars::JsonSchema;
@@ -16,18 +15,18 @@ pub struct DeclaredFile {
     pub changes: Vec<Declaration>,
 }
 
-/// One change that is meant.
+/// One intended change.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Declaration {
-    /// Id of the change, whole.
+    /// Complete id of the change.
     pub id: String,
-    /// Why it is made nevertheless.
+    /// Reason for it.
     pub reason: String,
 }
 
 impl Comparison {
-    /// Marks what is declared, and lists the declarations that declare nothing.
+    /// Marks declared changes, and lists declarations without a matching change.
     pub fn declare(&mut self, declarations: &[Declaration]) {
         let mut reasons: BTreeMap<&str, &str> = declarations
             .iter()

@@ -1,7 +1,6 @@
-//! Two revisions of the documents: which sentences and table rows came, went or say something else.
+//! Compares two revisions of the documents: sentences and table rows that were added, removed or changed.
 //!
-//! Knows hashes, not words: what a changed sentence means is for a person to read, and the rules
-//! that rest on it are named.
+//! It compares hashes, not meaning: a person must read a changed sentence, and the rules that cite it are listed.
 
 use super::Comparison;
 use super::coordinates::{Action, Direction, What};
@@ -12,7 +11,7 @@ use conformant_rulebook::trace::{Class, Unit};
 use similar::DiffOp;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What became of each unit, by document and hash.
+/// Classification of each unit, by document and hash.
 pub type Classes = BTreeMap<(Document, String), Class>;
 
 /// Compares two revisions; `classes` are those of `documents.lock`.
@@ -55,7 +54,7 @@ fn document_units(ledger: &mut Ledger, old: &[Unit], new: &[Unit], classes: &Cla
     }
 }
 
-/// A unit that came, went or changed; its id is made of the older words.
+/// A unit that was added, removed or changed; its id consists of the older words.
 fn unit(ledger: &mut Ledger, old: Option<&Unit>, new: Option<&Unit>, classes: &Classes) {
     let Some(named) = old.or(new) else { return };
     let action = match (old, new) {
@@ -97,9 +96,9 @@ pub(super) mod tests {
     use super::*;
     use conformant_rulebook::trace::units;
 
-    const OLD: &str = "# Flow\n\nA rule. Left open. A story.\nGone rule. Kept.\nGone open. Kept too.\nGone story. Kept as well.\n";
+    const OLD: &str = "# Flow\n\nA rule. Left open. A note.\nGone rule. Kept.\nGone open. Kept too.\nGone note. Kept as well.\n";
     const NEW: &str =
-        "# Flow\n\nAnother rule. Said now. Another story.\nKept.\nKept too.\nKept as well.\n";
+        "# Flow\n\nAnother rule. Said now. Another note.\nKept.\nKept too.\nKept as well.\n";
 
     fn classes(of: &[(&str, Class)]) -> Classes {
         of.iter()
@@ -126,7 +125,7 @@ pub(super) mod tests {
             ("Gone rule.", rules("flow/b")),
             ("Left open.", open("flow/open/a")),
             ("Gone open.", open("flow/open/b")),
-            ("A story.", Class::Narrative),
+            ("A note.", Class::Narrative),
         ])
     }
 
@@ -135,7 +134,7 @@ pub(super) mod tests {
         documents(("old", &old), ("new", &new), &known())
     }
 
-    /// Coordinates of changes in both directions, for the table's own test.
+    /// Coordinates of changes in both directions, for the test of the table.
     pub(in super::super) fn shown() -> Vec<Coordinates> {
         let both = compared(OLD, NEW)
             .changes

@@ -1,5 +1,4 @@
-//! Events: which schema versions there are, which one each event type has now, and the next version
-//! begun from the last.
+//! Events: schema versions, the present version of each event type, and the next version of an event.
 
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
@@ -8,8 +7,8 @@ use super::schemas;
 use conformant_rulebook::{Rulebook, event_version};
 use std::collections::BTreeMap;
 
-/// Versions and event types of both rulebooks. Where an event type moves on to another version, the
-/// two versions are compared field by field; a version that no type has yet changes nothing.
+/// Compares versions and event types. Where an event type moves to another version, both versions are compared field
+/// by field; a version that no type uses yet changes nothing.
 pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
     versions(ledger, old, new);
     for name in union(&old.event_types, &new.event_types) {
@@ -63,16 +62,16 @@ fn versions(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
     }
 }
 
-/// The next version of an event, begun from the last.
+/// The next version of an event, copied from the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextVersion {
-    /// Path of the last version within the rulebook: `events/MessageSent/4.yaml`.
+    /// Path of the last version in the rulebook: `events/MessageSent/4.yaml`.
     pub from: String,
     /// Path of the next one.
     pub to: String,
 }
 
-/// Where the next version of an event is begun from; `None` for an unknown event.
+/// The files for the next version of an event; `None` for an unknown event.
 pub fn next_version(rulebook: &Rulebook, name: &str) -> Option<NextVersion> {
     let mut last: BTreeMap<&str, u64> = BTreeMap::new();
     for (event, version) in rulebook.kinds.keys().filter_map(|kind| event_version(kind)) {

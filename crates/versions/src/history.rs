@@ -1,13 +1,13 @@
-//! Earlier runs of the same targets: what is new, what is fixed, what comes and goes.
+//! History of runs against the same targets: new, fixed and flaky rules.
 //!
-//! Compares conclusions, never judges again. Runs by other rulebooks count in the trend and nowhere
-//! else: what a rule asked for then may be something else now.
+//! Compares verdicts and judges nothing again. Runs with other rulebooks count for the trend only, because their
+//! rules may differ.
 
 use conformant_record::{EarlierRun, History, Level, RunRecord, Verdict};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What earlier runs, oldest first and each with its name, say about this one.
+/// Compares a run with earlier, named runs, oldest first.
 pub fn history(earlier: &[(String, RunRecord)], now: &RunRecord) -> History {
     let alike: Vec<&(String, RunRecord)> = earlier
         .iter()
@@ -19,7 +19,7 @@ pub fn history(earlier: &[(String, RunRecord)], now: &RunRecord) -> History {
     let judged: BTreeSet<&str> = judged(now);
     let known: BTreeSet<&str> = last.map(self::judged).unwrap_or_default();
     History {
-        // A count of other targets or rules would be no trend.
+        // Counts for other targets or rules would not be comparable.
         earlier: alike
             .iter()
             .map(|(name, run)| EarlierRun {
@@ -48,12 +48,12 @@ fn owned<'a>(ids: impl Iterator<Item = &'a &'a str>) -> Vec<String> {
     ids.map(|id| (*id).to_owned()).collect()
 }
 
-/// Whether verdicts of the two can be set side by side.
+/// Whether verdicts of two runs are comparable.
 fn is_alike(run: &RunRecord, now: &RunRecord) -> bool {
     are_same_targets(run, now) && run.rulebook == now.rulebook
 }
 
-/// Whether two runs judged the same place. On this machine a port is drawn anew for each run.
+/// Whether two runs had the same target. On this machine each run uses another port.
 fn are_same_targets(a: &RunRecord, b: &RunRecord) -> bool {
     a.targets.len() == b.targets.len()
         && a.targets.iter().all(|(service, url)| {
@@ -65,7 +65,7 @@ fn are_same_targets(a: &RunRecord, b: &RunRecord) -> bool {
         })
 }
 
-/// An address without its port where it is one of this machine.
+/// An address, without its port if it is local.
 fn without_local_port(url: &str) -> Option<(&str, &str)> {
     let (_, rest) = url.split_once("://")?;
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -77,7 +77,7 @@ fn without_local_port(url: &str) -> Option<(&str, &str)> {
         .then_some((host, path))
 }
 
-/// Must-rules that are broken.
+/// Broken must-rules.
 fn broken(run: &RunRecord) -> BTreeSet<&str> {
     let rules = run.rules.iter();
     rules
@@ -92,7 +92,7 @@ fn judged(run: &RunRecord) -> BTreeSet<&str> {
     rules.map(|rule| rule.id.as_str()).collect()
 }
 
-/// Since when each rule that is broken now has been, without a run in between in which it held.
+/// The first run of the present streak of each broken rule.
 fn first_seen(alike: &[&(String, RunRecord)], now: &BTreeSet<&str>) -> BTreeMap<String, String> {
     let mut since: BTreeMap<String, String> = BTreeMap::new();
     let mut open = now.clone();
@@ -106,7 +106,7 @@ fn first_seen(alike: &[&(String, RunRecord)], now: &BTreeSet<&str>) -> BTreeMap<
     since
 }
 
-/// Rules that turned from broken to whole and back, or the other way round.
+/// Rules that changed between broken and passed more than once.
 fn flaky(alike: &[&(String, RunRecord)], now: &RunRecord) -> Vec<String> {
     let runs: Vec<&RunRecord> = alike.iter().map(|(_, run)| run).chain([now]).collect();
     let mut turns: BTreeMap<&str, (Verdict, usize)> = BTreeMap::new();
@@ -123,7 +123,7 @@ fn flaky(alike: &[&(String, RunRecord)], now: &RunRecord) -> Vec<String> {
     flaky.map(|(id, _)| id.to_owned()).collect()
 }
 
-/// Open points that are answered otherwise than before, in two whole runs of the same stories.
+/// Unspecified behaviors with another answer than before, in two complete runs of the same scenarios.
 fn changed(last: &RunRecord, now: &RunRecord) -> Vec<String> {
     let stories = |run: &RunRecord| {
         run.scenarios
@@ -142,46 +142,45 @@ fn changed(last: &RunRecord, now: &RunRecord) -> Vec<String> {
         .collect()
 }
 
-/// All runs of a folder in a row, as `conformant history` tells them.
+/// All runs of a folder, for `conformant history`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Trend {
-    /// Runs of the same targets as the last one, oldest first.
+    /// Runs against the same targets as the last one, oldest first.
     pub runs: Vec<TrendRun>,
     /// Rules that were broken in any of them.
     pub rules: Vec<TrendRule>,
 }
 
-/// One run in numbers.
+/// Numbers of one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TrendRun {
-    /// The name of its file.
+    /// File name.
     pub name: String,
-    /// False where it was cut short.
+    /// False if it was interrupted.
     pub complete: bool,
-    /// Must-rules that are broken.
+    /// Broken must-rules.
     pub broken: usize,
-    /// Rules that were judged.
+    /// Judged rules.
     pub judged: usize,
     /// All rules.
     pub rules: usize,
 }
 
-/// One rule through the runs.
+/// One rule in all runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TrendRule {
-    /// Its id.
     pub id: String,
-    /// A letter a run: `x` broken, `.` held, `?` not judged.
+    /// A letter for each run: `x` broken, `.` passed, `?` not judged.
     pub verdicts: String,
     /// The first run in which it was broken.
     pub first_seen: String,
-    /// It turned more than once.
+    /// Whether it changed more than once.
     pub flaky: bool,
-    /// It is broken in the last run.
+    /// Whether it is broken in the last run.
     pub broken: bool,
 }
 
-/// The trend over these runs, oldest first; those of other targets than the last one's are left out.
+/// The trend of these runs, oldest first, without those against other targets than the last one.
 pub fn trend(runs: &[(String, RunRecord)]) -> Trend {
     let Some((_, now)) = runs.last() else {
         return Trend {

@@ -1,24 +1,23 @@
-//! A stored run under another rulebook: what can be concluded again from what was written down.
+//! Judges a stored run with another rulebook, as far as the record allows.
 //!
-//! A record holds findings, not the exchanges behind them. So levels, rules that are gone and
-//! counts are concluded again; a rule that is new, or one that asks for something else, cannot be:
-//! it is not judged, and says so. Waivers are applied behind this, by `waivers`.
+//! A record contains findings, not exchanges. So levels, removed rules and counts are computed again. New or changed
+//! rules are reported as not judged. `waivers` applies waivers afterwards.
 
 use conformant_base::source::Source;
 use conformant_record::{Level, RuleCounts, RuleResult, RunRecord, Subject, Verdict};
 use conformant_rulebook::{Rule, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A run judged again.
+/// Result of judging a stored run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedAgain {
-    /// The record as it stands now.
+    /// The updated record.
     pub record: RunRecord,
-    /// What could not be concluded again, or stands differently, a sentence each.
+    /// Differences and limits, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Judges a stored run by this rulebook.
+/// Judges a stored run with this rulebook.
 pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
     let mut notes = Vec::new();
     let mut record = stored.clone();
@@ -34,7 +33,7 @@ pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
     let mut rules = Vec::new();
     for known in &stored.rules {
         match rulebook.rule(&known.id) {
-            None => notes.push(format!("{} is no rule any more", known.id)),
+            None => notes.push(format!("{} is not a rule of this rulebook", known.id)),
             Some(rule) => {
                 let findings = per_rule.get(known.id.as_str()).copied().unwrap_or_default();
                 rules.push(RuleResult {
@@ -58,14 +57,14 @@ pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
             }
         }
         notes.push(
-            "the run was judged by another rulebook: what rules ask for is as it was then, for the \
-             exchanges are not in the record"
+            "the run was judged with another rulebook: requirements are those of that rulebook, because the record \
+             has no exchanges"
                 .to_owned(),
         );
     }
     rules.sort_by(|a, b| a.id.cmp(&b.id));
     let levels: BTreeMap<&str, Level> = rules.iter().map(|r| (r.id.as_str(), r.level)).collect();
-    // A rule that is no duty any more is not broken by anybody.
+    // A rule that is now a recommendation is not broken.
     record.findings.retain_mut(|finding| {
         finding.waived.clear();
         let level = levels.get(finding.rule.as_str()).copied();
@@ -109,10 +108,10 @@ fn conclude(
     }
 }
 
-/// What a rule without findings comes to.
+/// The verdict of a rule without findings.
 fn held(known: &RuleResult, notes: &mut Vec<String>) -> Verdict {
     match known.verdict {
-        // What was accepted then has findings in the record, unless an older program took them out.
+        // Waived findings are in the record, unless an older program left them out.
         Verdict::Waived => {
             notes.push(format!(
                 "{} stays waived: its findings are not in the record",
@@ -120,7 +119,7 @@ fn held(known: &RuleResult, notes: &mut Vec<String>) -> Verdict {
             ));
             Verdict::Waived
         }
-        // What was only observed was never held against the rule.
+        // An observation was not judged by the rule.
         Verdict::Open => Verdict::NotJudged,
         other @ (Verdict::Pass
         | Verdict::Fail
@@ -131,7 +130,7 @@ fn held(known: &RuleResult, notes: &mut Vec<String>) -> Verdict {
     }
 }
 
-/// What a rule comes to that is only observed.
+/// The verdict of a rule that is only observed.
 fn observed(known: &RuleResult) -> Verdict {
     match known.verdict {
         Verdict::Pass | Verdict::Fail | Verdict::Waived | Verdict::Open => Verdict::Open,
@@ -152,7 +151,7 @@ fn unseen(rule: &Rule) -> RuleResult {
         verdict: Verdict::NotJudged,
         judged: 0,
         findings: 0,
-        reason: "the stored run was made before this rule".to_owned(),
+        reason: "the stored run is older than this rule".to_owned(),
         says: rule.says.clone(),
         basis: Some(rule.basis),
         needs: Vec::new(),
@@ -223,7 +222,7 @@ mod tests {
             again
                 .notes
                 .iter()
-                .any(|note| note == "flow/gone is no rule any more")
+                .any(|note| note == "flow/gone is not a rule of this rulebook")
         );
         assert_eq!(again.record.summary.rules.pass, 1);
     }

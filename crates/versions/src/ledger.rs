@@ -1,6 +1,4 @@
-//! Writing changes down: their place, their stable id, their class.
-//!
-//! Finds no change itself.
+//! Records changes: place, stable id, class.
 
 use super::coordinates::{Action, Class, Coordinates, Direction, What};
 use super::witness::Witness;
@@ -12,95 +10,84 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How much of an old or new value is shown, in bytes.
+/// Maximum length of a printed value, in bytes.
 const SHOWN_BYTES_MAX: usize = 400;
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// Made of place and coordinates, never of a position: the same change has the same id in every
-    /// comparison.
+    /// Id from place and coordinates, without positions, so that it is the same in every comparison.
     pub id: String,
-    /// Where, for a person: `events/MessageSent/5 at /from/channel`.
+    /// Place for people: `events/MessageSent/5 at /from/channel`.
     pub place: String,
-    /// What changed, how, and which way the data flows.
+    /// Subject, type and direction.
     #[serde(flatten)]
     pub coordinates: Coordinates,
-    /// What was there; JSON where it is a value.
+    /// Old content; JSON for a value.
     pub old: Option<String>,
-    /// What is there now.
+    /// New content.
     pub new: Option<String>,
-    /// What it means; two where it breaks both sides.
+    /// Classes; two if it breaks both sides.
     pub class: Vec<Class>,
-    /// One sentence that says what, and why it has that class.
+    /// One sentence with the change and the reason of its class.
     pub message: String,
-    /// Values that only one version accepts, where some were found.
+    /// Values that only one version accepts, if found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub witnesses: Vec<Witness>,
-    /// True where it was not decided whether more or less is accepted than before.
+    /// True if it is undecided whether more or less is accepted than before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub undecided: bool,
-    /// Why it was accepted, where it was declared.
+    /// Reason of its declaration, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declared: Option<String>,
-    /// What it is about.
+    /// Its place, in parts.
     #[serde(skip)]
     pub subject: Subject,
-    /// The value itself that came or went, where scenarios and fixtures are asked for it.
+    /// The added or removed value, for the search in scenarios and fixtures.
     #[serde(skip)]
     pub value: Option<serde_json::Value>,
 }
 
-/// What a change is about.
+/// Place of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A place in a representation; in two of different names when versions are compared.
+    /// A place in a representation, with two names if versions are compared.
     Representation {
-        /// Its name in the older rulebook.
+        /// Name in the older rulebook.
         old: String,
-        /// Its name in the newer one.
+        /// Name in the newer one.
         new: String,
         /// JSON Pointer, `*` for items and members.
         pointer: String,
     },
-    /// An operation.
     Operation {
-        /// Its service.
         service: String,
-        /// Its id.
         operation: String,
     },
-    /// A parameter of an operation.
     Parameter {
-        /// Its service.
         service: String,
-        /// Its operation.
         operation: String,
-        /// As the document spells it.
+        /// Spelling of the document.
         parameter: String,
         /// JSON Pointer into its value.
         pointer: String,
     },
-    /// A version that is a path segment.
+    /// A version in a path.
     PathVersion {
-        /// Its service.
         service: String,
-        /// `v2`.
+        /// Such as `v2`.
         version: String,
     },
-    /// A rule.
     Rule(String),
-    /// An open point.
+    /// An unspecified behavior.
     OpenPoint(String),
     /// A subscription event type.
     EventType(String),
-    /// A scenario.
     Scenario(String),
     /// A sentence or table row.
     Statement {
-        /// The document.
         document: Document,
-        /// What identifies it within the document.
+        /// Identifies it in the document.
         unit: String,
     },
 }
@@ -134,7 +121,7 @@ impl fmt::Display for Subject {
 }
 
 impl Subject {
-    /// The place as a path of an id.
+    /// The place as a path for an id.
     fn path(&self) -> Vec<String> {
         let mut path: Vec<String> = Vec::new();
         let segments = |text: &str| text.split('/').map(word).collect::<Vec<_>>();
@@ -169,7 +156,7 @@ impl Subject {
     }
 }
 
-/// A word of an id: kebab-case, or where nothing is left of it, its bytes.
+/// A word of an id in kebab case, or its bytes if nothing is left.
 fn word(text: &str) -> String {
     let kebab = match text {
         "*" => "each".to_owned(),
@@ -183,13 +170,13 @@ fn word(text: &str) -> String {
     }
 }
 
-/// What a comparison has noted so far.
+/// Changes recorded so far.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     changes: Vec<Change>,
 }
 
-/// A change about to be noted.
+/// A change that is being recorded.
 #[derive(Debug)]
 pub(super) struct Note {
     what: What,
@@ -205,7 +192,7 @@ pub(super) struct Note {
 }
 
 impl Note {
-    /// A change with these coordinates.
+    /// Begins a change with these coordinates.
     pub(super) fn new(what: What, action: Action, direction: Direction) -> Self {
         Self {
             what,
@@ -221,19 +208,19 @@ impl Note {
         }
     }
 
-    /// What is meant at the place: the enumerated value, the keyword, the media type.
+    /// Sets the detail: the enumerated value, keyword or media type.
     pub(super) fn detail(mut self, detail: &str) -> Self {
         detail.clone_into(&mut self.detail);
         self
     }
 
-    /// What was there and what is there now.
+    /// Sets the old and new content.
     pub(super) fn between(mut self, old: Option<String>, new: Option<String>) -> Self {
         (self.old, self.new) = (old, new);
         self
     }
 
-    /// Old and new as JSON.
+    /// Sets old and new content as JSON.
     pub(super) fn values(
         self,
         old: Option<&serde_json::Value>,
@@ -243,25 +230,25 @@ impl Note {
         self.between(old.map(shown), new.map(shown))
     }
 
-    /// The value that came or went.
+    /// Sets the added or removed value.
     pub(super) fn value(mut self, value: &serde_json::Value) -> Self {
         self.value = Some(value.clone());
         self
     }
 
-    /// Values that only one version accepts.
+    /// Sets values that only one version accepts.
     pub(super) fn witnesses(mut self, witnesses: Vec<Witness>) -> Self {
         self.witnesses = witnesses;
         self
     }
 
-    /// It is not decided which of both accepts more.
+    /// Marks it as undecided.
     pub(super) fn undecided(mut self) -> Self {
         self.undecided = true;
         self
     }
 
-    /// Whether the rule behind it is a duty; nobody may rely on advice.
+    /// Sets whether the rule is a requirement; consumers must not rely on recommendations.
     pub(super) fn binding(mut self, binding: bool) -> Self {
         self.binding = binding;
         self
@@ -269,7 +256,7 @@ impl Note {
 }
 
 impl Ledger {
-    /// Writes a change down.
+    /// Records the change.
     pub(super) fn note(&mut self, subject: &Subject, note: Note) {
         let coordinates = Coordinates {
             what: note.what,
@@ -309,8 +296,7 @@ impl Ledger {
         });
     }
 
-    /// The changes by id. Two places whose spelling differs only in what an id leaves out are told
-    /// apart by a digest of the place.
+    /// The changes by id. A digest of the place distinguishes places with the same id.
     pub(super) fn finish(mut self) -> Vec<Change> {
         let mut count: BTreeMap<String, usize> = BTreeMap::new();
         for change in &self.changes {
@@ -337,7 +323,7 @@ fn shown(old: Option<&str>, new: Option<&str>) -> String {
     }
 }
 
-/// Classes and reason of a change.
+/// Classes of a change with the reason.
 fn classify(at: Coordinates, binding: bool) -> (Vec<Class>, String) {
     let row = at
         .row()
@@ -348,7 +334,7 @@ fn classify(at: Coordinates, binding: bool) -> (Vec<Class>, String) {
     if !binding {
         return (
             vec![Class::Clarified],
-            "its rule is advice, and nobody may rely on advice".to_owned(),
+            "its rule is a recommendation, on which consumers must not rely".to_owned(),
         );
     }
     let sides = [
@@ -368,7 +354,7 @@ fn classify(at: Coordinates, binding: bool) -> (Vec<Class>, String) {
 }
 
 impl Change {
-    /// Whether somebody who was right may be wrong now.
+    /// Whether a correct implementation may break.
     pub fn is_breaking(&self) -> bool {
         self.class.iter().any(|class| class.is_breaking())
     }

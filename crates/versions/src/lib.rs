@@ -1,9 +1,7 @@
-//! Comparing versions: two rulebooks, two event versions, two representations, two revisions of the
-//! documents, two stored runs.
+//! Comparison of two rulebooks, event versions, representations, revisions of the documents, or stored runs.
 //!
-//! Every change has coordinates, and one table ([`coordinates`]) says whom it breaks. Lines that a
-//! rule cites are no part of the comparison: they move with every revision and oblige nobody.
-//! Reads no file but released versions' own, and prints nothing.
+//! Every change has coordinates; the table in [`coordinates`] lists what it breaks. Cited lines are not compared,
+//! because they change with every revision without any effect.
 
 mod canonical;
 pub mod coordinates;
@@ -50,42 +48,40 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Version of the shape that `diff --report json=` writes.
+/// Version of the format of `diff --report json=`.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// What is different between an older and a newer one.
+/// Difference between an older and a newer version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Comparison {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// What the older one is called.
+    /// Name of the older version.
     pub old: String,
-    /// What the newer one is called.
+    /// Name of the newer version.
     pub new: String,
-    /// How many changes there are of each class; one that breaks both sides counts in both.
+    /// Number of changes of each class; one that breaks both sides counts in both.
     pub summary: BTreeMap<&'static str, usize>,
     /// The changes by id.
     pub changes: Vec<Change>,
-    /// Declarations that declare nothing any more.
+    /// Declarations without a matching change.
     pub stale: Vec<String>,
-    /// Scenarios of the newer rulebook that a change touches, by id.
+    /// Affected scenarios of the newer rulebook, by id.
     pub scenarios: Vec<String>,
-    /// Fixtures that a change touches, by path.
+    /// Affected fixtures, by path.
     pub fixtures: Vec<String>,
-    /// Payloads that were right and are not any more, each with the rule that it breaks.
+    /// Payloads that were valid and are now invalid, with the broken rule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<String>,
 }
 
-/// Why two things cannot be compared.
+/// Why two versions cannot be compared.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompareError {
-    /// A name that the rulebook does not have.
-    #[error("there is no representation `{name}`{help}")]
+    #[error("unknown representation `{name}`{help}")]
     NoSuchKind {
-        /// As given.
         name: String,
-        /// A near one.
+        /// A similar name.
         help: String,
     },
 }
@@ -109,7 +105,7 @@ pub fn kinds(rulebook: &Rulebook, old: &str, new: &str) -> Result<Comparison, Co
     Ok(Comparison::of(&before, &after, ledger))
 }
 
-/// Compares two JSON Schemas that stand for themselves, of what flows that way.
+/// Compares two self-contained JSON Schemas of data in that direction.
 pub fn schemas(old: &Value, new: &Value, direction: Direction) -> Comparison {
     let mut ledger = Ledger::default();
     let place = |pointer: &str| Subject::Representation {
@@ -121,7 +117,7 @@ pub fn schemas(old: &Value, new: &Value, direction: Direction) -> Comparison {
     Comparison::of("old", "new", ledger)
 }
 
-/// The full name of a representation; events may leave their folder out.
+/// The full name of a representation; `events/` may be omitted.
 pub fn kind_named(rulebook: &Rulebook, name: &str) -> Result<String, CompareError> {
     let event = format!("events/{name}");
     if let Some(kind) = [name, &event]
@@ -164,7 +160,7 @@ impl Comparison {
         }
     }
 
-    /// Names of the representations that changes are about, older and newer.
+    /// Names of the representations of changes, older and newer.
     pub fn kinds(&self) -> BTreeSet<&str> {
         let named = self
             .changes
@@ -183,14 +179,14 @@ impl Comparison {
         named.flatten().collect()
     }
 
-    /// Breaking changes that nobody has declared.
+    /// Undeclared breaking changes.
     pub fn undeclared(&self) -> impl Iterator<Item = &Change> {
         self.changes
             .iter()
             .filter(|change| change.is_breaking() && change.declared.is_none())
     }
 
-    /// Whether the gate is shut: a breaking change is undeclared, or a declaration stale.
+    /// Whether the gate fails: a breaking change is undeclared, or a declaration stale.
     pub fn fails(&self) -> bool {
         self.undeclared().next().is_some() || !self.stale.is_empty()
     }

@@ -1,9 +1,8 @@
-//! Several records of one run, made in parts on several machines, as one.
+//! Merges the records of a run's partitions.
 //!
-//! The parts must belong together, and no scenario may be in two. What only the whole run can show
-//! is concluded again from what the parts wrote down: an open point that each part answered in one
-//! way, but not all in the same. Rules about a history that spans several scenarios see only their
-//! own part.
+//! The parts must belong together, without a scenario in two of them. What depends on the whole run is computed again:
+//! an unspecified behavior that each part answers consistently, but differently from the others. Rules about a history
+//! of several scenarios are judged in their part only.
 
 use conformant_record::{
     Asked, Delivery, Finding, Level, OpenPointResult, Proof, RuleCounts, RuleResult, RunRecord,
@@ -11,53 +10,35 @@ use conformant_record::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why records are not parts of one run.
+/// Why records cannot be merged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// Nothing to merge.
     #[error("failed to merge: no record is given")]
     Nothing,
-    /// Something differs that is the same throughout a run.
+    /// A property that must be the same in all parts.
     #[error(
         "failed to merge record {part}: its {what} is {found}, that of the first is {expected}"
     )]
     Different {
-        /// Counted from 1.
         part: usize,
-        /// What differs.
         what: &'static str,
-        /// Its value there.
         found: String,
-        /// Its value in the first record.
         expected: String,
     },
-    /// A scenario that two records have.
+    /// A scenario in two records.
     #[error("failed to merge record {part}: the scenario {scenario} is in an earlier one too")]
-    Twice {
-        /// Counted from 1.
-        part: usize,
-        /// The scenario.
-        scenario: String,
-    },
-    /// A part that two records are.
+    Twice { part: usize, scenario: String },
+    /// The same part in two records.
     #[error("failed to merge record {record}: it is part {part} of {of}, as an earlier one is")]
-    SamePart {
-        /// Counted from 1.
-        record: usize,
-        /// Which part.
-        part: u64,
-        /// Of how many.
-        of: u64,
-    },
-    /// Parts that no record is.
+    SamePart { record: usize, part: u64, of: u64 },
+    /// Missing parts.
     #[error(
         "failed to merge: of {of} parts no record is given of {}",
         numbers(missing)
     )]
     Missing {
-        /// Of how many.
         of: u64,
-        /// Which are not there, the first ones.
+        /// The first ones.
         missing: Vec<u64>,
     },
 }
@@ -67,7 +48,7 @@ fn numbers(parts: &[u64]) -> String {
     numbers.join(", ")
 }
 
-/// How many missing parts are named.
+/// Maximum number of missing parts in the message.
 const MISSING_MAX: usize = 20;
 
 /// Merges the parts of a run.
@@ -132,7 +113,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
         scenarios,
         exchanges: shown.exchanges.into_values().collect(),
         deliveries: shown.deliveries,
-        // Concluded again from the whole by who knows the defects.
+        // Computed again from the whole by the code that knows the defects.
         defects: Vec::new(),
         sharpness: None,
         waivers: waivers(parts),
@@ -140,7 +121,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
     })
 }
 
-/// Parts on living targets are judged side by side: the longest says how long the run took.
+/// Parts with live targets run in parallel: the longest one determines the time.
 fn seconds(parts: &[RunRecord]) -> f64 {
     let each = parts.iter().map(|part| part.summary.seconds);
     if parts.iter().any(RunRecord::is_live) {
@@ -150,7 +131,7 @@ fn seconds(parts: &[RunRecord]) -> f64 {
     }
 }
 
-/// What the parts show of exchanges and callbacks, counted on through all of them.
+/// Renumbers exchanges and callbacks of all parts.
 #[derive(Default)]
 struct Shown {
     exchanges: BTreeMap<(usize, String), ShownExchange>,
@@ -175,7 +156,7 @@ impl Shown {
     }
 }
 
-/// Steps name exchanges by number: counted on through the parts, as the findings are.
+/// Renumbers the exchanges of steps, like those of findings.
 fn number_steps(scenarios: &mut [ScenarioResult], parts: &[RunRecord]) {
     let mut before = 0;
     let mut at = 0;
@@ -190,7 +171,7 @@ fn number_steps(scenarios: &mut [ScenarioResult], parts: &[RunRecord]) {
     }
 }
 
-/// Every part was given the same waivers; what they accepted adds up.
+/// All parts had the same waivers, so that the accepted findings are added.
 fn waivers(parts: &[RunRecord]) -> Vec<WaiverResult> {
     let mut whole: Vec<WaiverResult> = Vec::new();
     for waiver in parts.iter().flat_map(|part| &part.waivers) {
@@ -209,7 +190,7 @@ fn belong_together(first: &RunRecord, parts: &[RunRecord]) -> Result<(), MergeEr
     type Value = fn(&RunRecord) -> String;
     let same: [(&str, Value); 5] = [
         ("rulebook digest", |run| run.rulebook.digest.clone()),
-        // The parts of a run on a living target may each have names of their own.
+        // Parts on a live target may have different seeds.
         ("seed", |run| {
             let seed = (!run.is_live()).then_some(run.seed);
             seed.map_or_else(String::new, |seed| seed.to_string())
@@ -249,7 +230,7 @@ fn belong_together(first: &RunRecord, parts: &[RunRecord]) -> Result<(), MergeEr
     Ok(())
 }
 
-/// Every part of the partition once, where the records say which part they are.
+/// Checks that every part is present once, if the records name their part.
 fn all_there(parts: &[RunRecord]) -> Result<(), MergeError> {
     let mut seen = BTreeSet::new();
     let mut of = 0;
@@ -277,7 +258,7 @@ fn all_there(parts: &[RunRecord]) -> Result<(), MergeError> {
     }
 }
 
-/// What two parts concluded of one rule: the worst that was judged, else what came nearest to it.
+/// Merges two verdicts of a rule: the worst judged one, or the most specific reason.
 fn join(known: &mut RuleResult, other: &RuleResult) {
     known.judged += other.judged;
     known.findings += other.findings;
@@ -289,7 +270,7 @@ fn join(known: &mut RuleResult, other: &RuleResult) {
     }
 }
 
-/// The first one stands.
+/// The first one wins.
 fn rank(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Fail => 0,
@@ -303,7 +284,7 @@ fn rank(verdict: Verdict) -> u8 {
     }
 }
 
-/// What the parts changed together. Changes at random were drawn for each part alone and say nothing of the whole.
+/// Adds up the mutations. Random mutations were drawn for each part and are dropped.
 fn proof(parts: &[RunRecord], rules: &[RuleResult]) -> Option<Proof> {
     let mut whole = Proof::default();
     for proof in parts.iter().map(|part| part.proof.as_ref()) {
@@ -353,7 +334,7 @@ fn answers(parts: &[RunRecord]) -> Vec<OpenPointResult> {
         .collect()
 }
 
-/// A rule with an open point's id asks for one answer throughout the run.
+/// A rule with the id of an unspecified behavior requires one answer in the whole run.
 fn either(rule: &mut RuleResult, point: &OpenPointResult, findings: &mut Vec<Finding>) {
     findings.retain(|f| f.rule != rule.id);
     rule.findings = 0;
@@ -387,7 +368,7 @@ fn sum(parts: &[RunRecord]) -> BTreeMap<String, usize> {
     sums
 }
 
-/// What was asked of each service, in all parts.
+/// Requests of each service in all parts.
 fn asked(parts: &[RunRecord]) -> BTreeMap<String, Asked> {
     let mut sums: BTreeMap<String, Asked> = BTreeMap::new();
     for (service, asked) in parts.iter().flat_map(|part| &part.summary.services) {
@@ -437,7 +418,7 @@ mod tests {
         assert_eq!((whole.summary.rules.fail, whole.summary.rules.pass), (1, 1));
         assert_eq!(whole.summary.scenarios["pass"], 2);
         assert_eq!(whole.scenarios.len(), 3);
-        assert_eq!(whole.findings[0].exchange, 3, "counted through the parts");
+        assert_eq!(whole.findings[0].exchange, 3, "renumbered in all parts");
         let other_order = merge(&[c, a, b]).unwrap();
         assert_eq!(other_order.rules, whole.rules);
     }

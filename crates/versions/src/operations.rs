@@ -1,4 +1,4 @@
-//! Two sets of operations: what one calls, with which parameters, where, and what it brings.
+//! Compares operations: address, parameters and response.
 
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
@@ -7,7 +7,7 @@ use conformant_record::Level;
 use conformant_rulebook::{Operation, Parameter, Place, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every operation of either rulebook, and the versions that their paths begin with.
+/// Compares every operation of either rulebook, and the versions in their paths.
 pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
     let empty = BTreeMap::new();
     for name in union(&old.services, &new.services) {
@@ -48,7 +48,7 @@ pub(super) fn union<V>(a: &BTreeMap<String, V>, b: &BTreeMap<String, V>) -> BTre
     a.keys().chain(b.keys()).cloned().collect()
 }
 
-/// Versions in path segments that came or went with all their operations.
+/// Versions in paths that were added or removed with all their operations.
 fn versions(
     ledger: &mut Ledger,
     service: &str,
@@ -80,7 +80,7 @@ fn versions(
     }
 }
 
-/// The version that a path begins with, and what is behind it: `/v3/Services` -> `v3`, `/Services`.
+/// Splits the version from a path: `/v3/Services` -> `v3`, `/Services`.
 fn version(path: &str) -> Option<(&str, &str)> {
     let rest = path.strip_prefix('/')?;
     let (first, behind) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -280,7 +280,7 @@ impl Pair<'_> {
     }
 }
 
-/// Where a parameter goes, in a word.
+/// The location of a parameter, in a word.
 fn where_(parameter: &Parameter) -> String {
     let place = match parameter.place {
         Place::Path => "path",

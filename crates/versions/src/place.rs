@@ -1,8 +1,7 @@
-//! One place of two schemas: which of its demands differ, and a witness of each difference.
+//! Compares one place of two schemas, with a witness of each difference.
 //!
-//! Compares canonical keywords, numbers and texts as sets of values. What combines schemas (`not`, `if`, and `anyOf` where
-//! it says more than types, values or null) is compared as a whole, for whether one such condition is narrower than another
-//! is not decided here.
+//! Canonical keywords, numbers and texts are compared as sets of values. Combinations (`not`, `if`, and `anyOf` of other
+//! schemas) are compared as a whole: whether one is narrower than another is not decided.
 
 use super::canonical::{WORDS, is_covered, named_types, texts, whole};
 use super::coordinates::{Action, Direction, What};
@@ -16,20 +15,20 @@ use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-/// Keywords that bound how many there are, from below and from above.
+/// Lower and upper bounds of counts.
 const COUNTS: [(&str, bool); 4] = [
     ("minItems", false),
     ("maxItems", true),
     ("minProperties", false),
     ("maxProperties", true),
 ];
-/// Bounds of numbers: the one that excludes its number, and the one that includes it.
+/// Bounds of numbers, exclusive and inclusive.
 const NUMBERS: [(&str, &str, bool); 2] = [
     ("exclusiveMinimum", "minimum", false),
     ("exclusiveMaximum", "maximum", true),
 ];
 const FORMS: [&str; 3] = ["format", "contentMediaType", "contentEncoding"];
-/// Lists of schemas of which one must fit: a further branch widens.
+/// Lists of alternatives: another branch widens.
 const ANY: [&str; 2] = ["anyOf", "oneOf"];
 /// Conditions whose presence narrows.
 const CONDITIONS: [&str; 11] = [
@@ -47,20 +46,20 @@ const CONDITIONS: [&str; 11] = [
 ];
 const TYPES: [&str; 6] = ["array", "boolean", "null", "number", "object", "string"];
 
-/// One place while its keywords are compared.
+/// State of the comparison of one place.
 pub(super) struct Place<'p, 'w> {
     pub(super) walk: &'p mut Walk<'w>,
     pub(super) pointer: &'p str,
     pub(super) old: &'p Map<String, Value>,
     pub(super) new: &'p Map<String, Value>,
-    /// Both schemas as they are written, for values to be judged by.
+    /// Both original schemas, for judging values.
     pub(super) schemas: (&'p Value, &'p Value),
     pub(super) binding: bool,
     pub(super) probe: OnceCell<Option<Probe>>,
 }
 
 impl Place<'_, '_> {
-    /// Notes everything that differs here, fields and items aside.
+    /// Records everything that differs here, without fields and items.
     pub(super) fn compare(&mut self) {
         self.words();
         let nothing = |keywords| Some("nothing".to_owned()).filter(|_| is_impossible(keywords));
@@ -110,7 +109,7 @@ impl Place<'_, '_> {
             .note(&subject, tell(note.witnesses(witnesses)));
     }
 
-    /// A value that was right and is not, and one that is and was not, as far as they are found.
+    /// A value that is no longer accepted, and one that is newly accepted, if found.
     fn apart(&self) -> (Option<Witness>, Option<Witness>) {
         let probe = self.probe.get_or_init(|| {
             let (old, new) = (self.walk.old.root, self.walk.new.root);
@@ -141,7 +140,7 @@ impl Place<'_, '_> {
         (self.old.get(key).cloned(), self.new.get(key).cloned())
     }
 
-    /// Both values of a keyword where they differ.
+    /// Both values of a keyword if they differ.
     fn difference(&self, key: &str) -> Option<(Option<Value>, Option<Value>)> {
         let (old, new) = self.pair(key);
         let same = match (&old, &new) {
@@ -176,7 +175,7 @@ impl Place<'_, '_> {
         self.note(What::Type, action, |n| n.between(words(old), words(new)));
     }
 
-    /// Lists of values, and a list beside what is none: each value is asked of the other side.
+    /// Compares lists of values; each value is checked against the other side.
     fn enumeration(&mut self) {
         let (old, new) = (enumerated(self.old), enumerated(self.new));
         let lacks = |list: &[Value], value: &Value| !list.iter().any(|v| equal(v, value));
@@ -243,7 +242,7 @@ impl Place<'_, '_> {
         self.walk.ledger.note(&subject, note);
     }
 
-    /// Numbers as intervals: of the two keywords for each end the one that binds.
+    /// Compares numbers as intervals, with the tighter keyword for each end.
     fn numbers(&mut self) {
         for (open, shut, is_upper) in NUMBERS {
             let (old, new) = (End::of(self.old, open, shut), End::of(self.new, open, shut));
@@ -281,13 +280,13 @@ impl Place<'_, '_> {
         });
     }
 
-    /// Texts as sets, where that is decided; lengths and pattern by themselves otherwise.
+    /// Compares texts as sets if possible, otherwise lengths and pattern separately.
     fn texts(&mut self) {
         let apart = match (texts(self.old), texts(self.new)) {
             (Some(old), Some(new)) => old
                 .apart(&new)
                 .map(|(lost, gained)| (lost.is_some(), gained.is_some())),
-            // The type says it already.
+            // Implied by the type.
             (None, _) | (_, None) => return,
         };
         for (key, is_upper) in [("minLength", false), ("maxLength", true)] {
@@ -337,7 +336,7 @@ impl Place<'_, '_> {
         self.presence(What::Bound, "uniqueItems", &Value::Bool(false));
     }
 
-    /// A condition whose presence narrows; `nothing` is how it says that it asks for nothing.
+    /// Compares a condition whose presence narrows; `nothing` is its value without effect.
     fn presence(&mut self, what: What, key: &str, nothing: &Value) {
         let Some((old, new)) = self.difference(key) else {
             return;
@@ -409,8 +408,7 @@ impl Place<'_, '_> {
         }
     }
 
-    /// Fields that must be there. One that is gone altogether is told of as a field; in a request
-    /// its absence has to be taken as well.
+    /// Compares required fields. A removed field is reported as such; in a request its absence must also be accepted.
     fn required(&mut self) {
         let (old, new) = (required(self.old), required(self.new));
         let listed = |keywords: &Map<String, Value>, name: &str| {
@@ -450,7 +448,7 @@ impl Place<'_, '_> {
             [a, b] => a.unwrap_or_default() || b.unwrap_or_default(),
         };
         let subject = (self.walk.place)(&json::join(self.pointer, name));
-        // To ask for more is to accept less.
+        // More requirements accept less.
         let witnesses = self.witnesses(match action {
             Action::Added => Action::Narrowed,
             Action::Removed | Action::Narrowed | Action::Widened | Action::Changed => {
@@ -486,7 +484,7 @@ impl Place<'_, '_> {
     }
 }
 
-/// One end of the numbers that are accepted.
+/// One end of the accepted numbers.
 struct End<'a> {
     key: &'static str,
     value: &'a Value,
@@ -510,7 +508,7 @@ impl<'a> End<'a> {
         end(open, true).or_else(|| end(shut, false))
     }
 
-    /// Less where the other end lets more numbers in.
+    /// Less if the other end accepts more numbers.
     fn reach(&self, other: &Self, is_upper: bool) -> Ordering {
         let exactly = whole(self.value).zip(whole(other.value));
         let by_number = exactly.map(|(a, b)| a.cmp(&b)).or_else(|| {
@@ -525,12 +523,12 @@ impl<'a> End<'a> {
         } else {
             by_number.reverse()
         };
-        // An open end lets one number less in.
+        // An exclusive end accepts one number less.
         by_number.then((!self.is_open).cmp(&!other.is_open))
     }
 }
 
-/// How a bound has moved.
+/// Direction in which a bound has moved.
 fn ordered(old: Option<&Value>, new: Option<&Value>, is_upper: bool) -> Action {
     let number = |v: Option<&Value>| v.and_then(Value::as_f64);
     match (number(old), number(new)) {
@@ -545,7 +543,7 @@ pub(super) fn is_closed(keywords: &Map<String, Value>) -> bool {
     keywords.get("additionalProperties") == Some(&Value::Bool(false))
 }
 
-/// Which fields an object may hold beyond its list.
+/// Unlisted fields that an object accepts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Openness {
     Closed,
@@ -569,7 +567,7 @@ fn openness(keywords: &Map<String, Value>) -> Openness {
     }
 }
 
-/// A schema without what says nothing about values: rule ids differ between versions of an event.
+/// A schema without keywords that do not restrict values: rule ids differ between versions of an event.
 pub(super) fn bare(schema: &Value) -> Value {
     const NAMED: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
     let members = match schema {
@@ -598,7 +596,7 @@ pub(super) fn bare(schema: &Value) -> Value {
     Value::Object(out)
 }
 
-/// A value as part of an id.
+/// A value in an id.
 fn plain(value: &Value) -> String {
     value
         .as_str()
@@ -615,7 +613,7 @@ fn required(keywords: &Map<String, Value>) -> BTreeSet<String> {
         .collect()
 }
 
-/// Types that may stand there; `integer` beside `number`, which holds it.
+/// Allowed types; `number` includes `integer`.
 fn types(keywords: &Map<String, Value>) -> BTreeSet<&'static str> {
     let mut found = BTreeSet::new();
     let mut add = |name: &str| {
@@ -634,7 +632,7 @@ fn types(keywords: &Map<String, Value>) -> BTreeSet<&'static str> {
     found
 }
 
-/// Values that are enumerated; a constant is a list of one.
+/// Enumerated values; a constant is a list of one.
 fn enumerated(keywords: &Map<String, Value>) -> Option<Vec<Value>> {
     match (keywords.get("enum"), keywords.get("const")) {
         (Some(Value::Array(values)), _) => Some(values.clone()),

@@ -1,4 +1,4 @@
-//! Records for the tests of what reads stored runs.
+//! Sample records for tests.
 
 use conformant_base::source::{Document, Source};
 use conformant_record::{
@@ -6,7 +6,7 @@ use conformant_record::{
     SCHEMA_VERSION, ScenarioResult, Summary, Tool, Verdict,
 };
 
-/// A complete run that judged these rules in one scenario; a failing rule has one finding in it.
+/// A complete run that judged these rules in one scenario; a failing rule has one finding.
 pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
     let findings: Vec<Finding> = rules
         .iter()
@@ -63,7 +63,7 @@ pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
     }
 }
 
-/// The same with an answer to an open point.
+/// The same with an answer to an unspecified behavior.
 pub(super) fn answering(mut run: RunRecord, id: &str, words: &[&str]) -> RunRecord {
     let observed = words.iter().map(|word| (*word).to_owned()).collect();
     run.open_points.push(OpenPointResult {

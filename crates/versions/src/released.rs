@@ -1,7 +1,7 @@
-//! Released event versions never change: `specs/events/released.lock` holds a digest of each.
+//! Released event versions never change: `specs/events/released.lock` has a digest of each.
 //!
-//! The digest is taken of what a version demands, definitions that it refers to included; its words
-//! and citations may be mended. A version that is not listed is a draft. Reads and writes no file.
+//! The digest covers the requirements of a version with its references, not its texts and citations. An unlisted version
+//! is a draft.
 
 use super::place::bare;
 use conformant_base::text;
@@ -19,13 +19,11 @@ const HEAD: &str = "\
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Released(BTreeMap<String, String>);
 
-/// A line of the lock that is none.
+/// An invalid line of the lock.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("failed to read line {line} of the lock: expected `NAME/VERSION DIGEST`, found `{found}`")]
 pub struct ReleasedError {
-    /// Counted from 1.
     pub line: usize,
-    /// What stands there.
     pub found: String,
 }
 
@@ -54,7 +52,7 @@ impl Released {
         Ok(Self(versions))
     }
 
-    /// What is wrong with a rulebook by this lock, a sentence each.
+    /// Violations of the lock by a rulebook, one sentence each.
     pub fn problems(&self, rulebook: &Rulebook) -> Vec<String> {
         let mut problems = Vec::new();
         for (version, locked) in &self.0 {
@@ -81,7 +79,7 @@ impl Released {
         problems
     }
 
-    /// The same with the versions that event types have now; what is listed stays as it is.
+    /// Adds the versions in use; existing lines are kept.
     #[must_use]
     pub fn with_current(&self, rulebook: &Rulebook) -> Self {
         let mut versions = self.0.clone();
@@ -94,7 +92,7 @@ impl Released {
         Self(versions)
     }
 
-    /// The lock's text.
+    /// The text of the lock.
     pub fn lock(&self) -> String {
         let mut lock = HEAD.to_owned();
         for (version, digest) in &self.0 {
@@ -111,7 +109,7 @@ fn digest(rulebook: &Rulebook, version: &str) -> Option<String> {
     )))
 }
 
-/// Versions that are left out between the first and the last of an event.
+/// Missing versions between the first and the last of an event.
 fn gaps(rulebook: &Rulebook) -> Vec<String> {
     let mut by_event: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for (event, version) in rulebook.kinds.keys().filter_map(|kind| event_version(kind)) {
@@ -142,7 +140,7 @@ mod tests {
         "/../../specs/events/released.lock"
     );
 
-    /// `BLESS=1` adds what is new; an edited version stays refused until it is put back.
+    /// `BLESS=1` adds new versions; an edited one is rejected until it is restored.
     #[test]
     #[expect(
         clippy::disallowed_methods,

@@ -1,6 +1,6 @@
-//! A comparison as text, JSON, Markdown or `JUnit` XML.
+//! Renders a comparison as text, JSON, Markdown or `JUnit` XML.
 //!
-//! Pure functions to text; every text of others is escaped on its way out.
+//! Pure functions; all foreign text is escaped.
 
 use super::ledger::Change;
 use super::runs::{RunDifference, VerdictDifference};
@@ -12,19 +12,19 @@ use std::fmt::Write as _;
 
 const MEMORY: &str = "writing to a String succeeds";
 
-/// How a comparison is written.
+/// Formats of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// Lines for a person.
+    /// Lines for people.
     #[default]
     Text,
-    /// The comparison itself.
+    /// JSON.
     Json,
-    /// Markdown, for a job summary or a pull request.
+    /// Markdown for a job summary or a pull request.
     Markdown,
-    /// Markdown for whoever upgrades: what to do, by whom it concerns.
+    /// Markdown for an upgrade: what to do, grouped by audience.
     Changelog,
-    /// `JUnit` XML: one test case per change, red where the gate is shut.
+    /// `JUnit` XML: one test case for each change, failed if it fails the gate.
     Junit,
 }
 
@@ -43,7 +43,7 @@ impl Format {
 }
 
 impl Comparison {
-    /// The comparison in this format.
+    /// Renders the comparison.
     ///
     /// # Panics
     /// Never: its map keys are texts.
@@ -67,7 +67,7 @@ impl Comparison {
             .collect();
         let mut parts = parts;
         if !self.stale.is_empty() {
-            parts.push(format!("{} declared for nothing", self.stale.len()));
+            parts.push(format!("{} stale declarations", self.stale.len()));
         }
         if parts.is_empty() {
             "no change".to_owned()
@@ -112,7 +112,7 @@ fn text(comparison: &Comparison) -> String {
             line(&mut out, &format!("         witness: {}", witness.words()));
         }
         if change.undecided {
-            line(&mut out, "         not decided: which of both accepts more");
+            line(&mut out, "         undecided which version accepts more");
         }
         if let Some(reason) = &change.declared {
             line(&mut out, &format!("         declared: {reason}"));
@@ -121,14 +121,14 @@ fn text(comparison: &Comparison) -> String {
     for id in &comparison.stale {
         line(
             &mut out,
-            &format!("STALE    {id} is declared, but is no change any more: remove it"),
+            &format!("STALE    {id} is declared, but not a change: remove it"),
         );
     }
     for (what, ids) in [
         ("scenarios touched", &comparison.scenarios),
         ("fixtures touched", &comparison.fixtures),
         (
-            "payloads that were right and are wrong now",
+            "payloads that were valid and are now invalid",
             &comparison.broken,
         ),
     ] {
@@ -182,11 +182,11 @@ fn markdown(comparison: &Comparison) -> String {
         .expect(MEMORY);
     }
     let lists = [
-        ("Declared, but no change any more", &comparison.stale),
+        ("Declared, but not a change", &comparison.stale),
         ("Scenarios touched", &comparison.scenarios),
         ("Fixtures touched", &comparison.fixtures),
         (
-            "Payloads that were right and are wrong now",
+            "Payloads that were valid and are now invalid",
             &comparison.broken,
         ),
     ];
@@ -199,7 +199,7 @@ fn markdown(comparison: &Comparison) -> String {
     out
 }
 
-/// What changed, for people: what breaks whom first, then what is new, each with its place and a value that shows it.
+/// Changes for people: breaking ones first, then new ones, each with its place and an example.
 fn changelog(comparison: &Comparison) -> String {
     let mut out = format!(
         "# {} to {}\n\n{}.\n",
@@ -210,13 +210,13 @@ fn changelog(comparison: &Comparison) -> String {
     let titles = [
         (
             Class::BreakingForConsumers,
-            "Breaks who reads, and who sends requests",
+            "Breaks readers of responses and events, and senders of requests",
         ),
         (
             Class::BreakingForProducers,
-            "Breaks who answers, and who sends events",
+            "Breaks services that respond or send events",
         ),
-        (Class::WasOpenNowStated, "Was open, is stated now"),
+        (Class::WasOpenNowStated, "Was unspecified, is now stated"),
         (Class::Additive, "New"),
         (Class::Clarified, "Clarified"),
     ];
@@ -240,7 +240,7 @@ fn changelog(comparison: &Comparison) -> String {
         }
     }
     if !comparison.broken.is_empty() {
-        out.push_str("\n## Payloads that were right and are wrong now\n\n");
+        out.push_str("\n## Payloads that were valid and are now invalid\n\n");
         for one in &comparison.broken {
             writeln!(out, "- {}", code(one)).expect(MEMORY);
         }
@@ -248,7 +248,7 @@ fn changelog(comparison: &Comparison) -> String {
     out
 }
 
-/// A code span in a table cell; a bar would end the cell even there, a backtick the span.
+/// A code span in a table cell, without bars and backticks.
 fn code(text: &str) -> String {
     let text = escape_line(text)
         .replace('|', "\\x7c")
@@ -286,7 +286,7 @@ fn junit(comparison: &Comparison) -> String {
     for id in &comparison.stale {
         let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
         status.set_type("stale");
-        status.set_message("declared, but no change any more: remove it");
+        status.set_message("declared, but not a change: remove it");
         let mut case = TestCase::new(xml(id), status);
         case.set_classname("stale declaration");
         suite.add_test_case(case);
@@ -297,7 +297,7 @@ fn junit(comparison: &Comparison) -> String {
         .expect("writing XML into memory succeeds")
 }
 
-/// Visible, and without what XML 1.0 cannot hold.
+/// Text without characters that XML 1.0 excludes.
 fn xml(text: &str) -> String {
     escape_line(text)
         .chars()
@@ -306,8 +306,7 @@ fn xml(text: &str) -> String {
 }
 
 impl RunDifference {
-    /// The difference in this format; two runs side by side are no test cases and no changelog, so that
-    /// these are refused.
+    /// Renders the difference; none for test cases and changelog, which need changes.
     ///
     /// # Panics
     /// Never: it has no maps.
@@ -320,7 +319,7 @@ impl RunDifference {
         }
     }
 
-    /// Title and lines of each part that is not empty.
+    /// Title and lines of each section that is not empty.
     fn parts(&self) -> Vec<(String, Vec<String>)> {
         let shown = |verdict: Option<Verdict>| verdict.map_or("not selected", Verdict::word);
         let verdicts = |list: &[VerdictDifference]| -> Vec<String> {
@@ -348,18 +347,18 @@ impl RunDifference {
                 .collect()
         };
         [
-            ("to be read with care", self.cautions.clone()),
+            ("limits of this comparison", self.cautions.clone()),
             ("rules whose verdict differs", verdicts(&self.rules)),
             ("scenarios whose verdict differs", verdicts(&self.scenarios)),
             (
-                "open points answered differently",
+                "unspecified behaviors answered differently",
                 self.open_points
                     .iter()
                     .map(|p| format!("{}: {} -> {}", p.id, answer(&p.a), answer(&p.b)))
                     .collect(),
             ),
             ("new findings", findings(&self.new)),
-            ("findings that are gone", findings(&self.gone)),
+            ("findings of the first run only", findings(&self.gone)),
         ]
         .into_iter()
         .filter(|(_, lines)| !lines.is_empty())

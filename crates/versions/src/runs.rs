@@ -1,56 +1,50 @@
-//! Two stored runs side by side: two targets, or the same one before and after.
+//! Compares two stored runs: of two targets, or of one target at two times.
 //!
-//! Compares conclusions, never judges again.
+//! Compares verdicts and judges nothing again.
 
 use conformant_record::{Finding, Level, RunRecord, Verdict};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is different between two runs.
+/// Difference between two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunDifference {
     /// [`super::SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// What the first run is called.
+    /// Name of the first run.
     pub a: String,
-    /// What the second run is called.
+    /// Name of the second run.
     pub b: String,
-    /// Why the two can be compared with care only.
+    /// Limits of the comparison.
     pub cautions: Vec<String>,
     /// Rules with different verdicts, by id.
     pub rules: Vec<VerdictDifference>,
     /// Scenarios with different verdicts, by id.
     pub scenarios: Vec<VerdictDifference>,
-    /// Open points that were answered differently, by id.
+    /// Unspecified behaviors with different answers, by id.
     pub open_points: Vec<AnswerDifference>,
-    /// Findings of the second run alone.
+    /// Findings of the second run only.
     pub new: Vec<Finding>,
-    /// Findings of the first run alone.
+    /// Findings of the first run only.
     pub gone: Vec<Finding>,
 }
 
-/// Two verdicts of one rule or scenario; none where the run did not select it.
+/// Two verdicts of a rule or scenario; none in a run that did not select it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerdictDifference {
-    /// Its id.
     pub id: String,
-    /// How binding it is; nothing for scenarios.
+    /// Level; none for scenarios.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<Level>,
-    /// In the first run.
     pub a: Option<Verdict>,
-    /// In the second run.
     pub b: Option<Verdict>,
 }
 
-/// Two answers to one open point.
+/// Two answers to one unspecified behavior.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AnswerDifference {
-    /// Its id.
     pub id: String,
-    /// Observed in the first run.
     pub a: Vec<String>,
-    /// Observed in the second run.
     pub b: Vec<String>,
 }
 
@@ -88,7 +82,7 @@ pub fn runs(a: (&str, &RunRecord), b: (&str, &RunRecord)) -> RunDifference {
 }
 
 impl RunDifference {
-    /// Whether nothing differs.
+    /// Whether there is no difference.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
             && self.scenarios.is_empty()
@@ -97,7 +91,7 @@ impl RunDifference {
             && self.gone.is_empty()
     }
 
-    /// Rules of level `must` that the second run breaks and the first does not.
+    /// Must-rules that only the second run breaks.
     pub fn regressions(&self) -> impl Iterator<Item = &VerdictDifference> {
         self.rules.iter().filter(|d| {
             d.level == Some(Level::Must) && d.b == Some(Verdict::Fail) && d.a != Some(Verdict::Fail)
@@ -118,7 +112,7 @@ fn cautions(a: &RunRecord, b: &RunRecord) -> Vec<String> {
     }
     for (name, run) in [("first", a), ("second", b)] {
         if !run.complete {
-            cautions.push(format!("the {name} run was cut short"));
+            cautions.push(format!("the {name} run was interrupted"));
         }
     }
     cautions
@@ -160,8 +154,8 @@ fn answers(a: &RunRecord, b: &RunRecord) -> Vec<AnswerDifference> {
         .collect()
 }
 
-/// Findings without a twin in the other run. Twins break the same rule at the same place in the
-/// same way; values, names and times differ between any two runs.
+/// Findings without a counterpart in the other run. Counterparts have the same rule, place and type of difference;
+/// values, names and times differ between any two runs.
 fn only_in(findings: &[Finding], other: &[Finding]) -> Vec<Finding> {
     fn key(f: &Finding) -> [&str; 6] {
         [
@@ -262,7 +256,7 @@ mod tests {
             runs(("a", &a), ("b", &b)).cautions,
             [
                 "the runs were judged by different rulebooks",
-                "the second run was cut short"
+                "the second run was interrupted"
             ]
         );
     }

@@ -1,6 +1,6 @@
-//! Two JSON Schemas of one representation: what one of them demands and the other does not.
+//! Compares the JSON Schemas of a representation.
 //!
-//! Walks both field by field; what one place demands is `place`, and that other words may demand the same `canonical`.
+//! Traverses both field by field; `place` compares one place, `canonical` normalizes notation.
 
 use super::canonical::{WORDS, canonical, named_types};
 use super::coordinates::{Action, Direction, What};
@@ -14,21 +14,20 @@ use serde_json::{Map, Value, json};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-/// References within references; a schema that is deeper describes itself.
+/// Maximum depth of references; deeper schemas are recursive.
 const DEPTH_MAX: usize = 24;
 
-/// Representations that the application writes and the service reads (D1, Registration without
-/// personal data).
+/// Representations that the application writes and the service reads (D1, Registration without personal data).
 const WRITTEN_BY_CONSUMERS: [&str; 2] = ["auth/registration-token", "auth/registration-qr"];
 
-/// Every representation of either rulebook. A schema version of an event that is new is compared
-/// with the one before it in `events`.
+/// Compares every representation of either rulebook. A new schema version of an event is compared with the previous
+/// one in `events`.
 pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
     let names: BTreeSet<&String> = old.kinds.keys().chain(new.kinds.keys()).collect();
     for name in names {
         match (old.kinds.get(name), new.kinds.get(name)) {
             (Some(_), Some(_)) => kind(ledger, (old, name), (new, name)),
-            // A page comes and goes with its operation or its resource, an event version by itself.
+            // Pages belong to their operation or resource; event versions are compared separately.
             (Some(kind), None) | (None, Some(kind))
                 if kind.page_of.is_some() || name.starts_with("events/") => {}
             (before, _) => {
@@ -46,7 +45,7 @@ pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
     }
 }
 
-/// Which way a representation flows.
+/// The direction of a representation.
 pub(super) fn direction(kind: &str) -> Direction {
     if WRITTEN_BY_CONSUMERS.contains(&kind) {
         Direction::Request
@@ -63,7 +62,7 @@ fn whole(old: &str, new: &str) -> Subject {
     }
 }
 
-/// One representation, or two of different names.
+/// Compares one representation, or two of different names.
 pub(super) fn kind(ledger: &mut Ledger, old: (&Rulebook, &str), new: (&Rulebook, &str)) {
     let (Some(before), Some(after)) = (old.0.kinds.get(old.1), new.0.kinds.get(new.1)) else {
         return;
@@ -89,7 +88,7 @@ pub(super) fn kind(ledger: &mut Ledger, old: (&Rulebook, &str), new: (&Rulebook,
     walk.schema("", &before.schema, &after.schema, true, 0);
 }
 
-/// Two schemas that belong to no rulebook.
+/// Compares two schemas without a rulebook.
 pub(super) fn alone(
     ledger: &mut Ledger,
     (old, new): (&Value, &Value),
@@ -113,7 +112,7 @@ pub(super) fn alone(
     walk.schema("", old, new, true, 0);
 }
 
-/// The schemas of one parameter.
+/// Compares the schemas of a parameter.
 pub(super) fn parameter(
     ledger: &mut Ledger,
     old: (&Rulebook, &Value),
@@ -139,13 +138,13 @@ pub(super) fn parameter(
 
 #[derive(Clone, Copy)]
 pub(super) struct Side<'a> {
-    /// What its references and rules are looked up in; nothing for a schema that belongs to none.
+    /// The rulebook for references and rules, if any.
     rulebook: Option<&'a Rulebook>,
     pub(super) root: &'a Value,
 }
 
 impl Side<'_> {
-    /// The keywords of a schema in their canonical form. A branch that is a resource by itself stays one.
+    /// Canonical keywords of a schema. A branch that is a resource is kept.
     fn canonical(self, schema: &Value, depth: usize) -> Map<String, Value> {
         let resolved = |branch: &Value| match self.resource(branch) {
             Some(_) => branch.as_object().cloned().unwrap_or_default(),
@@ -155,7 +154,7 @@ impl Side<'_> {
         canonical(self.keywords(schema), &resolved)
     }
 
-    /// The keywords of a schema, those it refers to included; its own words come first.
+    /// Keywords of a schema and of its references; its own text comes first.
     pub(super) fn keywords(self, schema: &Value) -> Map<String, Value> {
         let mut keywords = match schema {
             Value::Bool(false) => [("not".to_owned(), Value::Bool(true))]
@@ -182,7 +181,7 @@ impl Side<'_> {
         keywords
     }
 
-    /// The resource that a schema refers to, where it does nothing else: it is compared by itself.
+    /// The resource of a plain reference, which is compared separately.
     fn resource(self, schema: &Value) -> Option<String> {
         let reference = schema.get("$ref")?.as_str()?;
         let name = reference
@@ -193,14 +192,14 @@ impl Side<'_> {
         known.then_some(name)
     }
 
-    /// Whether the rule of a property is a duty.
+    /// Whether the rule of a property is a requirement.
     pub(super) fn is_duty(self, keywords: &Map<String, Value>) -> Option<bool> {
         let id = keywords.get(RULE_KEY)?.as_str()?;
         Some(self.rulebook?.rules.get(id)?.level == Level::Must)
     }
 }
 
-/// A walk over two schemas side by side.
+/// A traversal of two schemas in parallel.
 pub(super) struct Walk<'a> {
     pub(super) ledger: &'a mut Ledger,
     pub(super) old: Side<'a>,
@@ -222,7 +221,7 @@ impl Walk<'_> {
         let schemas = (old, new);
         let (old, new) = (self.old.canonical(old, 0), self.new.canonical(new, 0));
         let duties = [self.old.is_duty(&old), self.new.is_duty(&new)];
-        // Somebody may rely on it where it is a duty on either side.
+        // Consumers may rely on it if it is required on either side.
         let binding = match duties {
             [None, None] => binding,
             [a, b] => a.unwrap_or_default() || b.unwrap_or_default(),
@@ -261,7 +260,7 @@ impl Walk<'_> {
         for name in names {
             let below = json::join(pointer, name);
             let (a, b) = (before.get(name), after.get(name));
-            // A field that is ruled out by name is no field of the object.
+            // A field that is excluded by name does not belong to the object.
             let ruled_out = |schema: Option<&Value>, side: Side<'_>| {
                 schema.is_some_and(|schema| is_impossible(&side.keywords(schema)))
             };
@@ -272,7 +271,7 @@ impl Walk<'_> {
                     self.schema(&below, before, after, binding, depth + 1);
                 }
                 (before, after) => {
-                    // The side that does not have the field decides what a stray one means.
+                    // The side without the field decides what an extra field means.
                     let (action, other, side, schema) = match after {
                         Some(schema) => (Action::Added, old, self.new, schema),
                         None => (
@@ -308,7 +307,7 @@ impl Walk<'_> {
         }
     }
 
-    /// An object with a field that only one side has, where only one side accepts it.
+    /// An object with a field of one side that only one side accepts.
     fn with_field(
         &self,
         (old, new): (&Value, &Value),
@@ -334,7 +333,7 @@ impl Walk<'_> {
         lost.into_iter().chain(gained).collect()
     }
 
-    /// Items, and members under free names.
+    /// Items, and members with arbitrary names.
     fn inner(
         &mut self,
         pointer: &str,
@@ -348,7 +347,7 @@ impl Walk<'_> {
         if let (Some(a @ Value::Object(_)), Some(b @ Value::Object(_))) = (a, b) {
             self.schema(&format!("{pointer}/*"), a, b, binding, depth + 1);
         }
-        // A list whose items nobody describes has any.
+        // Items without a description can be anything.
         let any = Value::Bool(true);
         let holds = |side: &Map<String, Value>| named_types(side).contains(&"array");
         let is_said = |side: &Map<String, Value>| side.contains_key("items");
@@ -360,7 +359,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether nothing can fit: `not: {}`, which `false` stands for.
+/// Whether nothing is valid: `false`, or `not: {}`.
 pub(super) fn is_impossible(keywords: &Map<String, Value>) -> bool {
     keywords.get("not").is_some_and(|not| match not {
         Value::Bool(allows) => *allows,

@@ -1,4 +1,4 @@
-//! What is said beside shapes and operations: written rules, levels, open points, scenarios.
+//! Compares written rules, levels, unspecified behaviors and scenarios.
 
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
@@ -8,7 +8,7 @@ use conformant_record::Level;
 use conformant_rulebook::{OpenPointEntry, Origin, Rule, Rulebook};
 use std::collections::BTreeSet;
 
-/// Rules, open points and scenarios of both rulebooks.
+/// Compares rules, unspecified behaviors and scenarios of both rulebooks.
 pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
     let ids: BTreeSet<&String> = old.rules.keys().chain(new.rules.keys()).collect();
     for id in ids.into_iter().cloned() {
@@ -21,7 +21,7 @@ pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
                     .binding(before.level == Level::Must);
                 ledger.note(&Subject::Rule(id), note);
             }
-            // Derived rules come and go with what they are derived from.
+            // Derived rules change with their source.
             (None | Some(_), None | Some(_)) => {}
         }
     }
@@ -36,7 +36,7 @@ pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
     scenarios(ledger, old, new);
 }
 
-/// Whether an id is gone, for waivers and filters name it, while what the rule was derived from is there still.
+/// Whether an id was removed although its source is still present: waivers and filters may name it.
 fn is_lost(rule: &Rule, new: &Rulebook) -> bool {
     match &rule.origin {
         Origin::Written(_) | Origin::Either => true,
@@ -92,7 +92,7 @@ fn rule(ledger: &mut Ledger, old: &Rule, new: &Rule) {
         let levels = (Some(word(old.level)), Some(word(new.level)));
         let note = match (old.level, new.level) {
             (Level::Open, _) => neither(What::RuleOnOpenPoint, Action::Added),
-            // Levels are in order, the strictest first.
+            // Levels are ordered, the strictest first.
             (a, b) if b < a => neither(What::Level, Action::Narrowed).binding(binding),
             _ => neither(What::Level, Action::Widened).binding(binding),
         };
@@ -164,7 +164,7 @@ fn scenarios(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
         };
         let (before, after) = (of(old), of(new));
         for id in union(&before, &after) {
-            // The scenario alone: where it stands in its file is no change.
+            // Only the scenario: its position in the file does not matter.
             let (a, b) = (before.get(&id).map(|s| &s.0), after.get(&id).map(|s| &s.0));
             let action = match (a, b) {
                 (None, _) => Action::Added,

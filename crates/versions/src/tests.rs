@@ -1,4 +1,4 @@
-//! Comparing real rulebooks: the specs as they are beside copies with edits.
+//! Comparisons of the embedded rulebook with edited copies.
 
 use super::coordinates::TABLE;
 use super::*;
@@ -8,7 +8,7 @@ use conformant_rulebook::{Kind, Operation, Origin, Rules, Service};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// The rulebook of this repository, with edits: in each file the first text becomes the second.
+/// The rulebook of this repository with edits: in each file the second text replaces the first.
 struct Edited {
     dir: tempfile::TempDir,
 }
@@ -55,7 +55,7 @@ fn today() -> Rulebook {
     .unwrap_or_else(|problems| panic!("{problems}"))
 }
 
-/// A made-up next version: one field more, one enumerated value less.
+/// An invented next version: one more field, one enumerated value less.
 fn message_sent_5() -> Edited {
     Edited::new()
         .copy("events/MessageSent/4.yaml", "events/MessageSent/5.yaml")
@@ -278,7 +278,7 @@ fn unknown_representations_have_near_ones() {
         .to_string();
     assert_eq!(
         error,
-        "there is no representation `MesageSent/4`; did you mean `MessageSent/4`?"
+        "unknown representation `MesageSent/4`; did you mean `MessageSent/4`?"
     );
 }
 
@@ -339,7 +339,7 @@ fn the_next_version_begins_from_the_last() {
     assert_eq!(next_version(&book, "MessageLost"), None);
 }
 
-/// A rulebook with nothing in it.
+/// An empty rulebook.
 fn blank() -> Rulebook {
     Rulebook {
         edition: conformant_rulebook::Edition::Embedded,
@@ -352,7 +352,7 @@ fn blank() -> Rulebook {
     }
 }
 
-/// How two schemas of one made-up kind differ, read both ways.
+/// Differences of two schemas, in both directions.
 fn schemas_of(kind: &str, old: &serde_json::Value, new: &serde_json::Value) -> Vec<Coordinates> {
     let book = |schema: &serde_json::Value| {
         let mut book = blank();
@@ -377,7 +377,7 @@ fn both_ways(a: &Rulebook, b: &Rulebook) -> Vec<Coordinates> {
         .collect()
 }
 
-/// Pairs of schemas that show every row about schemas, in the direction of their kind.
+/// Pairs of schemas for every row about schemas, in the direction of their type.
 fn turned(kind: &str) -> Vec<Coordinates> {
     let listed = |properties: serde_json::Value| json!({"properties": properties});
     let closed = |properties: serde_json::Value| json!({"additionalProperties": false, "properties": properties});
@@ -428,7 +428,7 @@ fn turned(kind: &str) -> Vec<Coordinates> {
     seen
 }
 
-/// Turns one thing of each sort about operations, events and statements.
+/// Changes one item of each sort about operations, events and statements.
 fn turn(book: &mut Rulebook) {
     let flow = book.services.get_mut("flow").unwrap();
     let operation =
@@ -484,7 +484,7 @@ fn turn(book: &mut Rulebook) {
         .get_mut(&rule("flow/execution/ends-when-removed"))
         .unwrap()
         .origin = Origin::Either;
-    // One rule is gone, and one stands on the lines of what is an open point no more.
+    // One rule is removed, and one cites lines that were unspecified before.
     book.rules.remove("flow/execution/same-everywhere");
     let mut points = std::mem::take(&mut book.open_points);
     let (_, gone) = points.pop_first().unwrap();

@@ -1,7 +1,7 @@
-//! Texts as sets: which texts two patterns and their lengths accept, and one that only one of them does.
+//! Compares texts as sets: those that two patterns and lengths accept, with a text that only one of them accepts.
 //!
-//! Decides by walking both automata at once. A pattern that no automaton says (a look-ahead, a back reference), or whose
-//! automaton is too large, is left undecided; nothing is guessed.
+//! It traverses both automata in parallel. Patterns without an automaton (look-ahead, back reference) or with a large one
+//! are undecided.
 
 use regex_automata::dfa::{Automaton, StartKind, dense};
 use regex_automata::nfa::thompson;
@@ -10,27 +10,27 @@ use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Larger automata are not built.
+/// Maximum size of an automaton.
 const AUTOMATON_BYTES_MAX: usize = 4 << 20;
-/// Walks that meet more states are given up.
+/// Maximum number of visited states.
 const STATES_MAX: usize = 300_000;
 
 /// The texts that a schema accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Texts {
-    /// As `pattern` says it.
+    /// Value of `pattern`.
     pub(super) pattern: Option<String>,
-    /// Characters at least.
+    /// Minimum length.
     pub(super) shortest: u64,
-    /// Characters at most.
+    /// Maximum length.
     pub(super) longest: Option<u64>,
 }
 
-/// A text that only one of two sets has, or none.
+/// A text in only one of two sets, or none.
 pub(super) type Only = Option<String>;
 
 impl Texts {
-    /// A text of this set that is not in the other, and the other way round; nothing where that is not decided.
+    /// A text of this set that is not in the other, and vice versa; none if undecided.
     pub(super) fn apart(&self, other: &Self) -> Option<(Only, Only)> {
         if self == other {
             return Some((None, None));
@@ -45,7 +45,7 @@ impl Texts {
         Some((lost, gained))
     }
 
-    /// A text that is too short or too long for the other, without patterns.
+    /// A text that is too short or too long for the other set, without patterns.
     fn beyond(&self, other: &Self) -> Only {
         let has = |length: u64| {
             length >= self.shortest && self.longest.is_none_or(|longest| length <= longest)
@@ -58,13 +58,13 @@ impl Texts {
             has(*length)
                 && (*length < other.shortest || other.longest.is_some_and(|most| *length > most))
         })?;
-        // A text that is longer than this is told by its length alone.
+        // Longer texts are distinguished by length only.
         usize::try_from(length)
             .ok()
             .map(|length| "a".repeat(length.min(1 << 16)))
     }
 
-    /// One text of the set, the shortest that there is.
+    /// A shortest text of the set.
     pub(super) fn one(&self) -> Option<String> {
         let nothing = Self {
             pattern: Some("a^".to_owned()),
@@ -75,7 +75,7 @@ impl Texts {
 
     fn automaton(&self) -> Option<Dfa> {
         let pattern = self.pattern.as_deref().unwrap_or_default();
-        // In the patterns of JSON Schema a digit is one of ten.
+        // In JSON Schema patterns a digit is ASCII.
         let pattern = pattern.replace("\\d", "[0-9]");
         let config = dense::Config::new()
             .match_kind(MatchKind::All)
@@ -94,7 +94,7 @@ impl Texts {
         length >= self.shortest && self.longest.is_none_or(|longest| length <= longest)
     }
 
-    /// Lengths beyond it are alike.
+    /// Larger lengths are treated alike.
     fn edge(&self) -> u64 {
         self.shortest
             .max(self.longest.map_or(0, |longest| longest + 1))
@@ -103,14 +103,14 @@ impl Texts {
 
 type Dfa = dense::DFA<Vec<u32>>;
 
-/// Where a walk stands: in either automaton, and how many characters on.
+/// State of a traversal: both automata and the length.
 type Spot = (StateID, StateID, u64);
 
-/// A walk through both automata at once, for a text of the first that is not one of the second.
+/// Traverses both automata for a text of the first that is not one of the second.
 struct Walk<'a> {
     one: (&'a Dfa, &'a Texts),
     two: (&'a Dfa, &'a Texts),
-    /// A byte of each kind that either tells apart, the readable ones first.
+    /// One byte of each equivalence class, readable ones first.
     bytes: Vec<u8>,
     edge: u64,
 }
@@ -137,7 +137,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The outer nothing where it is not decided.
+    /// The outer `None` means undecided.
     fn first(&self) -> Option<Only> {
         let begin = start::Config::new().anchored(Anchored::Yes);
         let state = |dfa: &Dfa| dfa.start_state(&begin).ok();
@@ -179,7 +179,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether a byte is within a character and begins none.
+/// Whether a byte continues a character.
 fn continues(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }

@@ -1,6 +1,6 @@
-//! What a change touches: scenarios that make evidence of it, payloads that show it.
+//! Scenarios and payloads that a change affects.
 //!
-//! Touched means worth running again, not broken; broken is for the judge to say.
+//! Affected scenarios are worth running again; they need not fail.
 
 use super::coordinates::What;
 use super::ledger::{Change, Subject};
@@ -12,12 +12,12 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// Groups within groups.
+/// Maximum depth of groups.
 const DEPTH_MAX: usize = 16;
-/// The hook that brings events.
+/// The hook that returns events.
 const COLLECTS_EVENTS: &str = "collect_events";
 
-/// Scenarios of the newer rulebook that a change touches, by id.
+/// Affected scenarios of the newer rulebook, by id.
 pub fn touched_scenarios<'a>(
     changes: &[Change],
     rulebook: &Rulebook,
@@ -31,7 +31,7 @@ pub fn touched_scenarios<'a>(
         };
         uses.steps(rulebook, service, &scenario.steps, 0);
         uses.representations(rulebook);
-        // Other words change nothing that could be seen.
+        // Changes of wording have no visible effect.
         let mut changes = changes
             .iter()
             .filter(|change| change.coordinates.what != What::Words);
@@ -42,7 +42,7 @@ pub fn touched_scenarios<'a>(
     ids.into_iter().collect()
 }
 
-/// What a scenario makes evidence of.
+/// Evidence that a scenario produces.
 #[derive(Debug, Default)]
 struct Uses<'a> {
     id: &'a str,
@@ -79,7 +79,7 @@ impl Uses<'_> {
         }
     }
 
-    /// Representations that the operations bring, those inside others included.
+    /// Representations that the operations return, with nested ones.
     fn representations(&mut self, rulebook: &Rulebook) {
         for (service, operation) in &self.operations {
             if let Some(operation) = rulebook.operation(service, operation) {
@@ -129,13 +129,12 @@ impl Uses<'_> {
                         .strip_prefix(id.as_str())
                         .is_some_and(|rest| rest.starts_with('['))
             }
-            // A sentence touches what its rules touch, and the comparison lists those beside it.
+            // A sentence affects what its rules affect, and the comparison lists those as well.
             Subject::Statement { .. } => false,
         }
     }
 
-    /// Whether a written rule judges evidence of these operations or representations. All
-    /// predicates name their parameters alike.
+    /// Whether a written rule judges these operations or representations. All predicates use the same parameter names.
     fn judged_by(&self, id: &str, rulebook: &Rulebook) -> bool {
         let Some(rule) = rulebook.rules.get(id) else {
             return false;
@@ -184,8 +183,7 @@ impl Uses<'_> {
     }
 }
 
-/// Scenarios of the newer rulebook that are played otherwise than in the older one, or not there,
-/// by id: their own steps differ, or those of a group that they use.
+/// Ids of scenarios of the newer rulebook that are new or have changed steps, including those of their groups.
 pub fn reworded_scenarios<'a>(
     old: (
         &Rulebook,
@@ -210,7 +208,7 @@ pub fn reworded_scenarios<'a>(
         .collect()
 }
 
-/// All steps of a scenario as one text to compare.
+/// All steps of a scenario as one text, for comparison.
 fn played(rulebook: &Rulebook, service: &Service, scenario: &Scenario) -> String {
     let mut text = format!("{:?}", scenario.matrix);
     spell(&mut text, rulebook, service, &scenario.steps, 0);
@@ -232,8 +230,8 @@ fn spell(text: &mut String, rulebook: &Rulebook, service: &Service, steps: &[Ste
     }
 }
 
-/// Whether a payload of the older representation shows the place of a change: the value that came
-/// or went, the object that a field came into, whatever stands there otherwise.
+/// Whether a payload of the older representation contains the place of a change: the added or removed value, the
+/// object with the new field, or any other content there.
 pub fn touched_payload(change: &Change, kind: &str, payload: &Value) -> bool {
     let Subject::Representation { old, new, pointer } = &change.subject else {
         return false;

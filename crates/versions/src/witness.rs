@@ -1,7 +1,7 @@
-//! Witnesses of a change: a value that was accepted and is not any more, or the other way round.
+//! Witnesses of a change: values that only one version accepts.
 //!
-//! Proposes values from what two schemas say, and has both of them judge each: what is shown is true, and where no
-//! proposal is taken by one alone, none is shown. Finds no change itself.
+//! Candidates are derived from both schemas and validated by both. Without a candidate that exactly one of them accepts,
+//! there is no witness.
 
 use super::canonical::{named_types, number as integer, whole};
 use conformant_base::json;
@@ -9,15 +9,15 @@ use jsonschema::Validator;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// How much of a value is shown, in bytes.
+/// Maximum length of a printed value, in bytes.
 const SHOWN_BYTES_MAX: usize = 400;
-/// Schemas within schemas, while a value is made up.
+/// Maximum depth of a generated value.
 const DEPTH_MAX: usize = 8;
 
 /// A value that only one of two versions accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Witness {
-    /// The value at the place of the change, as JSON; of a field that has to be there, the object without it.
+    /// The value at the place of the change, as JSON; for a required field, the object without it.
     pub value: String,
     /// Whether the older version accepts it.
     pub was_right: bool,
@@ -26,7 +26,7 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// A value that the older version accepts and the newer does not, or the other way round.
+    /// A value that only the older version accepts, and one that only the newer accepts.
     pub(super) fn of(value: &Value, was_right: bool) -> Self {
         Self {
             value: json::excerpt(value, SHOWN_BYTES_MAX),
@@ -35,17 +35,17 @@ impl Witness {
         }
     }
 
-    /// One line for a person.
+    /// One line for people.
     pub fn words(&self) -> String {
         if self.was_right {
-            format!("{} was right and is wrong now", self.value)
+            format!("{} was valid and is now invalid", self.value)
         } else {
-            format!("{} was wrong and is right now", self.value)
+            format!("{} was invalid and is now valid", self.value)
         }
     }
 }
 
-/// Both versions of one place, ready to judge values.
+/// Validators of both versions of one place.
 pub(super) struct Probe {
     before: Validator,
     after: Validator,
@@ -53,7 +53,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// Nothing where a schema cannot be compiled by itself. A schema is given with the root that it refers to.
+    /// None if a schema cannot be compiled on its own. A schema has the root of its references.
     pub(super) fn new(before: (&Value, &Value), after: (&Value, &Value)) -> Option<Self> {
         Some(Self {
             before: compiled(before)?,
@@ -62,7 +62,7 @@ impl Probe {
         })
     }
 
-    /// Proposes values.
+    /// Generates candidates.
     pub(super) fn propose(&mut self, values: impl IntoIterator<Item = Value>) {
         self.pool.extend(values);
     }
@@ -72,7 +72,7 @@ impl Probe {
         (self.before.is_valid(value), self.after.is_valid(value))
     }
 
-    /// The first proposal that was right and is not any more, and the first that was not and is.
+    /// The first candidates that only the older and only the newer version accept.
     pub(super) fn found(&self) -> (Option<Witness>, Option<Witness>) {
         let one = |was_right: bool| {
             let fits = |value: &&Value| {
@@ -87,7 +87,7 @@ impl Probe {
     }
 }
 
-/// A schema within its root, as one of its own.
+/// A schema with its root, as one schema.
 fn compiled((schema, root): (&Value, &Value)) -> Option<Validator> {
     let mut own = match schema {
         Value::Bool(allows) => return conformant_schema::compile(&json!(allows)).ok(),
@@ -100,7 +100,7 @@ fn compiled((schema, root): (&Value, &Value)) -> Option<Validator> {
     conformant_schema::compile(&Value::Object(own)).ok()
 }
 
-/// Values that stand near the edges of what a place accepts.
+/// Values near the limits of a place.
 pub(super) fn near(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
     let mut values: Vec<Value> = Vec::new();
     values.extend(
@@ -175,7 +175,7 @@ pub(super) fn near(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
     values
 }
 
-/// Lists of about as many items as are allowed.
+/// Lists with lengths near the limits.
 fn lists_near(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
     let mut values = Vec::new();
     let item = keywords
@@ -194,7 +194,7 @@ fn lists_near(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
     {
         if let Some(count) = usize::try_from(count).ok().filter(|count| *count < 1 << 12) {
             values.push(Value::Array(vec![item.clone(); count]));
-            // The same number of different ones, where that is possible.
+            // The same length with distinct items, if possible.
             let different = (0..count).map(|n| match &item {
                 Value::String(text) => json!(format!("{text}{n}")),
                 Value::Number(_) => json!(n),
@@ -206,7 +206,7 @@ fn lists_near(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
     values
 }
 
-/// Objects of about as many members as are allowed, and with one less or more than that one has.
+/// Objects with member counts near the limits, and objects with one member more or less than the given one.
 fn objects_near(keywords: &Map<String, Value>, whole: &Value) -> Vec<Value> {
     let mut values = Vec::new();
     for count in ["minProperties", "maxProperties"]
@@ -248,7 +248,7 @@ fn number(n: f64) -> Value {
     json!(n)
 }
 
-/// A value that a schema is likely to accept: with what has to be there and nothing more.
+/// A value that a schema probably accepts: required members only.
 pub(super) fn made_up(schema: &Value, root: &Value, depth: usize) -> Value {
     let Some(members) = schema.as_object() else {
         return json!("a");

@@ -1,4 +1,4 @@
-//! The arguments of commands that write what others use: fixtures, tokens, events, comparisons of rulebooks.
+//! Arguments of the commands that write files for other tools: fixtures, tokens, events, comparisons.
 
 use super::super::completing;
 use super::Specs;
@@ -9,54 +9,53 @@ use std::path::PathBuf;
 /// `conformant fixtures`.
 #[derive(Debug, Subcommand)]
 pub enum FixturesCommand {
-    /// Write seeded instances: flawless ones, and with --invalid ones that each break one rule.
+    /// Write seeded documents: valid ones, and with --invalid ones that each break one rule.
     Generate(GenerateArgs),
-    /// Prove every fixture of a set: valid ones bring no finding, invalid ones exactly theirs.
+    /// Check each fixture of a set: valid ones have no finding, invalid ones exactly the listed findings.
     Verify(VerifyArgs),
-    /// Write rulebook, fixtures and stories in the formats of other tools.
+    /// Write rulebook, fixtures and scenarios in the formats of other tools.
     Export(ExportArgs),
 }
 
-/// How fixtures are laid out.
+/// Layout of fixtures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FixtureFormat {
-    /// A file for each document; one array on standard output.
+    /// One file for each document; one array on standard output.
     Json,
-    /// A file for each kind and verdict, one document a line.
+    /// One file for each type and verdict, one document a line.
     Ndjson,
-    /// With --world: a recording of everything that made and read it.
+    /// With --world: a recording of all requests.
     Har,
-    /// With --world: what makes it again, for `serve --seed-data`.
+    /// With --world: requests for `serve --seed-data`.
     SeedData,
 }
 
 /// `conformant fixtures generate`.
 #[derive(Args, Debug)]
 pub struct GenerateArgs {
-    /// What to make: SERVICE/RESOURCE (`[]` for a list page), SERVICE/OPERATION for a request body,
-    /// events/NAME/VERSION or an event type; `*` stands for any text [default: everything].
+    /// Generate SERVICE/RESOURCE (`[]` for a list page), SERVICE/OPERATION for a request body, events/NAME/VERSION
+    /// or an event type; `*` matches any text [default: everything].
     #[arg(long = "kind", value_name = "KIND", add = ArgValueCompleter::new(completing::kinds))]
     pub kinds: Vec<String>,
-    /// In place of documents by themselves: accounts whose resources belong together, --count resources in all at
-    /// least [default: 1000], valid under every law.
+    /// Generate accounts with related resources, at least --count in all [default: 1000].
     #[arg(long, conflicts_with_all = ["kinds", "invalid"])]
     pub world: bool,
-    /// How many of each kind; with --invalid and json, how many flawless twins at least.
+    /// Generate N documents of each type; with --invalid and json, at least N baseline fixtures.
     #[arg(long, value_name = "N")]
     pub count: Option<u64>,
-    /// The same seed gives the same bytes.
+    /// Set the seed; the same seed gives the same bytes.
     #[arg(long, value_name = "N", default_value_t = 0, env = "CONFORMANT_SEED")]
     pub seed: u64,
-    /// Also documents that each break exactly one rule, and say which.
+    /// Also generate documents that each break exactly one rule, and list these rules.
     #[arg(long)]
     pub invalid: bool,
-    /// Folder to write to: new, empty, or a set that is replaced; `-` is standard output.
+    /// Write to this folder: new, empty, or a set to replace; `-` is standard output.
     #[arg(long, value_name = "DIR", default_value = "-")]
     pub out: PathBuf,
-    /// How they are laid out [default: ndjson on standard output, json in a folder].
+    /// Set the layout [default: ndjson on standard output, json in a folder].
     #[arg(long, value_enum)]
     pub format: Option<FixtureFormat>,
-    /// Threads that write [default: one for each processor].
+    /// Write with N threads [default: one for each processor].
     #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
     pub jobs: Option<usize>,
     /// The rulebook.
@@ -67,11 +66,10 @@ pub struct GenerateArgs {
 /// `conformant fixtures verify`.
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
-    /// The set.
+    /// Folder of the set.
     #[arg(value_name = "DIR", default_value = "fixtures")]
     pub folder: PathBuf,
-    /// In place of that: which flawless fixtures of an event's other versions fail against this one,
-    /// such as MessageSent/5; given once for each version in use.
+    /// Check valid fixtures of other versions against this one, such as MessageSent/5; once for each version in use.
     #[arg(long, value_name = "EVENT/VERSION")]
     pub against: Vec<String>,
     /// The rulebook.
@@ -79,46 +77,46 @@ pub struct VerifyArgs {
     pub specs: Specs,
 }
 
-/// What an export is written as.
+/// Export formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
-    /// OpenAPI 3.1, a bundled document of each service, with examples.
+    /// OpenAPI 3.1: a bundled document of each service, with examples.
     Openapi,
-    /// AsyncAPI 3, a bundled document of the events, with examples.
+    /// AsyncAPI 3: a bundled document of the events, with examples.
     Asyncapi,
-    /// JSON Schema 2020-12, a self-contained file of each representation and request body.
+    /// JSON Schema 2020-12: a self-contained file for each representation and request body.
     Jsonschema,
-    /// A Postman collection 2.1 of every operation's happy path, which runs against `serve`.
+    /// Postman collection 2.1: the happy path of every operation, for use with `serve`.
     Postman,
     /// HAR 1.2: every exchange of an offline run, without secrets.
     Har,
-    /// Hurl: every story of an offline run, which runs against `serve`.
+    /// Hurl: every scenario of an offline run, for use with `serve`.
     Hurl,
-    /// Pact 4: interactions of each service, with what their provider states need.
+    /// Pact 4: interactions of each service, with their provider states.
     Pact,
-    /// A Python package: documents, invalid ones too, with loaders, factories and pydantic models.
+    /// Python package: valid and invalid documents with loaders, factories and pydantic models.
     Python,
-    /// An npm package: documents, invalid ones too, with loaders, factories and types.
+    /// npm package: valid and invalid documents with loaders, factories and types.
     Typescript,
-    /// A crate: documents, invalid ones too, with loaders, factories and models.
+    /// Crate: valid and invalid documents with loaders, factories and models.
     Rust,
-    /// A Go module: documents, invalid ones too, with loaders, factories and models.
+    /// Go module: valid and invalid documents with loaders, factories and models.
     Go,
 }
 
 /// `conformant fixtures export`.
 #[derive(Args, Debug)]
 pub struct ExportArgs {
-    /// What to write.
+    /// Set the format.
     #[arg(long, value_enum)]
     pub format: ExportFormat,
-    /// Folder to write to: new, empty, or an export that is replaced.
+    /// Write to this folder: new, empty, or an export to replace.
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// Only this service.
+    /// Export only this service.
     #[arg(long = "service", value_name = "SERVICE")]
     pub services: Vec<String>,
-    /// The same seed gives the same bytes.
+    /// Set the seed; the same seed gives the same bytes.
     #[arg(long, value_name = "N", default_value_t = 0, env = "CONFORMANT_SEED")]
     pub seed: u64,
     /// The rulebook.
@@ -129,22 +127,22 @@ pub struct ExportArgs {
 /// `conformant token`.
 #[derive(Args, Debug)]
 pub struct TokenArgs {
-    /// Print the text of the QR code in place of the token, and draw the code on a terminal.
+    /// Print the text of the QR code instead of the token, and draw the code on a terminal.
     #[arg(long)]
     pub qr: bool,
-    /// Draw the QR code into this file.
+    /// Draw the QR code into this PNG file.
     #[arg(long, value_name = "FILE")]
     pub png: Option<PathBuf>,
-    /// Draw the QR code into this file.
+    /// Draw the QR code into this SVG file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Identifier of the user; a fresh UUID when left out.
+    /// Set the identifier of the user [default: a new UUID].
     #[arg(long, value_name = "ID")]
     pub custom_user_id: Option<String>,
-    /// How long the token is valid; more than 15m is refused by a service.
+    /// Set how long the token is valid; a service refuses more than 15m.
     #[arg(long, value_name = "DURATION", default_value = "10m")]
     pub expires: String,
-    /// Configuration file; otherwise conformant.yaml from here up to the repository's root.
+    /// Read this configuration [default: the nearest conformant.yaml, up to the root of the repository].
     #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
     pub config: Option<PathBuf>,
 }
@@ -152,24 +150,23 @@ pub struct TokenArgs {
 /// `conformant diff`.
 #[derive(Args, Debug)]
 pub struct DiffArgs {
-    /// The older one: a folder, a representation such as MessageSent/4, or a git revision such as
-    /// main or main:specs.
+    /// Older rulebook: a folder, a representation such as MessageSent/4, or a git revision such as main or main:specs.
     pub old: String,
-    /// The newer one, of the same sort.
+    /// Newer rulebook, given in the same form.
     pub new: String,
-    /// The rulebook that representations are taken from, and what rests on the documents.
+    /// The rulebook with the representations.
     #[command(flatten)]
     pub specs: Specs,
-    /// Breaking changes that are meant, each with its reason.
+    /// Accept the breaking changes that this file lists, each with a reason.
     #[arg(long, value_name = "FILE")]
     pub declare: Option<PathBuf>,
-    /// List the fixtures in this folder that a change touches.
+    /// List the fixtures in this folder that a change affects.
     #[arg(long, value_name = "DIR")]
     pub fixtures: Option<PathBuf>,
-    /// List what breaks of this folder: payloads that were right until now, in JSON files, NDJSON and recordings (HAR).
+    /// List the payloads in this folder (JSON, NDJSON, HAR) that were valid and now break.
     #[arg(long, value_name = "DIR")]
     pub sdk: Option<PathBuf>,
-    /// Write the comparison: text, json, markdown, changelog or junit, and where (`-` is standard output).
+    /// Write the comparison: text, json, markdown, changelog or junit, and a path (`-` is standard output).
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<String>,
 }
@@ -177,19 +174,19 @@ pub struct DiffArgs {
 /// `conformant events`.
 #[derive(Args, Debug)]
 pub struct EventsArgs {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: EventsCommand,
 }
 
-/// What can be done with events.
+/// Subcommands of `events`.
 #[derive(Debug, Subcommand)]
 pub enum EventsCommand {
-    /// Begin the next version of an event from its last one.
+    /// Create the next version of an event from its last one.
     New {
-        /// Its schema name: the folder under events/.
+        /// Name of its schema: the folder below events/.
         name: String,
-        /// The rulebook's folder.
+        /// Read and write the rulebook in this folder.
         #[arg(
             long,
             value_name = "DIR",

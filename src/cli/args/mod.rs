@@ -1,6 +1,8 @@
-//! The arguments of every command (the public surface: change it only with a note in CHANGELOG): those of
-//! commands that judge in `judging`, of those that write something to use in `making`, and here the commands
-//! themselves, what several share, and what only looks things up.
+//! Arguments of every command. They are public: a change needs a line in CHANGELOG.
+//!
+//! - `judging`: commands that judge or read stored runs
+//! - `making`: commands that write files for other tools
+//! - here: the list of commands, shared arguments, and commands that look something up
 
 mod judging;
 mod making;
@@ -13,68 +15,65 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
 
-/// Offline conformance harness and fixture generator.
+/// Conformance test harness and fixture generator; it needs no network.
 ///
-/// With no target, `conformant run` judges its own reference implementation: nothing to install,
-/// nothing to start.
+/// Without a target, `conformant run` judges its own reference implementation.
 #[derive(Debug, Parser)]
 #[command(name = "conformant", version, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The commands.
+/// Subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the scenarios against targets, or against the reference, and judge what they show.
+    /// Run the scenarios against targets or the reference, and judge the responses.
     Run(RunArgs),
-    /// Begin: write a configuration, stubs of hooks and a CI file.
+    /// Write a configuration, stubs of hooks and a CI file.
     Init(InitArgs),
-    /// See whether a run could judge the configured targets, and what it would leave out.
+    /// Check whether a run can judge the configured targets, and what it would leave out.
     Doctor(DoctorArgs),
-    /// Accept a run's failures for a while, so that only new ones fail.
+    /// Accept the present failures of a run for a while, so that only new ones fail.
     Baseline(BaselineArgs),
-    /// Serve the reference for client teams, with faults and variants if wanted.
+    /// Serve the reference implementation for client teams, with optional faults and variations.
     Serve(ServeArgs),
-    /// Send random sequences of requests, judge what comes back, and show what was found as stories.
+    /// Send random sequences of requests, judge the responses, and print findings as scenarios.
     Explore(ExploreArgs),
-    /// Write a finding of a stored run as the chain of requests that leads to it.
+    /// Write a finding of a stored run as the shortest chain of requests that leads to it.
     Reproduce(super::reproduce::ReproduceArgs),
-    /// Prove the rulebook: every fault is caught by the rules it should be, every variant passes.
+    /// Check the rulebook: every fault is caught by the expected rules, every allowed variation passes.
     Selftest(SelftestArgs),
     /// Judge payload files offline.
     Check(CheckArgs),
-    /// Pass traffic on to targets, and judge it on its way.
+    /// Forward traffic to targets and judge it.
     Proxy(ProxyArgs),
-    /// Generate fixtures, or prove that a set of them is what it says.
+    /// Generate, verify or export fixtures.
     #[command(subcommand)]
     Fixtures(FixturesCommand),
-    /// Build a registration token or QR code as the application would.
+    /// Build a registration token or its QR code.
     Token(TokenArgs),
-    /// Explain a rule, open point, fault, variant, operation, scenario, hook, kind, event, configuration
-    /// key or cause.
+    /// Explain a rule, unspecified behavior, fault, variation, operation, scenario, hook, type, event, setting or cause.
     Explain(ExplainArgs),
-    /// List what there is.
+    /// List rules, scenarios, faults, hooks, types and the like.
     List(ListArgs),
     /// Removed: the book is in docs/src.
     #[command(hide = true)]
     Docs(DocsArgs),
-    /// Check that every sentence of the documents is ruled, open, a definition or narrative.
+    /// Check that every sentence of the documents is a rule, unspecified, a definition or narrative.
     Trace(TraceArgs),
-    /// Compare two rulebooks, two representations or two revisions of the documents: each change,
-    /// and whom it breaks.
+    /// Compare two rulebooks, representations or revisions, and report which changes break consumers.
     Diff(DiffArgs),
     /// Compare two stored runs side by side.
     Compare(CompareArgs),
-    /// Judge a stored run by the present rulebook and waivers, as far as its record tells.
+    /// Judge a stored run with the present rulebook and waivers.
     Judge(JudgeArgs),
     /// Merge the records of a run's partitions into one.
     Merge(MergeArgs),
-    /// Show the runs that `run --history DIR` kept: the trend, when a rule broke first, what is flaky.
+    /// Show the trend of the runs in a `run --history` folder, when a rule first broke, and flaky rules.
     History(HistoryArgs),
-    /// Begin the next version of an event.
+    /// Create the next version of an event.
     Events(EventsArgs),
     /// Print the JSON Schema of a file format, for editors.
     Schema(SchemaArgs),
@@ -84,10 +83,10 @@ pub enum Command {
     Man(ManArgs),
 }
 
-/// Where the rulebook comes from.
+/// Source of the rulebook.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Specs {
-    /// Read the rulebook from this folder in place of the embedded one.
+    /// Read the rulebook from this folder instead of the embedded one.
     #[arg(long, value_name = "DIR", env = "CONFORMANT_SPECS")]
     pub specs: Option<PathBuf>,
 }
@@ -95,16 +94,15 @@ pub struct Specs {
 /// Reports to write.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Reports {
-    /// Write a report: json, junit, html, markdown, sarif, tap, ctrf, github, badge or statement, and
-    /// where (`-` is standard output).
+    /// Write a report: json, junit, html, markdown, sarif, tap, ctrf, github, badge or statement, and a path (`-` is standard output).
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<String>,
 }
 
-/// When output is coloured.
+/// When to use colors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum When {
-    /// On a terminal, as `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM=dumb` have it.
+    /// On a terminal, unless `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` or `TERM=dumb` say otherwise.
     #[default]
     Auto,
     /// Always.
@@ -113,21 +111,21 @@ pub enum When {
     Never,
 }
 
-/// What is said on the console.
+/// Console output.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct ConsoleArgs {
-    /// Coloured output.
+    /// Set when to use colors.
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub color: When,
-    /// Say what is wrong in a line each, and the conclusion.
+    /// Print one line for each problem, and the verdict.
     #[arg(long, short, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say everything, however long; otherwise at most 400 lines.
+    /// Print everything; otherwise at most 400 lines.
     #[arg(long, short)]
     pub verbose: bool,
 }
 
-/// What a judgement is told in, and what fails it.
+/// Reports, console output and what counts as a failure.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Telling {
     /// Reports.
@@ -136,7 +134,7 @@ pub struct Telling {
     /// Console.
     #[command(flatten)]
     pub console: ConsoleArgs,
-    /// Findings of level `should` fail too.
+    /// Also fail on findings of level `should`.
     #[arg(long)]
     pub strict: bool,
 }
@@ -144,8 +142,7 @@ pub struct Telling {
 /// `conformant explain`.
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
-    /// Id of a rule, open point, fault, variant, operation, scenario, hook, kind, event, key of the
-    /// configuration or cause of a transport fault.
+    /// Id of a rule, unspecified behavior, fault, variation, operation, scenario, hook, type, event, setting or cause.
     #[arg(add = ArgValueCompleter::new(completing::explainable))]
     pub id: String,
     /// The rulebook.
@@ -153,7 +150,7 @@ pub struct ExplainArgs {
     pub specs: Specs,
 }
 
-/// What can be listed.
+/// Lists that `list` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Listed {
     Rules,
@@ -170,10 +167,10 @@ pub enum Listed {
     Causes,
 }
 
-/// How a list is printed.
+/// Output format of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ListFormat {
-    /// A line each.
+    /// One line for each item.
     #[default]
     Text,
     /// A JSON array.
@@ -185,10 +182,10 @@ pub enum ListFormat {
 pub struct ListArgs {
     /// What to list.
     pub what: Listed,
-    /// How to print it.
+    /// Set the output format.
     #[arg(long, value_enum, default_value_t)]
     pub format: ListFormat,
-    /// Only ids that match; `*` stands for any text.
+    /// List only ids that match; `*` matches any text.
     #[arg(long = "filter", value_name = "GLOB")]
     pub filters: Vec<String>,
     /// The rulebook.
@@ -199,13 +196,13 @@ pub struct ListArgs {
 /// `conformant trace`.
 #[derive(Args, Debug)]
 pub struct TraceArgs {
-    /// The folder with the documents.
+    /// Folder with the documents.
     #[arg(value_name = "DIR")]
     pub documents: PathBuf,
     /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
-    /// Write documents.lock anew from the rulebook's citations, keeping what was classified by hand.
+    /// Write documents.lock again from the citations of the rulebook; entries classified by hand are kept.
     #[arg(long)]
     pub update: bool,
 }
@@ -219,30 +216,30 @@ pub enum SchemaName {
     Config,
     Waivers,
     Declared,
-    /// The record of a run: `--report json=FILE`.
+    /// Record of a run, from `--report json=FILE`.
     Record,
-    /// What a set of fixtures says of itself: `manifest.json`.
+    /// Manifest of a fixture set, `manifest.json`.
     Manifest,
 }
 
 /// `conformant schema`.
 #[derive(Args, Debug)]
 pub struct SchemaArgs {
-    /// Which format.
+    /// File format.
     pub name: SchemaName,
 }
 
 /// `conformant completions`.
 #[derive(Args, Debug)]
 pub struct CompletionsArgs {
-    /// For which shell.
+    /// Shell.
     pub shell: clap_complete::Shell,
 }
 
 /// `conformant docs`.
 #[derive(Args, Debug)]
 pub struct DocsArgs {
-    /// Port to listen on, on 127.0.0.1; 0 takes a free one.
+    /// Listen on this port of 127.0.0.1; 0 selects a free one.
     #[arg(long, default_value_t = 0)]
     pub port: u16,
 }

@@ -1,4 +1,4 @@
-//! Whether callbacks can come in: from here to the address that targets are told, and from the target.
+//! Checks whether callbacks reach the receiver, from this machine and from the target.
 
 use super::Look;
 use crate::cli::config::Config;
@@ -12,10 +12,10 @@ use conformant_net::transport::{
 use serde_json::json;
 use std::time::Duration;
 
-/// The hook by which the target calls.
+/// The hook that makes the target send a callback.
 const CALL_BACK: &str = "call_back";
 
-/// Opens the receiver of callbacks as a run would, and has it called.
+/// Opens the callback receiver as a run would, and sends it callbacks.
 pub(super) fn look(config: &Config, client: &Client) -> Look {
     let said = listener(config).and_then(|listener| {
         from_here(&listener, client)?;
@@ -32,27 +32,27 @@ pub(super) fn look(config: &Config, client: &Client) -> Look {
     }
 }
 
-/// Why callbacks do not come in, as far as can be seen.
+/// Why callbacks do not arrive, as far as known.
 #[derive(Debug, thiserror::Error)]
 enum CallbackError {
-    /// Nothing can be listened on.
+    /// Listening failed.
     #[error("failed to listen: {0}")]
     Listen(#[from] ListenError),
-    /// The address that targets are told is none.
+    /// The public address is invalid.
     #[error("{origin} cannot be reached even from here: {source}")]
     NoAddress { origin: String, source: UrlError },
-    /// It does not answer us.
+    /// The public address does not respond.
     #[error("{origin} cannot be reached even from here: {source}")]
     Unreached { origin: String, source: Fault },
-    /// Somebody else answers.
-    #[error("{origin} answers {status} and is not us")]
+    /// Another server responds.
+    #[error("{origin} answers {status}, so it leads to another server")]
     Stranger { origin: String, status: u16 },
-    /// The target was not brought to call.
+    /// The hook failed.
     #[error("hook {CALL_BACK}: {0}")]
     Hook(#[from] HookFault),
-    /// It called, and we heard nothing.
+    /// The hook succeeded, but no callback arrived.
     #[error(
-        "{origin} leads to us from here, and not from the target: nothing came within {within:?}; \
+        "{origin} is reachable from here, but not from the target: no callback arrived within {within:?}; \
          `callbacks.public_url` says how it reaches us"
     )]
     Unheard { origin: String, within: Duration },
@@ -106,7 +106,7 @@ fn from_target(
     let (origin, _) = split_url(&address);
     let Some(hook) = config.settings.hooks.get(CALL_BACK) else {
         return Ok(format!(
-            "{origin} leads to us from here; the hook `{CALL_BACK}` would show whether it does from the target"
+            "{origin} is reachable from here; configure the hook `{CALL_BACK}` to check it from the target"
         ));
     };
     let within = config.settings.callback_max;
@@ -117,7 +117,7 @@ fn from_target(
             within,
         }),
         _ => Ok(format!(
-            "{origin} leads to us, from here and from the target"
+            "{origin} is reachable from here and from the target"
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! Whether somebody is there to carry out each configured hook; only the one that tells the time is carried out.
+//! Checks whether each configured hook exists. Only the one that returns the time is called.
 
 use super::Look;
 use crate::cli::config::{Config, environment};
@@ -37,21 +37,21 @@ pub(super) fn look(config: &Config, rulebook: &Rulebook, client: &Client, looks:
     }
 }
 
-/// Why nobody would carry a hook out.
+/// Why a hook is missing.
 #[derive(Debug, thiserror::Error)]
 enum AbsentHook {
-    /// Its command begins with a program that is nowhere.
-    #[error("there is no program {0}")]
+    /// The program of its command is missing.
+    #[error("program {0} not found")]
     Program(String),
-    /// Its address is none.
+    /// Its address is invalid.
     #[error("{origin}: {source}")]
     Address { origin: String, source: UrlError },
-    /// Nobody answers there.
+    /// Its address does not respond.
     #[error(transparent)]
     Silent(#[from] Fault),
 }
 
-/// Whether somebody is there to carry it out.
+/// Checks whether the hook exists.
 fn answers(hook: &Hook, client: &Client) -> Result<String, AbsentHook> {
     match &hook.way {
         HookWay::Command(words) => {
@@ -64,7 +64,7 @@ fn answers(hook: &Hook, client: &Client) -> Result<String, AbsentHook> {
                 places.any(|place| place.is_file())
             };
             if is_there {
-                Ok(format!("{program} is there"))
+                Ok(format!("{program} found"))
             } else {
                 Err(AbsentHook::Program(program.to_owned()))
             }
@@ -75,7 +75,7 @@ fn answers(hook: &Hook, client: &Client) -> Result<String, AbsentHook> {
                 origin: origin.to_owned(),
                 source,
             })?;
-            // Any answer will do: who answers here is asked for nothing.
+            // Any response suffices, because the request has no effect.
             let asked = Request::new("OPTIONS", "/");
             client.send(&base, &asked, client.limits().timeout)?;
             Ok(format!("{origin} answers"))

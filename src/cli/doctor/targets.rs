@@ -1,4 +1,4 @@
-//! Whether a target answers, takes our credentials and has the time that we have; one harmless request, or two.
+//! Checks reachability, credentials and clock of a target with one or two harmless requests.
 
 use super::Look;
 use conformant_base::clock;
@@ -9,7 +9,7 @@ use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Client, Fault};
 use conformant_rulebook::scenario::Credentials;
 
-/// A clock that is further off than this makes tokens fail that live for minutes.
+/// A larger clock offset makes short-lived tokens fail.
 const CLOCK_OFF_SECONDS_MAX: i64 = 30;
 
 pub(super) fn look(
@@ -37,7 +37,7 @@ pub(super) fn look(
         Err(error) => return push("reachable", false, error.to_string()),
     };
     let tls = if base.origin().is_tls() {
-        ", TLS with a certificate that is believed"
+        ", TLS with a trusted certificate"
     } else {
         ""
     };
@@ -68,18 +68,18 @@ pub(super) fn look(
     push("rate limit", true, rate_limit(&answer));
 }
 
-/// Why a target showed nothing.
+/// Why a probe failed.
 #[derive(Debug, thiserror::Error)]
 enum ProbeError {
-    /// It could not be asked with its credentials.
+    /// The credentials could not be applied.
     #[error(transparent)]
     Credentials(#[from] BuildError),
-    /// It did not answer.
+    /// The target did not respond.
     #[error(transparent)]
     Silent(#[from] Fault),
 }
 
-/// A request of each service that changes nothing.
+/// A read-only request of each service.
 fn probe(service: &str) -> String {
     match service {
         "flow" => "/v1/Flows".to_owned(),
@@ -93,7 +93,7 @@ fn probe(service: &str) -> String {
     }
 }
 
-/// How far the target's clock is ahead, by the date of its answer.
+/// How far the target's clock is ahead, from the date of its response.
 fn seconds_off(answer: &Response) -> Option<i64> {
     let date = answer.headers.get("Date")?;
     let there = jiff::fmt::rfc2822::parse(date).ok()?;
@@ -112,10 +112,10 @@ fn rate_limit(answer: &Response) -> String {
         .collect();
     match (answer.status, told.is_empty()) {
         (429 | 503, _) => format!(
-            "reached already (status {}); a run waits as told",
+            "reached (status {}); a run waits as long as the response asks for",
             answer.status
         ),
         (_, false) => conformant_base::text::escape_line(&told.join(", ")).to_string(),
-        (_, true) => "the answer tells of none; `limits.rate` sets one".to_owned(),
+        (_, true) => "the response states none; set one with `limits.rate`".to_owned(),
     }
 }

@@ -1,8 +1,8 @@
-//! What public torture suites of JSON and YAML try, by class, each written down here anew: what must be
-//! taken, what must be refused, and what must only do no harm.
+//! Cases of public test suites of JSON and YAML, by class, written for this project: what must be accepted, what must be
+//! rejected, and what must do no harm.
 //!
-//! The files stand in `tests/corpus/json` and `tests/corpus/yaml`; the letter in front of a name says which:
-//! `y` is taken, `n` refused, `i` left to the reader.
+//! The files are in `tests/corpus/json` and `tests/corpus/yaml`; the first letter of a name is the class: `y` accepted,
+//! `n` rejected, `i` implementation-defined.
 
 use crate::program::{files, root};
 use conformant_base::json::{self, Limits};
@@ -22,7 +22,7 @@ fn each(folder: &str, takes: impl Fn(&[u8]) -> bool) -> usize {
         };
         let taken = takes(&bytes);
         if is_due.is_some_and(|due| due != taken) {
-            wrong.push(format!("{name} is taken: {taken}"));
+            wrong.push(format!("{name} is accepted: {taken}"));
         }
     }
     assert!(wrong.is_empty(), "{folder}: {wrong:#?}");

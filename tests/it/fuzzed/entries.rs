@@ -1,8 +1,7 @@
-//! The ways into the program for bytes of others, and what must hold of each besides that nothing
-//! panics: the same verdict by another way, no control characters on the way out, what is written
-//! reads back as it was.
+//! Parsers of untrusted input, with properties beyond the absence of panics: equal verdicts on another path, no control
+//! characters in output, and round trips.
 //!
-//! Shared by `tests/it/fuzzed.rs`, which needs no nightly compiler, and by `fuzz/`. Draws nothing.
+//! Shared by `tests/it/fuzzed.rs` and by `fuzz/`, which needs a nightly compiler. Draws no random numbers.
 
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Request, received};
@@ -25,10 +24,10 @@ use std::net::TcpListener;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// Takes bytes of others; panics where something does not hold.
+/// Takes untrusted bytes; panics on a violation.
 pub(crate) type Entry = fn(&[u8]);
 
-/// By name; `tests/corpus/fuzz/NAME` holds what each begins with.
+/// By name; `tests/corpus/fuzz/NAME` is the corpus.
 pub(crate) const ENTRIES: [(&str, Entry); 16] = [
     ("http-answer", http_answer),
     ("json", json_scan),
@@ -51,7 +50,7 @@ pub(crate) const ENTRIES: [(&str, Entry); 16] = [
 static RULEBOOK: LazyLock<Rulebook> =
     LazyLock::new(|| conformant_judge::load::embedded().expect("the embedded rulebook is sound"));
 
-/// A record with something in it, for what is done to records.
+/// A record with some content.
 static RECORD: LazyLock<RunRecord> = LazyLock::new(|| {
     checked(
         "flow/flow",
@@ -66,13 +65,13 @@ fn harmless(text: &str) {
     assert!(!text.contains(is_deceptive), "{text:?}");
 }
 
-/// The first byte, and the rest.
+/// Splits off the first byte.
 fn steered(data: &[u8]) -> (usize, &[u8]) {
     data.split_first()
         .map_or((0, data), |(first, rest)| (usize::from(*first), rest))
 }
 
-/// One connection that is answered with these bytes, a part at a time.
+/// One connection with these bytes as the response, in parts.
 fn answering(parts: Vec<Vec<u8>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("a bound socket");
@@ -96,7 +95,7 @@ fn answering(parts: Vec<Vec<u8>>) -> String {
             }
         }
         let mut body = vec![0; length.unwrap_or_default()];
-        // A client that leaves early is part of the play.
+        // A client may disconnect early.
         if socket.read_exact(&mut body).is_ok() {
             drop(parts.iter().try_for_each(|part| socket.write_all(part)));
         }
@@ -104,7 +103,7 @@ fn answering(parts: Vec<Vec<u8>>) -> String {
     format!("http://{address}")
 }
 
-/// Read in one piece and in two, an answer is the same, or the same is wrong with it.
+/// In one piece or in two, a response is the same, or has the same error.
 fn http_answer(data: &[u8]) {
     let (steer, data) = steered(data);
     let (method, at) = (
@@ -139,7 +138,7 @@ fn http_answer(data: &[u8]) {
     }
 }
 
-/// The scan takes what the careful reader takes, within the limits, and both see the same.
+/// The scan accepts what the full parser accepts, within the limits, with the same result.
 fn json_scan(data: &[u8]) {
     let plain = data.strip_prefix("\u{feff}".as_bytes()).unwrap_or(data);
     let careful = serde_json::from_slice::<Value>(plain);
@@ -167,7 +166,7 @@ fn json_scan(data: &[u8]) {
     }
 }
 
-/// Bytes that come one at a time.
+/// Bytes that arrive one at a time.
 struct Drips<'a>(&'a [u8]);
 
 impl Read for Drips<'_> {
@@ -193,7 +192,7 @@ fn surroundings(jobs: usize) -> Surroundings {
     }
 }
 
-/// A file's record, and whether it could be read.
+/// A file's record, and whether it was readable.
 fn checked(
     kind: &str,
     name: &str,
@@ -206,7 +205,7 @@ fn checked(
     (checker.finish().0, read.is_ok())
 }
 
-/// The record without what names places in files.
+/// The record without places in files.
 fn verdicts(record: &RunRecord) -> BTreeMap<&str, (&'static str, usize)> {
     let rules = record.rules.iter();
     rules
@@ -220,7 +219,7 @@ fn shown_harmlessly(record: &RunRecord) {
     }
 }
 
-/// Lines that are told quickly, side by side, are judged as each would be alone.
+/// The fast path over many lines agrees with the full validator on each.
 fn ndjson(data: &[u8]) {
     let (steer, data) = steered(data);
     let kind = [
@@ -258,7 +257,7 @@ fn har(data: &[u8]) {
     harmless(&Format::Json.render(&whole.0, Settings::default()));
 }
 
-/// Document types are refused, and a text within an element is read back as it was.
+/// Document types are rejected, and a text in an element is read back unchanged.
 fn xml(data: &[u8]) {
     match xml::to_value(data, None) {
         Ok(value) => {
@@ -305,7 +304,7 @@ fn told(problems: &Problems, data: &[u8]) {
     }
 }
 
-/// What YAML says, JSON says too: written as JSON it is the same for both readers.
+/// A YAML value written as JSON is the same for both parsers.
 fn yaml(data: &[u8]) {
     match parse_file::<Value>("x.yaml", data) {
         Ok(value) => {
@@ -315,7 +314,7 @@ fn yaml(data: &[u8]) {
             if written.is_ascii() && !written.contains('\u{7f}') {
                 match parse_file::<Value>("x.yaml", written.as_bytes()) {
                     Ok(as_yaml) => assert_eq!(as_yaml, value),
-                    // JSON writes a very large number with an exponent, which not every YAML reader takes for one.
+                    // JSON writes a very large number with an exponent, which some YAML parsers reject.
                     Err(problems) => assert!(
                         format!("{problems:?}").contains("read differently by YAML readers"),
                         "such JSON is YAML: {problems}"
@@ -330,8 +329,7 @@ fn yaml(data: &[u8]) {
     }
 }
 
-/// Every kind of file in a rulebook; one that is taken differs from itself in nothing, and what is
-/// different is different the other way round.
+/// All files of a rulebook; an accepted rulebook does not differ from itself, and differences are symmetric.
 fn rulebook(data: &[u8]) {
     const FILES: [&str; 8] = [
         "flow/openapi.yaml",
@@ -371,12 +369,12 @@ fn rulebook(data: &[u8]) {
     }
 }
 
-/// A token is judged the same alone and in a file, and what is shown of it is harmless.
+/// A token is judged the same alone and in a file, and its output is harmless.
 fn token(data: &[u8]) {
     text_kind("token", data);
 }
 
-/// So is the text of a code.
+/// The same for the text of a QR code.
 fn qr(data: &[u8]) {
     text_kind("qr", data);
 }
@@ -396,7 +394,7 @@ fn text_kind(kind: &str, data: &[u8]) {
     harmless(&Format::Json.render(&record, Settings::default()));
 }
 
-/// A waiver takes no finding away; one whose day has passed takes nothing.
+/// A waiver removes no finding; an expired one has no effect.
 fn waivers(data: &[u8]) {
     let file: WaiverFile = match parse_file("waivers.yaml", data) {
         Ok(file) => file,
@@ -420,7 +418,7 @@ fn waivers(data: &[u8]) {
     }
 }
 
-/// A stored run that is read is written as it was, and every format takes it.
+/// A stored run is written back unchanged, and every format renders it.
 fn record(data: &[u8]) {
     match conformant_report::read(data) {
         Ok(record) => {
@@ -437,7 +435,7 @@ fn record(data: &[u8]) {
     }
 }
 
-/// What a hook says is JSON within the limits of all JSON, or it has failed.
+/// The result of a hook is JSON within the limits, or an error.
 fn hook(data: &[u8]) {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", data.len());
     let url = answering(vec![[head.as_bytes(), data].concat()]);
@@ -461,7 +459,7 @@ fn hook(data: &[u8]) {
     }
 }
 
-/// Whatever stands around it, a secret goes; without one a text stays, and time is bounded by size.
+/// A secret is redacted in any context; other text is kept, and time is bounded by size.
 fn redact(data: &[u8]) {
     const SECRET: &str = "k3y|0123\\n\"456%41=789";
     static KNOWING: LazyLock<Redactor> = LazyLock::new(|| Redactor::new([SECRET]));
@@ -487,7 +485,7 @@ fn redact(data: &[u8]) {
     assert!(begun.elapsed() < bound * 4, "{:?}", begun.elapsed());
 }
 
-/// Filled in once: a captured text is data, whatever it looks like.
+/// Interpolated once: a captured text is data.
 fn template(data: &[u8]) {
     let text = String::from_utf8_lossy(data).into_owned();
     let captures = BTreeMap::from([("a".to_owned(), json!(text))]);
@@ -495,7 +493,7 @@ fn template(data: &[u8]) {
     assert_eq!(filled(&json!("${a}")), Ok(json!(text)));
     assert_eq!(filled(&json!("x${a}y")), Ok(json!(format!("x{text}y"))));
     assert_eq!(filled(&json!({"k": ["${a}"]})), Ok(json!({"k": [text]})));
-    // As a template of its own it is refused, or without interpolations stays as it is.
+    // As a template it is rejected, or unchanged without interpolations.
     match filled(&json!(text)) {
         Ok(value) if !text.contains("${") => assert_eq!(value, json!(text)),
         Ok(_) => {}
@@ -515,7 +513,7 @@ fn template(data: &[u8]) {
     }
 }
 
-/// Parts that we write are read back; parts of others lie within what they sent.
+/// Generated parts are read back; parts of other input are within that input.
 fn multipart(data: &[u8]) {
     let (steer, data) = steered(data);
     let text = String::from_utf8_lossy(data);
@@ -537,8 +535,8 @@ fn multipart(data: &[u8]) {
     assert!(held <= data.len());
 }
 
-/// Two schemas, a line each: one differs from itself in nothing, what is different is different the
-/// other way round with the same witnesses turned, and what is told of it is harmless.
+/// Two schemas, one a line: a schema does not differ from itself, differences and witnesses are symmetric, and their
+/// output is harmless.
 fn diff(data: &[u8]) {
     let mut lines = data.splitn(2, |byte| *byte == b'\n');
     let schema = |line: Option<&[u8]>| json::parse(line?, Limits::default()).ok();
@@ -555,7 +553,7 @@ fn diff(data: &[u8]) {
         back.changes.is_empty(),
         "{old} and {new}"
     );
-    // Where the whole is taken to be the same, whatever fits one fits the other.
+    // If they are considered equal, each accepts what the other accepts.
     if there.changes.is_empty()
         && !old.to_string().contains("\"$")
         && !new.to_string().contains("\"$")

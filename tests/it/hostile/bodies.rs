@@ -1,4 +1,4 @@
-//! Bodies that are not what they should be, and odd ones that are.
+//! Invalid and unusual bodies.
 
 use crate::hostile::command::{Judged, folder, judge, judge_in};
 use crate::hostile::pages::{answer, ok, only_page};
@@ -15,7 +15,7 @@ fn with(pointer: &str, value: Value) -> Vec<Act> {
     send(ok(page.to_string()))
 }
 
-/// The page as text with one piece of it replaced.
+/// The page as text with one part replaced.
 fn replaced(old: &str, new: &str) -> Vec<Act> {
     let page = only_page("http://127.0.0.1").to_string();
     assert!(page.contains(old), "{old}");
@@ -46,7 +46,7 @@ fn rows() -> Vec<Row> {
         bytes
     };
     vec![
-        // No text, no JSON.
+        // Not text, not JSON.
         row(
             "html",
             send(answer(
@@ -239,7 +239,7 @@ fn rows() -> Vec<Row> {
             ),
             Fails("cannot be judged"),
         ),
-        // The type alone accuses nobody: no document says how it is announced.
+        // The media type alone is not a finding: no document states it.
         row("no type", typed(""), Fine),
         row("another type", typed("Content-Type: text/plain\r\n"), Fine),
         row("a garbled type", typed("Content-Type: ;;=\"\\\r\n"), Fine),

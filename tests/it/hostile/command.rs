@@ -1,4 +1,4 @@
-//! The program under test as a process: started, watched, and what it left behind.
+//! The program under test as a process: start, observation, output.
 
 use crate::hostile::target::Target;
 use conformant_base::clock;
@@ -10,24 +10,24 @@ use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Nothing takes longer, however slow the machine.
+/// Maximum time, however slow the machine is.
 const GUARD: Duration = Duration::from_secs(120);
 
-/// The program with nothing of this environment that it listens to.
+/// The program without relevant environment variables.
 pub(crate) fn conformant(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_conformant"));
     command.current_dir(folder).env_clear().stdin(Stdio::null());
     command
 }
 
-/// The deadline of each step. Without optimisation, and beside all other tests on few cores, ours is a part of it.
+/// The deadline of each step. Without optimization, and in parallel with other tests, the program uses part of it.
 pub(crate) const TIMEOUT: &str = if cfg!(debug_assertions) {
     "1s"
 } else {
     "300ms"
 };
 
-/// A folder with a `conformant.yaml` whose limits are tight, which ends the search for one there.
+/// A folder with a `conformant.yaml` with tight limits, which also ends the search for a configuration.
 pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::create_dir(folder.path().join(".git")).expect("a folder");
@@ -41,7 +41,7 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) {
     std::fs::write(path, content).expect("a file");
 }
 
-/// How a process ended.
+/// Result of a process.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) exit: Option<i32>,
@@ -49,13 +49,13 @@ pub(crate) struct Ended {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) took: Duration,
-    /// High-water mark of its memory, as far as it was seen.
+    /// High-water mark of its memory, as far as observed.
     pub(crate) peak_kib: u64,
-    /// What it computed, however busy the machine is.
+    /// Its processor time.
     pub(crate) computed: Duration,
 }
 
-/// A process that is under way.
+/// A running process.
 pub(crate) struct Running {
     child: Child,
     begun: std::time::Instant,
@@ -105,7 +105,7 @@ impl Running {
         let mut peak_kib = 0;
         let mut computed = Duration::ZERO;
         let status = loop {
-            // The last that is told: until the program has begun it is this process's own.
+            // The last value: before `exec` it belongs to the test process.
             let peak = peak_of(self.child.id());
             peak_kib = if peak > 0 { peak } else { peak_kib };
             computed = computed.max(computed_by(self.child.id()));
@@ -142,7 +142,7 @@ fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
     })
 }
 
-/// The high-water mark of a process's memory; nothing where the system does not tell.
+/// The high-water mark of a process's memory, if the system reports it.
 fn peak_of(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -150,10 +150,10 @@ fn peak_of(process: u32) -> u64 {
         .unwrap_or(0)
 }
 
-/// The processor time that a process used; nothing where the system does not tell.
+/// The processor time of a process, if the system reports it.
 fn computed_by(process: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // The name in parentheses may hold anything; user and system time are the 12th and 13th after it.
+    // The name in parentheses may contain anything; user and system time are the 12th and 13th field after it.
     let fields = stat.rsplit(')').next().unwrap_or_default().split(' ');
     let ticks: u64 = fields
         .skip(12)
@@ -179,7 +179,7 @@ pub(crate) struct Judged {
     pub(crate) json: String,
 }
 
-/// `run` of these scenarios of the flow service against a target, in a folder of its own.
+/// `run` of these scenarios of the flow service against a target, in a new folder.
 pub(crate) fn judge(target: &Target, filter: &str) -> Judged {
     judge_in(
         folder().path(),
@@ -188,7 +188,7 @@ pub(crate) fn judge(target: &Target, filter: &str) -> Judged {
     )
 }
 
-/// The same of `SERVICE=URL`, in a folder that may hold a configuration.
+/// The same for `SERVICE=URL`, in a folder that may have a configuration.
 pub(crate) fn judge_in(folder: &Path, target: &str, filter: &str) -> Judged {
     let mut command = conformant(folder);
     command.args(["run", "--filter", filter, "--target", target]);
@@ -202,7 +202,7 @@ pub(crate) fn judge_in(folder: &Path, target: &str, filter: &str) -> Judged {
     }
 }
 
-/// The reports of a run, which must be valid whatever happened.
+/// The reports of a run, which must always be valid.
 pub(crate) fn reports(folder: &Path, ended: &Ended) -> (String, Value) {
     let read = |name: &str| {
         let path: PathBuf = folder.join(name);

@@ -1,14 +1,14 @@
-//! Files that are not what they should be: configuration, rulebook, scenarios, payloads.
+//! Invalid files: configuration, rulebook, scenarios, payloads.
 
 use crate::hostile::command::{Ended, conformant, folder, run, write};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// A second in an optimised build.
+/// One second in an optimized build.
 const COMPUTED_MAX: Duration = Duration::from_secs(4);
 
-/// Refused with exit 2, soon.
+/// Rejected with exit 2, soon.
 fn refused(name: &str, command: &mut Command) -> Ended {
     let ended = run(command);
     assert_eq!(ended.exit, Some(2), "{name}: {ended:?}");
@@ -141,7 +141,7 @@ fn a_rulebook_of_others_is_refused_with_its_places() {
     assert!(ended.stderr.contains("rules/a.yaml"), "{}", ended.stderr);
 }
 
-/// What is no regular file, made in the folder.
+/// Files other than regular ones, in the folder.
 fn irregular(folder: &Path) -> Vec<String> {
     let made = Command::new("mkfifo").arg(folder.join("fifo")).status();
     assert!(made.expect("mkfifo").success());
@@ -179,7 +179,7 @@ fn what_is_no_regular_file_is_refused_wherever_a_file_is_read() {
             &["list", "rules", "--specs", &path],
         ];
         for arguments in uses {
-            // A folder without a scenario in it adds none.
+            // A folder without scenarios adds none.
             if arguments.contains(&"--scenarios") && path == "." {
                 continue;
             }
@@ -188,7 +188,7 @@ fn what_is_no_regular_file_is_refused_wherever_a_file_is_read() {
                 conformant(folder.path()).args(arguments),
             );
         }
-        // Bytes that are no document are a finding about the payload, not a wrong use.
+        // Bytes that are not a document are a finding about the payload, not a usage error.
         if path != "binary" {
             let mut command = conformant(folder.path());
             refused(&path, command.args(["check", &path, "--as", "flow/flow"]));
@@ -290,7 +290,7 @@ fn an_address_without_a_host_is_refused_wherever_one_stands() {
     }
 }
 
-/// Recorded traffic: what is none is refused, and what shows nothing is not green.
+/// Recorded traffic: invalid files are rejected, and files without evidence do not pass.
 #[test]
 fn a_recording_that_shows_nothing_is_not_green() {
     let folder = folder();
@@ -366,7 +366,7 @@ fn secrets_come_from_the_environment_alone() {
     );
 }
 
-/// A line of a stream that never ends is given up where a document would be too large.
+/// An endless line of a stream is rejected at the maximum size of a document.
 #[test]
 fn a_stream_that_is_verified_is_read_within_bounds() {
     let folder = folder();

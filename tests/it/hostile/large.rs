@@ -1,20 +1,20 @@
-//! Answers as large as answers may be, to every job at once: what the whole process takes.
+//! Responses of maximum size on every job: memory of the process.
 
 use crate::hostile::command::{conformant, folder, reports, run, write};
 use crate::hostile::pages::{many_objects, ok, page};
 use crate::hostile::target::{Act, Target};
 use serde_json::{Value, json};
 
-/// What any target may cost. A program that is not optimised is itself larger by some 30 MiB.
+/// Memory that any target may cost. A program without optimization is itself larger by some 30 MiB.
 const PEAK_KIB_MAX: u64 = if cfg!(debug_assertions) {
     160 * 1024
 } else {
     128 * 1024
 };
-/// Just below what is read of one body.
+/// Just below the maximum size of a body.
 const BODY_BYTES: usize = 8 * 1024 * 1024 - 64 * 1024;
 
-/// One flow with a name as long as a body may be.
+/// One flow with a name of maximum length.
 fn long_name() -> Value {
     let mut page = page("http://127.0.0.1", 0, None);
     page["flows"][0]["friendly_name"] = json!("x".repeat(BODY_BYTES - 2_000));

@@ -1,5 +1,5 @@
-//! Naughty strings through every string argument and every place of a request: told or taken, never
-//! harmful, and read back as they were.
+//! Problematic strings as every argument and in every place of a request: rejected or accepted, harmless, and read back
+//! unchanged.
 
 use crate::hostile::command::{conformant, folder, run};
 use crate::program::root;
@@ -17,7 +17,7 @@ fn every_argument_takes_or_refuses_them() {
     let folder = folder();
     let strings: Vec<String> = strings()
         .into_iter()
-        // The system takes none of these as arguments.
+        // The system does not accept these as arguments.
         .filter(|text| !text.contains('\0'))
         .collect();
     let uses: [&[&str]; 8] = [
@@ -58,7 +58,7 @@ fn every_argument_takes_or_refuses_them() {
     }
 }
 
-/// Every option and argument of every command, by the words that lead there.
+/// Every option and argument of every command, with the words that lead to it.
 fn options(command: &clap::Command, path: &[String]) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     for arg in command
@@ -76,13 +76,13 @@ fn options(command: &clap::Command, path: &[String]) -> Vec<Vec<String>> {
         let path = [path, &[below.get_name().to_owned()]].concat();
         all.extend(options(below, &path));
     }
-    // In place of a command.
+    // Instead of a command.
     all.push([path, &["{}".to_owned()]].concat());
     all
 }
 
-/// Each string in each place is parsed without a panic; the first that each place refuses is given to the
-/// program itself, which says so harmlessly and in its own lines.
+/// Each string in each place is parsed without a panic; the first one that each place rejects is passed to the program
+/// itself, whose message is harmless.
 #[test]
 fn every_option_of_every_command_refuses_them_harmlessly() {
     let strings: Vec<String> = strings()
@@ -104,7 +104,7 @@ fn every_option_of_every_command_refuses_them_harmlessly() {
             let parsed = conformant::cli::Cli::try_parse_from(filled(text));
             parsed.is_err_and(|error| error.use_stderr())
         };
-        // The last first: it is the worst that a log may be told.
+        // The last one first: it is the worst for a log.
         refused.extend(
             strings
                 .iter()

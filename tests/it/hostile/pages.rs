@@ -1,13 +1,13 @@
-//! Answers of the flow service as a conforming target gives them, and as a hostile one frames them.
+//! Responses of the flow service, valid ones and their hostile variants.
 
 use serde_json::{Value, json};
 
-/// A body in a 200 answer that is what it says.
+/// A body in a 200 response with a matching length.
 pub(crate) fn ok(body: impl AsRef<[u8]>) -> Vec<u8> {
     answer("200 OK", "Content-Type: application/json\r\n", body)
 }
 
-/// A body behind a status line and header fields (each with its line end).
+/// A body after a status line and header fields (each with its line end).
 pub(crate) fn answer(status: &str, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     let head = format!(
@@ -17,7 +17,7 @@ pub(crate) fn answer(status: &str, headers: &str, body: impl AsRef<[u8]>) -> Vec
     [head.as_bytes(), body].concat()
 }
 
-/// A page of flows with one flow, the further page where there is one.
+/// A page of flows with one flow, and the next page if there is one.
 pub(crate) fn page(origin: &str, number: usize, next: Option<&str>) -> Value {
     let own = format!("{origin}/flow/v1/Flows?PageSize=2&Page={number}");
     json!({
@@ -29,14 +29,14 @@ pub(crate) fn page(origin: &str, number: usize, next: Option<&str>) -> Value {
     })
 }
 
-/// The only page of a list, as its target is asked for it with its default size.
+/// The only page of a list, for a request with the default size.
 pub(crate) fn only_page(origin: &str) -> Value {
     let mut page = page(origin, 0, None);
     page["meta"]["page_size"] = json!(50);
     page
 }
 
-/// A flow of its own for each number.
+/// A different flow for each number.
 pub(crate) fn flow(origin: &str, number: usize) -> Value {
     let sid = format!("FW{number:032x}");
     let url = format!("{origin}/flow/v1/Flows/{sid}");
@@ -48,7 +48,7 @@ pub(crate) fn flow(origin: &str, number: usize) -> Value {
     })
 }
 
-/// As many values as are read, each an object of its own.
+/// The maximum number of values, each an object.
 pub(crate) fn many_objects() -> Value {
     let mut page = page("http://127.0.0.1", 0, None);
     let objects = (0..80_000).map(|n| json!({ format!("{n:0>90}"): 1 }));

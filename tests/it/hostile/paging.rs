@@ -1,11 +1,11 @@
-//! Lists that never end, and links that lead elsewhere.
+//! Endless lists, and links to other places.
 
 use crate::hostile::command::{Judged, folder, judge, judge_in, write};
 use crate::hostile::pages::{flow, ok, page};
 use crate::hostile::target::{Act, Asked, Target};
 use crate::hostile::wire::{Due, check};
 
-/// A target whose pages are linked as the function says, from the number of the request.
+/// A target with page links from the function, by the number of the request.
 fn linked(next: impl Fn(&str, &Asked) -> String + Send + Sync + 'static) -> Target {
     Target::answering(move |asked| {
         let origin = format!("http://{}", asked.header("Host"));
@@ -31,10 +31,10 @@ fn cycles_are_told_and_left() {
     }
 }
 
-/// A long walk begins with the small pages that were asked for, and again with larger ones.
+/// A long walk starts with the requested small pages, and again with larger ones.
 const WALK_PAGES: usize = 20 + 1000;
 
-/// A list of flows, so many to a page, up to the page `last`; each flow can be fetched.
+/// A list of flows with a page size, up to the page `last`; each flow can be fetched.
 fn long_list(each: usize, last: usize) -> Target {
     Target::answering(move |asked| {
         let origin = format!("http://{}", asked.header("Host"));
@@ -78,7 +78,7 @@ fn a_list_longer_than_a_walk_accuses_nobody() {
         "{reason}"
     );
     let findings = judged.record["findings"].as_array().expect("findings");
-    // Its pages do not say what led to them, which is a warning.
+    // Its page metadata does not match the requests, which is a warning.
     assert!(findings.iter().all(|f| f["level"] == "should"));
     assert_eq!(target.asked().len(), WALK_PAGES);
     assert!(
@@ -143,7 +143,7 @@ fn large_pages_without_end_are_left_before_they_fill_the_memory() {
         "{}",
         judged.ended.stdout
     );
-    // What is wrong with the pages is said; that not all of them are kept is no trouble with the target.
+    // Findings about the pages are reported; that not all of them are kept is not a defect of the target.
     assert_eq!(judged.ended.exit, Some(1), "{}", judged.ended.stdout);
     assert!(target.asked().len() <= 12, "{}", target.asked().len());
     assert!(
@@ -176,9 +176,9 @@ fn links_to_anywhere_else_are_told_and_never_followed() {
             format!("http://user:secret@{authority}/"),
             "it carries credentials",
         ),
-        ("file:///etc/passwd".to_owned(), "no address of HTTP"),
-        ("data:application/json,{}".to_owned(), "no address of HTTP"),
-        ("javascript:alert(1)".to_owned(), "no address of HTTP"),
+        ("file:///etc/passwd".to_owned(), "not an HTTP address"),
+        ("data:application/json,{}".to_owned(), "not an HTTP address"),
+        ("javascript:alert(1)".to_owned(), "not an HTTP address"),
         (
             format!("/flow\r\nHost: {authority}\r\n\r\n"),
             "control characters",
@@ -187,14 +187,14 @@ fn links_to_anywhere_else_are_told_and_never_followed() {
             format!("/flow/v1/Flows?Page={}", "1".repeat(9000)),
             "longer than 8 KiB",
         ),
-        ("http://[::1".to_owned(), "it is no URL"),
+        ("http://[::1".to_owned(), "not a URL"),
     ];
     for (link, why) in links {
         let shown = link.clone();
         let target = linked(move |_, _| link.clone());
         let judged = walk(&target);
         let due = if why == "another origin" {
-            // It may be an address of the target: no finding, and no request without its being said.
+            // It may be an address of the target: no finding, and no unreported request.
             assert!(judged.ended.stdout.contains(why), "{shown}");
             Due::Fine
         } else {

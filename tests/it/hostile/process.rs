@@ -1,4 +1,4 @@
-//! Signals, full or missing disks, closed outputs, and runs that get in each other's way.
+//! Signals, full or missing disks, closed outputs, and concurrent runs.
 
 use crate::hostile::command::{Running, conformant, folder, reports, run, write};
 use crate::hostile::pages::{ok, only_page};
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A target that says nothing once it was asked this many times.
+/// A target that stops responding after that many requests.
 fn falling_silent_after(answers: usize) -> Target {
     Target::answering(move |asked| {
         if asked.number > answers {
@@ -21,11 +21,11 @@ fn falling_silent_after(answers: usize) -> Target {
     })
 }
 
-/// Soon, for a run whose deadlines are a minute away.
-// Without optimisation, and beside all other tests on few cores, writing the reports is the larger part.
+/// Soon, for a run with deadlines of a minute.
+// Without optimization, and in parallel with other tests, writing the reports takes most of it.
 const SOON: Duration = Duration::from_secs(if cfg!(debug_assertions) { 12 } else { 2 });
 
-/// `run` of everything about flows, one scenario after the other, patiently.
+/// `run` of all flow scenarios, one after the other, with long deadlines.
 fn patient_run(folder: &Path, target: &Target) -> Command {
     write(&folder.join("conformant.yaml"), "limits: {timeout: 60s}\n");
     let mut command = conformant(folder);
@@ -35,7 +35,7 @@ fn patient_run(folder: &Path, target: &Target) -> Command {
     command
 }
 
-/// Waits until the target was asked that often.
+/// Waits until the target has received that many requests.
 fn until_asked(target: &Target, times: usize) {
     let deadline = clock::monotonic() + Duration::from_secs(60);
     while target.asked().len() < times {
@@ -103,7 +103,7 @@ fn a_broken_pipe_that_is_signalled_ends_nothing() {
     assert_eq!(ended.exit, Some(130), "{ended:?}");
 }
 
-/// Whenever it comes: nothing is half written, and what says it is complete is.
+/// At any moment: no partial output, and a complete record is marked as such.
 #[test]
 fn a_signal_at_any_moment_leaves_no_false_word() {
     let whole = {
@@ -126,7 +126,7 @@ fn a_signal_at_any_moment_leaves_no_false_word() {
         let fits = match ended.exit {
             Some(0) => complete == Some(true),
             Some(143) => complete != Some(true) && (record.is_some() || text == "the old one"),
-            // Before its first moment the process has no exit code of ours.
+            // Before it installs handlers the process has no exit code of its own.
             None => ended.signal == Some(15) && text == "the old one",
             Some(_) => false,
         };
@@ -136,7 +136,7 @@ fn a_signal_at_any_moment_leaves_no_false_word() {
             .map(|entry| entry.expect("an entry").file_name())
             .filter(|name| name != ".git" && name != "conformant.yaml" && name != "run.json")
             .collect();
-        // Whoever is ended at once cannot take its lock away; the next run does.
+        // A killed process cannot remove its lock; the next run does.
         left.retain(|name| !name.to_string_lossy().ends_with(".conformant-lock"));
         assert!(left.is_empty(), "{left:?}");
     }
@@ -217,13 +217,13 @@ fn a_file_that_may_not_grow_further_is_named() {
 fn a_second_signal_ends_the_process_at_once() {
     let folder = folder();
     let target = falling_silent_after(0);
-    // A hook that cannot be interrupted is not needed: two signals that are not one are enough, whichever of the two ends it.
+    // A hook that cannot be interrupted is not waited for: two distinct signals suffice, whichever arrives first.
     let running = Running::start(&mut patient_run(folder.path(), &target));
     until_asked(&target, 1);
     running.signal("INT");
     let sent = clock::monotonic();
     clock::sleep(Duration::from_millis(300));
-    // The process may be gone already.
+    // The process may have ended already.
     drop(
         Command::new("sh")
             .args(["-c", "kill -INT $0 2>&-", &running.id().to_string()])
@@ -234,7 +234,7 @@ fn a_second_signal_ends_the_process_at_once() {
     assert!(sent.elapsed() < SOON);
 }
 
-/// Whoever ends a group of processes, as `timeout` does, sends the signal to each of them and then to all.
+/// `timeout` sends the signal to each process of a group and then to the group.
 #[test]
 fn a_signal_that_comes_twice_at_once_is_one() {
     for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! Credentials that a target echoes: in no output, in whatever spelling.
+//! Echoed credentials are in no output, in any encoding.
 
 use crate::hostile::command::{TIMEOUT, conformant, folder, run, write};
 use crate::hostile::pages::{answer, ok, only_page};
@@ -18,7 +18,7 @@ fn percent(text: &str) -> String {
     bytes.concat()
 }
 
-/// Every spelling in which a secret is echoed.
+/// Every encoding of an echoed secret.
 fn spellings(secret: &str) -> Vec<String> {
     let mut spellings = vec![
         secret.to_owned(),
@@ -35,14 +35,14 @@ fn spellings(secret: &str) -> Vec<String> {
     spellings
 }
 
-/// What must not appear: the spellings' parts that stand for the secret alone.
+/// Forbidden text: the parts of the encodings that contain the secret only.
 fn traces(secret: &str) -> Vec<String> {
     let mut traces = vec![
         secret.to_owned(),
         conformant_base::http::percent_encode(secret),
     ];
     for skip in 0..3_usize {
-        // Whole groups of three bytes have a spelling of their own.
+        // Complete groups of three bytes have an encoding of their own.
         let inner: Vec<u8> = secret.bytes().skip((3 - skip) % 3).collect();
         let whole = inner.len() / 3 * 3;
         traces.push(STANDARD.encode(&inner[..whole]));
@@ -58,7 +58,7 @@ fn credentials_that_a_target_echoes_reach_no_output() {
     let echoed = all.join(" ");
     let in_header: String = echoed.chars().filter(char::is_ascii).collect();
     let bodies = [
-        // As a value that breaks a rule, as a name, as an error, as what is no JSON.
+        // As an invalid value, a name, an error, and a body that is not JSON.
         {
             let mut page = only_page("http://127.0.0.1");
             page["flows"][0]["status"] = json!(echoed);

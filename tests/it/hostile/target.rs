@@ -1,6 +1,6 @@
-//! Targets that misbehave, on loopback: what they do to each request is data.
+//! Misbehaving targets on loopback; their actions are data.
 //!
-//! Deliberately no HTTP server: what a library would put right is what is tried here.
+//! Written without an HTTP server, because a library would prevent the faults to test.
 
 use conformant_base::clock;
 use std::io::{Read as _, Write as _};
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The longest that a target takes part in anything.
+/// Maximum time of a connection.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a target does, in order; then it closes the connection.
+/// Actions of a target, in order; then it closes the connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
     /// Sends bytes.
@@ -21,11 +21,11 @@ pub(crate) enum Act {
     Drip(Vec<u8>, Duration),
     /// Sends the same bytes until the client is gone.
     Flood(Vec<u8>),
-    /// Waits until the client is gone.
+    /// Waits until the client disconnects.
     Hold,
-    /// Closes so that the client sees a reset: bytes that it sent stay unread.
+    /// Closes with unread data, so that the client gets a reset.
     Reset,
-    /// Takes the next request on the same connection.
+    /// Reads the next request on the same connection.
     Keep,
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn send(bytes: impl AsRef<[u8]>) -> Vec<Act> {
     vec![Act::Send(bytes.as_ref().to_vec())]
 }
 
-/// A request as it came: its number, counted from 1, and its head.
+/// A received request: number, from 1, and head.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) number: usize,
@@ -69,12 +69,12 @@ struct Shared {
 }
 
 impl Target {
-    /// Answers each request as the function says.
+    /// Responds to each request with the function.
     pub(crate) fn answering(answer: impl Fn(&Asked) -> Vec<Act> + Send + Sync + 'static) -> Self {
         Self::start(Vec::new(), Box::new(answer))
     }
 
-    /// Does this on every connection, whatever is asked.
+    /// Does the same on every connection.
     pub(crate) fn greeting(acts: Vec<Act>) -> Self {
         Self::start(acts, Box::new(|_| Vec::new()))
     }
@@ -98,7 +98,7 @@ impl Target {
                 let Ok(socket) = socket else { continue };
                 listening.connections.fetch_add(1, Ordering::SeqCst);
                 let shared = Arc::clone(&listening);
-                // A client that leaves early is part of the play.
+                // A client may disconnect early.
                 std::thread::spawn(move || drop(shared.serve(socket)));
             }
         });
@@ -110,12 +110,12 @@ impl Target {
         format!("http://{}", self.address)
     }
 
-    /// How many connections were made to it.
+    /// Number of connections.
     pub(crate) fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// What was asked so far.
+    /// Requests so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.shared.asked.lock().expect("no holder panics").clone()
     }
@@ -124,7 +124,7 @@ impl Target {
 impl Drop for Target {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::SeqCst);
-        // Wakes the listener, so that it sees that it is over.
+        // Wakes the listener for its end.
         drop(TcpStream::connect(&self.address));
     }
 }
@@ -153,7 +153,7 @@ impl Shared {
         }
     }
 
-    /// True when the connection goes on.
+    /// True if the connection continues.
     fn perform(&self, socket: &mut TcpStream, acts: &[Act]) -> std::io::Result<bool> {
         for act in acts {
             match act {
@@ -171,7 +171,7 @@ impl Shared {
                 }
                 Act::Hold => while socket.read(&mut [0; 4096])? > 0 {},
                 Act::Reset => {
-                    // The request itself has not been read yet where this is a greeting.
+                    // After a greeting the request itself is still unread.
                     socket.peek(&mut [0])?;
                 }
                 Act::Keep => return Ok(true),

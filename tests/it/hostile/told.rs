@@ -1,7 +1,7 @@
-//! What was odd about the way an answer came, and what had come of one that broke off, is told: in the
-//! reports, on the console, in kept evidence, and again when that is judged. So is a set-up that failed.
+//! Irregularities of a response, and the received part of an incomplete one, are reported: in reports, on the console, in
+//! kept evidence, and when that is judged again. The same for a failed set-up.
 //!
-//! What must be concluded of each such answer is `wire.rs`'s.
+//! For the verdict on each such response see `wire.rs`.
 
 use crate::hostile::command::{Ended, conformant, folder, reports, run};
 use crate::hostile::pages::{answer, ok, only_page, page};
@@ -11,18 +11,18 @@ use serde_json::{Value, json};
 use std::io::Read as _;
 use std::path::Path;
 
-/// As much as is kept of an answer that broke off.
+/// Maximum size of the kept part of an incomplete response.
 const PARTIAL_BYTES_MAX: usize = 4096;
 
-/// What is said of a scenario whose ground could not be laid.
+/// Message for a scenario whose set-up failed.
 const NAMED: &str = "chat/lists/members: set-up failed: create-service was refused: status 400\n";
 
-/// A run of one scenario against a target that answers so, with its evidence; and the same judged again.
+/// A run of one scenario against a target with that response, with its evidence; and the same judged again.
 struct Told {
     ended: Ended,
     record: Value,
     html: String,
-    /// The evidence, unpacked.
+    /// The decompressed evidence.
     kept: String,
     again: Ended,
     again_record: Value,
@@ -60,7 +60,7 @@ fn unpacked(path: &Path) -> String {
     text
 }
 
-/// An answer with a page that breaks one rule, so that its exchange is shown, behind this head.
+/// A response with a page that breaks one rule, so that its exchange is shown, after this head.
 fn broken_page(head: &str, rest: &str) -> Vec<Act> {
     let mut page = page("http://127.0.0.1", 0, None);
     page["flows"][0]["status"] = json!("neither");
@@ -163,7 +163,7 @@ fn what_came_of_an_answer_that_broke_off_is_told_and_kept() {
     }
 }
 
-/// The first story of kept evidence.
+/// The first scenario of kept evidence.
 fn story(kept: &str) -> Value {
     let line = kept.lines().nth(1).expect("a story");
     let line: Value = serde_json::from_str(line).expect("a line of JSON");

@@ -1,4 +1,4 @@
-//! Targets whose connections, heads and framing are not as they should be: one row each.
+//! Targets with invalid connections, heads and framing: one row each.
 
 use crate::hostile::command::{Judged, judge};
 use crate::hostile::pages::{answer, ok, only_page, page};
@@ -7,27 +7,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The step's deadline in these runs and two seconds.
-// Without optimisation, and beside all other tests on few cores, ours is the larger part.
+// Without optimization, and in parallel with other tests, the program takes most of it.
 const SECONDS_MAX: f64 = if cfg!(debug_assertions) { 40.0 } else { 2.3 };
 const PEAK_KIB_MAX: u64 = 128 * 1024;
-/// Rows side by side.
+/// Rows in parallel.
 const HANDS: usize = 3;
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// What must come of a target.
+/// Expected result of a target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Due {
-    /// It cannot be judged: exit 3, for one of these causes.
+    /// It cannot be judged: exit 3, with one of these causes.
     Cause(&'static [&'static str]),
-    /// It breaks the contract: exit 1, and the report says how.
+    /// It breaks the contract: exit 1, and the report states how.
     Fails(&'static str),
-    /// Nothing was judged, nobody is accused: exit 4, and the report says why.
+    /// Nothing was judged or reported: exit 4, with the reason.
     Nothing(&'static str),
-    /// Odd, but nothing to object to: exit 0.
+    /// Unusual, but valid: exit 0.
     Fine,
 }
 
-/// A target's behaviour towards one request.
+/// Behavior of a target for one request.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) acts: Vec<Act>,
@@ -57,7 +57,7 @@ const CHUNKED: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
 const UNTIL_CLOSE: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n";
 
-/// Everything that a target can do to a request for the list of flows.
+/// Everything that a target can do with a request for the list of flows.
 #[expect(clippy::too_many_lines, reason = "a table of answers")]
 fn rows() -> Vec<Row> {
     use Due::{Cause, Fails, Fine, Nothing};
@@ -326,7 +326,7 @@ fn rows() -> Vec<Row> {
             [send(ok(&body)), send(ok("{}"))].concat(),
             Fine,
         ),
-        // Codings that nobody asked for.
+        // Codings that were not requested.
         row(
             "gzip that is none",
             send(coded("gzip")),
@@ -350,8 +350,7 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// Plays the acts from the given request on; before it the target is a good one with one more page
-/// each time.
+/// Does the actions from the given request on; before it the target responds with valid pages.
 fn hostile_from(first: usize, acts: Vec<Act>) -> Target {
     Target::answering(move |asked| {
         if asked.number >= first {
@@ -408,7 +407,7 @@ pub(crate) fn check(name: &str, judged: &Judged, due: Due) {
     );
 }
 
-/// Does the work for every row, a few side by side; all that fail are told.
+/// Does the work for every row, a few in parallel; all failures are printed.
 pub(crate) fn each(rows: &[Row], work: impl Fn(&Row) + Sync) {
     let next = AtomicUsize::new(0);
     let failed = AtomicUsize::new(0);
@@ -422,7 +421,7 @@ pub(crate) fn each(rows: &[Row], work: impl Fn(&Row) + Sync) {
             });
         }
     });
-    assert_eq!(failed.into_inner(), 0, "rows failed; each is told above");
+    assert_eq!(failed.into_inner(), 0, "rows failed; see above");
 }
 
 #[test]
@@ -436,7 +435,7 @@ fn targets_that_misbehave_from_the_first_request() {
 #[test]
 fn targets_that_misbehave_from_the_third_request() {
     let mut rows = rows();
-    // What would be fine for one page is not a page of this walk.
+    // Valid for one page, but not for a page of this walk.
     rows.retain(|row| !matches!(row.due, Due::Fine | Due::Nothing(_)));
     let every_third: Vec<Row> = rows.into_iter().step_by(3).collect();
     each(&every_third, |row| {

@@ -1,5 +1,4 @@
-//! What a kind's schema and written rules come to, made for looking; nothing where they say more
-//! than is understood.
+//! Compiles the schema and written rules of a type for the fast path; none if they have unsupported constructs.
 
 use super::{
     ANY, ARRAY, BOOLEAN, DEPTH_MAX, FRACTION, Glance, INTEGER, Judged, Literal, NULL, Name, OBJECT,
@@ -11,26 +10,26 @@ use conformant_judge::predicates::plain_json::PlainJson;
 use conformant_rulebook::{OTHER_FIELDS_KEY, Origin, PayloadRule, RULE_KEY, Rulebook};
 use serde_json::Value;
 
-/// A schema with the document that its references point into.
+/// A schema with the document of its references.
 #[derive(Clone, Copy)]
 struct Part<'a> {
     root: &'a Value,
     schema: &'a Value,
-    /// Part of the kind's own schema, whose properties are rules.
+    /// Whether it is part of the type's own schema, whose properties are rules.
     is_own: bool,
 }
 
 struct Compiler<'a> {
     judged: Vec<Judged>,
     rules: Vec<String>,
-    /// Written rules with the pointer that they look at.
+    /// Written rules with their pointers.
     written: Vec<(&'a str, &'a str, &'a Value)>,
-    /// How many of them were met on the way.
+    /// How many of them were compiled.
     reached: usize,
 }
 
 impl Glance {
-    /// Compiles a kind; nothing where its rules say more than a glance understands.
+    /// Compiles a type; none if its rules have unsupported constructs.
     pub(crate) fn of(rulebook: &Rulebook, kind: &str) -> Option<Self> {
         let known = rulebook.kinds.get(kind)?;
         if known.page_of.is_some() {
@@ -42,7 +41,7 @@ impl Glance {
             let Origin::Written(it) = &rule.origin else {
                 continue;
             };
-            // What it objects to, a mark or a name that comes twice, is nothing that a glance passes.
+            // It reports byte order marks and duplicate names, which the fast path rejects anyway.
             let of_service = kind.split('/').next() == Some(rule.service.as_str());
             if Loaded::typed::<PlainJson>(rule).is_some() && of_service {
                 of_all.push(rule.id.clone());
@@ -84,7 +83,7 @@ impl Glance {
 }
 
 impl<'a> Compiler<'a> {
-    /// What all these schemas together allow at a place; `is_single`: no document has two of it.
+    /// The combined constraints of these schemas; `is_single`: a document has at most one such place.
     fn place(&mut self, pointer: &str, mut parts: Vec<Part<'a>>, is_single: bool) -> Option<Place> {
         if segments(pointer).count() > DEPTH_MAX {
             return None;
@@ -118,7 +117,7 @@ impl<'a> Compiler<'a> {
                 understand(keyword, value, &mut place.types, &mut text)?;
             }
         }
-        // Of several texts those remain that all else admits.
+        // Keep the texts that the other constraints accept.
         if let Some(mut options) = text.options.take() {
             options.retain(|word| text.fits(word.within(), word.within().is_ascii()));
             text.options = Some(options);
@@ -141,7 +140,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn object(&mut self, pointer: &str, parts: &[Part<'a>], is_single: bool) -> Option<Object> {
-        // The order of the schema is the order in which documents are likely to have them.
+        // Documents probably have the order of the schema.
         let mut names: Vec<&'a str> = Vec::new();
         for part in parts {
             let properties = part.schema.get("properties").and_then(Value::as_object);
@@ -208,9 +207,9 @@ impl<'a> Compiler<'a> {
 
     #[expect(
         clippy::option_option,
-        reason = "outside: can it be told at a glance; inside: may there be any"
+        reason = "outer: is it supported; inner: are there any"
     )]
-    /// What members that no schema lists may be; inner none where there may not be any.
+    /// Constraints of unlisted members; the inner `None` if there must not be any.
     fn others(
         &mut self,
         pointer: &str,
@@ -237,8 +236,8 @@ impl<'a> Compiler<'a> {
         self.place(&format!("{pointer}/*"), inside, false).map(Some)
     }
 
-    /// A rule that the whole document always gives to judge is not judged again further inside.
-    /// Nothing where two objects inside share one.
+    /// A rule that every document triggers is not counted again in nested objects.
+    /// None if two nested objects share one.
     fn judge_once(&mut self, root: Option<usize>) -> Option<()> {
         let always = root
             .map(|root| self.judged[root].always.clone())
@@ -276,7 +275,7 @@ impl<'a> Compiler<'a> {
             })
     }
 
-    /// Written rules that look at that very place.
+    /// Written rules about exactly that place.
     fn written_at(&mut self, pointer: &str) -> Vec<usize> {
         let ids: Vec<&str> = self
             .written
@@ -292,7 +291,7 @@ fn listed<'a>(part: &Part<'a>, name: &str) -> Option<&'a Value> {
     part.schema.get("properties")?.get(name)
 }
 
-/// The schemas that apply further inside.
+/// The schemas of a member.
 fn beneath<'a>(
     parts: &[Part<'a>],
     inside: impl Fn(&Part<'a>) -> Option<&'a Value>,
@@ -308,7 +307,7 @@ fn beneath<'a>(
         .collect()
 }
 
-/// The schemas with all that they refer to.
+/// The schemas with all their references.
 fn expanded(mut waiting: Vec<Part<'_>>) -> Option<Vec<Part<'_>>> {
     let mut found: Vec<Part<'_>> = Vec::new();
     while let Some(part) = waiting.pop() {
@@ -336,10 +335,10 @@ fn expanded(mut waiting: Vec<Part<'_>>) -> Option<Vec<Part<'_>>> {
     Some(found)
 }
 
-/// Takes up what one keyword says of a value as such; nothing where it is not understood.
+/// Adds one keyword about a value; none if it is unsupported.
 fn understand(keyword: &str, value: &Value, types: &mut u8, text: &mut Text) -> Option<()> {
     match keyword {
-        // Understood where members and items are looked at, or of no consequence.
+        // Handled with members and items, or without effect.
         "properties"
         | "required"
         | "additionalProperties"

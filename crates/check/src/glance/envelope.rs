@@ -1,5 +1,4 @@
-//! A glance at an event in its envelope: type, schema address and payload are found on the way, and
-//! the payload is looked at as what its type says.
+//! Fast path for events in envelopes: finds type, schema address and payload, and validates the payload by its type.
 
 use super::look::{FREE, Look, Scratch, Tokens};
 use super::{Glance, Name};
@@ -7,7 +6,7 @@ use crate::stream::vendor_end;
 use conformant_judge::Judgement;
 use std::ops::Range;
 
-/// What an envelope holds where.
+/// Parts of an envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Type,
@@ -15,7 +14,7 @@ pub(crate) enum Part {
     Payload,
 }
 
-/// The members of an object that lead to the parts of an envelope.
+/// The members that lead to the parts of an envelope.
 #[derive(Debug, Default)]
 struct Tree(Vec<(Name, Node)>);
 
@@ -25,18 +24,18 @@ enum Node {
     Below(Tree),
 }
 
-/// What events of one type are looked at as.
+/// Validator of one event type.
 #[derive(Debug)]
 pub(crate) struct TypeGlance {
-    /// What follows the vendor's segment.
+    /// The type name after the vendor's segment.
     pub(crate) name: String,
-    /// How the address of its schema ends; empty where no schema is shown.
+    /// The end of its schema address; empty without a documented payload.
     pub(crate) schema: String,
-    /// Its payload; nothing where no schema is shown, so that any will do.
+    /// Validator of its payload; none without a documented payload.
     pub(crate) payload: Option<Glance>,
 }
 
-/// What is compiled of a mapping and the known types.
+/// A compiled mapping with the known types.
 #[derive(Debug)]
 pub(crate) struct Envelopes {
     tree: Tree,
@@ -44,7 +43,7 @@ pub(crate) struct Envelopes {
 }
 
 impl Envelopes {
-    /// Nothing where a path leads through a list, or a name would be escaped.
+    /// None if a path contains a list or a name that needs escapes.
     pub(crate) fn of(paths: &[(Part, Vec<String>)], types: Vec<TypeGlance>) -> Option<Self> {
         let mut tree = Tree::default();
         for (part, path) in paths {
@@ -59,7 +58,7 @@ impl Envelopes {
 }
 
 impl Tree {
-    /// Nothing where two parts would stand in or below one place.
+    /// None if two parts have the same place, or one contains the other.
     fn add(&mut self, part: Part, path: &[String]) -> Option<()> {
         let (first, rest) = path.split_first()?;
         let name = Name::new(first)?;
@@ -81,15 +80,15 @@ impl Tree {
     }
 }
 
-/// How many events of one type passed.
+/// Number of valid events of one type.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Passed {
     pub(crate) events: usize,
-    /// Those of them that say the address of their schema.
+    /// Number of those with a schema address.
     pub(crate) announced: usize,
 }
 
-/// Looks at events in their envelopes and counts what they gave to judge.
+/// Validates events in envelopes and counts what was judged.
 #[derive(Debug)]
 pub(crate) struct LookInside<'g> {
     envelopes: &'g Envelopes,
@@ -98,13 +97,13 @@ pub(crate) struct LookInside<'g> {
     scratch: Scratch,
 }
 
-/// What was met of one envelope.
+/// State of one envelope.
 #[derive(Default)]
 struct Met {
     r#type: Option<usize>,
     schema: Option<Range<usize>>,
     payload: Option<Range<usize>>,
-    /// The payload was looked at as this type's.
+    /// The type by which the payload was validated.
     looked: Option<usize>,
 }
 
@@ -119,8 +118,7 @@ impl<'g> LookInside<'g> {
         }
     }
 
-    /// Looks at the event that a text begins with: how long its line is, the end included, where it
-    /// surely breaks nothing; then it is counted.
+    /// Validates the first event of a text. If it certainly breaks no rule, counts it and returns the length of its line.
     pub(crate) fn line(&mut self, text: &[u8]) -> Option<usize> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut met = Met::default();
@@ -140,7 +138,7 @@ impl<'g> LookInside<'g> {
         tokens.end_of_line(end)
     }
 
-    /// The schema address fits the type, and the payload breaks nothing.
+    /// Whether the schema address matches the type, and the payload is valid.
     fn conclude(&mut self, text: &[u8], met: Met, scratch: &Scratch) -> Option<()> {
         let index = met.r#type?;
         let known = &self.envelopes.types[index];
@@ -223,7 +221,7 @@ impl<'g> LookInside<'g> {
         types.position(|t| t.name.as_bytes() == name)
     }
 
-    /// The types with what passed of each, and what the payloads gave to judge.
+    /// Counts by type, and what was judged in payloads.
     pub(crate) fn finish(self) -> (Vec<(&'g TypeGlance, Passed)>, Judgement) {
         let types = self.envelopes.types.iter().zip(self.passed).collect();
         let mut judgement = Judgement::default();

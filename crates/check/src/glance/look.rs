@@ -1,5 +1,4 @@
-//! A document read token by token beside what was compiled: it surely breaks nothing, or nobody is
-//! sure.
+//! Fast path of one document: reads its tokens alongside the compiled schema.
 
 use super::{
     ANY, ARRAY, BOOLEAN, DEPTH_MAX, DOCUMENT_BYTES_MAX, FRACTION, Glance, INTEGER, Literal, NULL,
@@ -8,13 +7,13 @@ use super::{
 use conformant_judge::Judgement;
 use std::ops::Range;
 
-/// Looks at documents of one kind and counts what they gave to judge.
+/// Validates documents of one type and counts what was judged.
 #[derive(Debug)]
 pub(crate) struct Look<'g> {
     glance: &'g Glance,
-    /// Documents that broke nothing.
+    /// Number of valid documents.
     documents: usize,
-    /// For each object, the members that were there last, and in how many documents.
+    /// For each object, its last set of members, and the number of documents with it.
     runs: Vec<(u64, usize)>,
     counts: Vec<usize>,
     scratch: Scratch,
@@ -33,8 +32,7 @@ impl<'g> Look<'g> {
         }
     }
 
-    /// Looks at the line that a text begins with: how long it is, its end included, where it surely
-    /// breaks nothing; then it is counted.
+    /// Validates the first line of a text. If it certainly breaks no rule, counts it and returns its length with its end.
     pub(crate) fn line(&mut self, text: &[u8]) -> Option<usize> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut tokens = Tokens::new(text, &mut scratch);
@@ -47,7 +45,7 @@ impl<'g> Look<'g> {
         taken
     }
 
-    /// Counts a document that broke nothing, with its objects and their members.
+    /// Counts a valid document with its objects and their members.
     pub(super) fn count(&mut self, met: &[(usize, u64)]) {
         self.documents += 1;
         for (object, members) in met {
@@ -60,7 +58,7 @@ impl<'g> Look<'g> {
         }
     }
 
-    /// Adds up a run of documents in which an object had the same members.
+    /// Adds a series of documents in which an object had the same members.
     fn settle(&mut self, object: usize) {
         let (members, times) = self.runs[object];
         let judged = &self.glance.judged[object];
@@ -76,7 +74,7 @@ impl<'g> Look<'g> {
         }
     }
 
-    /// How many documents passed, and what they gave to judge.
+    /// Number of valid documents, and what was judged.
     pub(crate) fn finish(mut self) -> (usize, Judgement) {
         for object in 0..self.runs.len() {
             self.settle(object);
@@ -95,23 +93,23 @@ impl<'g> Look<'g> {
     }
 }
 
-/// A line as tokens. Every step begins at a place and answers where it ends, or nothing where it is
-/// not sure; none goes beyond the line, for its end is no blank between tokens and stands in no text.
+/// A line as tokens. Every step takes a position and returns the end of its token, or none if undecided. No step leaves
+/// the line, because a line end is neither a blank between tokens nor part of a text.
 pub(super) struct Tokens<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) scratch: &'a mut Scratch,
 }
 
-/// Memory that is used again for each document.
+/// Buffers that are reused for each document.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    /// Objects of the present document with the members that are there.
+    /// Objects of the document with their members.
     pub(super) met: Vec<(usize, u64)>,
-    /// Where the unlisted names of the open objects stand.
+    /// Positions of the unlisted names of the open objects.
     names: Vec<Range<usize>>,
 }
 
-/// What stands between the quotes of a text.
+/// Content of a text between its quotes.
 #[derive(Clone, Debug)]
 struct Quoted {
     within: Range<usize>,
@@ -119,7 +117,7 @@ struct Quoted {
     is_escaped: bool,
 }
 
-/// Where nothing is said.
+/// No constraint.
 pub(super) static FREE: Place = Place {
     types: ANY,
     text: None,
@@ -127,8 +125,8 @@ pub(super) static FREE: Place = Place {
     items: None,
 };
 
-/// Every byte of a word that may not stand in a text as it is or needs a closer look, as its high
-/// bit: a quote, a backslash, a control character, one that is not ASCII. Right up to the first one.
+/// The high bit of each byte of a word that needs a closer look: a quote, a backslash, a control character, or not
+/// ASCII. Exact up to the first one.
 #[inline]
 fn marks(word: u64) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;
@@ -139,14 +137,14 @@ fn marks(word: u64) -> u64 {
 }
 
 impl<'a> Tokens<'a> {
-    /// A line; what the last one left in `scratch` is gone.
+    /// Starts a line; clears `scratch`.
     pub(super) fn new(bytes: &'a [u8], scratch: &'a mut Scratch) -> Self {
         scratch.met.clear();
         scratch.names.clear();
         Self { bytes, scratch }
     }
 
-    /// Where the next token begins, and its first byte.
+    /// Position and first byte of the next token.
     #[inline]
     pub(super) fn peek(&self, mut at: usize) -> Option<(usize, u8)> {
         loop {
@@ -158,7 +156,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Where the next line begins, if this one holds nothing more and is not too long.
+    /// Position of the next line, if this one is complete and not too long.
     pub(super) fn end_of_line(&self, at: usize) -> Option<usize> {
         let end = match self.peek(at) {
             Some((at, b'\n')) => at + 1,
@@ -218,8 +216,7 @@ impl<'a> Tokens<'a> {
         is_there.then_some(at + word.len())
     }
 
-    /// A number; one with a fraction or exponent only where any number will do, as `1.0` may count
-    /// as an integer or not.
+    /// A number; with a fraction or exponent only if any number is valid, because `1.0` may count as an integer.
     fn number(&self, mut at: usize, is_any: bool) -> Option<usize> {
         if self.bytes.get(at) == Some(&b'-') {
             at += 1;
@@ -244,7 +241,7 @@ impl<'a> Tokens<'a> {
         (count > 0).then_some(start + count)
     }
 
-    /// A text that is as wanted; which of several is told without looking for its end.
+    /// A valid text; compares options without looking for its end.
     fn fits(&self, at: usize, wanted: &Text) -> Option<usize> {
         if let Some(options) = &wanted.options {
             return options.iter().find_map(|option| self.literal(at, option));
@@ -256,7 +253,7 @@ impl<'a> Tokens<'a> {
             .then_some(end)
     }
 
-    /// A text, escapes of one character included.
+    /// A text with escapes of one character.
     #[inline]
     fn text(&self, at: usize) -> Option<Quoted> {
         let start = at + 1;
@@ -294,14 +291,14 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// A text without escapes: what stands between its quotes.
+    /// The content of a text without escapes.
     pub(super) fn plain_text(&self, at: usize) -> Option<Range<usize>> {
         self.text(at)
             .filter(|text| !text.is_escaped)
             .map(|text| text.within)
     }
 
-    /// The next byte that may not stand in a text as it is, or is not ASCII, and where it stands.
+    /// The next byte that needs a closer look, with its position.
     #[inline]
     pub(super) fn next_mark(&self, mut at: usize) -> Option<(usize, u8)> {
         while let Some(chunk) = self.bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
@@ -353,8 +350,7 @@ impl<'a> Tokens<'a> {
         Some(at)
     }
 
-    /// The members of an object, one after the other, each with what is known of it if it is listed;
-    /// in the end the bits of these.
+    /// The members of an object with their constraints; returns the bits of listed ones.
     #[inline]
     pub(super) fn members<'l, T>(
         &mut self,
@@ -378,7 +374,7 @@ impl<'a> Tokens<'a> {
                 return None;
             }
             if let Some((mut bit, mut end)) = self.name(name, listed) {
-                // Most documents have their members in the order of the schema and without blanks.
+                // Most documents have the order of the schema and no blanks.
                 loop {
                     if seen & (1 << bit) != 0 {
                         return None;
@@ -416,7 +412,7 @@ impl<'a> Tokens<'a> {
         (byte == b':').then_some((bit, colon + 1))
     }
 
-    /// A name that no schema lists with its colon, told apart from the others of its object.
+    /// An unlisted name with its colon, distinct from others of its object.
     fn unlisted_name(&mut self, at: usize, first_name: usize) -> Option<usize> {
         let name = self.plain_text(at)?;
         let (colon, byte) = self.peek(name.end + 1)?;
@@ -425,7 +421,7 @@ impl<'a> Tokens<'a> {
         let is_twice = others
             .iter()
             .any(|other| self.bytes[other.clone()] == *text);
-        // Some names have a meaning inside the reader; it refuses them.
+        // Names with a meaning inside the reader, which rejects them.
         if byte != b':' || is_twice || others.len() >= UNLISTED_MAX || text.starts_with(b"$") {
             return None;
         }

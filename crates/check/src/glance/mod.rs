@@ -1,8 +1,7 @@
-//! A glance at a document: whether it breaks no rule, told from its tokens without building a tree.
+//! Fast path: validates a document from its token stream without building a tree.
 //!
-//! It knows two answers: nothing is broken, or not sure. What it is not sure of is judged the
-//! careful way, so that every finding comes from there. A kind whose schema says more than is
-//! understood here has no glance.
+//! It returns either `valid` or `undecided`. Undecided documents go to the full validator, from which all findings come.
+//! Types with unsupported schemas have no fast path.
 mod compile;
 mod envelope;
 mod look;
@@ -13,13 +12,13 @@ mod tests;
 pub(super) use envelope::{Envelopes, LookInside, Part, TypeGlance};
 pub(super) use look::Look;
 
-/// Larger documents might hold more values than the careful reader allows.
+/// Larger documents could exceed the limits of the full validator.
 const DOCUMENT_BYTES_MAX: usize = 256 * 1024;
-/// Containers within each other; the careful reader allows more.
+/// Maximum nesting; the full validator accepts more.
 const DEPTH_MAX: usize = 32;
-/// Objects with rules of their own in one document.
+/// Maximum number of objects with rules of their own in a document.
 const OBJECTS_MAX: usize = 16;
-/// Members of one object that no schema lists; telling their names apart grows with the square.
+/// Maximum number of unlisted members of an object; the cost of comparing names grows with the square.
 const UNLISTED_MAX: usize = 32;
 
 /// Bytes that are compared at once.
@@ -34,11 +33,11 @@ const ARRAY: u8 = 32;
 const OBJECT: u8 = 64;
 const ANY: u8 = 127;
 
-/// What is compiled of one kind.
+/// Compiled type.
 #[derive(Debug)]
 pub(super) struct Glance {
     root: Place,
-    /// Which rules each object gives something to judge for.
+    /// Rules that each object triggers.
     judged: Vec<Judged>,
     rules: Vec<String>,
 }
@@ -51,7 +50,7 @@ struct Judged {
     present: Vec<Vec<usize>>,
 }
 
-/// What may stand somewhere.
+/// Constraint of a place.
 #[derive(Debug)]
 struct Place {
     types: u8,
@@ -60,10 +59,10 @@ struct Place {
     items: Option<Box<Place>>,
 }
 
-/// What a text must be like.
+/// Constraint of a text.
 #[derive(Debug, Default)]
 struct Text {
-    /// In their quotes.
+    /// With their quotes.
     options: Option<Vec<Literal>>,
     patterns: Vec<Pattern>,
     characters_min: usize,
@@ -73,45 +72,45 @@ struct Text {
 
 #[derive(Debug)]
 enum Pattern {
-    /// A literal start, then so many characters of one class, and nothing else.
+    /// A literal start, then an exact number of characters of one class.
     Run {
         start: Box<str>,
         class: [bool; 128],
         count: usize,
     },
-    /// Anything else, on the linear engine.
+    /// Any pattern, on the linear engine.
     Other(regex::bytes::Regex),
 }
 
-/// What members an object may have.
+/// Constraint of an object's members.
 #[derive(Debug)]
 struct Object {
-    /// Index into [`Glance::judged`]; none where nothing is judged by its members.
+    /// Index into [`Glance::judged`]; none if its members trigger no rule.
     index: Option<usize>,
     members: Vec<(Name, Place)>,
-    /// Bits of the members that must be there.
+    /// Bits of required members.
     required: u64,
-    /// What other members may be; none where there may not be any.
+    /// Constraint of unlisted members; none if there must not be any.
     others: Option<Place>,
 }
 
-/// A member's name.
+/// Name of a member.
 #[derive(Debug)]
 struct Name {
-    /// In its quotes.
+    /// With its quotes.
     quoted: Literal,
-    /// With the comma of the member before and its own colon.
+    /// With the preceding comma and its colon.
     next: Literal,
 }
 
-/// A text that is looked for, made for comparing without a loop: most are of one or two such parts.
+/// A text in parts for comparison without a loop; most have one or two.
 #[derive(Debug)]
 struct Literal {
     text: Box<[u8]>,
-    /// Its first bytes, and which of them count.
+    /// First bytes with a mask.
     head: u128,
     mask: u128,
-    /// Its last ones, where they are so many.
+    /// Last bytes, if it is long enough.
     tail: u128,
 }
 
@@ -124,7 +123,7 @@ impl Text {
             || self.is_date_time
     }
 
-    /// Whether a text that is no option of several is as wanted.
+    /// Whether a text that is not one of several options is valid.
     fn fits(&self, text: &[u8], is_ascii: bool) -> bool {
         if self.characters_min > 0 || self.characters_max.is_some() {
             let starts = || {
@@ -145,7 +144,7 @@ impl Text {
 }
 
 impl Pattern {
-    /// Reads `^START[CLASS]{N}$`; other patterns run as they are, those with look-around not at all.
+    /// Parses `^START[CLASS]{N}$`; other patterns are compiled, but not those with look-around.
     fn new(pattern: &str) -> Option<Self> {
         Self::run(pattern).or_else(|| regex::bytes::Regex::new(pattern).ok().map(Self::Other))
     }
@@ -196,7 +195,7 @@ impl Pattern {
 }
 
 impl Name {
-    /// Nothing where the name would stand escaped in a document.
+    /// None if the name would be escaped in a document.
     fn new(name: &str) -> Option<Self> {
         Some(Self {
             quoted: Literal::quoted(name)?,
@@ -225,18 +224,18 @@ impl Literal {
         }
     }
 
-    /// A text in its quotes; nothing where it would stand escaped in a document.
+    /// A text in its quotes; none if it would be escaped in a document.
     fn quoted(text: &str) -> Option<Self> {
         let is_escaped = text.bytes().any(|b| b == b'"' || b == b'\\' || b < b' ');
         (!is_escaped).then(|| Self::new(&format!("\"{text}\"")))
     }
 
-    /// Without the quotes.
+    /// The text without quotes.
     fn within(&self) -> &[u8] {
         &self.text[1..self.text.len() - 1]
     }
 
-    /// True when the text begins with this one.
+    /// Whether the text begins with this one.
     #[inline]
     fn begins(&self, text: &[u8]) -> bool {
         let Some(head) = text.first_chunk::<PART>() else {

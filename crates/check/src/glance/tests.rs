@@ -1,4 +1,4 @@
-//! The glance against the careful judge: on fixtures, mutations and random documents both must agree.
+//! The fast path and the full validator agree on fixtures, mutations and random documents.
 
 use super::look::{Scratch, Tokens};
 use super::*;
@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 struct World {
     rulebook: &'static Rulebook,
     schemas: Schemas,
-    /// Kinds that have a glance, each with some documents.
+    /// Types with a fast path, with some documents.
     kinds: Vec<(String, Glance, Vec<String>)>,
 }
 
@@ -45,7 +45,7 @@ fn world() -> &'static World {
     })
 }
 
-/// What the careful way says: nothing where it finds something, else how often each rule judged.
+/// Result of the full validator: none for a finding, otherwise the number of judgments by rule.
 fn careful(kind: &str, text: &str) -> Option<BTreeMap<String, usize>> {
     let world = world();
     let parsed =
@@ -75,7 +75,7 @@ fn careful(kind: &str, text: &str) -> Option<BTreeMap<String, usize>> {
         .then(|| judged.map(|(rule, tally)| (rule, tally.judged())).collect())
 }
 
-/// Whether the glance passes it; then both ways agree.
+/// Whether it passes the fast path; then both agree.
 fn agrees(kind: &str, glance: &Glance, text: &str) -> bool {
     let mut look = Look::new(glance);
     let passes = look.line(text.as_bytes()) == Some(text.len());

@@ -1,6 +1,4 @@
-//! One entry of a recording: how HAR 1.2 writes a request and its answer, and what they were.
-//!
-//! To which operation they belong is not known here.
+//! Decodes an entry of a recording in HAR 1.2.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -70,46 +68,43 @@ struct Content {
     encoding: Option<String>,
 }
 
-/// Why an entry is no exchange.
+/// Why an entry cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EntryError {
-    /// It has not the form of one.
+    /// A wrong structure.
     #[error("{0}")]
     Form(#[from] serde_json::Error),
-    /// The request went nowhere in particular.
-    #[error("no absolute address: {0}")]
+    #[error("not an absolute address: {0}")]
     Address(String),
-    /// A body is not what it is said to be.
     #[error("a body is not base64: {0}")]
     Base64(#[from] base64::DecodeError),
-    /// A body is said to be something else.
     #[error("a body is encoded as {0}, which HAR does not have")]
     Encoding(String),
-    /// An upload cannot be made anew of its parts.
+    /// A multipart body that cannot be built again from its parts.
     #[error("{0}")]
     Upload(#[from] EncodeError),
 }
 
-/// Why an entry holds no answer.
+/// Why an entry has no response.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotRecorded {
-    /// Nothing came, or nothing was written down.
+    /// No response, or none recorded.
     #[error("no answer was recorded (status {0})")]
     Answer(i32),
-    /// A body came that was not written down.
+    /// A body that was not recorded.
     #[error("the body of {0} bytes was not recorded")]
     Body(i64),
 }
 
 impl Entry {
-    /// When it began and ended, as far as that was recorded.
+    /// Start and end, if recorded.
     pub(super) fn span(&self) -> Span {
         span(&self.started_date_time, self.time)
     }
 }
 
 impl RecordedRequest {
-    /// The origin that it went to, and the request.
+    /// Origin and request.
     pub(super) fn into_request(self) -> Result<(String, Request), EntryError> {
         let (origin, target) = split(&self.url)?;
         let mut request = Request::new(&self.method.to_ascii_uppercase(), target);
@@ -131,7 +126,7 @@ impl RecordedRequest {
 }
 
 impl PostData {
-    /// The body and, where it was made anew, its media type.
+    /// The body and, if it was built again, its media type.
     pub(super) fn body(self) -> Result<(Option<String>, Vec<u8>), EntryError> {
         if let Some(text) = self
             .text
@@ -153,7 +148,7 @@ impl PostData {
 }
 
 impl RecordedResponse {
-    /// The answer; why there is none where none was recorded.
+    /// The response, or why there is none.
     pub(super) fn into_response(self) -> Result<Result<Response, NotRecorded>, EntryError> {
         let Ok(status @ 100..=999) = u16::try_from(self.status) else {
             return Ok(Err(NotRecorded::Answer(self.status)));
@@ -178,8 +173,7 @@ impl RecordedResponse {
     }
 }
 
-/// When an entry began and ended: an end that was not recorded is not known, nor is what a recorder
-/// wrote as a time that is none.
+/// Start and end of an entry; unknown if missing or invalid.
 pub(super) fn span(started: &str, took_ms: Option<f64>) -> Span {
     let Ok(began) = started.parse::<Timestamp>() else {
         return Span::UNKNOWN;
@@ -193,7 +187,7 @@ pub(super) fn span(started: &str, took_ms: Option<f64>) -> Span {
     }
 }
 
-/// An absolute address as origin and request target.
+/// Splits an absolute address into origin and request target.
 fn split(url: &str) -> Result<(String, String), EntryError> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Err(EntryError::Address(url.to_owned()));
@@ -211,14 +205,14 @@ fn split(url: &str) -> Result<(String, String), EntryError> {
 
 fn headers(fields: &[Field]) -> Headers {
     let mut headers = Headers::default();
-    // Recordings of HTTP/2 list what is no header field in HTTP/1.1, `:authority` for example.
+    // Recordings of HTTP/2 have pseudo header fields, such as `:authority`.
     for field in fields.iter().filter(|f| !f.name.starts_with(':')) {
         headers.add(&field.name, field.value.clone());
     }
     headers
 }
 
-/// The parts of an upload; recordings leave out what files hold.
+/// The parts of a multipart body; recordings omit the content of files.
 fn parts(params: &[Field]) -> Result<(String, Vec<u8>), EntryError> {
     let fields = params.iter().map(|field| {
         let media_type = field.content_type.as_deref();

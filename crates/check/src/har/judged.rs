@@ -1,7 +1,4 @@
-//! The entries of a recording as exchanges, judged as they are read; what belongs to no operation is passed over
-//! and counted.
-//!
-//! How an entry is written is not known here.
+//! Judges the entries of a recording while it is read; those without an operation are counted.
 
 use super::entry::{Entry, EntryError};
 use super::reading::read_entries;
@@ -14,20 +11,20 @@ use conformant_judge::evidence::Exchange;
 use serde_json::value::RawValue;
 use std::io::{self, Read};
 
-/// How many unreadable entries are told of one by one.
+/// Maximum number of unreadable entries in the notes.
 const UNREADABLE_SHOWN_MAX: usize = 20;
 
-/// What a file came to.
+/// Results of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
     pub(crate) judgement: Judgement,
-    /// Entries that belong to an operation and were judged.
+    /// Judged entries.
     pub(crate) exchanges: usize,
-    /// Entries that belong to none.
+    /// Entries without an operation.
     pub(crate) foreign: usize,
-    /// Entries that are no exchange, as `entry N: why`; the first ones.
+    /// The first invalid entries, as `entry N: why`.
     pub(crate) unreadable: Vec<String>,
-    /// How many those are in all.
+    /// Number of invalid entries.
     pub(crate) unreadable_count: usize,
 }
 
@@ -54,18 +51,18 @@ pub(crate) fn judge_file(one: &One<'_>, source: &mut dyn Read) -> io::Result<Jud
     }
 }
 
-/// What was read of a file, as entries come.
+/// State while a file is read.
 struct File<'a> {
     one: &'a One<'a>,
     operations: Operations<'a>,
     judged: Judged,
-    /// Number of the last entry, counted from 1.
+    /// Number of the last entry, from 1.
     entry: usize,
     history: History,
 }
 
 impl File<'_> {
-    /// Takes the next entry.
+    /// Adds the next entry.
     fn take(&mut self, raw: &RawValue) {
         self.entry += 1;
         let entry: Entry = match serde_json::from_str(raw.get()) {

@@ -1,7 +1,7 @@
-//! HAR 1.2: recorded traffic as exchanges, judged by all that an exchange or a history allows.
+//! HAR 1.2: recorded traffic, judged by rules about exchanges and histories.
 //!
-//! Nobody said what the requests were meant to bring, so a refusal accuses nobody. `reading` brings the entries of a
-//! file one by one, `entry` says what one is, `judged` judges them.
+//! `reading` reads the entries one by one, `entry` decodes them, `judged` judges them. The intent of the requests is
+//! unknown, so that a refusal is never reported.
 
 mod entry;
 mod judged;

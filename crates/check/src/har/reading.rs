@@ -1,6 +1,4 @@
-//! The list of entries in a file, read one by one without holding the file.
-//!
-//! What an entry is, is not known here.
+//! Reads the list of entries of a file one by one, without holding the file.
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -10,12 +8,12 @@ use std::fmt;
 use std::io::{self, BufReader, Read};
 use std::rc::Rc;
 
-/// A file may have so many bytes (RELIABILITY F: streamed, not held).
+/// Maximum size of a file, which is streamed.
 const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// One entry may have so many bytes, bodies included.
+/// Maximum size of an entry with its bodies.
 const ENTRY_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Reads a file to its end and hands over each entry.
+/// Reads a file and passes each entry on.
 pub(super) fn read_entries(
     source: &mut dyn Read,
     take: &mut dyn FnMut(&RawValue),
@@ -46,14 +44,14 @@ pub(super) fn read_entries(
         .and_then(|()| deserializer.end())
 }
 
-/// Bytes that may still be read.
+/// Remaining number of bytes.
 #[derive(Clone, Copy)]
 struct Allowance {
     file: u64,
     entry: u64,
 }
 
-/// A source that ends in an error where a file or one entry is too large.
+/// A reader that fails if a file or an entry is too large.
 struct Limited<'a> {
     source: &'a mut dyn Read,
     allowance: Rc<Cell<Allowance>>,
@@ -80,13 +78,13 @@ impl Read for Limited<'_> {
     }
 }
 
-/// The way to the list of entries, and who takes them.
+/// The path to the list of entries, and their consumer.
 struct Steps<'a> {
     path: &'static [&'static str],
     take: &'a mut dyn FnMut(&RawValue),
 }
 
-/// Whatever stands at the present step of the way.
+/// Visitor of the next step of the path.
 struct Below<'a, 'b>(&'a mut Steps<'b>);
 
 impl<'de> DeserializeSeed<'de> for Below<'_, '_> {
@@ -116,7 +114,7 @@ impl<'de> Visitor<'de> for Below<'_, '_> {
             .0
             .path
             .split_first()
-            .ok_or_else(|| A::Error::custom("an object where a list is due"))?;
+            .ok_or_else(|| A::Error::custom("found an object, expected a list"))?;
         let mut is_found = false;
         while let Some(key) = map.next_key::<String>()? {
             if key == *name && !is_found {
@@ -133,7 +131,9 @@ impl<'de> Visitor<'de> for Below<'_, '_> {
         if is_found {
             Ok(())
         } else {
-            Err(A::Error::custom(format!("no HAR: there is no `{name}`")))
+            Err(A::Error::custom(format!(
+                "not a HAR file: `{name}` is missing"
+            )))
         }
     }
 

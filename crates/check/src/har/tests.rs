@@ -1,4 +1,4 @@
-//! A recording brings what the same exchanges bring live; what is none is counted and named.
+//! A recording has the same findings as the live exchanges; invalid entries are counted and named.
 
 use super::entry::{PostData, span};
 use crate::traffic::apart;
@@ -23,7 +23,7 @@ use std::io::{self, Read as _};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// The exchanges of a scenario as another tool records them.
+/// The exchanges of a scenario, as another tool records them.
 fn recorded(exchanges: &[Exchange]) -> Vec<Value> {
     let fields = |headers: &Headers| -> Vec<Value> {
         headers
@@ -33,7 +33,7 @@ fn recorded(exchanges: &[Exchange]) -> Vec<Value> {
     };
     let record = |exchange: &Exchange| {
         let Outcome::Answered { response, .. } = &exchange.outcome else {
-            panic!("no answer in process")
+            panic!("no response in process")
         };
         let mut request = json!({
             "method": exchange.request.method, "url": format!("{}{}", exchange.base, exchange.request.target),
@@ -76,7 +76,7 @@ fn check(
     (checker, result)
 }
 
-/// What is the same of a finding, recorded and live.
+/// The part of a finding that is the same in a recording and live.
 fn essence(
     findings: &[Finding],
     numbers: Option<&[usize]>,
@@ -90,7 +90,7 @@ fn essence(
         .collect()
 }
 
-/// What the same exchanges bring live, without what only a scenario can say of them.
+/// The live findings, without those that need a scenario.
 fn live(exchanges: Vec<Exchange>, configured: Value) -> Vec<Finding> {
     let exchanges = exchanges.into_iter().map(|e| Exchange {
         expectation: Expectation::Either,
@@ -151,11 +151,11 @@ fn a_service_at_several_origins_is_several_services() {
             .as_ref()
             .is_some_and(|via| via.exchange == 0)
     );
-    assert!(parts[1][1].via.is_none(), "what another service showed");
+    assert!(parts[1][1].via.is_none(), "shown by another service");
     assert_eq!(apart(first).len(), 1);
 }
 
-/// The plan, made once for all tests.
+/// The plan, computed once for all tests.
 fn planned() -> &'static [Planned<'static>] {
     static PLANNED: OnceLock<Vec<Planned<'static>>> = OnceLock::new();
     PLANNED.get_or_init(|| plan::all(rulebook()))
@@ -205,7 +205,7 @@ fn a_recording_of_what_is_right_brings_nothing_although_it_shows_no_deeds_of_peo
         result.unwrap();
         let (record, counts) = checker.finish();
         judged += counts.documents;
-        // What accuses a client is right: many stories try what is wrong.
+        // Findings about clients are right: many scenarios send invalid requests.
         let told = record.findings.into_iter();
         let told = told.filter(|finding| finding.subject == Subject::Service);
         found.extend(told.map(|f| format!("{}: {} {}", planned.scenario.id, f.rule, f.message)));

@@ -52,7 +52,7 @@ impl Runner<'_> {
         let key = operation
             .list_key
             .as_deref()
-            .ok_or_else(|| Stop::Error(format!("{} is no list", operation.id)))?;
+            .ok_or_else(|| Stop::Error(format!("{} does not return a list", operation.id)))?;
         let mut pages = vec![first.exchange];
         // Copied for those who look at them alone: a long list is large.
         let wants_items = step.capture.is_some() || !step.expect.is_empty();

@@ -173,9 +173,7 @@ fn of_credentials(headers: &Headers, kept: Kept) -> Sight {
         .as_ref()
         .and_then(|p| p.iter().position(|b| *b == b':'))
     else {
-        return wrong(
-            "Basic credentials that are no Base64 of two texts with a colon between them",
-        );
+        return wrong("Basic credentials that are not the Base64 of `NAME:PASSWORD`");
     };
     let length = pair.map_or(0, |pair| pair.len());
     if colon == 0 || colon + 1 == length {

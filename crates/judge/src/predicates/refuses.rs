@@ -55,7 +55,7 @@ impl Check for Refuses {
             .operation("operation", &self.operation)
             .parameter("parameter", &self.parameter);
         if self.like.is_some() && self.pattern().is_none() {
-            names.problem("like", "that is no regular expression");
+            names.problem("like", "not a regular expression");
         }
     }
 }
@@ -151,7 +151,7 @@ impl Refuses {
                 .as_str()
                 .is_some_and(|text| json::parse_text(text).is_none())
         {
-            return Some(format!("{} is no JSON", json::short(sent)));
+            return Some(format!("{} is not JSON", json::short(sent)));
         }
         let values = json::expand(sent, &self.at);
         if let Some(needed) = &self.holds

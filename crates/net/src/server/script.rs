@@ -90,15 +90,15 @@ impl fmt::Display for Act {
 pub enum ScriptError {
     /// What calls get.
     #[error(
-        "`{0}` is no answer; say 429[:SECONDS], 503[:SECONDS], delay:MILLISECONDSms, cut, truncate or stale"
+        "invalid answer `{0}`: expected 429[:SECONDS], 503[:SECONDS], delay:MILLISECONDSms, cut, truncate or stale"
     )]
     Act(String),
     /// Which calls.
-    #[error("`{0}` are no calls; say 2, 2-4 or 2+")]
+    #[error("invalid calls `{0}`: expected 2, 2-4 or 2+")]
     Calls(String),
     /// The whole.
     #[error(
-        "`{0}` is no scripted answer; say [CALLS@]OPERATION=ANSWER: 2@chat/create-message=429:1"
+        "invalid scripted answer `{0}`: expected [CALLS@]OPERATION=ANSWER, such as 2@chat/create-message=429:1"
     )]
     Whole(String),
     /// Nothing of that name is documented.
@@ -107,7 +107,7 @@ pub enum ScriptError {
     )]
     Operation(String),
     /// A file.
-    #[error("it is no JSON list of scripted answers: {0}")]
+    #[error("expected a JSON list of scripted answers: {0}")]
     Json(String),
 }
 

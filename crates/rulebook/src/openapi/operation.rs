@@ -32,7 +32,7 @@ impl Reader<'_> {
         let service = file.service().to_owned();
         let rule_id = format!("{service}/{id}");
         if !is_id(&rule_id) {
-            let message = format!("`{id}` is no kebab-case operation id");
+            let message = format!("invalid operation id `{id}`: expected kebab case");
             draft.problems.push(
                 file.problem(&format!("{}/operationId", self.at), message)
                     .help("verb-noun such as `create-channel`"),

@@ -66,7 +66,7 @@ impl Reader<'_> {
             .collect();
         for name in &braces {
             if !declared.contains(name) {
-                let message = format!("the path names `{{{name}}}`, which is no parameter");
+                let message = format!("the path contains `{{{name}}}`, which is not a parameter");
                 draft.problems.push(self.file.problem(&self.at, message));
             }
         }

@@ -75,7 +75,7 @@ impl StepChecker<'_> {
 
     fn duration(&self, draft: &mut Draft, key: &str, text: Option<&String>) {
         if let Some(text) = text.filter(|t| !t.contains("${") && duration(t).is_none()) {
-            let message = format!("`{text}` is no duration");
+            let message = format!("invalid duration `{text}`");
             self.problem(draft, key, message, "such as `250ms`, `3s`, `5m`");
         }
     }
@@ -89,7 +89,7 @@ impl StepChecker<'_> {
                 .as_ref()
                 .filter(|t| !t.contains("${") && shift(t).is_none())
             {
-                let message = format!("`{text}` is no duration");
+                let message = format!("invalid duration `{text}`");
                 self.problem(draft, key, message, "such as `-5m`, `10m`");
             }
         }
@@ -119,7 +119,7 @@ impl StepChecker<'_> {
             }
         }
         if call.walk && operation.list_key.is_none() {
-            let message = format!("`{id}` is no list to walk");
+            let message = format!("`{id}` does not return a list");
             self.problem(
                 draft,
                 "walk",
@@ -199,7 +199,7 @@ impl StepChecker<'_> {
             if let Some(text) = answer.after.as_ref().filter(|t| duration(t).is_none()) {
                 let (key, message) = (
                     format!("answers/{n}/after"),
-                    format!("`{text}` is no duration"),
+                    format!("invalid duration `{text}`"),
                 );
                 self.problem(draft, &key, message, "such as `6s`");
             }
@@ -268,7 +268,7 @@ impl StepChecker<'_> {
         match draft.rules.get(&expect.rule).map(|r| &r.origin) {
             Some(Origin::Written(written)) if written.is_story() => {}
             Some(_) => {
-                let message = format!("`{}` is no story rule", expect.rule);
+                let message = format!("`{}` is not a rule of scenarios", expect.rule);
                 let help = "`expect` judges rules with `check: { story: {} }`";
                 self.problem(draft, &format!("{key}/rule"), message, help);
             }
@@ -280,7 +280,7 @@ impl StepChecker<'_> {
             }
         }
         if !expect.at.is_empty() && !expect.at.starts_with('/') {
-            let message = format!("`{}` is no JSON Pointer", expect.at);
+            let message = format!("invalid JSON Pointer `{}`", expect.at);
             let help = format!("write `/{}`", expect.at);
             self.problem(draft, &format!("{key}/at"), message, &help);
         }
