@@ -88,14 +88,10 @@ pub enum ExportFormat {
     Asyncapi,
     /// JSON Schema 2020-12, a self-contained file of each representation and request body.
     Jsonschema,
-    /// A Postman collection 2.1 of every operation's happy path, which runs against `serve`.
-    Postman,
     /// HAR 1.2: every exchange of an offline run, without secrets.
     Har,
     /// Hurl: every story of an offline run, which runs against `serve`.
     Hurl,
-    /// Pact 4: interactions of each service, with what their provider states need.
-    Pact,
     /// A Python package: documents, invalid ones too, with loaders, factories and pydantic models.
     Python,
     /// An npm package: documents, invalid ones too, with loaders, factories and types.
@@ -104,6 +100,12 @@ pub enum ExportFormat {
     Rust,
     /// A Go module: documents, invalid ones too, with loaders, factories and models.
     Go,
+    /// Removed: use `openapi`.
+    #[value(hide = true)]
+    Pact,
+    /// Removed: use `openapi`.
+    #[value(hide = true)]
+    Postman,
 }
 
 /// `conformant fixtures export`.

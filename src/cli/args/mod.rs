@@ -60,7 +60,11 @@ pub enum Command {
     List(ListArgs),
     /// Removed: the book is in docs/src.
     #[command(hide = true)]
-    Docs(DocsArgs),
+    Docs {
+        /// Ignored.
+        #[arg(long)]
+        port: Option<u16>,
+    },
     /// Check that every sentence of the documents is ruled, open, a definition or narrative.
     Trace(TraceArgs),
     /// Compare two rulebooks, two representations or two revisions of the documents: each change,
@@ -95,8 +99,8 @@ pub struct Specs {
 /// Reports to write.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Reports {
-    /// Write a report: json, junit, html, markdown, sarif, tap, ctrf, github, badge or statement, and
-    /// where (`-` is standard output).
+    /// Write a report: json, junit, html, markdown, sarif, ctrf or github, and where (`-` is standard
+    /// output).
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<String>,
 }
@@ -237,14 +241,6 @@ pub struct SchemaArgs {
 pub struct CompletionsArgs {
     /// For which shell.
     pub shell: clap_complete::Shell,
-}
-
-/// `conformant docs`.
-#[derive(Args, Debug)]
-pub struct DocsArgs {
-    /// Port to listen on, on 127.0.0.1; 0 takes a free one.
-    #[arg(long, default_value_t = 0)]
-    pub port: u16,
 }
 
 /// `conformant man`.
