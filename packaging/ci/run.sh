@@ -16,7 +16,7 @@ for name in hooks config waivers partition; do
 done
 [ "$(input STRICT)" != true ] || arguments+=(--strict)
 mkdir -p "$reports"
-for report in json=run.json junit=junit.xml html=run.html markdown=run.md sarif=run.sarif badge=badge.json statement=statement.json; do
+for report in json=run.json junit=junit.xml html=run.html markdown=run.md sarif=run.sarif; do
   arguments+=(--report "${report%%=*}=$reports/${report#*=}")
 done
 [ -z "${GITHUB_ACTIONS:-}" ] || arguments+=(--report "github=$reports/annotations.txt")

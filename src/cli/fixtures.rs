@@ -138,6 +138,13 @@ fn verify_against(args: &VerifyArgs) -> Done {
     })
 }
 
+/// The error for an export format of an earlier version.
+fn removed(format: &str) -> Failure {
+    Failure::Usage(format!(
+        "the export format `{format}` was removed; use `openapi`"
+    ))
+}
+
 fn export(args: &ExportArgs) -> Done {
     let rulebook = load(&args.specs)?;
     for service in &args.services {
@@ -159,14 +166,14 @@ fn export(args: &ExportArgs) -> Done {
         ExportFormat::Openapi => Format::OpenApi,
         ExportFormat::Asyncapi => Format::AsyncApi,
         ExportFormat::Jsonschema => Format::JsonSchema,
-        ExportFormat::Postman => Format::Postman,
         ExportFormat::Har => Format::Har,
         ExportFormat::Hurl => Format::Hurl,
-        ExportFormat::Pact => Format::Pact,
         ExportFormat::Python => Format::Python,
         ExportFormat::Typescript => Format::TypeScript,
         ExportFormat::Rust => Format::Rust,
         ExportFormat::Go => Format::Go,
+        ExportFormat::Pact => return Err(removed("pact")),
+        ExportFormat::Postman => return Err(removed("postman")),
     };
     export::check_replaceable(&args.folder)?;
     let made = export::export(scope, format)?;

@@ -172,7 +172,7 @@ fn done() -> Done {
         Command::Token(args) => token::token(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::List(args) => list::list(&args),
-        Command::Docs(_) => Err(Failure::Usage(
+        Command::Docs { port: _ } => Err(Failure::Usage(
             "`docs` was removed: read docs/src/SUMMARY.md in the source tree, or run `mdbook serve docs`".into(),
         )),
         Command::Trace(args) => trace::trace(&args),

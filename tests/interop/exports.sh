@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Other tools take our exports at their word: validators and linters read them, newman, hurl, Schemathesis and a Pact verifier
-# play them against `serve`.
+# Checks the exports with other tools: validators and linters read them, hurl and Schemathesis run them against `serve`.
 # Call: tests/interop/exports.sh [CONFORMANT]. Needs bash; a part is skipped, and says so, only where its tool cannot be had.
 # What npm and pip install is kept in $CONFORMANT_INTEROP_CACHE where that is set, and goes with everything else where not.
 set -euo pipefail
@@ -51,7 +50,7 @@ serve() {
 }
 
 part 'exports'
-for format in openapi asyncapi jsonschema postman har hurl pact; do
+for format in openapi asyncapi jsonschema har hurl; do
   "$conformant" fixtures export --format "$format" "$work/$format"
 done
 serve
@@ -119,18 +118,6 @@ else
   skip '@asyncapi/parser cannot be installed by npm'
 fi
 
-part 'newman'
-if npm_has newman; then
-  newman() { timeout 120 "$tools/node_modules/.bin/newman" run "$work/postman/collection.json" --env-var "baseUrl=$1/_world/newman" --color off --reporters cli >"$work/newman.log" 2>&1; }
-  newman "$reference" || { tail -n 60 "$work/newman.log"; die 'the collection fails against the reference'; }
-  grep -E '│ +(requests|assertions) ' "$work/newman.log"
-  # A collection that nothing can fail proves nothing.
-  newman "$faulty" && die 'the collection passes against a faulty reference'
-  grep -E '│ +assertions ' "$work/newman.log"
-else
-  skip 'newman cannot be installed by npm'
-fi
-
 part 'hurl'
 if command -v hurl >/dev/null; then
   play() { timeout 120 hurl --test --jobs 4 --variables-file "$work/hurl/reference.env" --variable base_url="$1/_world/hurl" "$work/hurl" >"$work/hurl.log" 2>&1; }
@@ -140,18 +127,6 @@ if command -v hurl >/dev/null; then
   grep -E '^Failed ' "$work/hurl.log"
 else
   skip 'hurl is not installed (cargo install hurl --locked): its files were written and not played'
-fi
-
-part 'Pact'
-if npm_has @pact-foundation/pact; then
-  cp "$here/pact.mjs" "$tools/"
-  pact() { timeout 120 node "$tools/pact.mjs" "$1" "$work"/pact/*.json >"$work/pact.log" 2>&1; }
-  pact "$reference/_world/pact" || { tail -n 60 "$work/pact.log"; die 'the interactions fail against the reference'; }
-  tail -n 1 "$work/pact.log"
-  pact "$faulty/_world/pact" && die 'the interactions pass against a faulty reference'
-  tail -n 1 "$work/pact.log"
-else
-  skip '@pact-foundation/pact cannot be installed by npm'
 fi
 
 part 'done'

@@ -206,7 +206,8 @@ fn flags(command: &Command, path: &str, made: &mut String, named: &mut BTreeMap<
             named.insert(name.to_string_lossy().into_owned(), flag);
         }
     }
-    for below in command.get_subcommands().filter(|c| c.get_name() != "help") {
+    let shown = command.get_subcommands();
+    for below in shown.filter(|c| c.get_name() != "help" && !c.is_hide_set()) {
         flags(below, &format!("{path} {}", below.get_name()), made, named);
     }
 }
@@ -217,7 +218,8 @@ fn the_tables_of_settings_are_what_reads_them() {
     let mut rows = String::new();
     keys(&config, &config, "", &mut rows);
     let (mut commands, mut named) = (String::new(), BTreeMap::new());
-    for command in conformant::cli::Cli::command().get_subcommands() {
+    let whole = conformant::cli::Cli::command();
+    for command in whole.get_subcommands().filter(|c| !c.is_hide_set()) {
         let path = format!("conformant {}", command.get_name());
         flags(command, &path, &mut commands, &mut named);
     }

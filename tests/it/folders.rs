@@ -64,7 +64,7 @@ fn a_folder_that_cannot_be_made_is_told() {
 
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
-    for format in ["hurl", "pact", "postman"] {
+    for format in ["hurl", "har", "openapi"] {
         let home = tempfile::tempdir().expect("there is room for a folder");
         let made = ["first", "second"].map(|folder| {
             let arguments = [

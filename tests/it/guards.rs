@@ -51,7 +51,7 @@ fn hits(sources: &[(String, String)], pattern: &str) -> String {
 
 #[test]
 fn every_file_says_first_what_it_is_for() {
-    let silent: Vec<String> = sources(&["src", "tests", "benches"])
+    let silent: Vec<String> = sources(&["src", "crates", "specs", "tests", "benches"])
         .into_iter()
         .filter(|(_, text)| !text.starts_with("//! "))
         .map(|(path, _)| path)
@@ -64,7 +64,7 @@ fn every_file_says_first_what_it_is_for() {
 
 #[test]
 fn only_the_command_line_prints() {
-    let below: Vec<_> = sources(&["src"])
+    let below: Vec<_> = sources(&["src", "crates"])
         .into_iter()
         .filter(|(p, _)| !p.starts_with("src/cli/"))
         .collect();
@@ -112,9 +112,9 @@ fn nothing_is_half_done() {
     // In two parts, so that this file does not match.
     let words = [["to", "do!"], ["unimpl", "emented!"], ["#[ign", "ore"]];
     let mut pattern: Vec<String> = words.iter().map(|w| regex::escape(&w.concat())).collect();
-    // The words alone are part of TAP.
     pattern.push("//[/!]? *(TODO|FIXME|XXX)".to_owned());
-    let found = hits(&sources(&["src", "tests", "benches"]), &pattern.join("|"));
+    let sources = sources(&["src", "crates", "specs", "tests", "benches"]);
+    let found = hits(&sources, &pattern.join("|"));
     assert!(found.is_empty(), "finish it or take it out:\n{found}");
 }
 
@@ -199,7 +199,7 @@ fn the_rulebooks_guide_lists_every_hook_with_its_arguments() {
     let known: BTreeSet<&str> = HOOKS.iter().map(|h| h.name).collect();
     assert_eq!(
         names, known,
-        "the table of hooks in specs/README.md and src/rulebook/hooks.rs differ"
+        "the table of hooks in specs/README.md and crates/rulebook/src/hooks.rs differ"
     );
     for hook in HOOKS {
         let cell = &listed[hook.name];
@@ -248,8 +248,6 @@ fn every_operation_is_played_by_some_scenario() {
 
 #[test]
 fn no_dependency_is_banned_and_all_come_from_one_registry() {
-    let read =
-        |name: &str| std::fs::read_to_string(root().join(name)).expect("it is in the project");
     let (policy, lock) = (read("deny.toml"), read("Cargo.lock"));
     let banned = Regex::new(r#"\{ name = "([^"]+)" \}"#).expect("the pattern is well-formed");
     let banned: Vec<&str> = banned
@@ -277,22 +275,52 @@ fn no_dependency_is_banned_and_all_come_from_one_registry() {
     }
 }
 
-#[test]
-fn every_direct_dependency_is_listed_with_why_it_is_there() {
-    let read =
-        |name: &str| std::fs::read_to_string(root().join(name)).expect("it is in the project");
-    let (manifest, list) = (read("Cargo.toml"), read("docs/dependencies.md"));
-    let mut direct = BTreeSet::new();
+/// Names of the dependencies in a manifest, in sections that end with `ending`.
+fn dependencies(manifest: &str, ending: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
     let mut section = "";
     for line in manifest.lines() {
         if line.starts_with('[') {
             section = line;
-        } else if section.ends_with("dependencies]")
+        } else if section.ends_with(ending)
             && let Some((name, _)) = line.split_once(" = ")
         {
-            direct.insert(name);
+            names.insert(name.trim_end_matches(".workspace").to_owned());
         }
     }
+    names
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).expect("it is in the project")
+}
+
+/// The workspace's manifests, without that of the root.
+fn manifests() -> Vec<String> {
+    let manifests = files(&root().join("crates"), &["toml"]).into_iter();
+    let manifests = manifests.map(|path| shown(&path));
+    let manifests = manifests.filter(|path| path.ends_with("/Cargo.toml"));
+    manifests.chain(["specs/Cargo.toml".to_owned()]).collect()
+}
+
+#[test]
+fn every_direct_dependency_is_listed_with_why_it_is_there() {
+    let (manifest, list) = (read("Cargo.toml"), read("docs/dependencies.md"));
+    let declared = dependencies(&manifest, "[workspace.dependencies]");
+    let (_, of_root) = manifest.split_once("[package]").expect("it has a package");
+    let mut used = dependencies(of_root, "dependencies]");
+    for path in manifests() {
+        used.extend(dependencies(&read(&path), "dependencies]"));
+    }
+    assert_eq!(
+        used, declared,
+        "declare each dependency in [workspace.dependencies], and nothing that no crate uses"
+    );
+    let direct: BTreeSet<&str> = declared
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !name.starts_with("conformant-"))
+        .collect();
     let row =
         Regex::new("(?m)^\\| `([^`]+)` \\||`([^`]+)` \\(").expect("the pattern is well-formed");
     let listed: BTreeSet<&str> = row
@@ -303,22 +331,104 @@ fn every_direct_dependency_is_listed_with_why_it_is_there() {
     assert_eq!(listed, direct, "docs/dependencies.md and Cargo.toml differ");
 }
 
-/// The file of a module: of the integration tests, or next to the code.
-fn file_of(module: &str) -> Option<String> {
+/// The walls on which verdicts rest: these crates use nothing of the project beyond what is listed.
+#[test]
+fn the_reference_the_judge_and_the_reports_depend_on_no_more_than_they_may() {
+    for (name, allowed) in [
+        // A reference that read the rules would agree with them whatever they say.
+        ("reference", &["base"] as &[&str]),
+        // A verdict is a function of evidence and rulebook.
+        ("judge", &["base", "record", "rulebook", "schema"]),
+        // Reports render stored records of earlier versions.
+        ("report", &["base", "record"]),
+    ] {
+        let manifest = read(&format!("crates/{name}/Cargo.toml"));
+        let mut used = dependencies(&manifest, "[dependencies]");
+        if name == "reference" {
+            used.extend(dependencies(&manifest, "dependencies]"));
+        }
+        let used: Vec<&str> = used
+            .iter()
+            .filter_map(|name| name.strip_prefix("conformant-"))
+            .collect();
+        assert_eq!(used, allowed, "crates/{name}/Cargo.toml");
+    }
+}
+
+/// Modules of the engine use each other in one direction.
+#[test]
+fn modules_of_the_engine_form_no_cycle() {
+    let root = root().join("crates/engine/src");
+    let path = Regex::new(r"(?:crate|use super)::([a-z_]+)").expect("the pattern is well-formed");
+    let module = |file: &Path| {
+        let first = file.strip_prefix(&root).expect("it is below").iter().next();
+        let first = first.expect("it has a name").to_string_lossy();
+        first.trim_end_matches(".rs").to_owned()
+    };
+    let files = files(&root, &["rs"]);
+    let modules: BTreeSet<String> = files.iter().map(|file| module(file)).collect();
+    assert!(modules.contains("runner"), "no module was read");
+    let mut uses: BTreeSet<(String, String)> = BTreeSet::new();
+    for file in &files {
+        let from = module(file);
+        let is_nested = file.parent() != Some(&root);
+        let text = std::fs::read_to_string(file).expect("sources are UTF-8");
+        let text = text.split("#[cfg(test)]\nmod tests {").next();
+        for found in path.captures_iter(text.unwrap_or_default()) {
+            let is_inner = is_nested && found[0].starts_with("use super");
+            if !is_inner && from != "lib" && from != "tests" && found[1] != *from {
+                uses.insert((from.clone(), found[1].to_owned()));
+            }
+        }
+    }
+    uses.retain(|(_, to)| modules.contains(to));
+    // Removes what leads to nothing more, until a cycle is left or nothing.
+    loop {
+        let from: BTreeSet<String> = uses.iter().map(|(from, _)| from.clone()).collect();
+        let before = uses.len();
+        uses.retain(|(_, to)| from.contains(to));
+        if uses.len() == before {
+            break;
+        }
+    }
+    assert!(
+        uses.is_empty(),
+        "these lead back to where they are used: {uses:?}"
+    );
+}
+
+/// The files of a module that hold tests: in `tests/it`, in `src`, or in a crate, whose name may come first.
+fn files_of(module: &str) -> Vec<String> {
     let path = module.replace("::", "/");
-    let beside = path.strip_suffix("/tests").unwrap_or(&path);
-    let places = [
-        format!("tests/it/{path}.rs"),
-        format!("src/{path}.rs"),
-        format!("src/{beside}/tests.rs"),
-        format!("src/{beside}/mod.rs"),
-        format!("src/{beside}.rs"),
-    ];
-    let text = |place: &String| std::fs::read_to_string(root().join(place)).ok();
-    let holds = |text: &String| {
+    let mut stems = vec![format!("tests/it/{path}"), format!("src/{path}")];
+    for manifest in manifests() {
+        let source = manifest.replace("Cargo.toml", "src");
+        stems.push(format!("{source}/{path}"));
+        let name = source.split('/').nth(1).unwrap_or_default();
+        if path == name {
+            stems.push(format!("{source}/lib"));
+        } else if let Some(rest) = path.strip_prefix(&format!("{name}/")) {
+            stems.push(format!("{source}/{rest}"));
+        }
+    }
+    let places = stems.iter().flat_map(|stem| {
+        let alongside = stem.strip_suffix("/tests").unwrap_or(stem);
+        [
+            format!("{stem}.rs"),
+            format!("{stem}/mod.rs"),
+            format!("{alongside}/tests.rs"),
+            format!("{alongside}/mod.rs"),
+            format!("{alongside}.rs"),
+            format!("{alongside}/lib.rs"),
+        ]
+    });
+    let has_tests = |text: &String| {
         text.contains("#[test]") || text.contains("proptest! {") || text.contains("entries! {")
     };
-    places.iter().filter_map(text).find(holds)
+    places
+        .filter_map(|place| std::fs::read_to_string(root().join(place)).ok())
+        .filter(has_tests)
+        .collect()
 }
 
 #[test]
@@ -339,11 +449,11 @@ fn the_threat_model_names_tests_that_there_are() {
             }
             tests += 1;
             let (module, function) = named.rsplit_once("::").unwrap_or((&named, ""));
-            let is_test =
-                file_of(module).is_some_and(|text| text.contains(&format!("fn {function}(")));
-            // A module, for all of its tests.
+            let function = format!("fn {function}(");
+            let is_test = files_of(module).iter().any(|text| text.contains(&function));
+            // A module whose tests are meant, all of them.
             assert!(
-                is_test || file_of(&named).is_some(),
+                is_test || !files_of(&named).is_empty(),
                 "there is no test {named}"
             );
         }
@@ -353,7 +463,7 @@ fn the_threat_model_names_tests_that_there_are() {
 
 #[test]
 fn every_hook_can_be_had_from_the_page_of_serve() {
-    let page = std::fs::read_to_string(root().join("src/server/page.html")).expect("it is there");
+    let page = read("crates/net/src/server/page.html");
     let button = Regex::new(r#"\bhook\("([a-z_]+)""#).expect("the pattern is well-formed");
     let mut there: BTreeMap<String, Option<Vec<String>>> = button
         .captures_iter(&page)
@@ -375,7 +485,7 @@ fn every_hook_can_be_had_from_the_page_of_serve() {
     for hook in HOOKS {
         let Some(arguments) = there.remove(hook.name) else {
             panic!(
-                "src/server/page.html: no button and no row of DEEDS for `{}`",
+                "crates/net/src/server/page.html: no button and no row of DEEDS for `{}`",
                 hook.name
             );
         };
@@ -396,7 +506,7 @@ fn every_hook_can_be_had_from_the_page_of_serve() {
     }
     assert!(
         there.is_empty(),
-        "src/server/page.html: no such hooks: {:?}",
+        "crates/net/src/server/page.html: no such hooks: {:?}",
         there.keys()
     );
 }

@@ -16,7 +16,6 @@ mod folders;
 mod fuzzed;
 mod guards;
 mod hostile;
-mod layers;
 mod live;
 mod program;
 mod prove;

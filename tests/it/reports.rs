@@ -95,11 +95,8 @@ fn file_of(format: Format) -> &'static str {
         Format::Html => "run.html",
         Format::Markdown => "run.md",
         Format::Sarif => "run.sarif",
-        Format::Tap => "run.tap",
         Format::Ctrf => "ctrf.json",
         Format::Github => "github.txt",
-        Format::Badge => "badge.json",
-        Format::Statement => "statement.json",
     }
 }
 

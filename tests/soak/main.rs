@@ -323,7 +323,7 @@ fn against(folder: &Path, target: &Target, chance: &mut ChaCha8Rng) -> std::proc
     command.env("PASSWORD", SECRET).env("TOKEN", TOKEN);
     command.args(["run", "--filter", "flow/read-flows/p*", "--jobs", &jobs]);
     for format in [
-        "json", "junit", "html", "markdown", "sarif", "tap", "ctrf", "github",
+        "json", "junit", "html", "markdown", "sarif", "ctrf", "github",
     ] {
         let name = if format == "json" {
             "run.json".to_owned()

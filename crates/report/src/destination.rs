@@ -13,6 +13,15 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tempfile::NamedTempFile;
 
+/// Removed formats and what replaces each.
+const REMOVED: [(&str, &str); 3] = [
+    (
+        "badge",
+        "`json`, whose `summary` counts the rules by verdict (`jq .summary.rules run.json`)",
+    ),
+    ("statement", "`json`"),
+    ("tap", "`junit` or `ctrf`"),
+];
 /// Marks our unfinished files, so that a later run can clear away what a killed one left.
 const UNFINISHED: &str = ".conformant-unfinished";
 
@@ -45,6 +54,14 @@ pub enum ReportError {
     Format {
         /// What was given.
         given: String,
+    },
+    /// A format of an earlier version.
+    #[error("the report format `{given}` was removed; use {successor}")]
+    Removed {
+        /// What was given.
+        given: String,
+        /// What to write instead.
+        successor: &'static str,
     },
 }
 
@@ -79,6 +96,12 @@ impl FromStr for Report {
         let (name, path) = text.split_once('=').ok_or_else(shape)?;
         if name.is_empty() || path.is_empty() {
             return Err(shape());
+        }
+        if let Some((_, successor)) = REMOVED.iter().find(|(removed, _)| *removed == name) {
+            return Err(ReportError::Removed {
+                given: name.to_owned(),
+                successor,
+            });
         }
         let format = Format::ALL.into_iter().find(|format| format.name() == name);
         let format = format.ok_or_else(|| ReportError::Format {
@@ -276,6 +299,16 @@ mod tests {
     }
 
     #[test]
+    fn a_removed_format_is_refused_with_its_successor() {
+        for (name, successor) in REMOVED {
+            assert_eq!(
+                refusal(&format!("{name}=x")),
+                format!("the report format `{name}` was removed; use {successor}")
+            );
+        }
+    }
+
+    #[test]
     fn files_are_replaced_whole_and_leave_nothing_beside() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/run.json");
@@ -295,12 +328,12 @@ mod tests {
     #[test]
     fn failures_name_the_path_and_the_reason() {
         let folder = tempfile::tempdir().unwrap();
-        let report = parse(&format!("tap={}", folder.path().display())).unwrap();
+        let report = parse(&format!("ctrf={}", folder.path().display())).unwrap();
         let error = report
             .write(&sample(), Settings::default(), &mut io::sink())
             .unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("the tap report to"), "{text}");
+        assert!(text.contains("the ctrf report to"), "{text}");
         assert!(
             text.contains(&folder.path().display().to_string()),
             "{text}"

@@ -7,7 +7,6 @@
 //! [`Stream`] redacts before any consumer sees an event, [`Format::render`] escapes before any
 //! format that people read sees a record.
 
-mod badge;
 mod cards;
 mod claim;
 pub mod console;
@@ -20,9 +19,7 @@ mod junit;
 mod markdown;
 mod points;
 mod sarif;
-mod statement;
 mod stream;
-mod tap;
 mod texts;
 mod timings;
 mod view;
@@ -54,16 +51,10 @@ pub enum Format {
     Markdown,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
-    /// TAP 14.
-    Tap,
     /// Common Test Report Format.
     Ctrf,
     /// Workflow commands that annotate a GitHub run.
     Github,
-    /// A badge's data, for shields' endpoint.
-    Badge,
-    /// What was judged by what, as an in-toto statement.
-    Statement,
 }
 
 /// What the formats must know beyond the record.
@@ -75,17 +66,14 @@ pub struct Settings {
 
 impl Format {
     /// Every format, in the order in which help lists them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 7] = [
         Self::Json,
         Self::Junit,
         Self::Html,
         Self::Markdown,
         Self::Sarif,
-        Self::Tap,
         Self::Ctrf,
         Self::Github,
-        Self::Badge,
-        Self::Statement,
     ];
 
     /// The name that `--report FORMAT=PATH` takes.
@@ -96,11 +84,8 @@ impl Format {
             Self::Html => "html",
             Self::Markdown => "markdown",
             Self::Sarif => "sarif",
-            Self::Tap => "tap",
             Self::Ctrf => "ctrf",
             Self::Github => "github",
-            Self::Badge => "badge",
-            Self::Statement => "statement",
         }
     }
 
@@ -113,12 +98,9 @@ impl Format {
             Self::Json => json::render(record),
             Self::Sarif => sarif::render(record, settings),
             Self::Ctrf => ctrf::render(record, settings),
-            Self::Badge => badge::render(record, settings),
-            Self::Statement => statement::render(record, settings),
             Self::Junit => junit::render(&escaped(record), settings),
             Self::Html => html::render(&escaped(record), settings),
             Self::Markdown => markdown::render(&escaped(record), settings),
-            Self::Tap => tap::render(&escaped(record), settings),
             Self::Github => github::render(&escaped(record), settings),
         }
     }
@@ -132,16 +114,11 @@ mod tests {
     use conformant_base::text::is_deceptive;
     use proptest::prelude::*;
 
-    /// A badge and a statement tell what came out, and no finding.
-    fn tells_findings(format: Format) -> bool {
-        !matches!(format, Format::Badge | Format::Statement)
-    }
-
     const SECRET: &str = "hunter2/hunter2";
 
     #[test]
     fn every_format_shows_what_is_broken_and_by_what_source() {
-        for format in Format::ALL.into_iter().filter(|f| tells_findings(*f)) {
+        for format in Format::ALL {
             let report = format.render(&sample(), Settings::default());
             let report = report.replace("&#x2f;", "/");
             for part in [
@@ -163,10 +140,7 @@ mod tests {
         redact_record(&mut record, &redactor);
         for format in Format::ALL {
             let report = format.render(&record, Settings::default());
-            assert!(
-                report.contains(REDACTED) || !tells_findings(format),
-                "{format:?}"
-            );
+            assert!(report.contains(REDACTED), "{format:?}");
             assert!(!report.contains("hunter2"), "{format:?}");
         }
     }
@@ -186,7 +160,7 @@ mod tests {
     }
 
     proptest! {
-        // Each case renders sixteen reports.
+        // Each case renders fourteen reports.
         #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]

@@ -86,14 +86,10 @@ pub enum ExportFormat {
     Asyncapi,
     /// JSON Schema 2020-12: a self-contained file for each representation and request body.
     Jsonschema,
-    /// Postman collection 2.1: the happy path of every operation, for use with `serve`.
-    Postman,
     /// HAR 1.2: every exchange of an offline run, without secrets.
     Har,
     /// Hurl: every scenario of an offline run, for use with `serve`.
     Hurl,
-    /// Pact 4: interactions of each service, with their provider states.
-    Pact,
     /// Python package: valid and invalid documents with loaders, factories and pydantic models.
     Python,
     /// npm package: valid and invalid documents with loaders, factories and types.
@@ -102,6 +98,12 @@ pub enum ExportFormat {
     Rust,
     /// Go module: valid and invalid documents with loaders, factories and models.
     Go,
+    /// Removed: use `openapi`.
+    #[value(hide = true)]
+    Pact,
+    /// Removed: use `openapi`.
+    #[value(hide = true)]
+    Postman,
 }
 
 /// `conformant fixtures export`.

@@ -60,7 +60,11 @@ pub enum Command {
     List(ListArgs),
     /// Removed: the book is in docs/src.
     #[command(hide = true)]
-    Docs(DocsArgs),
+    Docs {
+        /// Ignored.
+        #[arg(long)]
+        port: Option<u16>,
+    },
     /// Check that every sentence of the documents is a rule, unspecified, a definition or narrative.
     Trace(TraceArgs),
     /// Compare two rulebooks, representations or revisions, and report which changes break consumers.
@@ -94,7 +98,7 @@ pub struct Specs {
 /// Reports to write.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Reports {
-    /// Write a report: json, junit, html, markdown, sarif, tap, ctrf, github, badge or statement, and a path (`-` is standard output).
+    /// Write a report: json, junit, html, markdown, sarif, ctrf or github, and a path (`-` is standard output).
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<String>,
 }
@@ -234,14 +238,6 @@ pub struct SchemaArgs {
 pub struct CompletionsArgs {
     /// Shell.
     pub shell: clap_complete::Shell,
-}
-
-/// `conformant docs`.
-#[derive(Args, Debug)]
-pub struct DocsArgs {
-    /// Listen on this port of 127.0.0.1; 0 selects a free one.
-    #[arg(long, default_value_t = 0)]
-    pub port: u16,
 }
 
 /// `conformant man`.

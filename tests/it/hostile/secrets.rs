@@ -9,8 +9,8 @@ use serde_json::json;
 
 const PASSWORD: &str = "hunter2&<\"p@ss/w0rd+é";
 const TOKEN: &str = "t0ken-4711-plainly-secret";
-const FORMATS: [&str; 8] = [
-    "json", "junit", "html", "markdown", "sarif", "tap", "ctrf", "github",
+const FORMATS: [&str; 7] = [
+    "json", "junit", "html", "markdown", "sarif", "ctrf", "github",
 ];
 
 fn percent(text: &str) -> String {
