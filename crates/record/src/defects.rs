@@ -272,7 +272,7 @@ fn commonest<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<String> 
         .map(|(message, _)| message)
 }
 
-/// The text with every long identifier replaced by `…`: what two findings have in common.
+/// Replaces every long identifier by `…`, so that similar findings compare equal.
 pub fn without_names(text: &str) -> String {
     /// Shorter words are not identifiers.
     const ID_CHARACTERS_MIN: usize = 16;

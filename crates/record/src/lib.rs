@@ -136,7 +136,7 @@ impl Basis {
             Self::Stated => "stated",
             Self::Inferred => "inferred",
             Self::NotShown => "not shown",
-            Self::Contradiction => "said twice, differently",
+            Self::Contradiction => "stated twice, differently",
         }
     }
 }
@@ -266,7 +266,7 @@ pub struct ScenarioResult {
     /// Findings of a failed earlier attempt in the same run, although it passes now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_before: Vec<String>,
-    /// What happened in it, where it did not pass.
+    /// Its steps, if it did not pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepResult>,
 }

@@ -51,7 +51,7 @@ pub struct ShownExchange {
     pub url: String,
     /// Header lines that were sent.
     pub request_headers: Vec<String>,
-    /// What was sent, cut.
+    /// Request body, cut.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub request_body: String,
     /// The status code; 0 without response headers.

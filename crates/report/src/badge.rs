@@ -1,4 +1,4 @@
-//! A badge's data, as shields' endpoint reads it: what holds and what is broken, in four words.
+//! Badge data for the shields endpoint: the result in four words.
 
 use super::Settings;
 use super::cards;
@@ -21,21 +21,21 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     } else if whole.error > 0 {
         (view::count(whole.error, "error"), "lightgrey")
     } else if judged == 0 {
-        ("nothing judged".to_owned(), "lightgrey")
+        ("not judged".to_owned(), "lightgrey")
     } else if whole.warned > 0 {
         (view::count(whole.warned, "warning"), "yellow")
     } else if whole.waived > 0 {
         (
-            format!("{} hold, {} waived", whole.hold, whole.waived),
+            format!("{} pass, {} waived", whole.hold, whole.waived),
             "yellowgreen",
         )
     } else if unjudged > 0 {
         (
-            format!("{} hold, {unjudged} not judged", whole.hold),
+            format!("{} pass, {unjudged} not judged", whole.hold),
             "green",
         )
     } else {
-        (format!("{} hold", whole.hold), "brightgreen")
+        (format!("{} pass", whole.hold), "brightgreen")
     };
     let badge = json!({
         "schemaVersion": 1,
@@ -44,7 +44,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         "color": color,
         "isError": whole.broken > 0 || whole.error > 0 || !record.complete,
     });
-    text::safe_json(&badge).expect("a badge's map keys are texts")
+    text::safe_json(&badge).expect("map keys are strings")
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
             .rules
             .retain(|rule| rule.id == "flow/execution/sid" || rule.id == "flow/executions/walk");
         assert_eq!(badge(&record)["message"], "1 hold, 1 not judged");
-        // What is accepted is seen from afar.
+        // A waiver is visible on the badge.
         let waived = sample()
             .rules
             .into_iter()

@@ -1,7 +1,6 @@
-//! `FORMAT=PATH`: which report goes where, and writing it there in one piece.
+//! Parses `FORMAT=PATH` and writes reports atomically.
 //!
-//! A report is absent, the old one, or complete, at any time and whatever is killed when; it is
-//! never appended to. Standard output is written by the caller.
+//! At any time a report file is absent, old or complete. The caller provides standard output.
 
 use super::{Format, Settings};
 use conformant_base::failpoint::{self, Place};
@@ -13,50 +12,42 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tempfile::NamedTempFile;
 
-/// Marks our unfinished files, so that a later run can clear away what a killed one left.
+/// Suffix of temporary files, by which a later run removes leftovers.
 const UNFINISHED: &str = ".conformant-unfinished";
 
-/// Where a report goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// `-`.
     Stdout,
-    /// A file, made or replaced; its folder is made where it is missing.
+    /// A file, created or replaced, with its folder.
     File(PathBuf),
 }
 
 /// One `--report FORMAT=PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// What is written.
     pub format: Format,
-    /// Where to.
     pub destination: Destination,
 }
 
-/// What is wrong with a `FORMAT=PATH`.
+/// Why a `FORMAT=PATH` is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
-    /// No `=`, or nothing on one side of it.
+    /// No `=`, or an empty side.
     #[error("expected FORMAT=PATH such as junit=report.xml (`-` is standard output), got `{0}`")]
     Shape(String),
-    /// A format that does not exist.
-    #[error("unknown report format `{given}`{}; there are {}", hint(.given), names().join(", "))]
+    /// An unknown format.
+    #[error("unknown report format `{given}`{}; expected one of {}", hint(.given), names().join(", "))]
     Format {
-        /// What was given.
         given: String,
     },
 }
 
-/// Why a report could not be written.
+/// Why a report was not written.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to write the {} report to {}: {reason}", .format.name(), .path.display())]
 pub struct WriteError {
-    /// The format.
     pub format: Format,
-    /// The file.
     pub path: PathBuf,
-    /// What the system said.
     #[source]
     pub reason: io::Error,
 }
@@ -97,10 +88,10 @@ impl FromStr for Report {
 }
 
 impl Report {
-    /// Renders the record and writes it, to `stdout` where that is the destination.
+    /// Renders and writes the record, to `stdout` if that is the destination.
     ///
     /// # Errors
-    /// Where the file cannot be written. A closed standard output is no error: nobody reads.
+    /// If the file cannot be written. A closed standard output is not an error.
     pub fn write(
         &self,
         record: &RunRecord,
@@ -110,7 +101,7 @@ impl Report {
         self.put(&self.format.render(record, settings), stdout)
     }
 
-    /// Writes what was rendered already.
+    /// Writes a rendered report.
     ///
     /// # Errors
     /// Those of [`Report::write`].
@@ -132,7 +123,7 @@ impl Report {
     }
 }
 
-/// A reader that has gone away is no failure.
+/// A closed pipe is not an error.
 pub(super) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -140,7 +131,7 @@ pub(super) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Writes a file so that it is never seen half written.
+/// Writes a file atomically.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     // A device or a pipe is written to; replacing /dev/null by a file would be a surprise.
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
@@ -155,7 +146,7 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     growing.finish()
 }
 
-/// A file that is written little by little, and there when it is whole.
+/// A file written in pieces and renamed when complete.
 #[derive(Debug)]
 pub struct Growing {
     path: PathBuf,
@@ -164,7 +155,7 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// Begins beside where it is to stand.
+    /// Creates a temporary file next to the final path.
     pub fn begin(path: &Path) -> io::Result<Self> {
         let name = path
             .file_name()
@@ -185,12 +176,11 @@ impl Growing {
         })
     }
 
-    /// Where to write.
     pub fn file(&self) -> io::Result<Box<dyn io::Write + Send>> {
         Ok(Box::new(self.file.as_file().try_clone()?))
     }
 
-    /// Puts it where it is to stand.
+    /// Renames it to the final path.
     pub fn finish(self) -> io::Result<()> {
         failpoint::at(Place::ReportSync)?;
         self.file.as_file().sync_all()?;
@@ -201,7 +191,7 @@ impl Growing {
     }
 }
 
-/// Readable by all like any build result: secrets are redacted before.
+/// Readable by all, like any build result: secrets are already redacted.
 #[cfg(unix)]
 fn unfinished(prefix: &str) -> tempfile::Builder<'_, 'static> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -218,7 +208,7 @@ fn unfinished(prefix: &str) -> tempfile::Builder<'_, 'static> {
     builder
 }
 
-/// Removes what a killed run left of this report; where that fails it only stays longer.
+/// Removes temporary files of killed runs; ignores errors.
 fn clear_unfinished(folder: &Path, prefix: &str) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
@@ -232,7 +222,7 @@ fn clear_unfinished(folder: &Path, prefix: &str) {
     }
 }
 
-/// Makes the rename itself last, where the file system can; not every one opens folders.
+/// Syncs the rename where the file system supports it.
 fn sync_folder(folder: &Path) {
     File::open(folder)
         .and_then(|folder| folder.sync_all())

@@ -1,8 +1,6 @@
-//! What was judged of which deployment by which rulebook, as an in-toto statement for release notes:
-//! the predicate is in-toto's own `test-result`.
+//! An in-toto `test-result` statement for release notes: what was judged with which rulebook.
 //!
-//! Its subject is the record, by digest: nobody can take a digest of a deployment from outside. It is
-//! signed by who publishes it, not here.
+//! Its subject is the digest of the record, because a deployment has none. The publisher signs it.
 
 use super::Settings;
 use super::cards;
@@ -17,7 +15,7 @@ const PREDICATE: &str = "https://in-toto.io/attestation/test-result/v0.1";
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let whole = cards::whole(record, settings);
     let judged = whole.judged();
-    // Never "passed" where too little was looked at.
+    // Never "passed" if too little was judged.
     let result = if whole.broken > 0 || whole.error > 0 || !record.complete || judged == 0 {
         "FAILED"
     } else if whole.warned + whole.waived > 0 {
@@ -74,7 +72,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
             "failedTests": ids(&|rule| rule.verdict == Verdict::Fail && fails(rule)),
         },
     });
-    text::safe_json(&statement).expect("a statement's map keys are texts")
+    text::safe_json(&statement).expect("map keys are strings")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! TAP 14: one test point per rule.
 //!
-//! Broken should-rules and waived rules are `not ok` with the directive `TODO`, which harnesses do
-//! not count as failures; what was not judged is `ok` with `SKIP`. Scenarios stand in no test point.
+//! Broken should-rules and waived rules are `not ok` with `TODO`, which harnesses do not count as failures.
+//! Rules not judged are `ok` with `SKIP`.
 
 use super::Settings;
 use super::view::{self, Outcome};
@@ -10,7 +10,7 @@ use conformant_record::{Finding, RunRecord, Verdict};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// How many findings of one rule are named beside the first.
+/// Further findings per rule.
 const FINDINGS_MAX: usize = 20;
 const MEMORY: &str = "writing to a String succeeds";
 
@@ -26,7 +26,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
                 ("not ok", format!(" # TODO {}", plain(&reason)))
             }
             Outcome::Skipped(reason) => ("ok", format!(" # SKIP {}", plain(&reason))),
-            // A comment behind the description, and not a directive: it counts as a failure.
+            // A comment instead of a directive: it counts as a failure.
             Outcome::Errored(reason) => ("not ok", format!(" - {}", plain(&reason))),
         };
         let line = format!("{word} {} - {}{directive}", at + 1, plain(&rule.id));
@@ -37,13 +37,12 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         }
     }
     if !record.complete {
-        out.push_str("Bail out! the run was cut short\n");
+        out.push_str("Bail out! the run was interrupted\n");
     }
     out
 }
 
-/// The one YAML block that a test point may have: the first finding in full, the others by place.
-/// Its values are JSON strings, which YAML reads alike.
+/// The YAML block of a test point: the first finding in full, the others by place. Values are JSON strings.
 fn diagnose(findings: &[&Finding], source: &str, out: &mut String) {
     let Some((first, others)) = findings.split_first() else {
         return;
@@ -57,7 +56,7 @@ fn diagnose(findings: &[&Finding], source: &str, out: &mut String) {
         ("expected", &first.expected),
         ("actual", &first.actual),
         ("diff", &first.diff),
-        ("repeat", &first.reproduce),
+        ("reproduce", &first.reproduce),
     ];
     out.push_str("  ---\n");
     for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
@@ -74,7 +73,7 @@ fn diagnose(findings: &[&Finding], source: &str, out: &mut String) {
     out.push_str("  ...\n");
 }
 
-/// One line in which `#` starts no directive.
+/// One line without a directive.
 fn plain(text: &str) -> String {
     text::escape_line(text)
         .replace('\\', "\\\\")

@@ -1,5 +1,4 @@
-//! What must hold of the page whatever a record holds; how it behaves in a browser is tested by
-//! `tests/browser/page.mjs`.
+//! Invariants of the page for any record; `tests/browser/page.mjs` tests its behavior in a browser.
 
 use super::page::{ANATOMIES_MAX, BYTES_MAX, SCRIPT, STYLE, hash};
 use super::render;
@@ -15,7 +14,7 @@ fn rendered(record: &RunRecord) -> String {
     Format::Html.render(record, Settings::default())
 }
 
-/// Tags with their attributes' names, read as a browser would.
+/// Tags with attribute names, as a browser parses them.
 fn tags(html: &str) -> Vec<String> {
     let body = html.replace(STYLE, "").replace(SCRIPT, "");
     let tags = body.split('<').skip(1).map(|rest| {
@@ -118,7 +117,7 @@ fn the_policy_allows_this_style_and_script_and_nothing_else() {
 fn hostile_texts_make_no_tag_and_no_attribute() {
     let harmless = tags(&rendered(&every_text_is("x\nx\nx\nx\nx\nx\nx")));
     for text in HOSTILE {
-        // As many lines as the harmless text has, so that diffs have as many spans.
+        // As many lines as the harmless text, so that diffs have equally many spans.
         let text = format!("{text}{}", "\nx".repeat(6 - text.matches('\n').count()));
         let html = rendered(&every_text_is(&text));
         let told = tags(&html);
@@ -131,7 +130,7 @@ fn hostile_texts_make_no_tag_and_no_attribute() {
     }
 }
 
-/// So many rules, all broken, with so many findings in all.
+/// This many broken rules with this many findings in total.
 fn broken_everywhere(rules: usize, findings: usize) -> RunRecord {
     let mut record = sample();
     let finding = record.findings[0].clone();
@@ -217,7 +216,7 @@ fn what_is_accepted_is_not_said_to_hold() {
         .retain(|rule| matches!(rule.verdict, Verdict::Pass | Verdict::Waived));
     assert_eq!(record.rules.len(), 2);
     assert!(rendered(&record).contains("<br>12 exchanges<"));
-    // A clock that is not virtual tells how long answers took.
+    // With a real clock the page has response times.
     record.wall = Some(WallClock {
         started: "2026-01-02T03:04:05Z".to_owned(),
         seconds: 1.25,
