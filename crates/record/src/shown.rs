@@ -107,7 +107,7 @@ pub struct Delivery {
 /// One step of a scenario that did not pass.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepResult {
-    /// Its number, counted from 1; the requests of a group of steps share theirs.
+    /// Counted from 1; the requests of a group of steps share one number.
     pub step: usize,
     /// `call`, `get`, `hook`, `callback`, `listen`, `await`, `wait` or `token`.
     pub verb: String,

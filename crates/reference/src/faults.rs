@@ -180,7 +180,7 @@ switches! {
         FlowDraftShownPublished = "flow/draft-shown-published": "An unpublished flow claims to be published.",
         FlowNameMisread = "flow/name-misread": "A flow's name is sent as if its bytes were characters.",
         FlowExecutionsLinkOfAnother = "flow/executions-link-of-another": "A flow's link to its executions leads to those of the first flow.",
-        // flow: who comes again
+        // flow: re-entry
         FlowWhoLeftRefused = "flow/who-left-refused": "A person who left a flow cannot enter it again.",
         FlowEndedComesBack = "flow/ended-comes-back": "A person who enters a flow again gets the ended execution.",
         FlowReentryRevives = "flow/reentry-revives": "When a person enters a flow again, their ended executions become active.",
@@ -202,7 +202,7 @@ switches! {
         FlowContextLinkDead = "flow/context-link-dead": "An execution's link to its context is broken.",
         FlowStepContextLinkDead = "flow/step-context-link-dead": "A step's link to its context is broken.",
         FlowStepsLinkOfAnother = "flow/steps-link-of-another": "An execution's link to its steps leads to those of the first execution of its flow.",
-        // flow: Parameters in company, and of rarer kinds
+        // flow: combined and rare Parameters
         FlowServiceWithParametersRefused = "flow/service-with-parameters-refused": "A messaging service SID as From is refused together with Parameters.",
         FlowServiceLosesParameters = "flow/service-loses-parameters": "Parameters are lost if From is a messaging service SID.",
         FlowContextLosesService = "flow/context-loses-service": "flow.channel.address in the context is null if From is a messaging service SID.",
@@ -702,7 +702,7 @@ switches! {
         ChatGuestStaysInvited = "chat/guest-stays-invited": "The user channel of an invited user stays invited after joining.",
         ChatDeletedBindingStays = "chat/deleted-binding-stays": "A device that registers after a deletion gets the deleted binding, which is not served.",
         ChatRefusedWebhooksCount = "chat/refused-webhooks-count": "Webhooks that are refused count toward the limit of five per channel.",
-        // chat: one thing beside another
+        // chat: combinations
         ChatMediaDropsBody = "chat/media-drops-body": "A message with media loses its body.",
         ChatMediaDropsAuthor = "chat/media-drops-author": "A message with media is from system.",
         ChatMediaDropsAttributes = "chat/media-drops-attributes": "A message with media loses its attributes.",
@@ -927,7 +927,7 @@ switches! {
         AuthCompletedExpires = "auth/completed-expires": "A completed registration expires with its token.",
         AuthScannersShareId = "auth/scanners-share-id": "All users registered by QR code have the same id.",
         AuthSecondFailureSilent = "auth/second-failure-silent": "Only the first failed registration is reported.",
-        AuthCustomUserIdPrefix = "auth/custom-user-id-prefix": "Custom user ids are told apart by their first 24 characters.",
+        AuthCustomUserIdPrefix = "auth/custom-user-id-prefix": "Custom user ids are distinguished only by their first 24 characters.",
         AuthCustomUserIdPaddingLost = "auth/custom-user-id-padding-lost": "Polling drops the equals signs behind a custom user id.",
         AuthCustomUserIdUnderscoreRefused = "auth/custom-user-id-underscore-refused": "A custom user id with an underscore is refused.",
         AuthRefusedScanUncompletes = "auth/refused-scan-uncompletes": "A refused scan makes a completed registration pending again.",
@@ -938,8 +938,8 @@ switches! {
         AuthStatusOfFirst = "auth/status-of-first": "Every user status shows the phone of the first user.",
         AuthPhoneChangeIgnored = "auth/phone-change-ignored": "A changed phone number is not stored.",
         AuthPhoneChangeSilent = "auth/phone-change-silent": "A change of the phone number is not reported.",
-        AuthPhoneLastSeven = "auth/phone-last-seven": "Phones are told apart by their last seven digits.",
-        AuthPhoneFirstNine = "auth/phone-first-nine": "Phones are told apart by their first nine digits.",
+        AuthPhoneLastSeven = "auth/phone-last-seven": "Phones are distinguished only by their last seven digits.",
+        AuthPhoneFirstNine = "auth/phone-first-nine": "Phones are distinguished only by their first nine digits.",
         AuthScannerOfKnownPhoneNew = "auth/scanner-of-known-phone-new": "A scan with a phone registered by e-mail creates another user.",
         AuthScannerEmailNew = "auth/scanner-email-new": "An e-mail address added after a scan creates another user.",
         AuthScannerWithoutStatus = "auth/scanner-without-status": "A user without an e-mail address has no status.",

@@ -35,34 +35,34 @@ pub enum HookError {
         value: String,
     },
     /// Unknown flow or execution.
-    #[error("no such flow or execution")]
+    #[error("flow or execution not found")]
     NotInFlow,
     /// The execution has ended.
     #[error("the execution has ended")]
     Ended,
     /// Invalid phone.
-    #[error("`{cellphone}` with country code `{country_code}` is no phone")]
+    #[error("invalid phone `{cellphone}` with country code `{country_code}`")]
     NoPhone {
         cellphone: String,
         country_code: String,
     },
     /// The phone belongs to another user.
-    #[error("the number is another user's")]
+    #[error("the number belongs to another user")]
     NumberTaken,
     /// Unknown kind of callback.
-    #[error("no callback is of kind `{0}`")]
+    #[error("unknown kind of callback `{0}`")]
     NoCallback(String),
     /// Unknown channel of a message.
-    #[error("`{0}` is no channel: sms, whatsapp or rcs")]
+    #[error("unknown channel `{0}`: expected sms, whatsapp or rcs")]
     NoChannel(String),
     /// Unknown outcome of a message.
-    #[error("`{0}` is no outcome")]
+    #[error("unknown outcome `{0}`")]
     NoOutcome(String),
     /// Invalid settings of a service.
-    #[error("the service's settings: {0}")]
+    #[error("invalid settings: {0}")]
     Settings(#[from] serde_json::Error),
     /// Invalid limits.
-    #[error("`limits` are at most {0}")]
+    #[error("invalid `limits`: the maximum is {0}")]
     BeyondLimit(u64),
     /// The service refuses the same request.
     #[error("{}", .0.message)]

@@ -72,14 +72,14 @@ mod tests {
         record
             .rules
             .retain(|rule| rule.id == "flow/execution/sid" || rule.id == "flow/executions/walk");
-        assert_eq!(badge(&record)["message"], "1 hold, 1 not judged");
+        assert_eq!(badge(&record)["message"], "1 pass, 1 not judged");
         // A waiver is visible on the badge.
         let waived = sample()
             .rules
             .into_iter()
             .find(|r| r.verdict == Verdict::Waived);
         record.rules.extend(waived);
-        assert_eq!(badge(&record)["message"], "1 hold, 1 waived");
+        assert_eq!(badge(&record)["message"], "1 pass, 1 waived");
         assert_eq!(badge(&record)["color"], "yellowgreen");
         record.complete = false;
         assert_eq!(badge(&record)["color"], "lightgrey");

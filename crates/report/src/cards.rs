@@ -323,9 +323,7 @@ pub(super) fn advice(need: &str) -> String {
         Some(("service", name)) => format!("configure a target for {name}"),
         Some(("key", name)) => format!("configure {name}"),
         _ if need == "callbacks" => "receive callbacks: set callbacks.listen".to_owned(),
-        _ if need == "check" => {
-            "for files only: use conformant check".to_owned()
-        }
+        _ if need == "check" => "for files only: use conformant check".to_owned(),
         _ => need.to_owned(),
     }
 }

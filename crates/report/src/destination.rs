@@ -37,9 +37,7 @@ pub enum ReportError {
     Shape(String),
     /// An unknown format.
     #[error("unknown report format `{given}`{}; expected one of {}", hint(.given), names().join(", "))]
-    Format {
-        given: String,
-    },
+    Format { given: String },
 }
 
 /// Why a report was not written.
@@ -256,7 +254,7 @@ mod tests {
     fn a_wrong_format_is_answered_with_the_likely_one() {
         let error = refusal("juint=x");
         assert!(
-            error.contains("`juint`, did you mean `junit`?; there are json, junit"),
+            error.contains("`juint`, did you mean `junit`?; expected one of json, junit"),
             "{error}"
         );
         assert!(!refusal("pdf=x").contains("did you mean"));

@@ -17,9 +17,7 @@ pub enum ReadError {
         "failed to read the stored run: its schema_version is {found}, this version reads \
          {SCHEMA_VERSION_MIN} to {SCHEMA_VERSION}; use the version of conformant that wrote it"
     )]
-    Version {
-        found: u64,
-    },
+    Version { found: u64 },
 }
 
 /// The part that every version has.

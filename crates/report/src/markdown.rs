@@ -75,7 +75,9 @@ fn defects(cards: &[Card], out: &mut String) {
     if cards.is_empty() {
         return;
     }
-    out.push_str("\n### Fix first\n\n| | what | rules | findings | scenarios |\n|---|---|---|---|---|\n");
+    out.push_str(
+        "\n### Fix first\n\n| | what | rules | findings | scenarios |\n|---|---|---|---|---|\n",
+    );
     for card in cards.iter().take(ROWS_MAX) {
         let word = match card.weight {
             Weight::Fails => "**FAIL**",
@@ -155,9 +157,7 @@ fn not_judged(record: &RunRecord, out: &mut String) {
     if groups.is_empty() {
         return;
     }
-    out.push_str(
-        "\n### Not judged\n\n| to judge them | rules | such as |\n|---|---|---|\n",
-    );
+    out.push_str("\n### Not judged\n\n| to judge them | rules | such as |\n|---|---|---|\n");
     for (need, ids) in groups.iter().take(ROWS_MAX) {
         let first = ids.first().copied().unwrap_or_default();
         let advice = cards::advice(need);
@@ -184,9 +184,7 @@ fn waivers(record: &RunRecord, out: &mut String) {
     if record.waivers.is_empty() {
         return;
     }
-    out.push_str(
-        "\n### Waived\n\n| rule | reason | findings | until |\n|---|---|---|---|\n",
-    );
+    out.push_str("\n### Waived\n\n| rule | reason | findings | until |\n|---|---|---|---|\n");
     for waiver in record.waivers.iter().take(ROWS_MAX) {
         writeln!(
             out,
@@ -204,19 +202,15 @@ fn open_points(record: &RunRecord, out: &mut String) {
     if record.open_points.is_empty() {
         return;
     }
-    let count = view::count(record.open_points.len(), "unspecified behavior");
-    writeln!(
-        out,
-        "\n<details><summary>{count} observed</summary>\n"
-    )
-    .expect(MEMORY);
+    let count = view::count(record.open_points.len(), "unspecified point");
+    writeln!(out, "\n<details><summary>{count} observed</summary>\n").expect(MEMORY);
     out.push_str("| unspecified | observed |\n|---|---|\n");
     for (at, point) in record.open_points.iter().enumerate() {
         let (mut observed, shapes) = points::observed(&point.observed);
         observed.extend(shapes);
         let observed: Vec<_> = observed.iter().map(|one| cell(one)).collect();
         if out.len() > TAIL_BYTES_MAX {
-            let more = view::count(record.open_points.len() - at, "more unspecified behavior");
+            let more = view::count(record.open_points.len() - at, "more unspecified point");
             writeln!(out, "\n{more} in the other reports").expect(MEMORY);
             break;
         }
@@ -321,14 +315,14 @@ mod tests {
     fn a_run_reads_like_this() {
         let markdown = rendered(&sample());
         for part in [
-            "## not conformant: 1 rule broken, 1 warning\n\n| | hold | broken | warnings | not judged | scenarios |\n",
+            "## not conformant: 1 rule broken, 1 warning\n\n| | pass | broken | warnings | not judged | scenarios |\n",
             "| `flow` `http://127.0.0.1:4010/flow` | 1 | 1 | 1 | 5 | 1 of 4 pass |\n",
             "| **FAIL** | `An execution has a third state` | 1 | 2 | 1 |\n",
             "\n<details><summary>FAIL <code>An execution has a third state</code></summary>\n",
             "\n`flow/execution/status` (`must, D3 \"Execution (FN)\", line 37`)\n\n`What flow/execution/status asks for.`\n",
             "| rules | pass 1 · fail 2 · open 1",
             "\n  ```diff\n  --- expected\n  +++ actual\n",
-            "\n| `give the hook end_execution` | 2 | `flow/executions/ends` |\n",
+            "\n| `configure the hook end_execution` | 2 | `flow/executions/ends` |\n",
             "\n| `What does a member look like that was never set?` | `null`, `{}` |\n",
         ] {
             assert!(markdown.contains(part), "{part}\nis missing in\n{markdown}");

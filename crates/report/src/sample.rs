@@ -324,10 +324,7 @@ pub(super) const HOSTILE: [&str; 14] = [
     "%0A%0D,title=x::y",
 ];
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "an example of everything"
-)]
+#[expect(clippy::too_many_lines, reason = "an example of everything")]
 fn rules() -> Vec<RuleResult> {
     let rule = |id: &str, level, line, verdict, (judged, findings), reason: &str| RuleResult {
         subject: conformant_record::Subject::Service,

@@ -120,7 +120,7 @@ mod tests {
         let mut record = sample();
         record.complete = false;
         let tap = Format::Tap.render(&record, Settings::default());
-        assert!(tap.ends_with("Bail out! the run was cut short\n"));
+        assert!(tap.ends_with("Bail out! the run was interrupted\n"));
     }
 
     #[test]

@@ -82,10 +82,7 @@ fn escape(text: &mut String, shape: Shape) {
     }
 }
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "destructures every field"
-)]
+#[expect(clippy::too_many_lines, reason = "destructures every field")]
 fn visit_record(record: &mut RunRecord, visit: Visit) {
     let RunRecord {
         schema_version: _,

@@ -92,8 +92,8 @@ mod tests {
         });
         assert_eq!(
             told(&wall),
-            "time        3.5 s with 8 jobs; no order of these stories takes less than 2.2 s: flow/b alone takes that long\n\
-             spent       nothing worth telling (all stories added up)\n\
+            "time        3.5 s with 8 jobs; lower bound for any order 2.2 s: flow/b alone takes that long\n\
+             spent       none (sum over all scenarios)\n\
              longest       2.2 s  flow/b: callbacks 2.0 s, answers 0.1 s\n            \
              \u{20}\u{20}1.0 s  flow/a: answers 0.1 s\n"
         );

@@ -300,10 +300,16 @@ pub(super) fn proof(proof: &Proof) -> String {
         count(whole.made, "mutation"),
     );
     if proof.vacuous > 0 {
-        line = format!("{line} · {} that no mutation breaks, not judged", proof.vacuous);
+        line = format!(
+            "{line} · {} that no mutation breaks, not judged",
+            proof.vacuous
+        );
     }
     if proof.unproven > 0 {
-        line = format!("{line} · {} without a mutation of their own", proof.unproven);
+        line = format!(
+            "{line} · {} without a mutation of their own",
+            proof.unproven
+        );
     }
     line
 }
@@ -342,7 +348,7 @@ pub(super) fn blind(blind: &Blind) -> String {
             &blind.pointer
         },
         blind.made - blind.noticed,
-        count(blind.made, "change"),
+        count(blind.made, "mutation"),
         blind.changes.join(", "),
     )
 }
@@ -494,24 +500,24 @@ mod tests {
         record.findings.clear();
         assert_eq!(
             headline(&record, LENIENT),
-            "not judged in full: 1 error on our side, 1 waived"
+            "not fully judged: 1 internal error, 1 waived"
         );
         record.summary.rules.error = 0;
         record.exit = Some(0);
         assert_eq!(
             headline(&record, LENIENT),
-            "conformant in what was judged: 3 rules, 1 waived"
+            "passed: 3 rules judged, 1 waived"
         );
         record.exit = Some(3);
         assert_eq!(
             headline(&record, LENIENT),
-            "not concluded (exit 3): 3 rules found to hold, 1 waived"
+            "not concluded (exit 3): 3 rules passed, 1 waived"
         );
         record.summary.rules = conformant_record::RuleCounts::default();
         record.complete = false;
         assert_eq!(
             headline(&record, LENIENT),
-            "nothing was judged (the run was cut short)"
+            "nothing judged (the run was interrupted)"
         );
     }
 
@@ -531,7 +537,7 @@ mod tests {
              \x20   -  \"status\": \"active\"\n\
              \x20   +  \"status\": \"running\"\n\
              \x20    }\n\
-             \x20 repeat\n\
+             \x20 reproduce\n\
              \x20   curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \\\n\
              \x20     -H 'Authorization: [redacted]'\n"
         );

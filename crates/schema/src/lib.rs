@@ -84,7 +84,7 @@ impl Schemas {
             .cloned();
         known.unwrap_or_else(|| {
             let made = Arc::new(Compiled {
-                validator: compile(schema).expect("the loader refuses schemas that are none"),
+                validator: compile(schema).expect("the loader refuses invalid schemas"),
                 places: Places::of(schema),
             });
             let mut compiled = self

@@ -333,7 +333,7 @@ mod tests {
             ("a: 1\na: 2\n", "duplicate"),
             ("a: &x {b: 1}\nc:\n  <<: *x\n", "merge"),
             ("a: 1\n---\nb: 2\n", "document"),
-            ("a: !thing 1\n", "tag"),
+            ("a: !x 1\n", "tag"),
             ("a: *unknown\n", "anchor"),
             ("a: [1\n", ""),
             ("a: .inf\n", ""),

@@ -412,7 +412,7 @@ impl Worlds {
         if !is_name(name) {
             return refusal(
                 404,
-                "a world's name has 1 to 64 letters, digits, `-`, `_`, `.`",
+                "invalid name: expected 1 to 64 letters, digits, `-`, `_`, `.`",
             )
             .into();
         }
@@ -443,7 +443,7 @@ impl Worlds {
         let world = match self.world(name) {
             Ok(world) => world,
             Err(NoWorld::TooMany) => {
-                return refusal(503, "too many worlds; drop one with DELETE /_world/NAME").into();
+                return refusal(503, "too many sandboxes: delete one with DELETE /_world/NAME").into();
             }
             Err(NoWorld::Unseeded(error)) => return refusal(500, &error.to_string()).into(),
         };

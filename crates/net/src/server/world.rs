@@ -350,7 +350,7 @@ impl World {
         }
     }
 
-    /// Delivers one callback and returns those that are due afterwards.
+    /// Delivers one callback and returns the next ones.
     pub(super) fn run(&self, errand: &Errand) -> Vec<Errand> {
         let timeout = errand.callback.timeout;
         let outcome = self.deliver.deliver(&errand.callback);

@@ -416,7 +416,7 @@ fn in_a_story_a_kept_connection_is_trusted_until_the_target_closes_one() {
     assert_eq!(outcome(&told(post(1))), "200 ok");
     assert_eq!(thread.join().expect("no panic"), 3);
 
-    // A fault on a fresh connection is due to the target.
+    // A fault on a fresh connection is caused by the target.
     let (base, thread) = target(vec![vec![Act::Request]]);
     let fault = client.exchange_in(share, &base, &post(1), AMPLE);
     assert!(!fault.expect_err("it is not answered").on_kept);
@@ -599,7 +599,7 @@ fn bodies_that_a_status_forbids_are_noted() {
         ),
         (
             "HTTP/1.1 101 Switching Protocols\r\n\r\n\x01\x02",
-            "101  [status 101 that nobody asked for]",
+            "101  [unrequested status 101]",
         ),
     ]);
 }

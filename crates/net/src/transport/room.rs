@@ -107,7 +107,7 @@ mod tests {
         assert!(second.holds);
         let mut third = Share::of(&room);
         third.admit(SMALL_BYTES + 1, &AtomicBool::new(true));
-        assert!(!third.holds, "an interrupted one waits for nobody");
+        assert!(!third.holds, "an interrupted one does not wait");
         drop(third);
         assert!(*room.lock());
         drop(second);

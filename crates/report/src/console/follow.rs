@@ -145,7 +145,7 @@ impl<'a> Console<'a> {
         }
     }
 
-    /// Counts a scenario as soon as it was played: what is told of it waits for those before it.
+    /// Counts a finished scenario at once; its line waits for the plan's order.
     fn played(&mut self, id: &str, verdict: Verdict) {
         let id = text::escape_line(id).into_owned();
         self.state.running.remove(&id);

@@ -211,8 +211,8 @@ mod tests {
 
     const STANDARD_RUN: &str = r#"
 FAIL An execution has a third state
-     flow · 1 rule · 2 findings in 1 scenario · matches the known defect
-     flow/execution-status-wrong (a guess)
+     flow · 1 rule · 2 findings in 1 scenario · matches the known defect flow/execution-status-wrong
+     (a guess)
   What flow/execution/status asks for.
   flow/execution/status (must, D3 "Execution (FN)", line 37)
   /status is "running", expected one of active, ended

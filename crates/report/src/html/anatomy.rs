@@ -258,7 +258,7 @@ fn delivery(delivery: &Delivery) -> Value {
     context! { head, lines => body_lines(&delivery.body, delivery.marked) }
 }
 
-/// Steps of a scenario with the broken one last, and later ones if there is room.
+/// Steps of a scenario with the broken one last, and later ones if they fit.
 fn story(story: &ScenarioResult, finding: &Finding) -> Value {
     let own = |step: &StepResult| step.step == finding.step;
     let broken = story

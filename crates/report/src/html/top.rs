@@ -105,11 +105,7 @@ pub(super) fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> 
         text += if whole.unjudged() > 0 { ";" } else { "." };
     }
     if whole.unjudged() > 0 {
-        let of = if failing > 0 { " of" } else { " Of" };
-        text += &format!(
-            "{of} {} not judged.",
-            thousands(whole.unjudged())
-        );
+        text += &format!(" {} not judged.", thousands(whole.unjudged()));
     }
     match whole.advised {
         0 => {}
@@ -214,10 +210,7 @@ pub(super) fn trend(history: &History, broken: usize) -> Value {
         listed.join(", ")
     );
     if !history.flaky.is_empty() {
-        text += &format!(
-            " Flaky: {}.",
-            view::count(history.flaky.len(), "rule")
-        );
+        text += &format!(" Flaky: {}.", view::count(history.flaky.len(), "rule"));
     }
     context! {
         said, text, good => history.new.is_empty(),

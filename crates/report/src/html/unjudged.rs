@@ -55,8 +55,8 @@ pub(super) fn needs(record: &RunRecord) -> Vec<Value> {
                     .is_some_and(|(_, name)| s.reason.contains(name))
         });
         let scenarios = scenarios.count();
-        let says = (scenarios > 0)
-            .then(|| format!("{} would run.", view::count(scenarios, "scenario")));
+        let says =
+            (scenarios > 0).then(|| format!("{} would run.", view::count(scenarios, "scenario")));
         context! {
             advice => format!("{first}{}", letters.as_str()), says,
             count => thousands(ids.len()),
