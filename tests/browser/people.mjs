@@ -69,7 +69,7 @@ await page.type(`#say-${room.sid}`, "hello from a person");
 await page.select(`#from-${room.sid}`, "alice");
 await page.click(`#say-${room.sid} + button`);
 await has(page, "what a person sends is seen", "hello from a person");
-await line(page, "the callback is in the time line", "called back");
+await line(page, "the callback is in the time line", "callback");
 const { messages } = await ask("GET", `/chat/v2/Services/${service.sid}/Channels/${room.sid}/Messages`);
 check(messages.some((message) => message.body === "hello from a person" && message.from === "alice"), "a client sees what the person sent");
 check(heard.length === 1, `its webhook was called once: ${heard}`);
@@ -129,7 +129,7 @@ await has(page, "a deed without a button is done", "Made by hand");
 // Worlds are apart.
 await page.type("#world-name", "other");
 await page.keyboard.press("Enter");
-await until(page, "a new world begins", () => document.querySelector("#world").value === "other" && document.querySelector("#things").textContent.includes("No service yet"));
+await until(page, "a new world begins", () => document.querySelector("#world").value === "other" && document.querySelector("#things").textContent.includes("No chat services yet"));
 await ask("POST", "/_world/other/chat/v2/Services", { FriendlyName: "elsewhere" });
 await has(page, "what happens in it is seen", "elsewhere");
 check(!(await page.$eval("#line", (e) => e.textContent)).includes("Log in"), "its time line is its own");

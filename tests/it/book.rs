@@ -130,9 +130,7 @@ fn commands(page: &str) -> Vec<Shown> {
 }
 
 fn is_command(text: &str) -> bool {
-    // The last line of a run is output, not a command.
-    let is_said = text.starts_with("conformant in what");
-    let is_ours = text.starts_with("conformant ") && !is_said;
+    let is_ours = text.starts_with("conformant ");
     is_ours || OTHERS.iter().any(|tool| text.starts_with(tool))
 }
 

@@ -333,7 +333,7 @@ fn a_made_up_world_breaks_no_rule_and_no_law() {
     .expect("there is room");
     let (code, out, told) = run(home.path(), &["check", "world.har", "--as", "har"]);
     assert_eq!(code, 0, "{out}{told}");
-    assert!(out.contains("conformant in what was judged"), "{out}");
+    assert!(out.contains("passed: "), "{out}");
     generate(&["--out", "world"]);
     let (code, out, _) = run(home.path(), &["fixtures", "verify", "world"]);
     assert_eq!(code, 0, "{out}");

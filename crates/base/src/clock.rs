@@ -1,7 +1,7 @@
-//! Time: the only module that asks what time it is or waits.
+//! Time: the only module that reads the clock or waits.
 //!
-//! Deadlines use the monotonic clock; instants on a wire use [`Timestamp`]. A [`VirtualClock`]
-//! stands still until it is told to advance, so that a day-long expiry costs no time.
+//! Deadlines use the monotonic clock; messages use [`Timestamp`]. A [`VirtualClock`] moves only when
+//! advanced, so a day-long expiry costs no time.
 
 #![expect(
     clippy::disallowed_methods,
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 pub use jiff::Timestamp;
 
-/// Where a virtual clock starts unless told otherwise: 2026-01-01T00:00:00Z.
+/// Default start of a virtual clock: 2026-01-01T00:00:00Z.
 pub const VIRTUAL_START_MS: i64 = 1_767_225_600_000;
 
 /// The real time now.
@@ -26,7 +26,7 @@ pub fn monotonic() -> Instant {
     Instant::now()
 }
 
-/// Blocks this thread for that long, in real time.
+/// Blocks this thread in real time.
 pub fn sleep(duration: Duration) {
     std::thread::sleep(duration);
 }
@@ -46,31 +46,29 @@ impl Default for VirtualClock {
 }
 
 impl VirtualClock {
-    /// A clock that stands at that instant, to the millisecond.
+    /// A clock that starts at this instant, in whole milliseconds.
     pub fn at(instant: Timestamp) -> Self {
         Self {
             unix_ms: AtomicI64::new(instant.as_millisecond()),
         }
     }
 
-    /// The instant it stands at.
     pub fn now(&self) -> Timestamp {
         from_unix_ms(self.unix_ms.load(Ordering::SeqCst))
     }
 
-    /// Moves it forward.
     pub fn advance(&self, by: Duration) {
         let ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX / 4);
         self.unix_ms.fetch_add(ms, Ordering::SeqCst);
     }
 }
 
-/// Milliseconds since 1970 as an instant, clamped to what can be written.
+/// Milliseconds since 1970, clamped to the representable range.
 pub fn from_unix_ms(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
 }
 
-/// `2026-01-01T00:00:00Z`: whole seconds, GMT, the spelling that date parsers of clients expect.
+/// `2026-01-01T00:00:00Z`: whole seconds in GMT, which date parsers of clients expect.
 pub fn iso_seconds(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,12 +1,12 @@
-//! Places at which the machine may fail, made to fail by a script: one write, one rename, one spawn.
+//! Simulated system failures for tests: writes, renames, spawns.
 //!
-//! For the tests of what happens then. A release build has none of them: [`at`] is then nothing.
+//! Compiled out of release builds.
 
 use std::io;
 #[cfg(debug_assertions)]
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A place at which the system may refuse.
+/// An operation that a test can make fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// A connection to a target.
@@ -15,22 +15,21 @@ pub enum Place {
     HookSpawn,
     /// The socket of the callback listener.
     Listen,
-    /// The bytes of a report beside its place.
+    /// Writing the temporary file of a report.
     ReportWrite,
-    /// Making them last.
+    /// Syncing it to disk.
     ReportSync,
-    /// Putting the report in its place.
+    /// Renaming it to its final path.
     ReportRename,
-    /// A file of a set beside its place.
+    /// Writing a file of a temporary fixture set.
     SetWrite,
-    /// Exchanging a set with the old one.
+    /// Exchanging the new set with the old one.
     SetExchange,
-    /// Putting a set where none was, or where exchanging is unknown.
+    /// Renaming a set to a path without an old one, or where exchanging is unsupported.
     SetRename,
 }
 
 impl Place {
-    /// Every place.
     pub const ALL: [Self; 9] = [
         Self::Connect,
         Self::HookSpawn,
@@ -43,7 +42,7 @@ impl Place {
         Self::SetRename,
     ];
 
-    /// Its name in a script.
+    /// The name in a script.
     pub fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -59,7 +58,7 @@ impl Place {
     }
 }
 
-/// What fails: the place, and how often it still succeeds before it fails once.
+/// Failing places, and how often each succeeds first.
 #[cfg(debug_assertions)]
 static SCRIPT: Mutex<Vec<(Place, usize)>> = Mutex::new(Vec::new());
 
@@ -68,7 +67,7 @@ fn scripted() -> MutexGuard<'static, Vec<(Place, usize)>> {
     SCRIPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads a script: `report-write set-rename=2` lets the first write and the third rename fail.
+/// Sets the script: `report-write set-rename=2` fails the first write and the third rename.
 #[cfg(debug_assertions)]
 pub fn script(text: &str) {
     let entry = |word: &str| {
@@ -80,14 +79,14 @@ pub fn script(text: &str) {
     *scripted() = entries;
 }
 
-/// Nothing is scripted in a release build.
+/// Does nothing in a release build.
 #[cfg(not(debug_assertions))]
 pub fn script(_text: &str) {}
 
-/// Fails where the script says so.
+/// Fails once if the script says so.
 ///
 /// # Errors
-/// The scripted one, once.
+/// The scripted error.
 #[cfg(debug_assertions)]
 pub fn at(place: Place) -> io::Result<()> {
     let mut script = scripted();
@@ -99,12 +98,12 @@ pub fn at(place: Place) -> io::Result<()> {
         return Ok(());
     }
     script.remove(index);
-    // The kind that stands for a full disk: what was meant to be there is not.
+    // The error kind of a full disk.
     let why = format!("no space left (failpoint {})", place.name());
     Err(io::Error::new(io::ErrorKind::StorageFull, why))
 }
 
-/// Nothing fails by script in a release build.
+/// Never fails in a release build.
 ///
 /// # Errors
 /// None.

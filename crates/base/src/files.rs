@@ -1,44 +1,38 @@
-//! Files of others, read within a size: never what is no regular file, never more than was asked for.
+//! Reads untrusted files: regular files only, within a size limit.
 //!
-//! Knows nothing of what stands in them. What an error shows of a path is escaped.
+//! Errors contain escaped paths.
 
 use crate::text::escape_line;
 use std::fs::File;
 use std::io::{self, BufRead, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The largest file that people write by hand: configuration, waivers, declarations, rulebook files.
+/// Limit for files that people write: configuration, waivers, declarations, rulebook files.
 pub const WRITTEN_BYTES_MAX: u64 = 8 << 20;
-/// The largest file that programs write and that is read as a whole: stored runs, manifests.
+/// Limit for files that programs write and that are read whole: stored runs, manifests.
 pub const STORED_BYTES_MAX: u64 = 64 << 20;
 
-/// Why a file is not read.
+/// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The system refuses.
     #[error("{} could not be read: {reason}", shown(path))]
     Unreadable {
-        /// The file.
         path: PathBuf,
-        /// The system's word.
         #[source]
         reason: io::Error,
     },
-    /// A folder, a pipe, a device.
+    /// A directory, a pipe, a device.
     #[error("{} is not a regular file", shown(.0))]
     Irregular(PathBuf),
-    /// More than is read.
     #[error("{} is larger than {bytes_max} bytes", shown(path))]
     TooLarge {
-        /// The file.
         path: PathBuf,
-        /// What is read at most.
         bytes_max: u64,
     },
 }
 
 impl FileError {
-    /// True where there is no such file.
+    /// True if the file does not exist.
     pub fn is_missing(&self) -> bool {
         match self {
             Self::Unreadable { reason, .. } => matches!(
@@ -54,7 +48,7 @@ fn shown(path: &Path) -> String {
     escape_line(&path.display().to_string()).into_owned()
 }
 
-/// Opens a file. What is no regular file is never opened: a pipe would wait for ever.
+/// Opens a regular file. Opening a pipe could block forever.
 pub fn open(path: &Path) -> Result<File, FileError> {
     let unread = |reason| FileError::Unreadable {
         path: path.to_owned(),
@@ -66,7 +60,7 @@ pub fn open(path: &Path) -> Result<File, FileError> {
     File::open(path).map_err(unread)
 }
 
-/// A file's bytes. The size is looked at first, and held while reading: a file may grow.
+/// Reads a file. The size is checked first and enforced while reading, because a file may grow.
 pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
     let unread = |reason| FileError::Unreadable {
         path: path.to_owned(),
@@ -90,11 +84,10 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
-/// The next line without its end, in place of what the buffer held; false behind the last one.
+/// Replaces the buffer by the next line without its end; false after the last line.
 ///
 /// # Errors
-/// The system's, and [`io::ErrorKind::InvalidData`] for a line of more bytes than that: no more of it
-/// is read.
+/// I/O errors, and [`io::ErrorKind::InvalidData`] for a line over the limit, which is not read further.
 pub fn read_line(
     source: &mut impl BufRead,
     line: &mut Vec<u8>,

@@ -1,7 +1,6 @@
-//! HTTP requests and responses as plain values, and why there is no response.
+//! HTTP requests and responses as plain values, and causes of missing responses.
 //!
-//! Deliberately knows no sockets, no client and no server: `transport` moves these values over a
-//! wire, `reference` turns one into the other, `judge` reads both.
+//! Knows no socket, client or server.
 
 mod cause;
 mod kept;
@@ -13,31 +12,29 @@ pub use received::{Received, received};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One HTTP request: what is sent, before any transport touches it.
+/// One HTTP request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// The method in upper case, `GET`, `POST` or `DELETE` in the documents.
+    /// In upper case.
     pub method: String,
-    /// Path and query as they stand on the request line, percent-encoded: `/v1/Flows?PageSize=2`.
+    /// Path and query of the request line, percent-encoded: `/v1/Flows?PageSize=2`.
     pub target: String,
-    /// Header fields in sending order; names compare without regard to case.
+    /// In sending order.
     pub headers: Headers,
-    /// The body as sent; empty when there is none.
     #[serde(with = "kept", default, skip_serializing_if = "Vec::is_empty")]
     pub body: Vec<u8>,
 }
 
-/// One HTTP response: what came back, body complete and unframed.
+/// One HTTP response.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
-    /// The status code as a number.
     pub status: u16,
-    /// Header fields in the order received.
+    /// In order of receipt.
     pub headers: Headers,
-    /// The body without transfer framing.
+    /// Without transfer framing.
     #[serde(with = "kept", default, skip_serializing_if = "Vec::is_empty")]
     pub body: Vec<u8>,
-    /// What was odd about the way it came that did not keep it from being read, in words.
+    /// Readable violations of HTTP, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub oddities: Vec<String>,
 }
@@ -52,19 +49,18 @@ impl Request {
         }
     }
 
-    /// The target up to the query.
     pub fn path(&self) -> &str {
         self.target
             .split_once('?')
             .map_or(self.target.as_str(), |(path, _)| path)
     }
 
-    /// The part of the target behind the `?`, still percent-encoded; empty when there is none.
+    /// The query after the `?`, percent-encoded; empty if there is none.
     pub fn query(&self) -> &str {
         self.target.split_once('?').map_or("", |(_, query)| query)
     }
 
-    /// The path's segments, percent-decoded; invalid UTF-8 becomes U+FFFD.
+    /// The percent-decoded path segments; invalid UTF-8 becomes U+FFFD.
     pub fn segments(&self) -> Vec<String> {
         self.path()
             .split('/')
@@ -73,7 +69,7 @@ impl Request {
             .collect()
     }
 
-    /// The query's pairs in order, decoded as form data.
+    /// The query pairs in order, decoded as form data.
     pub fn query_pairs(&self) -> Vec<(String, String)> {
         form_urlencoded::parse(self.query().as_bytes())
             .into_owned()
@@ -102,11 +98,11 @@ impl Response {
         }
     }
 
-    /// A JSON response; `value` is written compactly, keys in their given order.
+    /// A JSON response; `value` is written compactly, keys in the given order.
     ///
     /// # Panics
     ///
-    /// Never: whatever is a tree can be written.
+    /// Never: every tree can be written.
     pub fn json(status: u16, value: &serde_json::Value) -> Self {
         let text = serde_json::to_vec(value).expect("a tree can be written");
         Self::new(status, "application/json", text)
@@ -120,12 +116,12 @@ impl Response {
 
 /// Header fields in order; names compare without regard to ASCII case.
 ///
-/// All of them stand in one text: a message has many short ones, and each would be two allocations.
+/// All fields share one text: a message has many short ones, and each would be two allocations.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<String>", into = "Vec<String>")]
 pub struct Headers {
     text: String,
-    /// Where in the text each name and each value ends; one begins where the last has ended.
+    /// End of each name and each value in the text.
     ends: Vec<(usize, usize)>,
 }
 
@@ -137,13 +133,13 @@ impl Headers {
             .map(|(_, v)| v)
     }
 
-    /// Replaces every field of that name by this one.
+    /// Replaces every field of that name.
     pub fn set(&mut self, name: &str, value: impl AsRef<str>) {
         self.remove(name);
         self.add(name, value);
     }
 
-    /// Adds a field, keeping earlier ones of the same name.
+    /// Adds a field and keeps earlier ones of that name.
     pub fn add(&mut self, name: &str, value: impl AsRef<str>) {
         self.text.push_str(name);
         let name_end = self.text.len();
@@ -151,7 +147,6 @@ impl Headers {
         self.ends.push((name_end, self.text.len()));
     }
 
-    /// Removes every field of that name.
     pub fn remove(&mut self, name: &str) {
         if self.get(name).is_some() {
             *self = self
@@ -171,12 +166,10 @@ impl Headers {
         })
     }
 
-    /// How many fields there are.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// True when there is no field.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -195,7 +188,7 @@ impl Headers {
     }
 }
 
-/// One line for each field, as it stands in a message: what redacts texts knows that form.
+/// One line per field, a form that the redactor knows.
 impl From<Headers> for Vec<String> {
     fn from(headers: Headers) -> Self {
         headers
@@ -230,15 +223,13 @@ impl fmt::Debug for Headers {
     }
 }
 
-/// Decodes percent-encoding; invalid UTF-8 becomes U+FFFD.
 pub fn percent_decode(text: &str) -> String {
     percent_encoding::percent_decode_str(text)
         .decode_utf8_lossy()
         .into_owned()
 }
 
-/// Encodes everything but the unreserved characters of RFC 3986, so that the text is one path
-/// segment or one query value.
+/// Encodes everything but the unreserved characters of RFC 3986, for one path segment or query value.
 pub fn percent_encode(text: &str) -> String {
     const KEEP: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
         .remove(b'-')

@@ -1,13 +1,13 @@
 //! SIDs: the 34-character identifiers of the chat, media and flow documents.
 //!
-//! Makes and recognises them; what a prefix means in a representation is the rulebook's business.
+//! Creates and recognizes them. The rulebook defines what a prefix means.
 
 use rand::Rng;
 
-/// Characters in a SID: a two-letter prefix and 32 hexadecimal digits (D2, Conventions).
+/// A two-letter prefix and 32 hexadecimal digits (D2, Conventions).
 pub const SID_LENGTH: usize = 34;
 
-/// Draws a fresh SID with the given two-letter prefix; the digits are lower case.
+/// Creates a SID with the given two-letter prefix and lower-case digits.
 ///
 /// # Panics
 /// Never: a nibble is always a hexadecimal digit.
@@ -22,7 +22,7 @@ pub fn new_sid(prefix: &str, rng: &mut impl Rng) -> String {
     sid
 }
 
-/// True when `text` is a SID with that prefix, digits in either case (D2, Conventions).
+/// True if `text` is a SID with that prefix, digits in either case (D2, Conventions).
 pub fn is_sid(text: &str, prefix: &str) -> bool {
     text.len() == SID_LENGTH
         && text

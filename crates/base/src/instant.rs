@@ -1,11 +1,11 @@
-//! Instants as ISO 8601 writes them. Asks nobody what time it is, and knows no other notation.
+//! Parses ISO 8601 instants. Does not read the clock.
 
 use jiff::civil::{Date, ISOWeekDate, Weekday};
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 
-/// The instant that a date, a time and an offset name, in any form of ISO 8601: calendar, week or ordinal date, basic or
-/// extended, the last part of the time with decimals: `2026-01-01T00:00:00Z`, `20260101T0000+00`, `2026-W01-4T00,5Z`.
+/// The instant of a date, time and offset in any form of ISO 8601: calendar, week or ordinal date, basic
+/// or extended, with decimals: `2026-01-01T00:00:00Z`, `20260101T0000+00`, `2026-W01-4T00,5Z`.
 pub fn instant(text: &str) -> Option<Timestamp> {
     let (date, time) = text.split_once(['T', 't'])?;
     let is_time = |b: u8| b.is_ascii_digit() || b":.,+-Zz".contains(&b);
@@ -20,7 +20,7 @@ pub fn instant(text: &str) -> Option<Timestamp> {
     }
 }
 
-/// The forms that hardly anybody writes.
+/// Rarely used forms.
 fn rare(date: &str, time: &str) -> Option<Timestamp> {
     let zone = time.find(['Z', 'z', '+', '-'])?;
     let (time, zone) = time.split_at(zone);
@@ -60,7 +60,7 @@ fn places_of(separator: char, text: &str) -> Vec<usize> {
     text.match_indices(separator).map(|(at, _)| at).collect()
 }
 
-/// Hours, minutes and seconds since midnight, as far as they are given.
+/// The time since midnight from the given hours, minutes and seconds.
 fn read_time(text: &str) -> Option<SignedDuration> {
     let (whole, decimals) = text.split_once(['.', ',']).unwrap_or((text, ""));
     let colons = places_of(':', whole);
@@ -84,7 +84,7 @@ fn read_time(text: &str) -> Option<SignedDuration> {
         }
         seconds += number * length;
     }
-    // What is finer than a nanosecond names the same instant to anybody.
+    // Digits below a nanosecond do not change the instant.
     let nanos = format!("{decimals:0<9}").get(..9)?.parse::<i64>().ok()?;
     let rest = SignedDuration::from_nanos(nanos * last_seconds);
     SignedDuration::from_secs(seconds).checked_add(rest)

@@ -1,4 +1,4 @@
-//! Values that all crates share: SIDs, JSON trees, HTTP messages, time, text, redaction, files and threads.
+//! Values shared by all crates: SIDs, JSON trees, HTTP messages, time, text, redaction, files and threads.
 //!
 //! Knows no rulebook, no service and no report.
 

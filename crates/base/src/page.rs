@@ -1,4 +1,3 @@
-//! The style sheet that the report page and the page of `serve` share.
+//! The style sheet shared by the report page and the page of `serve`.
 
-/// The style sheet.
 pub const STYLE: &str = include_str!("page.css");

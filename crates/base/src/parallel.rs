@@ -1,13 +1,13 @@
-//! The same work for many things on several threads.
+//! Runs the same function for many items on several threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many the machine has; one where it does not tell.
+/// Number of processors; 1 if unknown.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Does the same for each on so many threads, one at least; the results are in the order of what they are of.
+/// Maps `items` on up to `jobs` threads, at least one; results keep the order of the items.
 pub fn side_by_side<T: Sync, R: Send>(
     items: &[T],
     jobs: usize,
@@ -25,7 +25,7 @@ pub fn side_by_side<T: Sync, R: Send>(
         }
     };
     let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
-        // This thread is one of them.
+        // This thread is one of the workers.
         let others = 1..jobs.min(items.len());
         let others: Vec<_> = others.map(|_| scope.spawn(lane)).collect();
         let mut done = lane();

@@ -1,5 +1,4 @@
-//! Places: which file, line and column something was read from, and which line of a document
-//! states something.
+//! Source locations: file, line and column, and the lines of a document that state a rule.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -45,9 +44,9 @@ impl fmt::Display for Document {
 pub struct Source {
     /// The document.
     pub document: Document,
-    /// The heading the lines stand under, as the document spells it.
+    /// The heading above the lines, as the document spells it.
     pub section: String,
-    /// Line numbers, counted from 1.
+    /// Counted from 1.
     pub lines: Vec<u32>,
 }
 

@@ -1,8 +1,7 @@
-//! Text of others made safe to show: one escaper, excerpts, unified diffs and safe JSON; and globs
-//! over ids; sizes as people write them.
+//! Escapes untrusted text for display; also excerpts, unified diffs, safe JSON, globs and sizes.
 //!
-//! Knows no report format and no terminal. Whoever shows text that a target, a file or a callback
-//! sent passes it through [`escape`] or [`escape_line`] first; markup is the format's own business.
+//! Knows no report format and no terminal. Text from a target, a file or a callback must pass through
+//! [`escape`] or [`escape_line`] first. Markup is up to the format.
 
 use memchr::memmem;
 use serde::Serialize;
@@ -16,29 +15,29 @@ use std::fmt::{self, Write as _};
 use std::io;
 use std::str::FromStr;
 
-/// Stands where an excerpt was cut; the redactor looks for halves of secrets in front of it.
+/// Marks the cut of an excerpt. The redactor looks for partial secrets before it.
 pub const CUT: char = '…';
 
-/// What a diff may hold at most, in lines.
+/// Lines in a diff.
 pub const DIFF_LINES_MAX: usize = 200;
-/// What a diff may hold at most, in bytes.
+/// Bytes in a diff.
 pub const DIFF_BYTES_MAX: usize = 64 * 1024;
-/// How many lines of each side are compared, counted from the first that differs.
+/// Lines of each side that are compared, from the first difference.
 const COMPARED_LINES_MAX: usize = 2_000;
-/// How much of one line a diff shows, in bytes.
+/// Bytes of one diff line.
 const DIFF_LINE_BYTES_MAX: usize = 2_000;
 
-/// Makes every character visible that a terminal, a CI log or a reader could be deceived by.
+/// Makes every character visible that could deceive a terminal, a CI log or a reader.
 ///
-/// C0 (but line feed and tab), DEL, C1, bidirectional controls, line and paragraph separators and
-/// zero-width characters become `\x1b` or `\u{202e}`. Commands that CI services read out of logs
-/// are broken up in the same spelling: some look for them behind leading blanks, others anywhere
-/// in a line, so that indenting alone does not disarm them.
+/// - C0 (except line feed and tab), DEL, C1, bidirectional controls, line and paragraph separators and
+///   zero-width characters become `\x1b` or `\u{202e}`.
+/// - Commands that CI services read from logs are broken up in the same spelling. Indenting does not
+///   disarm them: some are recognized after blanks, others anywhere in a line.
 pub fn escape(text: &str) -> Cow<'_, str> {
     escaped(text, false)
 }
 
-/// Like [`escape`], and line feed and tab become visible too: the result is one line.
+/// Like [`escape`], but also escapes line feed and tab: the result is one line.
 pub fn escape_line(text: &str) -> Cow<'_, str> {
     escaped(text, true)
 }
@@ -70,7 +69,7 @@ fn escaped_one_by_one(text: &str, one_line: bool) -> Cow<'_, str> {
     out.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// Whether nothing in a text can be harmful, as in nearly all: told at a glance.
+/// Fast path: true if nothing needs escaping, as in nearly all texts.
 fn is_plain(text: &[u8], one_line: bool) -> bool {
     let is_visible = |byte: &u8| matches!(byte, b' '..=b'~');
     let breaks_line = |byte: &u8| !one_line && matches!(byte, b'\n' | b'\t');
@@ -80,7 +79,7 @@ fn is_plain(text: &[u8], one_line: bool) -> bool {
         && memmem::find(text, b"##").is_none()
 }
 
-/// True for what must never reach a terminal raw; line feed and tab are let through.
+/// True for characters that must never reach a terminal raw, except line feed and tab.
 pub fn is_deceptive(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -97,8 +96,7 @@ pub fn is_deceptive(c: char) -> bool {
     }
 }
 
-/// `::name`, read as a command where nothing but blanks stand before it, as after wrapping at any
-/// blank. `::1` is an address.
+/// `::name` at the start of a line or after blanks, where a CI service reads a command. `::1` is an address.
 fn starts_line_command(rest: &str) -> bool {
     rest.strip_prefix("::")
         .is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()))
@@ -123,7 +121,7 @@ fn push_visible(out: &mut String, c: char) {
     written.expect("writing to a String succeeds");
 }
 
-/// The text itself, or its first bytes (cut between characters) and how many more there were.
+/// The text, or its first bytes (cut between characters) and the number of bytes left out.
 pub fn excerpt(text: &str, bytes_max: usize) -> Cow<'_, str> {
     if text.len() <= bytes_max {
         return Cow::Borrowed(text);
@@ -139,7 +137,7 @@ pub fn excerpt(text: &str, bytes_max: usize) -> Cow<'_, str> {
     ))
 }
 
-/// The first bytes of what came over a wire, in ASCII; [`CUT`] says that there were more.
+/// The first bytes received, in ASCII; [`CUT`] marks further ones.
 pub fn wire(bytes: &[u8], bytes_max: usize) -> String {
     let shown = &bytes[..bytes.len().min(bytes_max)];
     let cut = if shown.len() < bytes.len() {
@@ -150,7 +148,7 @@ pub fn wire(bytes: &[u8], bytes_max: usize) -> String {
     format!("{}{cut}", shown.escape_ascii())
 }
 
-/// Puts `prefix` before every line, so that text of others never starts one.
+/// Puts `prefix` before every line, so that untrusted text never starts one.
 pub fn indent(text: &str, prefix: &str) -> String {
     let mut out = String::with_capacity(text.len() + prefix.len());
     for line in text.lines() {
@@ -161,14 +159,14 @@ pub fn indent(text: &str, prefix: &str) -> String {
     out
 }
 
-/// The candidate that looks most like the word, where one looks like it at all.
+/// The most similar candidate, if any is similar.
 pub fn did_you_mean<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    /// What two words have in common at least, of all their characters.
+    /// Lowest similarity of two words.
     const RATIO_MIN: f32 = 0.6;
     let word = characters(word);
     let alike = |candidate: &&'a str| {
         let other = characters(candidate);
-        // A word of others may be of any length: what cannot be alike is not compared.
+        // Untrusted words may have any length: skip those that cannot be similar.
         let shared = word.len().min(other.len()) * 10;
         if shared < (word.len() + other.len()) * 3 {
             return None;
@@ -177,7 +175,7 @@ pub fn did_you_mean<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
         (ratio >= RATIO_MIN).then_some((ratio, *candidate))
     };
     let likest = candidates.iter().filter_map(alike);
-    // Of those that are equally alike, the first by name.
+    // Ties go to the first by name.
     let likest = likest.max_by(|(a, one), (b, other)| a.total_cmp(b).then(other.cmp(one)));
     likest.map(|(_, candidate)| candidate)
 }
@@ -187,15 +185,14 @@ fn characters(word: &str) -> Vec<&str> {
     ends.map(|(from, to)| &word[from..to]).collect()
 }
 
-/// How the one becomes the other. Every diff is one of texts by this one algorithm: the crate's entry for all of
-/// them would be compiled in again for each kind of list, in every algorithm that it has.
+/// Edit operations between two lists. One algorithm on one list type keeps the compiled code small.
 pub fn diff_ops(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut hook = Compact::new(Replace::new(Capture::new()), old, new);
     let Ok(()) = myers::diff(&mut hook, old, 0..old.len(), new, 0..new.len());
     hook.into_inner().into_inner().into_ops()
 }
 
-/// Prints JSON for comparing: two blanks per level, keys sorted, numbers as they were spelled.
+/// Prints JSON for comparison: two blanks per level, sorted keys, numbers as spelled.
 pub fn canonical_json(value: &Value) -> String {
     let mut out = String::new();
     print_canonical(value, 0, &mut out);
@@ -246,7 +243,7 @@ fn print_members<T>(
     out.push(close);
 }
 
-/// Bytes as hexadecimal digits in lower case.
+/// Lower-case hexadecimal digits.
 pub fn hex(bytes: impl IntoIterator<Item = u8>) -> String {
     bytes.into_iter().fold(String::new(), |mut out, byte| {
         write!(out, "{byte:02x}").expect("writing to a String succeeds");
@@ -254,11 +251,10 @@ pub fn hex(bytes: impl IntoIterator<Item = u8>) -> String {
     })
 }
 
-/// A unified diff from `expected` to `actual`, escaped, of at most [`DIFF_LINES_MAX`] lines and
-/// [`DIFF_BYTES_MAX`] bytes, then "N more lines"; empty where they are equal.
+/// An escaped unified diff of at most [`DIFF_LINES_MAX`] lines and [`DIFF_BYTES_MAX`] bytes, then
+/// "N more lines"; empty if the texts are equal.
 ///
-/// Bounded by the number of compared lines and not by a time-out: the same texts must give the
-/// same bytes on any machine.
+/// Bounded by compared lines, not by time: the same texts give the same bytes on any machine.
 pub fn unified_diff(expected: &str, actual: &str) -> String {
     if expected == actual {
         return String::new();
@@ -299,7 +295,7 @@ fn diff_lines(old: &[&str], new: &[&str], skipped: usize) -> Vec<String> {
     lines
 }
 
-/// The `@@` line, counted in the whole texts although equal lines before were not compared.
+/// The `@@` line, counted in the whole texts.
 fn shifted_header(group: &[DiffOp], skipped: usize) -> String {
     let shifted: Vec<_> = group
         .iter()
@@ -334,11 +330,11 @@ fn capped(lines: &[String], left_out: usize) -> String {
     out
 }
 
-/// Pretty JSON that decodes to exactly the given value, and yet is harmless in a terminal or log:
-/// inside strings, what [`escape`] would make visible is written as `\uXXXX`.
+/// Pretty JSON that decodes to exactly the given value and is harmless in a terminal or log:
+/// what [`escape`] would escape is written as `\uXXXX`.
 ///
 /// # Errors
-/// Where the value does not serialize, such as a map whose keys are not texts.
+/// If the value does not serialize, such as a map whose keys are not strings.
 pub fn safe_json<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
     let mut bytes = Vec::new();
     let formatter = SafeFormatter(PrettyFormatter::new());
@@ -347,7 +343,7 @@ pub fn safe_json<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
     String::from_utf8(bytes).map_err(serde::ser::Error::custom)
 }
 
-/// Writes strings safely and leaves the layout to [`PrettyFormatter`].
+/// Escapes strings; [`PrettyFormatter`] does the layout.
 struct SafeFormatter(PrettyFormatter<'static>);
 
 impl Formatter for SafeFormatter {
@@ -358,7 +354,7 @@ impl Formatter for SafeFormatter {
     ) -> io::Result<()> {
         let mut plain_from = 0;
         for (at, c) in fragment.char_indices() {
-            // A JSON string never starts a line, so only commands read anywhere in it matter.
+            // A JSON string never starts a line, so only commands recognized within a line matter.
             if is_deceptive(c) || starts_log_command(&fragment[at..]) {
                 writer.write_all(&fragment.as_bytes()[plain_from..at])?;
                 for unit in c.encode_utf16(&mut [0; 2]) {
@@ -415,8 +411,8 @@ impl Formatter for SafeFormatter {
     }
 }
 
-/// Whether `pattern` matches the whole of `text`; `*` stands for any text. A pattern without `*`
-/// also matches what lies below it: `flow/executions` matches `flow/executions/ended`.
+/// True if `pattern` matches the whole of `text`; `*` matches any text. A pattern without `*` also
+/// matches what is below it: `flow/executions` matches `flow/executions/ended`.
 pub fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -436,11 +432,11 @@ pub fn glob(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// A number of bytes as people write it: `8 MiB`, `64 KiB`, `1000 B`; the blank may be missing where it is read.
+/// A number of bytes, printed as `8 MiB`, `64 KiB`, `1000 B`; parsed with or without the blank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(pub u64);
 
-/// Units from the largest down, each with its bytes.
+/// Units, largest first.
 const UNITS: [(&str, u64); 3] = [("MiB", 1024 * 1024), ("KiB", 1024), ("B", 1)];
 
 impl fmt::Display for Size {
@@ -452,9 +448,8 @@ impl fmt::Display for Size {
     }
 }
 
-/// A text is no size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no size; write 512KiB or 8MiB")]
+#[error("invalid size: expected a number and a unit, such as `512KiB` or `8MiB`")]
 pub struct NoSize;
 
 impl FromStr for Size {

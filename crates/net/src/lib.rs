@@ -1,4 +1,4 @@
-//! HTTP client, callback listener, proxy gateway, and the server around the reference.
+//! HTTP client, callback listener, proxy gateway, and the server of the reference.
 
 pub mod server;
 pub mod transport;

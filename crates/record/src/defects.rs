@@ -1,29 +1,27 @@
-//! Broken rules put together by what looks like one mistake.
+//! Groups broken rules by their likely cause.
 //!
-//! A known defect is recognised by the rules that catch it, as the self-test recorded them. It is a
-//! guess: neither a verdict nor an exit code depends on it.
+//! A known defect is recognized by the rules that catch it, as recorded by the self-test. It is a guess:
+//! neither a verdict nor an exit code depends on it.
 
 use super::{Defect, Finding, Level, RuleResult, RunRecord, Sharpness, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A defect that the self-test knows: what it does, and the rules that catch it.
+/// A defect known from the self-test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownDefect {
-    /// Its id.
     pub id: String,
-    /// What it does, in one sentence.
+    /// Its behavior in one sentence.
     pub says: String,
-    /// Rules that catch it.
     pub rules: BTreeSet<String>,
 }
 
-/// Fills in what a finished record says of defects and of its own sharpness.
+/// Adds defects and sharpness to a finished record.
 pub fn recognise(record: &mut RunRecord, known: &[KnownDefect]) {
     record.defects = defects(&record.rules, &record.findings, known);
     record.sharpness = (!known.is_empty()).then(|| sharpness(&record.rules, known));
 }
 
-/// Every broken rule in one defect: failures before warnings, then what touches most.
+/// Assigns every broken rule to one defect: failures before warnings, then by number of findings.
 pub fn defects(rules: &[RuleResult], findings: &[Finding], known: &[KnownDefect]) -> Vec<Defect> {
     let seen = Seen::of(rules, findings);
     let mut left = seen.broken.keys().copied().collect();
@@ -46,7 +44,7 @@ struct Seen<'a> {
     broken: BTreeMap<&'a str, &'a RuleResult>,
     judged: BTreeSet<&'a str>,
     findings: BTreeMap<&'a str, Vec<&'a Finding>>,
-    /// Rules of which a waiver accepts something.
+    /// Rules with waived findings.
     accepted: BTreeSet<&'a str>,
 }
 
@@ -72,7 +70,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// How many a rule brought that no waiver accepts: as counted, where none is accepted at all.
+    /// The findings of a rule without the waived ones; its full count if none is waived.
     fn findings_of(&self, rule: &str) -> usize {
         let listed = self.of_rule(rule).len();
         match self.accepted.contains(rule) {
@@ -85,7 +83,7 @@ impl<'a> Seen<'a> {
         self.findings.get(rule).map_or(&[], Vec::as_slice)
     }
 
-    /// A defect of these rules, which are not empty.
+    /// A defect of these rules, which must not be empty.
     fn defect(&self, rules: &[&str], known: Vec<String>, title: Option<String>) -> Defect {
         let of_rules = || rules.iter().flat_map(|rule| self.of_rule(rule));
         let scenarios: BTreeSet<&str> = of_rules().map(|f| f.scenario.as_str()).collect();
@@ -104,10 +102,9 @@ impl<'a> Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// What was seen of a member that several rules share, behind its name where that is not told.
+    /// The observation at a member that several rules share, prefixed by its name unless included.
     fn named(&self, name: &str, rules: &[&str]) -> Option<String> {
         let all = || rules.iter().flat_map(|rule| self.of_rule(rule)).copied();
-        // The values of several rules say less than that all of them are others.
         if rules.len() > 1 && all().all(|finding| finding.kind == "not-honoured") {
             return Some(format!("{name} does not come back as it was sent"));
         }
@@ -115,7 +112,7 @@ impl Seen<'_> {
         Some(format!("{name}: {}", short(&seen)))
     }
 
-    /// What was seen, behind the sentence of the rule where there is but one.
+    /// The observation, prefixed by the rule's sentence if there is only one rule.
     fn title(&self, rules: &[&str], seen: Option<String>) -> String {
         let says = match rules {
             [only] => self.broken[only].says.trim_end_matches('.'),
@@ -129,19 +126,19 @@ impl Seen<'_> {
     }
 }
 
-/// A known defect, with the rules that catch it as far as they were judged.
+/// A known defect with the judged rules that catch it.
 struct Candidate<'a> {
     defect: &'a KnownDefect,
     rules: BTreeSet<&'a str>,
 }
 
 impl<'a> Candidate<'a> {
-    /// What of it is not explained yet.
+    /// Number of its rules not yet explained.
     fn covers(&self, left: &BTreeSet<&str>) -> usize {
         self.rules.intersection(left).count()
     }
 
-    /// Those that explain something, the one that explains most first, then the narrowest.
+    /// Candidates that explain something: most rules first, then the narrowest.
     fn ranked(all: &'a [Self], left: &BTreeSet<&str>) -> Vec<&'a Self> {
         let mut some: Vec<(usize, &Self)> = all
             .iter()
@@ -155,10 +152,10 @@ impl<'a> Candidate<'a> {
         some.into_iter().map(|(_, candidate)| candidate).collect()
     }
 
-    /// The one to name next. What explains most need not: where two defects meet, a third one's pattern
-    /// may hold some rules of both. So each rival begins once, and what comes to the fewest defects wins.
+    /// The next candidate. The one that explains most may be wrong: if two defects overlap, the pattern of a
+    /// third can contain rules of both. Each rival is tried first, and the fewest resulting defects win.
     fn next(all: &'a [Self], left: &BTreeSet<&str>) -> Option<&'a Self> {
-        /// So many are given a try.
+        /// Rivals tried.
         const RIVALS_MAX: usize = 24;
         let ranked = Self::ranked(all, left);
         let first = ranked.first()?;
@@ -184,7 +181,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Known defects all of whose judged rules are broken, as few as explain what they can.
+/// A minimal set of known defects all of whose judged rules are broken.
 fn recognised<'a>(
     seen: &Seen<'a>,
     known: &[KnownDefect],
@@ -213,7 +210,6 @@ fn recognised<'a>(
             .copied()
             .filter(|rule| next.rules.contains(rule))
             .collect();
-        // Several that break the same rules cannot be told apart: what was seen is the title.
         let title = match alike.as_slice() {
             [only] => Some(only.says.trim_end_matches('.').to_owned()),
             _ => None,
@@ -225,7 +221,7 @@ fn recognised<'a>(
     defects
 }
 
-/// What no known defect explains, by service, last name of the place and kind of difference.
+/// Groups rules without a known defect by service, member name and kind of difference.
 fn unknown(seen: &Seen<'_>, left: &BTreeSet<&str>) -> Vec<Defect> {
     let mut groups: BTreeMap<(&str, &str, &str), Vec<&str>> = BTreeMap::new();
     for rule in left {
@@ -245,7 +241,7 @@ fn unknown(seen: &Seen<'_>, left: &BTreeSet<&str>) -> Vec<Defect> {
         .collect()
 }
 
-/// What was seen, as far as a title takes it.
+/// Truncates an observation for a title.
 fn short(seen: &str) -> String {
     const CHARACTERS_MAX: usize = 120;
     let line = seen.lines().next().unwrap_or_default();
@@ -256,10 +252,10 @@ fn short(seen: &str) -> String {
     format!("{}…", begin.trim_end())
 }
 
-/// So many different messages are counted.
+/// Distinct messages counted.
 const MESSAGES_MAX: usize = 100;
 
-/// The message that stands most often, names and numbers of one run left out; the first of equals.
+/// The most frequent message without names and numbers of one run; the first of equals.
 fn commonest<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for message in findings.map(|finding| without_names(&finding.message)) {
@@ -276,9 +272,9 @@ fn commonest<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<String> 
         .map(|(message, _)| message)
 }
 
-/// The text with every long identifier replaced by `…`: what two findings have in common.
+/// Replaces every long identifier by `…`, so that similar findings compare equal.
 pub fn without_names(text: &str) -> String {
-    /// Shorter words are words.
+    /// Shorter words are not identifiers.
     const ID_CHARACTERS_MIN: usize = 16;
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let mut out = String::new();
@@ -297,7 +293,7 @@ pub fn without_names(text: &str) -> String {
     out
 }
 
-/// A known defect counts as noticed where every rule that catches it was judged.
+/// Counts a known defect as noticed if every rule that catches it was judged.
 fn sharpness(rules: &[RuleResult], known: &[KnownDefect]) -> Sharpness {
     let judged: BTreeSet<&str> = rules
         .iter()

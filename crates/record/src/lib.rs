@@ -1,8 +1,7 @@
-//! Findings, verdicts and the run record: what a run concluded, as data.
+//! Findings, verdicts and the run record: the result of a run as data.
 //!
-//! These are the types of the frozen JSON report (`schema_version` 2; 1 is still read) and of the one
-//! stream of run events that every report consumes. Deliberately not errors, and never printed from
-//! here.
+//! Types of the stable JSON report (`schema_version` 2; 1 is still read) and of the event stream that all
+//! reports consume. Nothing is printed here.
 
 mod defects;
 mod proof;
@@ -26,10 +25,10 @@ use std::collections::BTreeMap;
 /// The services that can be targeted.
 pub const SERVICES: [&str; 4] = ["auth", "chat", "media", "flow"];
 
-/// Version of the JSON report's shape. Version 1 lacks what later fields hold, and is still read.
+/// Version of the JSON report. Version 1 lacks later fields and is still read.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// The oldest version that is still read.
+/// The oldest supported version.
 pub const SCHEMA_VERSION_MIN: u32 = 1;
 
 /// How binding a rule is.
@@ -56,51 +55,51 @@ pub enum Level {
     Should,
     /// A permission; never judged.
     May,
-    /// Left open by the documents; observed, never judged.
+    /// Unspecified behavior; observed, never judged.
     Open,
 }
 
-/// What a rule rests on.
+/// What a rule is based on.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
-    /// The document says it.
+    /// Stated in the document.
     Stated,
-    /// It follows from what the document says.
+    /// Inferred from the document.
     Inferred,
-    /// The document says that it does not show it.
+    /// Not shown in the document, as the document says.
     NotShown,
-    /// The document says it twice, differently.
+    /// Stated twice, differently.
     Contradiction,
 }
 
-/// What was concluded of a rule or a scenario.
+/// Conclusion about a rule or a scenario.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Judged, and nothing found.
+    /// Judged without a finding.
     Pass,
     /// At least one finding.
     Fail,
     /// Observed only.
     Open,
-    /// Could not be judged: transport, 429, setup failed, missing state.
+    /// Could not be judged: transport error, 429, failed setup, missing state.
     Inconclusive,
-    /// Does not apply here: hook missing, service not targeted.
+    /// Does not apply: missing hook, untargeted service.
     NotApplicable,
     /// Failed, and accepted by a waiver.
     Waived,
-    /// Our own fault.
+    /// An error of the harness.
     Error,
-    /// No evidence came by that this rule judges.
+    /// The run exercised nothing that this rule applies to.
     NotJudged,
 }
 
-/// Whom a finding is about.
+/// Whether a finding is about the service or the client.
 #[derive(
     Clone,
     Copy,
@@ -117,34 +116,32 @@ pub enum Verdict {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
-    /// What a service answered, or sent by itself.
+    /// A response of the service, or a message that it sent.
     #[default]
     Service,
-    /// What a client sent.
+    /// A request of a client.
     Request,
 }
 
 impl Subject {
-    /// Whether it is about a service, which reports need not say.
+    /// True for the service, the default that reports omit.
     pub fn is_service(&self) -> bool {
         *self == Self::Service
     }
 }
 
 impl Basis {
-    /// The word in reports.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Stated => "stated",
             Self::Inferred => "inferred",
             Self::NotShown => "not shown",
-            Self::Contradiction => "said twice, differently",
+            Self::Contradiction => "stated twice, differently",
         }
     }
 }
 
 impl Level {
-    /// The word in the rulebook and in reports.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Must => "must",
@@ -154,7 +151,7 @@ impl Level {
         }
     }
 
-    /// That of a finding: what is no duty warns at most.
+    /// The level of a finding: at most a warning unless the rule is a must.
     #[must_use]
     pub const fn of_finding(self) -> Self {
         match self {
@@ -165,7 +162,6 @@ impl Level {
 }
 
 impl Verdict {
-    /// The word in reports.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -180,7 +176,7 @@ impl Verdict {
     }
 }
 
-/// One violated rule at one place.
+/// One broken rule at one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Id of the rule.
@@ -189,7 +185,7 @@ pub struct Finding {
     pub level: Level,
     /// `auth`, `chat`, `media`, `flow` or `events`.
     pub service: String,
-    /// Operation id without the service; empty for a payload judged alone.
+    /// Operation id without the service; empty for a payload without a request.
     pub operation: String,
     /// Scenario id; empty outside a run.
     pub scenario: String,
@@ -199,28 +195,28 @@ pub struct Finding {
     pub exchange: usize,
     /// JSON Pointer (RFC 6901) into the judged document; empty for the whole.
     pub pointer: String,
-    /// What kind of difference: `missing-field`, `extra-field`, `type`, `null`, `enum`, `pattern`, …
+    /// Kind of difference: `missing-field`, `extra-field`, `type`, `null`, `enum`, `pattern`, …
     pub kind: String,
-    /// What was expected, for a person.
+    /// The expectation in words.
     pub expected: String,
-    /// What was there, for a person; excerpted.
+    /// The observation in words; excerpted.
     pub actual: String,
-    /// One sentence that says both.
+    /// One sentence with both.
     pub message: String,
     /// A command that repeats the exchange, secrets redacted.
     pub reproduce: String,
-    /// Whom it is about: the service, or the client that sent the request.
+    /// Whether it is about the service or the client that sent the request.
     #[serde(default, skip_serializing_if = "Subject::is_service")]
     pub subject: Subject,
-    /// Why it is accepted and until when; empty where no waiver accepts it.
+    /// Reason and expiry of the waiver; empty if not waived.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub waived: String,
-    /// A unified diff where expected and actual are both documents; not part of the frozen report.
+    /// A unified diff if both are documents; not part of the stable report.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub diff: String,
 }
 
-/// What was concluded of one rule over the whole run.
+/// Conclusion about one rule over the whole run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleResult {
     /// Id of the rule.
@@ -233,61 +229,60 @@ pub struct RuleResult {
     pub verdict: Verdict,
     /// How many times it was judged.
     pub judged: usize,
-    /// How many findings it brought.
+    /// Number of findings.
     pub findings: usize,
     /// Why it was not judged, not applicable or inconclusive; empty otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Whom it judges.
+    /// Whether it applies to the service or the client.
     #[serde(default, skip_serializing_if = "Subject::is_service")]
     pub subject: Subject,
-    /// The broken rule that kept this one from being judged, where nothing else did.
+    /// The broken rule that is the only reason why this one was not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub masked_by: Option<String>,
-    /// What it asks for, in one sentence.
+    /// The requirement in one sentence.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub says: String,
-    /// What it rests on.
+    /// What it is based on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub basis: Option<Basis>,
-    /// What would let it be judged, where it was not: `hook NAME`, `service NAME`, `key NAME`,
-    /// `callbacks`, `check`.
+    /// What is missing to judge it: `hook NAME`, `service NAME`, `key NAME`, `callbacks`, `check`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
 }
 
-/// What was concluded of one scenario.
+/// Conclusion about one scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScenarioResult {
     /// Scenario id.
     pub id: String,
     /// The conclusion.
     pub verdict: Verdict,
-    /// How long it took on the run's clock.
+    /// Duration on the run's clock.
     pub seconds: f64,
     /// Why it did not pass; empty when it did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// What was found when the same run failed before, where it passes now: no plain pass.
+    /// Findings of a failed earlier attempt in the same run, although it passes now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_before: Vec<String>,
-    /// What happened in it, where it did not pass.
+    /// Its steps, if it did not pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepResult>,
 }
 
-/// One part of a run that is shared out over several machines.
+/// One part of a run that is split over several machines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PartOf {
-    /// How it is shared out: `hash` or `slice`.
+    /// How it is split: `hash` or `slice`.
     pub kind: String,
     /// Which part, counted from 1.
     pub part: u64,
-    /// Of how many.
+    /// Number of parts.
     pub of: u64,
 }
 
-/// What was observed of one open point.
+/// Observations of one unspecified behavior.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenPointResult {
     /// Id of the open point.
@@ -302,7 +297,7 @@ pub struct OpenPointResult {
     pub treatment: String,
 }
 
-/// How many rules came to each verdict.
+/// Number of rules per verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the fields are the verdicts")]
 pub struct RuleCounts {
@@ -317,7 +312,6 @@ pub struct RuleCounts {
 }
 
 impl RuleCounts {
-    /// Counts them.
     pub fn of(rules: &[RuleResult]) -> Self {
         let mut counts = Self::default();
         for rule in rules {
@@ -336,7 +330,7 @@ impl RuleCounts {
     }
 }
 
-/// The counts that a person reads first.
+/// Main counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Rules by verdict.
@@ -345,29 +339,29 @@ pub struct Summary {
     pub scenarios: BTreeMap<String, usize>,
     /// Exchanges judged.
     pub exchanges: usize,
-    /// How long the run took: real time, without a target that of the reference's clock.
+    /// Duration: real time, or the reference's clock without a target.
     pub seconds: f64,
-    /// How far the targets' clock went meanwhile, where it is told.
+    /// How far the targets' clock moved, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_seconds: Option<f64>,
-    /// What was asked of each service, and how long its answers took.
+    /// Requests and response times per service.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub services: BTreeMap<String, Asked>,
 }
 
-/// Exchanges with one service, as far as they can be added up from parts of a run.
+/// Exchanges with one service, in a form that can be summed over parts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
-    /// How many.
+    /// Number of exchanges.
     pub exchanges: usize,
-    /// How long all of them took, on the run's clock: virtual without a target.
+    /// Total response time on the run's clock: virtual without a target.
     pub milliseconds: u64,
-    /// How long the longest took.
+    /// Longest response time.
     pub longest_milliseconds: u64,
 }
 
 impl Asked {
-    /// One exchange that took so long.
+    /// A single exchange.
     pub const fn once(milliseconds: u64) -> Self {
         Self {
             exchanges: 1,
@@ -376,14 +370,13 @@ impl Asked {
         }
     }
 
-    /// Takes further ones.
     pub fn add(&mut self, other: Self) {
         self.exchanges += other.exchanges;
         self.milliseconds = self.milliseconds.saturating_add(other.milliseconds);
         self.longest_milliseconds = self.longest_milliseconds.max(other.longest_milliseconds);
     }
 
-    /// How long one took, all taken alike; nothing where there was none.
+    /// Mean response time; `None` without exchanges.
     pub fn mean_milliseconds(&self) -> Option<u64> {
         self.milliseconds
             .checked_div(u64::try_from(self.exchanges).ok()?)
@@ -399,14 +392,14 @@ pub struct Tool {
     pub version: String,
 }
 
-/// The rulebook that was judged by.
+/// The rulebook used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RulebookStamp {
     /// SHA-256 over all files, in hexadecimal.
     pub digest: String,
 }
 
-/// A whole run: what `--report json=` writes and `judge`, `merge` and `compare` read.
+/// A whole run: written by `--report json=`, read by `judge`, `merge` and `compare`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
     /// [`SCHEMA_VERSION`].
@@ -415,13 +408,13 @@ pub struct RunRecord {
     pub tool: Tool,
     /// The rulebook.
     pub rulebook: RulebookStamp,
-    /// Base URL by service; `reference` for our own implementation.
+    /// Base URL by service; `reference` for the built-in reference.
     pub targets: BTreeMap<String, String>,
     /// Seed of the run.
     pub seed: u64,
     /// False when it was interrupted or cut short.
     pub complete: bool,
-    /// Which part of the run this is; nothing for the whole.
+    /// Which part of the run this is; absent for the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition: Option<PartOf>,
     /// Counts.
@@ -430,38 +423,38 @@ pub struct RunRecord {
     pub rules: Vec<RuleResult>,
     /// Every finding, by scenario and step.
     pub findings: Vec<Finding>,
-    /// Every open point that was observed, by id.
+    /// Every observed unspecified behavior, by id.
     pub open_points: Vec<OpenPointResult>,
     /// Every selected scenario, by id.
     pub scenarios: Vec<ScenarioResult>,
-    /// The broken rules by what looks like one mistake, the worst first.
+    /// Broken rules grouped by likely cause, the worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defects: Vec<Defect>,
-    /// Exchanges that the first finding of each rule is about, by number.
+    /// Exchanges of the first finding of each rule, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchanges: Vec<ShownExchange>,
-    /// Callbacks and events that the first finding of a rule is about.
+    /// Callbacks and events of the first finding of each rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deliveries: Vec<Delivery>,
-    /// The waivers that were given, in their file's order.
+    /// The waivers in the order of their file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waivers: Vec<WaiverResult>,
-    /// How many known defects this run would have noticed.
+    /// How many known defects this run would have caught.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharpness: Option<Sharpness>,
-    /// What changes of the run's own answers would have been noticed.
+    /// Mutation testing of the run's evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
-    /// The command that was given, without what says only where its output goes.
+    /// The command, without options that only set where output goes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub invocation: String,
-    /// The exit code that the run ended with.
+    /// The exit code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<u8>,
-    /// Where the adopter wrote a service's target or a scenario of their own, as `FILE:LINE`.
+    /// Where a target or a custom scenario is defined, as `FILE:LINE`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub places: BTreeMap<String, String>,
-    /// What earlier runs of the same targets say.
+    /// Comparison with earlier runs of the same targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<History>,
     /// Real time; not for runs against the reference.
@@ -469,58 +462,57 @@ pub struct RunRecord {
     pub wall: Option<WallClock>,
 }
 
-/// What stands for our own implementation in place of a target's base URL.
+/// Stands for the built-in reference instead of a base URL.
 pub const REFERENCE: &str = "reference";
 
 impl RunRecord {
-    /// Whether a target that lives on was judged, which sees other names in each run.
+    /// True if a live target was judged, whose names differ in each run.
     pub fn is_live(&self) -> bool {
         self.targets.values().any(|target| target != REFERENCE)
     }
 }
 
-/// One thing that happened in a run; consoles, progress, `JUnit` and the record consume the stream.
+/// An event of a run; consoles, progress, `JUnit` and the record consume the stream.
 #[derive(Clone, Debug)]
 pub enum RunEvent {
-    /// The plan is made: that many scenarios will run.
+    /// Planning finished.
     Started {
-        /// How many.
+        /// Number of scenarios.
         scenarios: usize,
         /// Base URL by service.
         targets: BTreeMap<String, String>,
     },
-    /// A scenario begins; such events come in no particular order.
+    /// A scenario began; in no particular order.
     ScenarioBegan {
         /// Its id.
         id: String,
     },
-    /// A scenario was played and judged; comes at once, while [`Self::ScenarioEnded`] keeps the plan's
-    /// order.
+    /// A scenario finished; sent at once, while [`Self::ScenarioEnded`] keeps the plan's order.
     ScenarioPlayed {
         /// Its id.
         id: String,
-        /// What was concluded of it.
+        /// Its verdict.
         verdict: Verdict,
     },
-    /// Something waits on purpose: a rate limit, a target that asked for patience.
+    /// A deliberate wait, such as for a rate limit.
     Waiting {
-        /// The service that asked for it.
+        /// The service that caused it.
         service: String,
-        /// Why, for a person: `429, waiting 1 s`.
+        /// The reason in words: `429, waiting 1 s`.
         why: String,
     },
-    /// The run goes on; comes about once a second.
+    /// Sent about once a second.
     Alive {
         /// Seconds since it began.
         seconds: u64,
     },
-    /// A scenario ended; such events come in the plan's order, whatever the number of jobs.
+    /// A scenario ended; in the plan's order for any number of jobs.
     ScenarioEnded {
-        /// What was concluded.
+        /// Its result.
         result: ScenarioResult,
-        /// What was found in it.
+        /// Its findings.
         findings: Vec<Finding>,
-        /// Exchanges it made.
+        /// Its number of exchanges.
         exchanges: usize,
     },
     /// The run ended; the record is final.

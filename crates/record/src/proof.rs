@@ -1,79 +1,79 @@
-//! What a run's green is worth: of changes to its own answers, how many it would have noticed.
+//! Mutation testing of a run: how many mutations of its own evidence the rules report.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What came of changing a run's evidence, one place at a time, and judging it again.
+/// Result of mutating a run's evidence, one place at a time, and judging it again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
-    /// `rules`: each rule was tried; `sample`: answers were changed at random, too.
+    /// `rules`: each rule was tried; `sample`: random mutations, too.
     pub mode: String,
-    /// Passed rules that a change of the answers breaks.
+    /// Passed rules that a mutation breaks.
     pub proven: usize,
-    /// Rules that held whatever was changed: counted as not judged.
+    /// Rules that no mutation breaks: counted as not judged.
     pub vacuous: usize,
-    /// Passed rules for which nothing could be changed: they stay passed.
+    /// Passed rules without an applicable mutation: they stay passed.
     pub unproven: usize,
-    /// What was changed for the rules of each service.
+    /// Mutations for the rules of each service.
     pub services: BTreeMap<String, Changes>,
-    /// What was changed for each rule.
+    /// Mutations for each rule.
     pub rules: BTreeMap<String, Changes>,
-    /// Changes at random, with `sample`.
+    /// Random mutations, with `sample`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sample>,
 }
 
-/// Changes of answers, one at a time.
+/// Mutations, applied one at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Changes {
-    /// How many were made.
+    /// Mutations applied.
     pub made: usize,
-    /// After how many something was found.
+    /// Mutations after which any finding was reported.
     pub noticed: usize,
-    /// After how many the rule itself was broken; of a service, its rules.
+    /// Mutations that broke the rule itself; for a service, any of its rules.
     #[serde(default)]
     pub broke: usize,
 }
 
-/// Changes that were drawn from all that could be changed.
+/// A random sample of all possible mutations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
-    /// How many were made.
+    /// Mutations applied.
     pub made: usize,
-    /// After how many something was found.
+    /// Mutations after which any finding was reported.
     pub noticed: usize,
-    /// How many a story was given at most; a story with more places than that was not changed everywhere.
+    /// Limit per scenario; a scenario with more places is only sampled.
     pub per_story: usize,
     /// By service.
     pub services: BTreeMap<String, Changes>,
-    /// Where changes were not noticed, the most first.
+    /// Places with surviving mutants, the most first.
     pub blind: Vec<Blind>,
     /// Further such places.
     #[serde(default)]
     pub more: usize,
 }
 
-/// A place in answers where a change would not be noticed.
+/// A place in responses with surviving mutants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Blind {
-    /// The operation, as `SERVICE/ID`; for a payload that came in another way its kind.
+    /// The operation, as `SERVICE/ID`; for other payloads the kind.
     pub of: String,
-    /// Where in its answer, with `*` for any item.
+    /// Pointer into the response, with `*` for any item.
     pub pointer: String,
-    /// The changes that nobody noticed.
+    /// Surviving mutations.
     pub changes: Vec<String>,
-    /// How many were made there.
+    /// Mutations applied there.
     pub made: usize,
-    /// How many of them were noticed.
+    /// Mutations reported there.
     pub noticed: usize,
-    /// What would change that: a hook, a key, a scenario.
+    /// What would catch them: a hook, a key, a scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub would: Vec<String>,
 }
 
 impl Changes {
-    /// Adds what came of others.
+    /// Adds the counts of another proof.
     pub fn add(&mut self, other: Self) {
         self.made += other.made;
         self.noticed += other.noticed;
@@ -82,7 +82,7 @@ impl Changes {
 }
 
 impl Proof {
-    /// All changes that were made for rules.
+    /// Total over all rules.
     pub fn whole(&self) -> Changes {
         let mut whole = Changes::default();
         self.services
@@ -92,7 +92,7 @@ impl Proof {
     }
 }
 
-/// A share of a whole with two digits, `0.87`, cut and not rounded: a share of less than all is never told as all.
+/// A fraction with two digits, `0.87`, truncated: less than all is never shown as `1.00`.
 pub fn share(part: usize, whole: usize) -> String {
     if whole == 0 {
         return "–".to_owned();

@@ -1,7 +1,7 @@
-//! What a record holds so that a person can see what happened: exchanges in brief, the steps of
-//! stories that failed, defects, waivers and how sharp the run was.
+//! The part of a record for display: excerpts of exchanges, steps of failed scenarios, defects, waivers and
+//! sharpness.
 //!
-//! Nothing here decides a verdict or an exit code; all of it is bounded, whatever a target sends.
+//! Bounded, and never used for a verdict or an exit code.
 
 use super::Level;
 use schemars::JsonSchema;
@@ -9,186 +9,185 @@ use serde::{Deserialize, Serialize};
 
 #[expect(
     clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands the field over so"
+    reason = "serde passes a reference"
 )]
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// Findings that look like one mistake: a guess, and it says so.
+/// Findings with a common likely cause: a guess.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Defect {
-    /// What seems to be wrong, in one sentence.
+    /// The likely cause in one sentence.
     pub title: String,
-    /// Known defects that break exactly these rules; empty where none does.
+    /// Known defects that break exactly these rules; empty if there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<String>,
     /// The service whose rules are broken.
     pub service: String,
-    /// `must` where one of its rules is, otherwise a warning.
+    /// `must` if any of its rules is, otherwise a warning.
     pub level: Level,
-    /// Ids of the broken rules; each broken rule is in one defect.
+    /// Ids of the broken rules; each broken rule belongs to one defect.
     pub rules: Vec<String>,
-    /// How many findings its rules brought.
+    /// Number of findings of its rules.
     pub findings: usize,
-    /// In how many scenarios.
+    /// Number of scenarios.
     pub scenarios: usize,
 }
 
-/// One exchange as a person is shown it: secrets redacted, bodies cut around what was found.
+/// One exchange for display: secrets redacted, bodies cut around the finding.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShownExchange {
     /// Its number in the run, as findings name it.
     pub exchange: usize,
-    /// The place that the body is cut around; empty for its beginning.
+    /// The place around which the body is cut; empty for its start.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pointer: String,
     /// Operation, as `SERVICE/ID`.
     pub operation: String,
     /// The method.
     pub method: String,
-    /// The whole address.
+    /// The full URL.
     pub url: String,
     /// Header lines that were sent.
     pub request_headers: Vec<String>,
-    /// What was sent, cut.
+    /// Request body, cut.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub request_body: String,
-    /// The status code; 0 where no head of an answer came.
+    /// The status code; 0 without response headers.
     pub status: u16,
-    /// Why no answer came; empty where one did.
+    /// Why there is no response; empty if there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fault: String,
-    /// What was odd about the way the answer came that did not keep it from being judged.
+    /// Oddities of the response that did not prevent judging.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub oddities: Vec<String>,
-    /// How long it took on the target's clock; 0 where that stands still.
+    /// Duration on the target's clock; 0 if the clock stands still.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub milliseconds: usize,
-    /// The answer's header lines that say something about its body or what to do next.
+    /// Response headers about the body or the next request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub response_headers: Vec<String>,
-    /// What came back, cut.
+    /// Response body, cut.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub response_body: String,
-    /// How many bytes came back.
+    /// Size of the response body.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub response_bytes: usize,
-    /// The line of `response_body` that the finding is about, counted from 1.
+    /// The line of `response_body` with the finding, counted from 1.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub marked: usize,
 }
 
-/// A callback, event or hook result that a finding is about, and the request that caused it.
+/// A callback, event or hook result with a finding, and the request that caused it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Delivery {
     /// The scenario.
     pub scenario: String,
-    /// The step in which it was looked at.
+    /// The step in which it was checked.
     pub step: usize,
-    /// The place that the body is cut around.
+    /// The place around which the body is cut.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pointer: String,
-    /// What it is: `callback`, or the kind of the payload.
+    /// `callback`, or the kind of the payload.
     pub what: String,
-    /// What came, cut.
+    /// The body, cut.
     pub body: String,
-    /// The line of `body` that the finding is about, counted from 1.
+    /// The line of `body` with the finding, counted from 1.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub marked: usize,
-    /// The exchange before it, which most likely caused it; 0 where there is none.
+    /// The preceding exchange, the most likely cause; 0 if there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cause: usize,
-    /// What a person or device did last before it, with its arguments; empty where nobody did anything.
+    /// The last user or device action before it, with arguments; empty if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub deed: String,
 }
 
-/// One step of a story that did not pass.
+/// One step of a scenario that did not pass.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepResult {
-    /// Its number, counted from 1; the requests of a group of steps share theirs.
+    /// Counted from 1; the requests of a group of steps share one number.
     pub step: usize,
     /// `call`, `get`, `hook`, `callback`, `listen`, `await`, `wait` or `token`.
     pub verb: String,
-    /// What it is about: an operation, a hook, an address.
+    /// An operation, a hook, an address.
     pub what: String,
-    /// When, in seconds from the story's beginning on the target's clock; requests alone have it.
+    /// Seconds since the start of the scenario on the target's clock; for requests only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<f64>,
-    /// What came of it: a status, why there is none, how many callbacks.
+    /// The result: a status, why there is none, a number of callbacks.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outcome: String,
-    /// Its exchange; 0 where it made none.
+    /// Its exchange; 0 if there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub exchange: usize,
-    /// It only prepared the ground.
+    /// True for a setup step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub setup: bool,
-    /// Rules that were seen broken here.
+    /// Rules broken in this step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<String>,
 }
 
-/// A waiver, and what it accepted in this run.
+/// A waiver and its use in this run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaiverResult {
     /// The rule, or the pattern of rules.
     pub rule: String,
-    /// The place it is limited to; empty for any.
+    /// The place to which it is limited; empty for any.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pointer: String,
     /// Why it is accepted.
     pub reason: String,
-    /// The last day on which it is, `YYYY-MM-DD`.
+    /// The last day of validity, `YYYY-MM-DD`.
     pub expires: String,
-    /// How many findings it accepted.
+    /// Number of accepted findings.
     pub findings: usize,
 }
 
-/// How many known defects this run would have noticed: those that only judged rules catch.
+/// How many known defects this run would have caught: those whose rules were all judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sharpness {
-    /// How many defects are known.
+    /// Number of known defects.
     pub known: usize,
-    /// Of how many all rules that catch them were judged.
+    /// Number of defects all of whose rules were judged.
     pub noticed: usize,
-    /// What the others do, a sentence each.
+    /// The behavior of the others, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unnoticed: Vec<String>,
 }
 
-/// Real time, which only runs against live targets have: offline the same seed gives the same bytes.
+/// Real time, for live targets only: offline the same seed gives the same bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WallClock {
     /// When the run began, ISO 8601 in UTC.
     pub started: String,
     /// How long it took in seconds.
     pub seconds: f64,
-    /// Where that went, where it was asked for.
+    /// Time by activity, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timings: Option<super::Timings>,
 }
 
-/// What earlier runs of the same targets say about this one, oldest first.
+/// Comparison with earlier runs of the same targets, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct History {
     /// Earlier runs.
     pub earlier: Vec<EarlierRun>,
-    /// Rules that are broken now and were not in the last run.
+    /// Rules that are broken now but passed in the last run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub new: Vec<String>,
-    /// Rules that were broken in the last run and hold now.
+    /// Rules that were broken in the last run and pass now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fixed: Vec<String>,
-    /// Rules that came and went although nobody says that something changed: broken in some of the
-    /// last runs and held in others, by turns.
+    /// Rules whose verdict alternated in the last runs without a declared change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flaky: Vec<String>,
-    /// When a rule that is broken now broke first, in the runs that are known.
+    /// For each broken rule, the first run in which it was broken.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub first_seen: std::collections::BTreeMap<String, String>,
-    /// Open points that are answered differently than in the last run.
+    /// Unspecified behavior that differs from the last run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
 }
@@ -196,7 +195,7 @@ pub struct History {
 /// One earlier run in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EarlierRun {
-    /// What it is called: the name of its file.
+    /// The name of its file.
     pub name: String,
     /// Broken must-rules.
     pub broken: usize,

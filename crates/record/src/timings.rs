@@ -1,24 +1,24 @@
-//! Where the real time of a run went, story by story, and how quick its schedule could have been.
+//! Real time of a run by scenario and activity, and the shortest possible schedule.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the time of a story was spent on, in seconds.
+/// Time of a scenario by activity, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spent {
-    /// Waiting for answers of the target.
+    /// Waiting for responses of the target.
     pub answers: f64,
-    /// Waiting because the target limits how often it is asked (429, 503).
+    /// Waiting because of a rate limit of the target (429, 503).
     pub held_back: f64,
-    /// Waiting for what people and devices do.
+    /// Waiting for hooks.
     pub hooks: f64,
-    /// Letting time pass that a rule speaks of.
+    /// Letting time pass that a rule requires.
     pub time: f64,
-    /// Listening for callbacks.
+    /// Waiting for callbacks.
     pub callbacks: f64,
-    /// Waiting for other stories: for a job, a person, the target's clock.
+    /// Waiting for other scenarios: a job slot, a phone number, the target's clock.
     pub turn: f64,
-    /// Everything else: composing, judging, proving.
+    /// The rest: composing, judging, mutation testing.
     pub own: f64,
 }
 
@@ -26,14 +26,14 @@ pub struct Spent {
 pub type Part = fn(&mut Spent) -> &mut f64;
 
 impl Spent {
-    /// Each part with its name, in the order in which they are shown.
+    /// Each part with its name, in display order.
     pub const PARTS: [(&'static str, Part); 7] = [
         ("answers", |s| &mut s.answers),
         ("held back", |s| &mut s.held_back),
         ("hooks", |s| &mut s.hooks),
         ("time passing", |s| &mut s.time),
         ("callbacks", |s| &mut s.callbacks),
-        ("other stories", |s| &mut s.turn),
+        ("other scenarios", |s| &mut s.turn),
         ("judging", |s| &mut s.own),
     ];
 
@@ -42,7 +42,7 @@ impl Spent {
         Self::PARTS.map(|(name, part)| (name, *part(&mut self)))
     }
 
-    /// The parts that took anything worth telling, the longest first.
+    /// The parts that took noticeable time, the longest first.
     pub fn told(&self) -> Vec<(&'static str, f64)> {
         const WORTH_TELLING: f64 = 0.05;
         let mut told: Vec<(&str, f64)> = self
@@ -54,17 +54,16 @@ impl Spent {
         told
     }
 
-    /// All of it.
     pub fn all(&self) -> f64 {
         self.parts().into_iter().map(|(_, seconds)| seconds).sum()
     }
 
-    /// All of it, but for what others took.
+    /// The total without waiting for other scenarios.
     pub fn by_itself(&self) -> f64 {
         self.all() - self.turn
     }
 
-    /// Adds what another story, or another attempt at it, spent.
+    /// Adds another scenario or attempt.
     pub fn add(&mut self, other: &Self) {
         for ((_, part), (_, seconds)) in Self::PARTS.into_iter().zip(other.parts()) {
             *part(self) += seconds;
@@ -72,32 +71,32 @@ impl Spent {
     }
 }
 
-/// When a story was told, and what it waited for.
+/// When a scenario ran and what it waited for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StoryTime {
     /// Its id.
     pub scenario: String,
-    /// The line of stories it stands in, counted from 1: those of one line follow each other.
+    /// Lane of the scenario, counted from 1; scenarios of a lane run one after the other.
     pub lane: usize,
-    /// When it began, in seconds from the run's beginning.
+    /// Start in seconds since the beginning of the run.
     pub began: f64,
-    /// How long it took in seconds.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// What that was spent on.
+    /// Time by activity.
     pub spent: Spent,
 }
 
 /// The schedule of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timings {
-    /// How many stories could work at a time.
+    /// Scenarios that could run at a time.
     pub jobs: usize,
-    /// What all stories took together.
+    /// Total over all scenarios.
     pub spent: Spent,
-    /// No order of these stories would have ended sooner, in seconds.
+    /// Lower bound of the duration of any schedule, in seconds.
     pub lower_bound: f64,
-    /// Why not.
+    /// Reason for the bound.
     pub because: String,
-    /// Every story, as they began.
+    /// Every scenario, by start.
     pub stories: Vec<StoryTime>,
 }

@@ -1,7 +1,6 @@
-//! Waivers: failures that an adopter accepts, each with a reason and an expiry.
+//! Waivers: accepted failures, each with a reason and an expiry date.
 //!
-//! A waiver that no longer waives anything, or whose day has passed, fails the run: an exception
-//! must not outlive its reason.
+//! An unused or expired waiver fails the run, so that no exception outlives its reason.
 
 use crate::{
     Finding, Level, RuleCounts, RuleResult, RunRecord, ScenarioResult, Verdict, WaiverResult,
@@ -22,15 +21,15 @@ pub struct WaiverFile {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Waiver {
-    /// Id of one rule, that rule alone; `*` stands for any text.
+    /// Id of one rule, without the rules below it; `*` matches any text.
     pub rule: String,
-    /// Only findings at this JSON Pointer, in which `*` stands for any one segment; left out: at any.
+    /// Only findings at this JSON Pointer, in which `*` matches one segment; by default at any.
     pub pointer: Option<String>,
-    /// Only findings at this operation, `SERVICE/OPERATION`; left out: at any.
+    /// Only findings at this operation, `SERVICE/OPERATION`; by default at any.
     pub operation: Option<String>,
-    /// Only differences of this kind, such as `type` or `missing-field`; left out: of any.
+    /// Only differences of this kind, such as `type` or `missing-field`; by default of any.
     pub kind: Option<String>,
-    /// Who sees to it.
+    /// Who is responsible.
     pub owner: Option<String>,
     /// Why it is accepted.
     pub reason: String,
@@ -39,7 +38,7 @@ pub struct Waiver {
     pub expires: jiff::civil::Date,
 }
 
-/// Waivers as they are on one day.
+/// Waivers on one day.
 #[derive(Debug)]
 pub struct Waivers<'a> {
     waivers: &'a [Waiver],
@@ -47,12 +46,12 @@ pub struct Waivers<'a> {
 }
 
 impl<'a> Waivers<'a> {
-    /// Those that are accepted today, and those that no longer are.
+    /// Splits waivers into valid and expired ones.
     pub fn on(waivers: &'a [Waiver], today: jiff::civil::Date) -> Self {
         Self { waivers, today }
     }
 
-    /// Marks what is accepted in a scenario, which is then no failure.
+    /// Marks accepted findings of a scenario, which then is not a failure.
     pub fn mark(&self, result: &mut ScenarioResult, findings: &mut [Finding]) {
         for finding in findings.iter_mut() {
             self.mark_finding(finding);
@@ -60,8 +59,8 @@ impl<'a> Waivers<'a> {
         Self::settle(result, findings.iter());
     }
 
-    /// Applies them to a finished record; returns what is wrong with the waivers themselves. That one
-    /// waives nothing is told of a whole run alone: what a part does not show another may.
+    /// Applies the waivers to a finished record and returns problems of the waivers. Unused waivers are
+    /// reported for whole runs only: another part may need them.
     pub fn apply(&self, record: &mut RunRecord, is_whole: bool) -> Vec<String> {
         for finding in &mut record.findings {
             self.mark_finding(finding);
@@ -82,7 +81,7 @@ impl<'a> Waivers<'a> {
         )
     }
 
-    /// What each of them accepts.
+    /// Findings accepted by each waiver.
     fn results(&self, findings: &[Finding]) -> Vec<WaiverResult> {
         let is_valid = |waiver: &Waiver| waiver.expires >= self.today;
         let waivers = self.waivers.iter().map(|waiver| WaiverResult {
@@ -106,7 +105,7 @@ impl<'a> Waivers<'a> {
             let renamed = renamed.filter(|id| record.rules.iter().any(|rule| rule.id == *id));
             if let Some(now) = renamed {
                 problems.push(format!(
-                    "the waiver of {} names a version, and rules name the event: write {now}",
+                    "the waiver of {} names a version, but rule ids have none: write {now}",
                     waiver.rule
                 ));
             } else if waiver.expires < self.today {
@@ -122,7 +121,7 @@ impl<'a> Waivers<'a> {
                     .any(|finding| waiver.accepts(finding))
             {
                 problems.push(format!(
-                    "the waiver of {} waives nothing any more: remove it",
+                    "the waiver of {} accepts no finding: remove it",
                     waiver.rule
                 ));
             }
@@ -137,11 +136,10 @@ impl<'a> Waivers<'a> {
         }
     }
 
-    /// A rule is waived when everything that was found of it is.
+    /// A rule is waived if all of its findings are.
     fn settle_rule(&self, rule: &mut RuleResult, findings: &[Finding]) {
         let found: Vec<&Finding> = findings.iter().filter(|f| f.rule == rule.id).collect();
         let mut valid = self.waivers.iter().filter(|w| w.expires >= self.today);
-        // What was counted and not listed stands where nobody knows.
         let covers_all = found.len() >= rule.findings
             || valid.any(|waiver| waiver.is_unbound() && waiver.names(&rule.id));
         if rule.verdict == Verdict::Fail
@@ -167,17 +165,17 @@ impl<'a> Waivers<'a> {
 }
 
 impl Waiver {
-    /// An id means that rule alone; `*` stands for any text.
+    /// True if the pattern matches the rule; an id without `*` matches that rule only.
     pub fn names(&self, rule: &str) -> bool {
         self.rule == rule || (self.rule.contains('*') && glob(&self.rule, rule))
     }
 
-    /// Whether it accepts whatever is found of its rule.
+    /// True if it accepts every finding of its rule.
     fn is_unbound(&self) -> bool {
         self.pointer.is_none() && self.operation.is_none() && self.kind.is_none()
     }
 
-    /// Whether it speaks of this finding: the rule, and all else that it names.
+    /// True if it accepts the finding.
     pub fn accepts(&self, finding: &Finding) -> bool {
         let of_operation = |operation: &String| {
             operation.split_once('/') == Some((&*finding.service, &*finding.operation))
@@ -192,7 +190,7 @@ impl Waiver {
     }
 }
 
-/// A place without the positions in lists, which differ from run to run: `/flows/3/sid` is `/flows/*/sid`.
+/// Replaces list positions, which vary between runs: `/flows/3/sid` becomes `/flows/*/sid`.
 pub fn place_of(pointer: &str) -> String {
     let is_position =
         |segment: &str| !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());
@@ -209,7 +207,7 @@ fn leads_to(pattern: &str, pointer: &str) -> bool {
             .all(|(pattern, segment)| pattern == "*" || pattern == segment)
 }
 
-/// The id of a rule about an event as it is now, where this is how it was: `events/message-sent/4/from`.
+/// The current id of an event rule whose old id had a version: `events/message-sent/4/from`.
 fn without_version(rule: &str) -> Option<String> {
     let mut words: Vec<&str> = rule.split('/').collect();
     let is_number = |word: &&str| word.bytes().all(|b| b.is_ascii_digit());
@@ -229,7 +227,7 @@ mod tests {
 
     const TODAY: jiff::civil::Date = jiff::civil::date(2026, 6, 1);
 
-    /// One rule that is broken and one that holds.
+    /// One broken and one passed rule.
     fn sample() -> RunRecord {
         let rule = |id: &str, verdict, findings| RuleResult {
             id: id.to_owned(),

@@ -1,30 +1,27 @@
-//! One request as the services read it: path segments, query and body parameters, credentials.
+//! A parsed request: path segments, query and body parameters, credentials.
 //!
-//! Bodies are read whatever the `Content-Type` says about them where that is unambiguous, because
-//! real clients label GET requests as forms and some send JSON where others send forms.
+//! Unambiguous bodies are parsed whatever their `Content-Type`, because real clients label GET requests as
+//! forms, and some send JSON instead of forms.
 
 use base64::Engine as _;
 use conformant_base::clock::Timestamp;
 use conformant_base::http::Request;
 use serde_json::Value;
 
-/// A request on its way into a service.
 #[derive(Debug)]
 pub struct Call<'a> {
-    /// The request itself.
     pub request: &'a Request,
-    /// Decoded path segments behind the service's prefix.
+    /// Decoded path segments after the prefix of the service.
     pub path: &'a [String],
     /// Query parameters in order.
     pub query: Params,
-    /// Body parameters of an `application/x-www-form-urlencoded` body, in order; empty for others.
+    /// Parameters of an `application/x-www-form-urlencoded` body, in order; otherwise empty.
     pub form: Params,
-    /// The time of the request.
     pub now: Timestamp,
 }
 
 impl<'a> Call<'a> {
-    /// Reads a request; `path` holds the segments behind the service's prefix.
+    /// Parses a request; `path` has the segments after the prefix of the service.
     pub fn new(request: &'a Request, path: &'a [String], now: Timestamp) -> Self {
         let media_type = request.headers.media_type();
         let form = match media_type.as_deref() {
@@ -50,7 +47,7 @@ impl<'a> Call<'a> {
         )
     }
 
-    /// The body as JSON, when it says it is JSON and is.
+    /// The body, if it is declared and valid JSON.
     pub fn json(&self) -> Option<Value> {
         let media_type = self.request.headers.media_type()?;
         if media_type != "application/json" {
@@ -67,7 +64,7 @@ impl<'a> Call<'a> {
             .then_some((user, password))
     }
 
-    /// Scheme, user name and password of credentials that are written as Basic ones are.
+    /// Scheme, user name and password of credentials in Basic form.
     pub(super) fn any_scheme(&self) -> Option<(String, String, String)> {
         let value = self.request.headers.get("Authorization")?;
         let (scheme, encoded) = value.split_once(' ')?;
@@ -101,7 +98,7 @@ impl Params {
             .map(|(_, v)| v.as_str())
     }
 
-    /// True when the name occurs at all, empty value included.
+    /// True if the name occurs, even with an empty value.
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }

@@ -1,4 +1,4 @@
-//! What all services share: identifiers, credentials, switches, refusals, callbacks.
+//! State shared by all services: identifiers, credentials, switches, refusals, callbacks.
 
 use super::{Call, Fault, Settings, Switch, Variant};
 use conformant_base::clock::Timestamp;
@@ -12,15 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// The one account of a reference and the credentials it takes (D2 and D3, Authentication): an API
-/// key with its secret, or for local testing the account SID with the auth token. They are public
-/// on purpose: nothing they open is worth guarding.
+/// The only account and its credentials (D2 and D3, Authentication): an API key with its secret or, for
+/// local testing, the account SID with the auth token. They are public, because they protect nothing.
 pub mod account {
-    /// SID of the account.
     pub const SID: &str = "AC00000000000000000000000000c0ffee";
-    /// Another account, which a defect names in its place.
+    /// Another account, for a fault.
     pub const OTHER: &str = "AC00000000000000000000000000decade";
-    /// Password beside the account SID.
+    /// Password for the account SID.
     pub const AUTH_TOKEN: &str = "reference-auth-token";
     /// API key, the user name in production.
     pub const API_KEY: &str = "reference-api-key";
@@ -28,34 +26,31 @@ pub mod account {
     pub const API_SECRET: &str = "reference-api-secret";
 }
 
-/// Shared state of the services.
 #[derive(Clone, Debug)]
 pub struct Core {
-    /// Source of identifiers.
     pub rng: ChaCha8Rng,
-    /// Scheme, host, port and prefix that links start with.
+    /// Start of links: scheme, host, port and prefix.
     pub origin: String,
-    /// The time of the request that is being answered.
+    /// Time of the current request.
     pub now: Timestamp,
     settings: Settings,
     callbacks_made: u64,
     requests: u64,
     due: Vec<Callback>,
-    /// What is due with the next request.
+    /// Callbacks due with the next request.
     put_off: Vec<Callback>,
     waiting: BTreeMap<u64, Callback>,
-    /// How many further attempts an address has had.
+    /// Retries by address.
     retried: BTreeMap<String, u32>,
-    /// How the last attempt of a callback ended.
+    /// Result of a callback's last attempt.
     ended: BTreeMap<u64, Delivery>,
-    /// Addresses at which a callback failed with all its attempts.
+    /// Addresses whose callbacks failed with all retries.
     failed: BTreeSet<String>,
-    /// Which switches were asked about.
+    /// Queried switches.
     asked: Asked,
 }
 
-/// One mark for each switch, in the order they are declared; and the switches in the order in which they were first
-/// asked about.
+/// One mark per switch in order of declaration, and the switches in order of their first query.
 #[derive(Clone, Debug)]
 struct Asked {
     faults: Vec<Cell<bool>>,
@@ -63,31 +58,30 @@ struct Asked {
     in_order: RefCell<Vec<Switch>>,
 }
 
-/// One HTTP request that the reference wants delivered.
+/// An HTTP request to deliver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Callback {
-    /// Names this callback; its attempts share it.
+    /// Id of the callback, shared by its attempts.
     pub id: u64,
-    /// Absolute URL of the receiver.
     pub url: String,
-    /// Method, headers and body; `request.target` repeats `url`'s path and query.
+    /// `request.target` repeats path and query of `url`.
     pub request: Request,
-    /// How long the receiver may take.
+    /// Timeout of the receiver.
     pub timeout: Duration,
-    /// Whether the request that causes it is answered only once this was delivered, or has failed.
+    /// True if the causing request waits for the delivery or its failure.
     pub is_before: bool,
-    /// How many further attempts are allowed.
+    /// Retries left.
     pub retries_left: u32,
-    /// How many further attempts there were.
+    /// Retries so far.
     pub retried: u32,
 }
 
-/// How one attempt to deliver a callback ended.
+/// Result of one delivery attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// An answer with this status came in time.
+    /// A response in time.
     Answered(u16),
-    /// No answer within the callback's time-out.
+    /// No response within the timeout.
     TimedOut,
     /// No connection, or no HTTP.
     Unreachable,
@@ -122,7 +116,6 @@ impl Core {
         }
     }
 
-    /// A fresh SID.
     pub fn sid(&mut self, prefix: &str) -> String {
         let sid = ids::new_sid(prefix, &mut self.rng);
         if self.varies(Variant::UppercaseHex) {
@@ -137,7 +130,7 @@ impl Core {
         self.settings.variants = variants;
     }
 
-    /// True when that defect is switched on.
+    /// True if the fault is on.
     pub fn fails(&self, fault: Fault) -> bool {
         if !self.asked.faults[fault as usize].replace(true) {
             self.asked.note(Switch::Fault(fault));
@@ -145,7 +138,7 @@ impl Core {
         self.settings.faults.contains(&fault)
     }
 
-    /// True when that legal freedom is switched on.
+    /// True if the variant is on.
     pub fn varies(&self, variant: Variant) -> bool {
         if !self.asked.variants[variant as usize].replace(true) {
             self.asked.note(Switch::Variant(variant));
@@ -153,8 +146,7 @@ impl Core {
         self.settings.variants.contains(&variant)
     }
 
-    /// Switches that were asked about since this was last asked, in that order: before it none of them can have made
-    /// a difference.
+    /// Switches queried since the last call, in that order: only these can have made a difference.
     pub(super) fn newly_asked(&self) -> Vec<Switch> {
         self.asked.in_order.take()
     }
@@ -171,7 +163,7 @@ impl Core {
         }
     }
 
-    /// An accepted answer that created something: 201, or 200 under a variant.
+    /// A success response with 201, or 200 under a variant.
     pub fn created(&self, value: &Value) -> Response {
         let status = if self.varies(Variant::CreatedIs200) {
             200
@@ -181,12 +173,12 @@ impl Core {
         self.json(status, value)
     }
 
-    /// An accepted answer.
+    /// A success response.
     pub fn ok(&self, value: &Value) -> Response {
         self.json(200, value)
     }
 
-    /// A JSON answer, spelled as the variants want it.
+    /// A JSON response, formatted by the variants.
     fn json(&self, status: u16, value: &Value) -> Response {
         let reversed = self
             .varies(Variant::ReversedKeys)
@@ -241,7 +233,7 @@ impl Core {
         Value::String(text)
     }
 
-    /// Writes the time of a creation, which under the defect is that of each answer.
+    /// A creation time; the current time under the fault.
     pub fn creation(&self, at: Timestamp, is_now: Fault) -> Value {
         let has_passed = self.now.as_second() != at.as_second();
         self.date(if has_passed && self.fails(is_now) {
@@ -251,7 +243,7 @@ impl Core {
         })
     }
 
-    /// Writes a refusal; no document shows a body for it.
+    /// Writes a refusal with an undocumented body.
     pub fn refuse(&self, refusal: &Refusal) -> Response {
         if self.varies(Variant::RefusalsAre400) && refusal.status < 429 {
             return Response::json(400, &json!({"message": refusal.message}));
@@ -283,7 +275,7 @@ impl Core {
         )
     }
 
-    /// An answer of a service as it goes out.
+    /// Finishes a response.
     pub fn written(&self, service: &str, mut response: Response) -> Response {
         let fault = match service {
             "flow" => Fault::FlowByteOrderMark,
@@ -307,7 +299,7 @@ impl Core {
         response
     }
 
-    /// What links start with: nothing where they are relative.
+    /// Start of links; empty if they are relative.
     pub fn link_origin(&self) -> &str {
         if self.varies(Variant::RelativeUrls) {
             ""
@@ -316,7 +308,7 @@ impl Core {
         }
     }
 
-    /// Counts a request; true for one that comes too soon.
+    /// Counts a request; true if it exceeds the rate limit.
     pub(super) fn is_one_too_many(&mut self) -> bool {
         self.requests += 1;
         self.due.append(&mut self.put_off);
@@ -341,7 +333,7 @@ impl Core {
         });
     }
 
-    /// How many further attempts a callback gets; under the defect, what earlier ones have left of them.
+    /// Retries of a callback; under the fault those left from earlier callbacks.
     pub fn retries_left(&self, url: &str, configured: u32) -> u32 {
         match self.retried.get(url) {
             Some(spent) if self.fails(Fault::ChatRetriesForLife) => {
@@ -351,13 +343,12 @@ impl Core {
         }
     }
 
-    /// Whether an address is not called any more, which is a defect.
+    /// True if an address is no longer called: a fault.
     pub fn has_given_up(&self, url: &str) -> bool {
         self.failed.contains(url) && self.fails(Fault::ChatWebhookDeadAfterFailure)
     }
 
-    /// Has what was queued last delivered before the request that causes it is answered, or only after the
-    /// next one.
+    /// Delivers the last queued callback before the causing request completes, or only after the next one.
     pub fn send_before(&mut self) {
         let is_late = self.fails(Fault::ChatPreWebhookLate);
         let Some(mut callback) = self.due.pop() else {
@@ -379,7 +370,7 @@ impl Core {
         std::mem::take(&mut self.due)
     }
 
-    /// D2, Events: retried on a time-out, 429, 503 and 504, up to the configured count.
+    /// D2, Events: retried on a timeout, 429, 503 and 504, up to the configured count.
     pub(super) fn delivered(&mut self, id: u64, outcome: Delivery) {
         let Some(mut callback) = self.waiting.remove(&id) else {
             return;
@@ -419,7 +410,7 @@ impl Core {
     }
 }
 
-/// The same JSON with everything beyond ASCII escaped.
+/// The same JSON in ASCII.
 fn in_ascii(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -446,20 +437,17 @@ fn with_keys_reversed(value: &Value) -> Value {
     }
 }
 
-/// Why a request is refused. No document states status codes or bodies; these are this
-/// implementation's own.
+/// Why a request is refused. Status codes and bodies are undocumented.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// HTTP status code.
     pub status: u16,
-    /// Number in the body.
+    /// Code in the body.
     pub code: u32,
-    /// Text in the body.
+    /// Message in the body.
     pub message: String,
 }
 
 impl Refusal {
-    /// A refusal.
     pub fn new(status: u16, code: u32, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -468,17 +456,17 @@ impl Refusal {
         }
     }
 
-    /// No such thing.
+    /// Not found.
     pub fn not_found() -> Self {
         Self::new(404, 20404, "The requested resource was not found")
     }
 
-    /// A parameter is missing or not acceptable.
+    /// A parameter is missing or invalid.
     pub fn bad_parameter(name: &str, why: &str) -> Self {
         Self::new(400, 20001, format!("Parameter {name}: {why}"))
     }
 
-    /// The thing exists already, or a limit is reached.
+    /// A conflict, or a limit is reached.
     pub fn conflict(why: &str) -> Self {
         Self::new(409, 20409, why)
     }

@@ -1,23 +1,21 @@
-//! Credentials that are nearly right: the defects that let them through.
-//!
-//! What right credentials are is the core's business (D2 and D3, Authentication).
+//! Faults that accept nearly valid credentials.
 
 use super::{Call, Core, Fault, account};
 
-/// What a request brings in place of right credentials.
+/// Invalid credentials of a request.
 #[derive(Debug)]
 pub(super) struct Attempt<'a> {
     method: &'a str,
     path: &'a [String],
     is_later_page: bool,
-    /// Scheme, user name and password; `None` where nothing of that form was sent.
+    /// Scheme, user name and password; `None` if absent or malformed.
     given: Option<(String, String, String)>,
 }
 
-/// A defect, and the attempts that it lets through.
+/// A fault with the attempts that it accepts.
 pub(super) type NearMiss = (Fault, fn(&Attempt<'_>) -> bool);
 
-/// Whether a defect opens the service to a request whose credentials are not right.
+/// True if a fault accepts a request with invalid credentials.
 pub(super) fn let_through(core: &Core, call: &Call<'_>, misses: &[NearMiss]) -> bool {
     let attempt = Attempt::of(call);
     misses
@@ -40,7 +38,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Nothing was sent at all.
+    /// No credentials.
     fn is_bare(&self) -> bool {
         self.given.is_none()
     }
@@ -68,7 +66,7 @@ pub(super) fn other_case(attempt: &Attempt<'_>) -> bool {
     })
 }
 
-/// The beginning of the password, on reads.
+/// A prefix of the password, for reads.
 pub(super) fn prefix(attempt: &Attempt<'_>) -> bool {
     attempt.method == "GET"
         && attempt.basic_is(|user, password, known, secret| {
@@ -76,7 +74,7 @@ pub(super) fn prefix(attempt: &Attempt<'_>) -> bool {
         })
 }
 
-/// The password with space around it, on whatever is no read.
+/// The password with surrounding spaces, for writes.
 pub(super) fn spaced(attempt: &Attempt<'_>) -> bool {
     attempt.method != "GET"
         && attempt.basic_is(|user, password, known, secret| {
@@ -91,12 +89,12 @@ pub(super) fn halves(attempt: &Attempt<'_>) -> bool {
     })
 }
 
-/// No password.
+/// An empty password.
 pub(super) fn empty_password(attempt: &Attempt<'_>) -> bool {
     attempt.basic_is(|user, password, known, _| user == known && password.is_empty())
 }
 
-/// Right credentials under another scheme.
+/// Valid credentials under another scheme.
 pub(super) fn other_scheme(attempt: &Attempt<'_>) -> bool {
     attempt
         .given
@@ -107,27 +105,27 @@ pub(super) fn other_scheme(attempt: &Attempt<'_>) -> bool {
         })
 }
 
-/// A page that is not the first, without any.
+/// A later page without credentials.
 pub(super) fn open_page(attempt: &Attempt<'_>) -> bool {
     attempt.is_bare() && attempt.is_later_page
 }
 
-/// A deletion, without any.
+/// A deletion without credentials.
 pub(super) fn open_delete(attempt: &Attempt<'_>) -> bool {
     attempt.is_bare() && attempt.method == "DELETE"
 }
 
-/// A read of what lies below another thing, without any.
+/// A read of a nested resource without credentials.
 pub(super) fn open_nested(attempt: &Attempt<'_>) -> bool {
     attempt.is_bare() && attempt.method == "GET" && attempt.path.len() >= 6
 }
 
-/// A change of something that is there, without any: its path ends in its name.
+/// A change of an existing resource without credentials: its path ends in a name.
 pub(super) fn open_update(attempt: &Attempt<'_>) -> bool {
     attempt.is_bare() && attempt.method == "POST" && attempt.path.len() % 2 == 1
 }
 
-/// An operation of version 3, without any.
+/// An operation of version 3 without credentials.
 pub(super) fn open_v3(attempt: &Attempt<'_>) -> bool {
     attempt.is_bare() && attempt.path.first().is_some_and(|version| version == "v3")
 }

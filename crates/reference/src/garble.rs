@@ -1,30 +1,29 @@
-//! What careless handling does to a text on its way in: the defects that lose or change characters.
+//! Faults that lose or change characters of a text.
 
 use super::{Core, Fault};
 use serde_json::Value;
 
-/// One way to change a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Garble {
-    /// Space around it is gone.
+    /// Surrounding spaces are lost.
     Trimmed,
-    /// Capitals are gone.
+    /// Upper case is lost.
     Lowered,
-    /// Letters with a combining acute accent are one character.
+    /// Letters with a combining acute accent are composed.
     Composed,
-    /// Markup is escaped as in HTML.
+    /// HTML markup is escaped.
     Escaped,
-    /// What does not fit a column of 255 characters is gone.
+    /// Cut after 255 characters.
     Cut255,
-    /// It is decoded as a form twice: a plus sign is a space.
+    /// Form-decoded twice: a plus sign becomes a space.
     PlusIsSpace,
-    /// Line ends are gone.
+    /// Line ends are lost.
     NewlinesDropped,
-    /// Characters beyond the basic plane, such as emoji, are gone.
+    /// Characters beyond the basic plane, such as emoji, are lost.
     EmojiDropped,
-    /// Everything beyond ASCII is gone.
+    /// Characters beyond ASCII are lost.
     AsciiOnly,
-    /// A query behind a path is gone.
+    /// The query after a path is lost.
     QueryDropped,
 }
 
@@ -61,8 +60,7 @@ fn composed(text: &str) -> String {
         .fold(text.to_owned(), |text, (two, one)| text.replace(two, one))
 }
 
-/// The text as it arrives under the defects that are switched on; asks only about those that
-/// would change it.
+/// Applies the enabled faults; queries only those that would change the text.
 pub(super) fn garbled(core: &Core, text: &str, faults: &[(Fault, Garble)]) -> String {
     for (fault, garble) in faults {
         let changed = garble.apply(text);
@@ -73,7 +71,7 @@ pub(super) fn garbled(core: &Core, text: &str, faults: &[(Fault, Garble)]) -> St
     text.to_owned()
 }
 
-/// The same for every text within a JSON value; keys stay.
+/// Applies faults to every string in a JSON value; keys stay.
 pub(super) fn garbled_within(core: &Core, value: &mut Value, faults: &[(Fault, Garble)]) {
     match value {
         Value::String(text) => *text = garbled(core, text, faults),

@@ -1,94 +1,79 @@
-//! What a hook of any service brings: a value, or why it refuses.
-//!
-//! Its texts are what the control plane says in `error`. What each hook does is its service's.
+//! Results and errors of hooks. The control plane returns the texts in `error`.
 
 use super::Refusal;
 use serde_json::Value;
 
-/// What a hook does: `None` when this service does not know it.
+/// Result of a hook; `None` if the service does not have it.
 pub type Control = Option<Result<Value, HookError>>;
 
-/// Why a hook does not do what it is asked.
+/// Why a hook failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
-    /// An argument is not there, or of another type.
+    /// A required argument is missing or has a wrong type.
     #[error("argument `{name}` ({kind}) is missing")]
     Missing {
-        /// The argument.
         name: &'static str,
-        /// Its type.
         kind: &'static str,
     },
-    /// An argument that may be left out is of another type.
+    /// An optional argument has a wrong type.
     #[error("argument `{name}` is not {kind}")]
     OtherType {
-        /// The argument.
         name: &'static str,
-        /// Its type.
         kind: &'static str,
     },
-    /// An argument has none of its few values.
+    /// An argument is not one of its values.
     #[error("`{name}` is {values}")]
     NoneOf {
-        /// The argument.
         name: &'static str,
-        /// All of them.
         values: &'static str,
     },
-    /// Nothing has what an argument says.
+    /// Nothing matches an argument.
     #[error("no {thing} has the {key} {value}")]
     Unknown {
-        /// What is looked for.
         thing: &'static str,
-        /// By what it is looked for.
         key: &'static str,
-        /// What the argument says.
         value: String,
     },
-    /// A flow, or an execution within it, is not there.
-    #[error("no such flow or execution")]
+    /// Unknown flow or execution.
+    #[error("flow or execution not found")]
     NotInFlow,
-    /// What has ended is to go on.
+    /// The execution has ended.
     #[error("the execution has ended")]
     Ended,
-    /// A text that is no phone.
-    #[error("invalid phone number `{cellphone}` with country code `{country_code}`")]
+    /// Invalid phone.
+    #[error("invalid phone `{cellphone}` with country code `{country_code}`")]
     NoPhone {
-        /// The number as it was named.
         cellphone: String,
-        /// Beside it, or its default.
         country_code: String,
     },
-    /// A phone belongs to one user alone.
-    #[error("the number is another user's")]
+    /// The phone belongs to another user.
+    #[error("the number belongs to another user")]
     NumberTaken,
-    /// Nothing is called back of which it is told.
-    #[error("no callback is of kind `{0}`")]
+    /// Unknown kind of callback.
+    #[error("unknown kind of callback `{0}`")]
     NoCallback(String),
-    /// Messages are sent on other channels.
-    #[error("invalid channel `{0}`: expected sms, whatsapp or rcs")]
+    /// Unknown channel of a message.
+    #[error("unknown channel `{0}`: expected sms, whatsapp or rcs")]
     NoChannel(String),
-    /// Messages end in other ways.
-    #[error("invalid outcome `{0}`")]
+    /// Unknown outcome of a message.
+    #[error("unknown outcome `{0}`")]
     NoOutcome(String),
-    /// Settings that a service cannot have.
-    #[error("the service's settings: {0}")]
+    /// Invalid settings of a service.
+    #[error("invalid settings: {0}")]
     Settings(#[from] serde_json::Error),
-    /// Limits that no service has.
-    #[error("`limits` are at most {0}")]
+    /// Invalid limits.
+    #[error("invalid `limits`: the maximum is {0}")]
     BeyondLimit(u64),
-    /// The service refuses it to a request, too.
+    /// The service refuses the same request.
     #[error("{}", .0.message)]
     Refused(Refusal),
 }
 
 impl HookError {
-    /// An argument is not there, or of another type.
     pub(super) fn missing(name: &'static str, kind: &'static str) -> Self {
         Self::Missing { name, kind }
     }
 
-    /// Nothing of that kind has this.
     pub(super) fn unknown(
         thing: &'static str,
         key: &'static str,
@@ -102,7 +87,7 @@ impl HookError {
     }
 }
 
-/// A text argument of a hook.
+/// A string argument of a hook.
 pub fn text_arg<'a>(args: &'a Value, name: &'static str) -> Result<&'a str, HookError> {
     args.get(name)
         .and_then(Value::as_str)

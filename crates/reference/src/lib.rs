@@ -1,11 +1,11 @@
 //! The reference: a complete, stateful, in-memory implementation of the three documents.
 //!
-//! Sans-IO: requests and the time go in, responses and callbacks come out. It opens no socket, reads
-//! no clock, draws no randomness but from its seed, and **never reads the rulebook**: behaviour is
-//! written twice, here and in `specs/`, so that one mistake cannot be judge and judged at once.
-//!
-//! Paths: `/auth`, `/chat`, `/media`, `/flow`, each followed by the documented path, and
-//! `/_control/HOOK` for what people and devices do.
+//! - Sans-IO: requests and the time go in, responses and callbacks come out. No socket, no clock, no
+//!   randomness except from its seed.
+//! - It **never reads the rulebook**: behavior is written twice, here and in `specs/`, so that a mistake in one
+//!   shows in the other.
+//! - Paths: `/auth`, `/chat`, `/media`, `/flow`, each followed by the documented path, and `/_control/HOOK` for
+//!   actions of people and devices.
 
 mod call;
 mod core;
@@ -35,36 +35,36 @@ use conformant_base::http::{Request, Response};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// What a reference is made with.
+/// Settings of a reference.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Seeds every identifier and token.
+    /// Seed of every identifier and token.
     pub seed: u64,
-    /// Scheme, host, port and path prefix that links start with: `http://127.0.0.1:4010`.
+    /// Start of links: scheme, host, port and path prefix, such as `http://127.0.0.1:4010`.
     pub origin: String,
-    /// Deliberate defects that are switched on.
+    /// Enabled faults.
     pub faults: BTreeSet<Fault>,
-    /// Deliberate legal freedoms that are switched on.
+    /// Enabled variants.
     pub variants: BTreeSet<Variant>,
 }
 
-/// A fault or a variant: one thing in which a reference may differ.
+/// A fault or a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Switch {
     /// A deliberate defect.
     Fault(Fault),
-    /// A deliberate legal freedom.
+    /// An allowed variation.
     Variant(Variant),
 }
 
 impl Switch {
-    /// Every one: faults, then variants.
+    /// All faults, then all variants.
     pub fn all() -> impl Iterator<Item = Self> {
         let faults = Fault::ALL.iter().map(|fault| Self::Fault(*fault));
         faults.chain(Variant::ALL.iter().map(|variant| Self::Variant(*variant)))
     }
 
-    /// This and nothing else, as settings have it.
+    /// Settings with only this switch on.
     pub fn alone(self) -> (BTreeSet<Fault>, BTreeSet<Variant>) {
         match self {
             Self::Fault(fault) => (BTreeSet::from([fault]), BTreeSet::new()),
@@ -74,7 +74,7 @@ impl Switch {
 }
 
 impl Settings {
-    /// The same with nothing switched on but this.
+    /// The same settings with only this switch on.
     #[must_use]
     pub fn with(mut self, switch: Option<Switch>) -> Self {
         (self.faults, self.variants) = switch.map_or_else(Default::default, Switch::alone);
@@ -82,7 +82,7 @@ impl Settings {
     }
 }
 
-/// The whole implementation: four services over one core.
+/// Four services over one core.
 #[derive(Clone, Debug)]
 pub struct Reference {
     core: Core,
@@ -92,12 +92,11 @@ pub struct Reference {
     events: events::Events,
 }
 
-/// What a service answers: a response, or why it refuses.
+/// A response or a refusal.
 pub type Answer = Result<Response, Refusal>;
 
 impl Reference {
-    /// An implementation with the state that a fresh account has at `now`: one published and one
-    /// draft flow, and nothing else.
+    /// A fresh account at `now` with one published and one draft flow.
     pub fn new(settings: Settings, now: Timestamp) -> Self {
         let mut core = Core::new(settings);
         Self {
@@ -109,7 +108,7 @@ impl Reference {
         }
     }
 
-    /// Answers one request. Callbacks it causes wait in [`Reference::take_callbacks`].
+    /// Handles one request. Its callbacks are in [`Reference::take_callbacks`].
     pub fn handle(&mut self, request: &Request, now: Timestamp) -> Response {
         let segments = request.segments();
         let (service, path) = match segments.split_first() {
@@ -136,33 +135,32 @@ impl Reference {
         answer.unwrap_or_else(|refusal| self.core.refuse(&refusal))
     }
 
-    /// Switches that were asked about since this was last asked: only those can have made a difference.
+    /// Switches queried since the last call: only these can have made a difference.
     pub fn newly_asked(&self) -> Vec<Switch> {
         self.core.newly_asked()
     }
 
-    /// Switches faults and variants while it runs; what is there stays as it is.
+    /// Changes faults and variants; the state stays.
     pub fn switch(&mut self, faults: BTreeSet<Fault>, variants: BTreeSet<Variant>) {
         self.core.switch(faults, variants);
     }
 
-    /// Links begin with this from now on.
+    /// Changes the start of links.
     pub fn reached_at(&mut self, origin: String) {
         self.core.origin = origin;
     }
 
-    /// Callbacks that are due, in the order they were caused; each is handed out once and its
-    /// outcome is expected in [`Reference::delivered`].
+    /// Due callbacks in order. Each is returned once, and [`Reference::delivered`] expects its outcome.
     pub fn take_callbacks(&mut self) -> Vec<Callback> {
         self.core.take_callbacks()
     }
 
-    /// Tells how a delivery went; a retry, where one is due, waits in [`Reference::take_callbacks`].
+    /// Reports an outcome; a due retry is then in [`Reference::take_callbacks`].
     pub fn delivered(&mut self, id: u64, outcome: Delivery) {
         self.core.delivered(id, outcome);
     }
 
-    /// Queues a callback that nothing in the services has caused.
+    /// Queues a callback that no service caused.
     pub fn send(
         &mut self,
         url: &str,
@@ -173,7 +171,7 @@ impl Reference {
         self.core.send(url, request, timeout, retries);
     }
 
-    /// `POST /_control/HOOK` with a JSON object: what a person or a device does.
+    /// `POST /_control/HOOK` with a JSON object: an action of a person or a device.
     fn control(&mut self, call: &Call<'_>) -> Response {
         let [hook] = call.path else {
             return Response::json(

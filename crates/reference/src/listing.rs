@@ -1,14 +1,14 @@
 //! List pages: `PageSize`, `PageToken`, the `meta` object (D2 Paging; D3 Endpoints).
 //!
-//! A token names an item, not an offset, so that a walk yields each item once also while items are
-//! added or go. `Page` is client state: it is counted in the links and moves nothing.
+//! A token names an item instead of an offset, so that a walk returns each item once while others are added
+//! or removed. `Page` is only counted in the links.
 
 use super::{Answer, Call, Core, Fault, Refusal, Variant};
 use conformant_base::http;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
-/// Which way a list runs along its sequence numbers.
+/// Direction of a list along its sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Oldest first.
@@ -17,31 +17,30 @@ pub enum Order {
     Descending,
 }
 
-/// A list about to be cut into pages.
+/// A list before paging.
 #[derive(Clone, Debug)]
 pub struct Listing<'a> {
     /// The array's name and `meta.key`.
     pub key: &'a str,
-    /// Its absolute address without query.
+    /// Its absolute URL without query.
     pub url: String,
-    /// Query parameters other than the paging ones, which page links repeat.
+    /// Other query parameters, repeated in page links.
     pub filters: Vec<(String, String)>,
-    /// The order in which `items` are shown.
+    /// Display order of `items`.
     pub order: Order,
-    /// The largest page (D2 and D3, Paging: 1000).
+    /// Largest page (D2 and D3, Paging: 1000).
     pub page_size_max: u64,
 }
 
 /// D2 and D3, Paging.
 const PAGE_SIZE_DEFAULT: u64 = 50;
-/// The same as a number of items.
 const DEFAULT: usize = 50;
 
 fn in_flow(call: &Call<'_>) -> bool {
     call.request.path().starts_with("/flow/")
 }
 
-/// A query whose values are not written as a query's are.
+/// A query with unescaped values, for a fault.
 fn unescaped(query: &str) -> form_urlencoded::Serializer<'static, String> {
     let raw = [("%2B", "+"), ("%26", "&"), ("%25", "%")];
     let bare = raw.iter().fold(query.to_owned(), |query, (escaped, bare)| {
@@ -51,7 +50,7 @@ fn unescaped(query: &str) -> form_urlencoded::Serializer<'static, String> {
 }
 
 impl Listing<'_> {
-    /// Answers the page that the call asks for; each item has its sequence number, and what shows it if it stands on that page.
+    /// The requested page. Each item has its sequence number and a function that renders it.
     pub fn page<Show: FnOnce() -> Value>(
         &self,
         core: &Core,
@@ -123,7 +122,7 @@ impl Listing<'_> {
             after => after.map(|token| link(number.saturating_add(1), Some(&token))),
         };
         let previous = before.map(|token| {
-            // The page before the second is the first one either way.
+            // The page before the second is the first in any case.
             if number > 1 && on(Fault::FlowPreviousPageWrong, Fault::ChatPreviousPageWrong) {
                 link(0, None)
             } else {
@@ -164,7 +163,7 @@ impl Listing<'_> {
         let size: u64 = text
             .parse()
             .map_err(|_| Refusal::bad_parameter("PageSize", "not a number"))?;
-        // Beyond the bounds nothing is stated but that it is not honoured.
+        // A size out of bounds must not be applied; nothing else is defined.
         if size == 0 && !defects.size_zero {
             return if core.varies(Variant::PageSizeRaised) {
                 Ok(1)
@@ -190,7 +189,7 @@ impl Listing<'_> {
         Ok(size)
     }
 
-    /// Which of the items the page shows.
+    /// Range of items on the page.
     fn span<T>(
         &self,
         core: &Core,
@@ -232,7 +231,7 @@ impl Listing<'_> {
         }
     }
 
-    /// The first item that stands behind the place of `mark`, itself there or not.
+    /// The first item after `mark`, which may be gone.
     fn first_past<T>(&self, mark: u64, items: &[(u64, T)]) -> usize {
         items.partition_point(|(sequence, _)| match self.order {
             Order::Ascending => *sequence <= mark,
@@ -241,7 +240,7 @@ impl Listing<'_> {
     }
 }
 
-/// Tokens of the page before and of the page after.
+/// Tokens of the previous and the next page.
 fn neighbours<T>(
     core: &Core,
     defects: Defects,
@@ -259,7 +258,7 @@ fn neighbours<T>(
     (before, after)
 }
 
-/// D2 and D3 name the url but not what stands there when there is no such page.
+/// D2 and D3 name the URL but not its value without such a page.
 fn insert_url(core: &Core, meta: &mut Map<String, Value>, name: &str, url: Option<String>) {
     let value = match url {
         Some(url) => Value::String(url),
@@ -269,7 +268,7 @@ fn insert_url(core: &Core, meta: &mut Map<String, Value>, name: &str, url: Optio
     meta.insert(name.to_owned(), value);
 }
 
-/// Where a page lies: behind an item, or before one.
+/// Position of a page: after or before an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
     After(u64),
@@ -303,7 +302,7 @@ impl Token {
     }
 }
 
-/// The defects of paging that are switched on for the service that lists.
+/// Enabled paging faults of the service.
 #[derive(Clone, Copy)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -350,7 +349,7 @@ impl Defects {
 }
 
 impl Defects {
-    /// Only a page of the default size begins again with the last item of the page before.
+    /// Fault: a page of default size repeats the last item of the first.
     fn long_repeats(self, core: &Core) -> bool {
         core.fails(if self.in_flow {
             Fault::FlowLongListRepeatsItem
@@ -377,7 +376,7 @@ mod tests {
     use conformant_base::clock::Timestamp;
     use conformant_base::http::{Request, Response};
 
-    /// Reads one page of a list that holds `sequences`, as a flow list.
+    /// Reads one page of a list with `sequences`, as a flow list.
     fn read(core: &Core, order: Order, sequences: &[u64], target: &str) -> Result<Value, Refusal> {
         let request = Request::new("GET", target);
         let call = Call::new(&request, &[], Timestamp::UNIX_EPOCH);
@@ -401,13 +400,13 @@ mod tests {
         })
     }
 
-    /// Where a link leads, as the request target of the next read.
+    /// The request target of a link.
     fn target(link: &Value) -> Option<String> {
         let link = link.as_str().filter(|link| !link.is_empty())?;
         Some(link.strip_prefix("http://x").unwrap().to_owned())
     }
 
-    /// Follows `name` from `start`; the list gains an item after the first page.
+    /// Follows `name` from `start`; an item is added after the first page.
     fn walk(core: &Core, order: Order, count: u64, start: &str, name: &str) -> Vec<Vec<u64>> {
         let mut sequences: Vec<u64> = (1..=count).collect();
         let mut next = Some(start.to_owned());
@@ -458,7 +457,7 @@ mod tests {
         let last = "/flow/items?PageSize=3&Page=2&PageToken=PA6";
         let back = walk(&core, Order::Ascending, 7, last, "previous_page_url");
         assert_eq!(back, [vec![7], vec![4, 5, 6], vec![1, 2, 3]]);
-        // The item that a token names may have gone in the meantime.
+        // The item of a token may be gone.
         let page = read(
             &core,
             Order::Ascending,
@@ -549,7 +548,7 @@ mod tests {
             "?PageSize=2",
             Some(3),
         );
-        // The chat service's defects leave flow lists alone.
+        // Faults of chat do not affect flow lists.
         check(
             &core_with(&[Fault::ChatPageSizeIgnored], &[]),
             "?PageSize=2",

@@ -1,17 +1,16 @@
-//! What is there, for people who look at a world: a few words about each thing, the newest first.
+//! Overview of all resources for the page, newest first.
 //!
-//! No representation of any document, and touched by no fault or variant: those change what services
-//! answer, not what is so.
+//! Shows the state itself, without faults and variants.
 
 use super::Reference;
 use conformant_base::clock::{self, Timestamp};
 use serde_json::{Value, json};
 
-/// Of each kind, so many are named within their parent; all are counted.
+/// Newest items listed per kind and parent; all are counted.
 const NAMED_MAX: usize = 50;
 
 impl Reference {
-    /// Things of all services, with their states at `now`.
+    /// Resources of all services with their states at `now`.
     pub fn overview(&self, now: Timestamp) -> Value {
         json!({
             "now": clock::iso_seconds(now),
@@ -22,7 +21,7 @@ impl Reference {
     }
 }
 
-/// How many there are, and the newest of them; `things` come oldest first.
+/// The count and the newest items; `things` is oldest first.
 pub(super) fn newest<T>(
     things: impl DoubleEndedIterator<Item = T>,
     mut told: impl FnMut(T) -> Value,

@@ -1,5 +1,5 @@
-//! Defects with their rules and findings, and what a finding is about: what every format that tells
-//! people what is wrong starts from. Writes no format's syntax.
+//! Defects with their rules, findings and exchanges: the basis of every format for people. Writes no
+//! format's syntax.
 
 use super::Settings;
 use super::view::{self, Broken, Weight};
@@ -9,12 +9,11 @@ use conformant_record::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One defect as it is told.
 pub(super) struct Card<'a> {
     pub(super) defect: Defect,
     /// Failing rules first, then those with the most findings.
     pub(super) rules: Vec<Broken<'a>>,
-    /// The gravest of its rules.
+    /// The highest weight of its rules.
     pub(super) weight: Weight,
 }
 
@@ -39,17 +38,17 @@ impl Card<'_> {
         text
     }
 
-    /// How it was recognised, where it was: always a guess.
+    /// The known defect that it resembles, if any: always a guess.
     pub(super) fn guess(&self) -> Option<String> {
         match self.defect.known.as_slice() {
             [] => None,
-            [one] => Some(format!("fits the known defect {one} (a guess)")),
-            several => Some(format!("fits {} known defects (a guess)", several.len())),
+            [one] => Some(format!("matches the known defect {one} (a guess)")),
+            several => Some(format!("matches {} known defects (a guess)", several.len())),
         }
     }
 }
 
-/// The defects of a record, each broken rule in one of them.
+/// The defects of a record; each broken rule belongs to one of them.
 pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
     let broken = view::broken(record, settings).into_iter();
     let mut broken: BTreeMap<&str, Broken> = broken.map(|rule| (rule.id, rule)).collect();
@@ -65,7 +64,7 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
         })
         .filter(|card| !card.rules.is_empty())
         .collect();
-    // Findings whose rule the record does not list, or lists as no failure.
+    // Findings of rules that the record does not list, or not as a failure.
     for (id, rule) in broken {
         let scenarios: BTreeSet<&str> = rule.findings.iter().map(|f| f.scenario.as_str()).collect();
         let defect = Defect {
@@ -100,7 +99,7 @@ fn card(defect: Defect, mut rules: Vec<Broken<'_>>) -> Card<'_> {
     }
 }
 
-/// Records of earlier versions, and those of files, hold none: their rules are grouped by what was seen.
+/// Older records and those of files have no defects: their rules are grouped by observation.
 fn defects_of(record: &RunRecord) -> Vec<Defect> {
     if record.defects.is_empty() {
         return conformant_record::defects(&record.rules, &record.findings, &[]);
@@ -108,7 +107,7 @@ fn defects_of(record: &RunRecord) -> Vec<Defect> {
     record.defects.clone()
 }
 
-/// The exchange that a finding is about, or that most likely caused what it is about.
+/// The exchange of a finding, or the most likely cause of its delivery.
 pub(super) fn exchange_of<'a>(
     record: &'a RunRecord,
     finding: &Finding,
@@ -128,7 +127,7 @@ pub(super) fn exchange_of<'a>(
     Some(all.find(|e| e.pointer == pointer).unwrap_or(first))
 }
 
-/// The callback or event that a finding without an exchange is about.
+/// The callback or event of a finding without an exchange.
 pub(super) fn delivery_of<'a>(record: &'a RunRecord, finding: &Finding) -> Option<&'a Delivery> {
     if finding.exchange > 0 {
         return None;
@@ -138,7 +137,7 @@ pub(super) fn delivery_of<'a>(record: &'a RunRecord, finding: &Finding) -> Optio
     })
 }
 
-/// What shows a finding again: a run of its scenario, or the command that judged the file it is in.
+/// The command that reproduces a finding: a run of its scenario, or the check of its file.
 pub(super) fn repeat(record: &RunRecord, finding: &Finding) -> Option<String> {
     let command = record.invocation.as_str();
     if command.is_empty() || command.starts_with("conformant run") {
@@ -148,7 +147,7 @@ pub(super) fn repeat(record: &RunRecord, finding: &Finding) -> Option<String> {
     Some(command.to_owned())
 }
 
-/// The story that a finding was made in, where its steps are told.
+/// The scenario of a finding, if its steps are recorded.
 pub(super) fn story_of<'a>(record: &'a RunRecord, finding: &Finding) -> Option<&'a ScenarioResult> {
     let at = record
         .scenarios
@@ -158,7 +157,7 @@ pub(super) fn story_of<'a>(record: &'a RunRecord, finding: &Finding) -> Option<&
     (!story.steps.is_empty()).then_some(story)
 }
 
-/// How the rules and scenarios of one service came out.
+/// Results of one service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ServiceTally {
     pub(super) name: String,
@@ -179,7 +178,6 @@ pub(super) struct ServiceTally {
 }
 
 impl ServiceTally {
-    /// Counts a rule.
     fn take(&mut self, rule: &RuleResult, settings: Settings) {
         *match rule.verdict {
             Verdict::Pass => &mut self.hold,
@@ -197,12 +195,12 @@ impl ServiceTally {
         } += 1;
     }
 
-    /// Rules that came to a verdict of their own.
+    /// Rules with a verdict.
     pub(super) fn judged(&self) -> usize {
         self.hold + self.broken + self.warned + self.advised + self.waived
     }
 
-    /// Rules of which nothing was concluded, whatever the reason.
+    /// Rules without a verdict, for any reason.
     pub(super) fn unjudged(&self) -> usize {
         self.inconclusive + self.error + self.not_judged + self.not_applicable
     }
@@ -212,10 +210,10 @@ impl ServiceTally {
         self.judged() + self.open + self.unjudged()
     }
 
-    /// Word and count of each verdict that occurs, in the order of a bar.
+    /// Class, word and count of each verdict that occurs, in display order.
     pub(super) fn parts(&self) -> Vec<(&'static str, &'static str, usize)> {
         [
-            ("pass", "hold", self.hold),
+            ("pass", "pass", self.hold),
             ("fail", "broken", self.broken),
             (
                 "warn",
@@ -232,9 +230,9 @@ impl ServiceTally {
             (
                 "error",
                 if self.error == 1 {
-                    "error of ours"
+                    "internal error"
                 } else {
-                    "errors of ours"
+                    "internal errors"
                 },
                 self.error,
             ),
@@ -248,7 +246,7 @@ impl ServiceTally {
     }
 }
 
-/// All rules of a record together.
+/// Totals over all services.
 pub(super) fn whole(record: &RunRecord, settings: Settings) -> ServiceTally {
     let mut whole = ServiceTally::default();
     for rule in &record.rules {
@@ -262,10 +260,10 @@ pub(super) fn whole(record: &RunRecord, settings: Settings) -> ServiceTally {
     whole
 }
 
-/// Services in a fixed order, those that nobody knows last.
+/// Display order of services; unknown ones come last.
 const ORDER: [&str; 5] = ["auth", "chat", "media", "flow", "events"];
 
-/// The services of a record, by the ids of rules and scenarios.
+/// The services of a record, from the ids of rules and scenarios.
 pub(super) fn services(record: &RunRecord, settings: Settings) -> Vec<ServiceTally> {
     fn key(id: &str) -> (usize, &str) {
         let name = view::service(id);
@@ -295,7 +293,7 @@ pub(super) fn services(record: &RunRecord, settings: Settings) -> Vec<ServiceTal
     filled.collect()
 }
 
-/// What would let rules be judged that were not: the need, how many rules, and their ids; most first.
+/// What is missing to judge more rules: the need and the ids of its rules; most rules first.
 pub(super) fn needs(record: &RunRecord) -> Vec<(String, Vec<&str>)> {
     let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for rule in &record.rules {
@@ -318,21 +316,19 @@ pub(super) fn needs(record: &RunRecord) -> Vec<(String, Vec<&str>)> {
     groups
 }
 
-/// A need as an advice: `Give the hook end_execution`.
+/// Turns a need into advice: `Configure the hook end_execution`.
 pub(super) fn advice(need: &str) -> String {
     match need.split_once(' ') {
-        Some(("hook", name)) => format!("give the hook {name}"),
-        Some(("service", name)) => format!("target the service {name}"),
+        Some(("hook", name)) => format!("configure the hook {name}"),
+        Some(("service", name)) => format!("configure a target for {name}"),
         Some(("key", name)) => format!("configure {name}"),
-        _ if need == "callbacks" => "let callbacks come in: callbacks.listen".to_owned(),
-        _ if need == "check" => {
-            "judge files with conformant check: no exchange carries one".to_owned()
-        }
+        _ if need == "callbacks" => "receive callbacks: set callbacks.listen".to_owned(),
+        _ if need == "check" => "for files only: use conformant check".to_owned(),
         _ => need.to_owned(),
     }
 }
 
-/// Ids below one folder drawn together: `flow/{a, b, …}`.
+/// Groups ids by folder: `flow/{a, b, …}`.
 pub(super) fn together(ids: &[&str], names_max: usize) -> Vec<String> {
     let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for id in ids {

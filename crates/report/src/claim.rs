@@ -1,37 +1,35 @@
-//! Report files are one run's own while it lasts: a second run that would write the same ones is
-//! told so before it begins.
+//! Locks report files during a run, so that a second run with the same files fails at its start.
 //!
-//! The lock is the system's and ends with the process, however that ends; the file that carries it
-//! is removed by the run, or by the next one. Where files cannot be locked or made, nothing is
-//! claimed: writing the report tells why.
+//! Uses system locks, which end with the process. Files that cannot be locked are not claimed: writing the
+//! report then reports the error.
 
 use super::{Destination, Report};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
-/// Marks our lock files.
+/// Suffix of lock files.
 const LOCK: &str = ".conformant-lock";
 
-/// The report files of a run, until it is dropped.
+/// The locked report files of a run.
 #[derive(Debug, Default)]
 pub struct Claim {
     locks: Vec<(PathBuf, File)>,
 }
 
-/// Another run is under way that writes the same report.
+/// Another run is writing the same report.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("another run is writing {}; wait for it, or write elsewhere with --report", .0.display())]
+#[error("another run is writing {}; wait for it, or choose another file with --report", .0.display())]
 pub struct ClaimError(pub PathBuf);
 
 impl Claim {
-    /// Claims every file among these reports, or none.
+    /// Locks every file of these reports, or none.
     pub fn take(reports: &[Report]) -> Result<Self, ClaimError> {
         let mut claim = Self::default();
         for report in reports {
             let Destination::File(path) = &report.destination else {
                 continue;
             };
-            // A device or a pipe is nobody's own.
+            // Devices and pipes are not locked.
             if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
                 continue;
             }
@@ -56,13 +54,13 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         for (lock, _) in &self.locks {
-            // Removed while it is held; should that fail, the next run takes it over.
+            // Removed while locked; otherwise the next run reuses it.
             fs::remove_file(lock).unwrap_or_default();
         }
     }
 }
 
-/// `.run.json.conformant-lock` beside `run.json`, in the folder's one name.
+/// `.run.json.conformant-lock` next to `run.json`, in the canonical folder.
 fn lock_of(path: &Path) -> Option<PathBuf> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

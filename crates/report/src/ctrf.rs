@@ -1,7 +1,6 @@
 //! Common Test Report Format: one test per rule.
 //!
-//! The format asks when a run began; a record does not know it, since the same seed must give the
-//! same bytes. The run begins at 0 and ends after its duration.
+//! A record has no start time, because the same seed must give the same bytes: the run starts at 0.
 
 use super::Settings;
 use super::view::{self, Outcome};
@@ -10,7 +9,7 @@ use conformant_record::{RunRecord, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The version of the format that is written.
+/// Version of the format.
 const SPEC_VERSION: &str = "0.0.0";
 
 #[derive(Serialize)]
@@ -83,7 +82,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
             }),
         },
     };
-    text::safe_json(&document).expect("a report's map keys are texts")
+    text::safe_json(&document).expect("map keys are strings")
 }
 
 fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
@@ -124,7 +123,7 @@ fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "casts from floats saturate, and a negative duration is none"
+    reason = "float casts saturate, and no duration is negative"
 )]
 fn milliseconds(seconds: f64) -> u64 {
     (seconds * 1_000.0).round() as u64

@@ -1,7 +1,6 @@
-//! `FORMAT=PATH`: which report goes where, and writing it there in one piece.
+//! Parses `FORMAT=PATH` and writes reports atomically.
 //!
-//! A report is absent, the old one, or complete, at any time and whatever is killed when; it is
-//! never appended to. Standard output is written by the caller.
+//! At any time a report file is absent, old or complete. The caller provides standard output.
 
 use super::{Format, Settings};
 use conformant_base::failpoint::{self, Place};
@@ -22,31 +21,27 @@ const REMOVED: [(&str, &str); 3] = [
     ("statement", "`json`"),
     ("tap", "`junit` or `ctrf`"),
 ];
-/// Marks our unfinished files, so that a later run can clear away what a killed one left.
+/// Suffix of temporary files, by which a later run removes leftovers.
 const UNFINISHED: &str = ".conformant-unfinished";
 
-/// Where a report goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// `-`.
     Stdout,
-    /// A file, made or replaced; its folder is made where it is missing.
+    /// A file, created or replaced, with its folder.
     File(PathBuf),
 }
 
 /// One `--report FORMAT=PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// What is written.
     pub format: Format,
-    /// Where to.
     pub destination: Destination,
 }
 
-/// What is wrong with a `FORMAT=PATH`.
+/// Why a `FORMAT=PATH` is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
-    /// No `=`, or nothing on one side of it.
+    /// No `=`, or an empty side.
     #[error("expected FORMAT=PATH such as junit=report.xml (`-` is standard output), got `{0}`")]
     Shape(String),
     /// A format that does not exist.
@@ -63,17 +58,18 @@ pub enum ReportError {
         /// What to write instead.
         successor: &'static str,
     },
+=======
+    /// An unknown format.
+    #[error("unknown report format `{given}`{}; expected one of {}", hint(.given), names().join(", "))]
+    Format { given: String },
 }
 
-/// Why a report could not be written.
+/// Why a report was not written.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to write the {} report to {}: {reason}", .format.name(), .path.display())]
 pub struct WriteError {
-    /// The format.
     pub format: Format,
-    /// The file.
     pub path: PathBuf,
-    /// What the system said.
     #[source]
     pub reason: io::Error,
 }
@@ -120,10 +116,10 @@ impl FromStr for Report {
 }
 
 impl Report {
-    /// Renders the record and writes it, to `stdout` where that is the destination.
+    /// Renders and writes the record, to `stdout` if that is the destination.
     ///
     /// # Errors
-    /// Where the file cannot be written. A closed standard output is no error: nobody reads.
+    /// If the file cannot be written. A closed standard output is not an error.
     pub fn write(
         &self,
         record: &RunRecord,
@@ -133,7 +129,7 @@ impl Report {
         self.put(&self.format.render(record, settings), stdout)
     }
 
-    /// Writes what was rendered already.
+    /// Writes a rendered report.
     ///
     /// # Errors
     /// Those of [`Report::write`].
@@ -155,7 +151,7 @@ impl Report {
     }
 }
 
-/// A reader that has gone away is no failure.
+/// A closed pipe is not an error.
 pub(super) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -163,7 +159,7 @@ pub(super) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Writes a file so that it is never seen half written.
+/// Writes a file atomically.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     // A device or a pipe is written to; replacing /dev/null by a file would be a surprise.
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
@@ -178,7 +174,7 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     growing.finish()
 }
 
-/// A file that is written little by little, and there when it is whole.
+/// A file written in pieces and renamed when complete.
 #[derive(Debug)]
 pub struct Growing {
     path: PathBuf,
@@ -187,7 +183,7 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// Begins beside where it is to stand.
+    /// Creates a temporary file next to the final path.
     pub fn begin(path: &Path) -> io::Result<Self> {
         let name = path
             .file_name()
@@ -208,12 +204,11 @@ impl Growing {
         })
     }
 
-    /// Where to write.
     pub fn file(&self) -> io::Result<Box<dyn io::Write + Send>> {
         Ok(Box::new(self.file.as_file().try_clone()?))
     }
 
-    /// Puts it where it is to stand.
+    /// Renames it to the final path.
     pub fn finish(self) -> io::Result<()> {
         failpoint::at(Place::ReportSync)?;
         self.file.as_file().sync_all()?;
@@ -224,7 +219,7 @@ impl Growing {
     }
 }
 
-/// Readable by all like any build result: secrets are redacted before.
+/// Readable by all, like any build result: secrets are already redacted.
 #[cfg(unix)]
 fn unfinished(prefix: &str) -> tempfile::Builder<'_, 'static> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -241,7 +236,7 @@ fn unfinished(prefix: &str) -> tempfile::Builder<'_, 'static> {
     builder
 }
 
-/// Removes what a killed run left of this report; where that fails it only stays longer.
+/// Removes temporary files of killed runs; ignores errors.
 fn clear_unfinished(folder: &Path, prefix: &str) {
     let Ok(entries) = fs::read_dir(folder) else {
         return;
@@ -255,7 +250,7 @@ fn clear_unfinished(folder: &Path, prefix: &str) {
     }
 }
 
-/// Makes the rename itself last, where the file system can; not every one opens folders.
+/// Syncs the rename where the file system supports it.
 fn sync_folder(folder: &Path) {
     File::open(folder)
         .and_then(|folder| folder.sync_all())
@@ -289,7 +284,7 @@ mod tests {
     fn a_wrong_format_is_answered_with_the_likely_one() {
         let error = refusal("juint=x");
         assert!(
-            error.contains("`juint`, did you mean `junit`?; there are json, junit"),
+            error.contains("`juint`, did you mean `junit`?; expected one of json, junit"),
             "{error}"
         );
         assert!(!refusal("pdf=x").contains("did you mean"));

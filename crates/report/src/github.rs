@@ -1,6 +1,4 @@
-//! Workflow commands that put annotations on a GitHub run: one per broken rule.
-//!
-//! One per rule and not per finding, since a run shows only the first few annotations of a step.
+//! GitHub workflow commands: one annotation per broken rule, because a run shows only the first few.
 
 use super::Settings;
 use super::view::{self, Broken, Weight};
@@ -33,7 +31,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     out
 }
 
-/// At the line where the scenario or the target is written, where the record says so.
+/// Annotates the line of the scenario or target, if the record has it.
 fn annotate(
     out: &mut String,
     command: &str,
@@ -68,7 +66,7 @@ fn message(broken: &Broken) -> String {
     )
 }
 
-/// What stands behind the second `::`. The runner decodes exactly these.
+/// Text after the second `::`. The runner decodes exactly these escapes.
 fn data(text: &str) -> String {
     text.trim_end()
         .replace('%', "%25")

@@ -1,42 +1,38 @@
-//! The frozen JSON report: the record itself, written and read back.
+//! The stable JSON report: the record itself, written and read back.
 //!
-//! Adds nothing to the record and leaves nothing out, so that a stored run can be judged, merged,
-//! compared and rendered by a later version.
+//! Complete, so that a later version can judge, merge, compare and render a stored run.
 
 use conformant_base::text;
 use conformant_record::{RunRecord, SCHEMA_VERSION, SCHEMA_VERSION_MIN};
 use serde::Deserialize;
 
-/// Why a stored run cannot be read.
+/// Why a stored run was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Not JSON, or not of the report's shape.
+    /// Invalid JSON, or of another shape.
     #[error("failed to read the stored run: {0}")]
     Shape(#[from] serde_json::Error),
-    /// Written by a version whose shape is not known here.
+    /// An unsupported version.
     #[error(
         "failed to read the stored run: its schema_version is {found}, this version reads \
          {SCHEMA_VERSION_MIN} to {SCHEMA_VERSION}; use the version of conformant that wrote it"
     )]
-    Version {
-        /// What stood there.
-        found: u64,
-    },
+    Version { found: u64 },
 }
 
-/// Only what every version of the shape has.
+/// The part that every version has.
 #[derive(Deserialize)]
 struct Versioned {
     schema_version: u64,
 }
 
 pub(super) fn render(record: &RunRecord) -> String {
-    text::safe_json(record).expect("a record's map keys are texts")
+    text::safe_json(record).expect("map keys are strings")
 }
 
 /// Reads what `--report json=` wrote.
 pub fn read(json: &[u8]) -> Result<RunRecord, ReadError> {
-    // The version first: another shape should be called so and not "missing field".
+    // The version first, to avoid a misleading "missing field".
     let Versioned { schema_version } = serde_json::from_slice(json)?;
     if !(u64::from(SCHEMA_VERSION_MIN)..=u64::from(SCHEMA_VERSION)).contains(&schema_version) {
         return Err(ReadError::Version {

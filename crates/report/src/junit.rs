@@ -1,12 +1,10 @@
 //! `JUnit` XML: one suite per service, one test case per rule and per scenario.
 //!
-//! Rules are the test cases that CI dashboards follow over time: an id is stable and a broken rule
-//! is one red case with all its findings, however many scenarios it shows in. Scenarios stand
-//! beside them with their duration, and name the rules they saw broken instead of repeating the
-//! findings. The class name tells both apart: `flow.rules`, `flow.scenarios`. A case is red only
-//! where the exit code is; broken should-rules are green with their findings as output. What the
-//! commonest schema of such files does not know (properties of a case, counts of assertions) is
-//! output, too.
+//! - A broken rule is one failed case with all its findings, under a stable id that dashboards follow.
+//! - Scenarios have their duration and name the rules that broke in them. The class name distinguishes both:
+//!   `flow.rules`, `flow.scenarios`.
+//! - A case fails only if it fails the run; broken should-rules pass with their findings as output.
+//! - Data that the usual schema does not allow (properties of a case, number of judgments) is output.
 
 use super::Settings;
 use super::view::{self, Outcome};
@@ -15,7 +13,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, T
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How many findings of one rule are written out.
+/// Findings per rule.
 const FINDINGS_MAX: usize = 20;
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
@@ -30,7 +28,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     without_skipped(&xml)
 }
 
-/// Without the sum of skipped cases: the schema knows that of suites alone.
+/// Removes the total of skipped cases, which the schema allows for suites only.
 fn without_skipped(xml: &str) -> String {
     const BEGIN: &str = " skipped=\"";
     let place = xml.find("<testsuites").and_then(|element| {
@@ -54,7 +52,7 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, TestSuite> {
         let summary = findings.first().map_or("", |finding| &finding.message);
         let accepted = view::waiver_of(record, &rule.id);
         let outcome = match (outcome, accepted) {
-            // Accepted is neither passed nor failed, and says until when.
+            // Waived rules neither pass nor fail.
             (Outcome::Skipped(_), Some(waiver)) if rule.verdict == Verdict::Waived => {
                 Outcome::Skipped(format!(
                     "waived until {}: {}",
@@ -189,7 +187,7 @@ fn duration(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }
 
-/// Leaves out what XML 1.0 cannot hold; `quick-junit` alone would let U+FFFE and U+FFFF through.
+/// Removes characters that XML 1.0 forbids; `quick-junit` keeps U+FFFE and U+FFFF.
 fn xml_text(text: &str) -> String {
     text.chars().filter(|&c| is_xml_char(c)).collect()
 }

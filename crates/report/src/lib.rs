@@ -1,11 +1,10 @@
-//! Reports: what a run concluded, written down in the formats that people, CI services and tools
-//! read.
+//! Renders run records in every report format.
 //!
-//! One file per format, each a pure function from a finished [`RunRecord`] to text; the console
-//! alone also follows the stream of events. Knows neither the engine nor the environment: width,
-//! colour and destination are handed in. Every text passes two choke points on its way out:
-//! [`Stream`] redacts before any consumer sees an event, [`Format::render`] escapes before any
-//! format that people read sees a record.
+//! - One file per format: a pure function from a finished [`RunRecord`] to text. The console also consumes
+//!   the event stream.
+//! - Knows neither the engine nor the environment: the caller sets width, color and destination.
+//! - [`Stream`] redacts events before any consumer; [`Format::render`] escapes records for formats that
+//!   people read.
 
 mod cards;
 mod claim;
@@ -38,14 +37,14 @@ pub use self::timings::told as timings_told;
 
 use conformant_record::RunRecord;
 
-/// The formats a report can be written in.
+/// A report format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// The frozen record itself.
+    /// The record itself.
     Json,
     /// `JUnit` XML, for CI dashboards.
     Junit,
-    /// One HTML file that needs nothing else.
+    /// A self-contained HTML file.
     Html,
     /// Markdown, for a job summary.
     Markdown,
@@ -57,7 +56,7 @@ pub enum Format {
     Github,
 }
 
-/// What the formats must know beyond the record.
+/// Settings of the formats.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
     /// `--strict`: a broken should-rule fails the run like a must-rule.
@@ -65,7 +64,7 @@ pub struct Settings {
 }
 
 impl Format {
-    /// Every format, in the order in which help lists them.
+    /// Every format, in the order of the help.
     pub const ALL: [Self; 7] = [
         Self::Json,
         Self::Junit,
@@ -76,7 +75,7 @@ impl Format {
         Self::Github,
     ];
 
-    /// The name that `--report FORMAT=PATH` takes.
+    /// The name in `--report FORMAT=PATH`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Json => "json",
@@ -89,10 +88,9 @@ impl Format {
         }
     }
 
-    /// The whole report as text. The record must have been redacted ([`redact_record`]).
+    /// Renders the report. The record must be redacted ([`redact_record`]).
     ///
-    /// The formats that are data keep every text exactly, spelled harmlessly; the others show
-    /// texts escaped.
+    /// Data formats keep every text exactly, in safe spelling; the others escape it.
     pub fn render(self, record: &RunRecord, settings: Settings) -> String {
         match self {
             Self::Json => json::render(record),

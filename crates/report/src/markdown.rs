@@ -1,7 +1,7 @@
-//! Markdown, for a job summary or a comment: a table on top, what is broken folded below it.
+//! Markdown for a job summary or a comment: a table, then folded defects.
 //!
-//! Text of others stands only in code spans, fenced blocks whose fence is longer than any run of
-//! backticks inside, and `<code>`, so that it is neither markup nor a mention nor a link.
+//! Untrusted text appears only in code spans, fenced blocks with longer fences than its runs of backticks,
+//! and `<code>`, so that it is neither markup nor a mention nor a link.
 
 use super::Settings;
 use super::cards::{self, Card};
@@ -11,15 +11,15 @@ use conformant_base::text;
 use conformant_record::RunRecord;
 use std::fmt::Write as _;
 
-/// How many findings of one rule are shown.
+/// Findings per rule.
 const FINDINGS_MAX: usize = 2;
-/// Rules of one defect told in full.
+/// Rules with details per defect.
 const RULES_MAX: usize = 3;
-/// Rows of one table.
+/// Rows per table.
 const ROWS_MAX: usize = 60;
-/// A comment is refused beyond 65,536 characters, a job summary beyond 1 MiB.
+/// GitHub refuses comments over 65,536 characters and job summaries over 1 MiB.
 const BYTES_MAX: usize = 60_000;
-/// What tables below the defects may take.
+/// Limit of the tables after the defects.
 const TAIL_BYTES_MAX: usize = 15_000;
 const MEMORY: &str = "writing to a String succeeds";
 
@@ -48,7 +48,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
 
 fn services(record: &RunRecord, settings: Settings, out: &mut String) {
     out.push_str(
-        "| | hold | broken | warnings | not judged | scenarios |\n|---|---|---|---|---|---|\n",
+        "| | pass | broken | warnings | not judged | scenarios |\n|---|---|---|---|---|---|\n",
     );
     for tally in cards::services(record, settings) {
         let target = tally
@@ -75,7 +75,9 @@ fn defects(cards: &[Card], out: &mut String) {
     if cards.is_empty() {
         return;
     }
-    out.push_str("\n### Fix this first\n\n| | what | rules | findings | scenarios |\n|---|---|---|---|---|\n");
+    out.push_str(
+        "\n### Fix first\n\n| | what | rules | findings | scenarios |\n|---|---|---|---|---|\n",
+    );
     for card in cards.iter().take(ROWS_MAX) {
         let word = match card.weight {
             Weight::Fails => "**FAIL**",
@@ -102,7 +104,7 @@ fn defects(cards: &[Card], out: &mut String) {
     }
 }
 
-/// One defect, folded: its rules and what was seen of them.
+/// One folded defect with rules and findings.
 fn block(card: &Card) -> String {
     let word = card.weight.word();
     let title = html(&text::excerpt(&card.defect.title, 300));
@@ -155,9 +157,7 @@ fn not_judged(record: &RunRecord, out: &mut String) {
     if groups.is_empty() {
         return;
     }
-    out.push_str(
-        "\n### Not judged\n\n| what would change that | rules | such as |\n|---|---|---|\n",
-    );
+    out.push_str("\n### Not judged\n\n| to judge them | rules | such as |\n|---|---|---|\n");
     for (need, ids) in groups.iter().take(ROWS_MAX) {
         let first = ids.first().copied().unwrap_or_default();
         let advice = cards::advice(need);
@@ -184,9 +184,7 @@ fn waivers(record: &RunRecord, out: &mut String) {
     if record.waivers.is_empty() {
         return;
     }
-    out.push_str(
-        "\n### Accepted for now\n\n| rule | why | findings | until |\n|---|---|---|---|\n",
-    );
+    out.push_str("\n### Waived\n\n| rule | reason | findings | until |\n|---|---|---|---|\n");
     for waiver in record.waivers.iter().take(ROWS_MAX) {
         writeln!(
             out,
@@ -204,19 +202,15 @@ fn open_points(record: &RunRecord, out: &mut String) {
     if record.open_points.is_empty() {
         return;
     }
-    let count = view::count(record.open_points.len(), "open point");
-    writeln!(
-        out,
-        "\n<details><summary>{count}: what was seen where the documents are silent</summary>\n"
-    )
-    .expect(MEMORY);
-    out.push_str("| left open | observed |\n|---|---|\n");
+    let count = view::count(record.open_points.len(), "unspecified point");
+    writeln!(out, "\n<details><summary>{count} observed</summary>\n").expect(MEMORY);
+    out.push_str("| unspecified | observed |\n|---|---|\n");
     for (at, point) in record.open_points.iter().enumerate() {
         let (mut observed, shapes) = points::observed(&point.observed);
         observed.extend(shapes);
         let observed: Vec<_> = observed.iter().map(|one| cell(one)).collect();
         if out.len() > TAIL_BYTES_MAX {
-            let more = view::count(record.open_points.len() - at, "more open point");
+            let more = view::count(record.open_points.len() - at, "more unspecified point");
             writeln!(out, "\n{more} in the other reports").expect(MEMORY);
             break;
         }
@@ -236,7 +230,7 @@ fn open_points(record: &RunRecord, out: &mut String) {
     out.push_str("\n</details>\n");
 }
 
-/// What the run was, last: nobody reads it first.
+/// Settings of the run.
 fn about(record: &RunRecord, out: &mut String) {
     let rules: Vec<_> = view::rule_counts(record)
         .into_iter()
@@ -262,7 +256,7 @@ fn about(record: &RunRecord, out: &mut String) {
     }
 }
 
-/// A line as it may stand between tags.
+/// A line for use between tags.
 fn html(line: &str) -> String {
     let line = text::escape_line(line);
     line.replace('&', "&amp;")
@@ -285,13 +279,13 @@ fn code(text: &str) -> String {
     format!("{ticks}{pad}{text}{pad}{ticks}")
 }
 
-/// A code span in a table: a bar would end the cell even there, and a backslash before it does not
-/// always prevent that, so it is spelled like other characters that must not work.
+/// A code span in a table. A bar would end the cell even there, and a backslash does not always prevent
+/// that, so it is replaced.
 fn cell(text: &str) -> String {
     code(&text.replace('|', "\\x7c"))
 }
 
-/// A fenced block inside a list item; nothing for nothing.
+/// A fenced block in a list item; empty for an empty text.
 fn fenced(language: &str, text: &str) -> String {
     if text.is_empty() {
         return String::new();
@@ -321,21 +315,21 @@ mod tests {
     fn a_run_reads_like_this() {
         let markdown = rendered(&sample());
         for part in [
-            "## not conformant: 1 rule broken, 1 warning\n\n| | hold | broken | warnings | not judged | scenarios |\n",
+            "## not conformant: 1 rule broken, 1 warning\n\n| | pass | broken | warnings | not judged | scenarios |\n",
             "| `flow` `http://127.0.0.1:4010/flow` | 1 | 1 | 1 | 5 | 1 of 4 pass |\n",
             "| **FAIL** | `An execution has a third state` | 1 | 2 | 1 |\n",
             "\n<details><summary>FAIL <code>An execution has a third state</code></summary>\n",
             "\n`flow/execution/status` (`must, D3 \"Execution (FN)\", line 37`)\n\n`What flow/execution/status asks for.`\n",
             "| rules | pass 1 · fail 2 · open 1",
             "\n  ```diff\n  --- expected\n  +++ actual\n",
-            "\n| `give the hook end_execution` | 2 | `flow/executions/ends` |\n",
+            "\n| `configure the hook end_execution` | 2 | `flow/executions/ends` |\n",
             "\n| `What does a member look like that was never set?` | `null`, `{}` |\n",
         ] {
             assert!(markdown.contains(part), "{part}\nis missing in\n{markdown}");
         }
     }
 
-    /// What is left of a line when its code spans are taken out as `CommonMark` reads them.
+    /// The rest of a line without its `CommonMark` code spans.
     fn outside_code(line: &str) -> String {
         let mut out = String::new();
         let mut rest = line;
@@ -376,9 +370,9 @@ mod tests {
                     assert!(!text.contains(['<', '>']), "{line}");
                     lines.push((format!("{word}{end}"), None));
                 } else {
-                    // A bar separates only in a table.
+                    // Bars are separators only in tables.
                     let bars = line.starts_with('|').then(|| line.matches('|').count());
-                    // A target stands behind a service only where its name fits.
+                    // Long target names are left out.
                     let words: Vec<_> = outside_code(line)
                         .split_whitespace()
                         .map(str::to_owned)

@@ -1,14 +1,13 @@
-//! What was observed of an open point, as people read it: values with a count, shapes counted and never
-//! printed raw. Judges nothing: the documents leave these questions open.
+//! Summarizes observations of unspecified behavior: values and shapes with counts.
 
 use super::view;
 use conformant_base::text;
 use std::collections::BTreeMap;
 
-/// Values of one open point.
+/// Values per point.
 const VALUES_MAX: usize = 12;
 
-/// Observations as values with a count of the operations; shapes are counted, never printed raw.
+/// Values with their counts, and a summary of the shapes.
 pub(super) fn observed(observed: &[String]) -> (Vec<String>, Option<String>) {
     let mut values: BTreeMap<&str, usize> = BTreeMap::new();
     let mut shapes: Vec<Vec<&str>> = Vec::new();
@@ -36,12 +35,12 @@ pub(super) fn observed(observed: &[String]) -> (Vec<String>, Option<String>) {
         })
         .collect();
     if more > 0 {
-        said.push(format!("and {more} more"));
+        said.push(format!("{more} more"));
     }
     (said, shapes_said(&shapes))
 }
 
-/// `10 shapes: 20 fields always, 6 at times`.
+/// `10 shapes: 20 fields always, 6 sometimes`.
 fn shapes_said(shapes: &[Vec<&str>]) -> Option<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for shape in shapes {
@@ -63,12 +62,12 @@ fn shapes_said(shapes: &[Vec<&str>]) -> Option<String> {
         view::count(always, "field")
     );
     if at_times > 0 {
-        said += &format!(", {at_times} at times");
+        said += &format!(", {at_times} sometimes");
     }
     (!shapes.is_empty()).then_some(said)
 }
 
-/// Names of the fields in a shape such as `{a: string, b: {c: number}}`.
+/// Field names of a shape such as `{a: string, b: {c: number}}`.
 fn fields(shape: &str) -> Vec<&str> {
     let parts = shape.split(['{', '}', ',', '[', ']']);
     parts

@@ -1,4 +1,4 @@
-//! The run that every format's tests show: one rule of each verdict, two kinds of finding.
+//! The example run of all format tests: one rule per verdict, two kinds of finding.
 
 use conformant_base::source::{Document, Source};
 use conformant_base::text;
@@ -10,7 +10,7 @@ use conformant_record::{
 };
 use std::collections::BTreeMap;
 
-/// Exchanges of the one service that was asked.
+/// Exchanges of the only service.
 fn services() -> BTreeMap<String, Asked> {
     let asked = Asked {
         exchanges: 12,
@@ -20,7 +20,7 @@ fn services() -> BTreeMap<String, Asked> {
     [("flow".to_owned(), asked)].into()
 }
 
-/// A finished run with something of everything.
+/// A finished run with an example of everything.
 pub(super) fn sample() -> RunRecord {
     RunRecord {
         schema_version: SCHEMA_VERSION,
@@ -306,7 +306,7 @@ fn proof() -> Proof {
     }
 }
 
-/// Texts that attack what reads a report; each format is tested with all of them.
+/// Texts that attack readers of a report; each format is tested with all of them.
 pub(super) const HOSTILE: [&str; 14] = [
     "\u{1b}[2J\u{1b}]52;c;Zm9v\u{7}\u{9b}31m\u{8}\r\0",
     "\u{202e}txt.exe\u{2066}\u{200b}\u{2028}\u{feff}",
@@ -324,10 +324,7 @@ pub(super) const HOSTILE: [&str; 14] = [
     "%0A%0D,title=x::y",
 ];
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "a record with something of everything"
-)]
+#[expect(clippy::too_many_lines, reason = "an example of everything")]
 fn rules() -> Vec<RuleResult> {
     let rule = |id: &str, level, line, verdict, (judged, findings), reason: &str| RuleResult {
         subject: conformant_record::Subject::Service,

@@ -1,8 +1,7 @@
-//! SARIF 2.1.0, for code scanning: one result per defect, and one per waiver, suppressed.
+//! SARIF 2.1.0 for code scanning: one result per defect, and one suppressed result per waiver.
 //!
-//! Own types for the few parts that are used. A result has no place in anybody's source: its
-//! logical location is the operation and scenario, and because scanners refuse results without a
-//! file, its physical one is the configuration that named the target.
+//! The logical location of a result is its operation and scenario. Scanners require a file, so the physical
+//! location is the configuration of the target.
 
 use super::Settings;
 use super::cards::{self, Card};
@@ -15,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-/// Where the adopter says what is tested, in the root of their repository.
+/// The configuration file in the root of the adopter's repository.
 const ANCHOR: &str = "conformant.yaml";
 
 #[derive(Serialize)]
@@ -80,7 +79,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
             properties: json!({"rulebook": record.rulebook.digest, "seed": record.seed}),
         }],
     };
-    text::safe_json(&log).expect("a report's map keys are texts")
+    text::safe_json(&log).expect("map keys are strings")
 }
 
 fn rule(rule: &RuleResult, settings: Settings) -> Value {
@@ -100,7 +99,7 @@ fn rule(rule: &RuleResult, settings: Settings) -> Value {
         .map(|basis| format!(" ({})", basis.word()))
         .unwrap_or_default();
     let help = format!(
-        "{says}\n\n{}{basis}. `conformant explain {}` tells more, offline.",
+        "{says}\n\n{}{basis}. Details: `conformant explain {}`.",
         rule.source, rule.id
     );
     json!({
@@ -121,7 +120,7 @@ fn level(weight: Weight) -> &'static str {
     }
 }
 
-/// One defect, under the rule that is broken most.
+/// One defect, under its most broken rule.
 fn result(
     record: &RunRecord,
     card: &Card,
@@ -163,7 +162,7 @@ fn result(
     })
 }
 
-/// What a waiver accepts, suppressed with its reason.
+/// A waiver as a suppressed result with its reason.
 fn accepted(waiver: &WaiverResult, index: &dyn Fn(&str) -> Option<usize>) -> SarifResult {
     let text = format!(
         "{} accepted until {}",
@@ -192,7 +191,7 @@ fn location(file: &str, line: usize, name: &str, whole: &str) -> Value {
     })
 }
 
-/// The same for the same defect in any run: a known one by its name, another by what is broken where.
+/// Equal for the same defect in any run: by the known defect, or else by what is broken where.
 fn fingerprint(card: &Card, finding: &Finding) -> String {
     match card.defect.known.as_slice() {
         [known] => hash_of(&[known]),

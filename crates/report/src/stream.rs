@@ -1,25 +1,24 @@
-//! The one stream of run events, redacted once and handed to every consumer.
+//! Redacts run events once and sends them to all consumers.
 //!
-//! Consumers see events only through [`Stream`]; none is given a way around the redactor.
+//! Consumers receive events only from [`Stream`].
 
 use super::texts::redact_event;
 use conformant_base::redact::Redactor;
 use conformant_record::{RunEvent, RunRecord};
 
-/// Something that follows a run. Reports never fail a run: a consumer keeps its own errors.
+/// Receives the events of a run. Reports never fail a run: a consumer keeps its own errors.
 pub trait Consumer {
-    /// Takes notice of what happened; secrets are already out.
+    /// Handles a redacted event.
     fn event(&mut self, event: &RunEvent);
 }
 
-/// Redacts each event, then hands it to every consumer in order.
+/// Redacts each event, then sends it to every consumer in order.
 pub struct Stream<'a> {
     redactor: &'a Redactor,
     consumers: Vec<&'a mut dyn Consumer>,
 }
 
 impl<'a> Stream<'a> {
-    /// A stream to these consumers.
     pub fn new(redactor: &'a Redactor, consumers: Vec<&'a mut dyn Consumer>) -> Self {
         Self {
             redactor,
@@ -27,7 +26,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Passes one event on.
+    /// Sends one event.
     pub fn send(&mut self, mut event: RunEvent) {
         redact_event(&mut event, self.redactor);
         for consumer in &mut self.consumers {
@@ -36,10 +35,9 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Keeps the final record, for the formats that are written at the end.
+/// Stores the final record for formats that are written at the end.
 #[derive(Debug, Default)]
 pub struct Keep {
-    /// The record, once the run has ended.
     pub record: Option<RunRecord>,
 }
 

@@ -1,6 +1,6 @@
-//! Every text in a record or an event, visited once: what redaction and escaping have in common.
+//! Visits every text of a record or event, for redaction and escaping.
 //!
-//! The visitors take the types apart field by field, so that a new field cannot be forgotten.
+//! Destructures every type, so that no new field is forgotten.
 
 use conformant_base::redact::Redactor;
 use conformant_base::source::Source;
@@ -13,7 +13,7 @@ use conformant_record::{
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Whether a text may hold several lines.
+/// Whether a text may have several lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Line,
@@ -22,12 +22,12 @@ enum Shape {
 
 type Visit<'a> = &'a mut dyn FnMut(&mut String, Shape);
 
-/// Takes secrets out of every text of a record; before anything is written or shown.
+/// Redacts every text of a record.
 pub fn redact_record(record: &mut RunRecord, redactor: &Redactor) {
     visit_record(record, &mut |text, _| redactor.redact_in_place(text));
 }
 
-/// Takes secrets out of every text of an event.
+/// Redacts every text of an event.
 pub fn redact_event(event: &mut RunEvent, redactor: &Redactor) {
     let visit: Visit = &mut |text, _| redactor.redact_in_place(text);
     match event {
@@ -57,7 +57,7 @@ pub fn redact_event(event: &mut RunEvent, redactor: &Redactor) {
     }
 }
 
-/// The record with every text as it may be shown to people; what is one line stays one line.
+/// A record with every text escaped for display; single lines stay single.
 #[must_use]
 pub fn escaped(record: &RunRecord) -> RunRecord {
     let mut shown = record.clone();
@@ -65,7 +65,7 @@ pub fn escaped(record: &RunRecord) -> RunRecord {
     shown
 }
 
-/// The findings of one scenario as they may be shown to people.
+/// A scenario result escaped for display.
 pub(super) fn escaped_scenario(result: &ScenarioResult) -> ScenarioResult {
     let mut shown = result.clone();
     visit_scenario(&mut shown, &mut escape);
@@ -82,10 +82,7 @@ fn escape(text: &mut String, shape: Shape) {
     }
 }
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "every field is named, so that a new one is not forgotten"
-)]
+#[expect(clippy::too_many_lines, reason = "destructures every field")]
 fn visit_record(record: &mut RunRecord, visit: Visit) {
     let RunRecord {
         schema_version: _,

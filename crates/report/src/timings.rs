@@ -1,23 +1,23 @@
-//! Where the time of a run went, as lines for a person.
+//! Formats the time of a run.
 
 use conformant_record::{Spent, StoryTime, WallClock};
 use std::fmt::Write as _;
 
-/// Stories that are named, the longest first.
+/// Slowest scenarios listed.
 const LONGEST_MAX: usize = 10;
 
-/// The schedule of a run; nothing where it was not asked for.
+/// The schedule of a run; empty if it was not requested.
 pub fn told(wall: &WallClock) -> String {
     let Some(timings) = &wall.timings else {
         return String::new();
     };
     let mut out = format!(
-        "time        {:.1} s with {} jobs; no order of these stories takes less than {:.1} s: {}\n",
+        "time        {:.1} s with {} jobs; lower bound for any order {:.1} s: {}\n",
         wall.seconds, timings.jobs, timings.lower_bound, timings.because
     );
     let _ = writeln!(
         out,
-        "spent       {} (all stories added up)",
+        "spent       {} (sum over all scenarios)",
         parts(&timings.spent)
     );
     for (at, story) in longest(&timings.stories)
@@ -37,7 +37,7 @@ pub fn told(wall: &WallClock) -> String {
     out
 }
 
-/// The stories that took longest first.
+/// Scenarios by duration, the longest first.
 pub(super) fn longest(stories: &[StoryTime]) -> Vec<&StoryTime> {
     let mut all: Vec<&StoryTime> = stories.iter().collect();
     all.sort_by(|a, b| {
@@ -51,7 +51,7 @@ pub(super) fn longest(stories: &[StoryTime]) -> Vec<&StoryTime> {
 pub(super) fn parts(spent: &Spent) -> String {
     let told = spent.told();
     if told.is_empty() {
-        return "nothing worth telling".to_owned();
+        return "none".to_owned();
     }
     let told: Vec<String> = told
         .into_iter()
@@ -92,8 +92,8 @@ mod tests {
         });
         assert_eq!(
             told(&wall),
-            "time        3.5 s with 8 jobs; no order of these stories takes less than 2.2 s: flow/b alone takes that long\n\
-             spent       nothing worth telling (all stories added up)\n\
+            "time        3.5 s with 8 jobs; lower bound for any order 2.2 s: flow/b alone takes that long\n\
+             spent       none (sum over all scenarios)\n\
              longest       2.2 s  flow/b: callbacks 2.0 s, answers 0.1 s\n            \
              \u{20}\u{20}1.0 s  flow/a: answers 0.1 s\n"
         );

@@ -1,7 +1,6 @@
-//! What the formats ask of a record: outcomes, groups and the description of a finding.
+//! Outcomes, groups and descriptions shared by all formats.
 //!
-//! Decides once, for every format, what is red: a test is red only where the run's exit code says
-//! so, too. Writes no format's syntax.
+//! Decides what fails: a test fails only if it fails the run. Writes no format's syntax.
 
 use super::{Settings, cards};
 use conformant_base::text;
@@ -11,22 +10,20 @@ use conformant_record::{
 };
 use std::collections::BTreeMap;
 
-/// What a dashboard shows of one rule or scenario.
+/// Outcome of one rule or scenario for a dashboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Green.
     Passed,
-    /// Red: fails the run.
+    /// Fails the run.
     Failed,
-    /// Broken, but without `--strict` it fails nothing.
+    /// Broken, but fails the run only with `--strict`.
     Warned,
     /// Not judged, with the verdict and its reason.
     Skipped(String),
-    /// Red: our own fault.
+    /// An error of the harness.
     Errored(String),
 }
 
-/// What a rule comes to.
 pub(super) fn of_rule(rule: &RuleResult, settings: Settings) -> Outcome {
     let fails = match rule.level {
         Level::Must => true,
@@ -36,7 +33,7 @@ pub(super) fn of_rule(rule: &RuleResult, settings: Settings) -> Outcome {
     outcome(rule.verdict, &rule.reason, fails)
 }
 
-/// What a scenario comes to, given what was found in it.
+/// The outcome of a scenario with these findings.
 pub(super) fn of_scenario(
     result: &ScenarioResult,
     findings: &[&Finding],
@@ -47,7 +44,7 @@ pub(super) fn of_scenario(
     outcome(result.verdict, &result.reason, fails)
 }
 
-/// True where the finding fails the run; level is text there, and unknown text fails.
+/// True if the finding fails the run.
 pub(super) fn fails(finding: &Finding, settings: Settings) -> bool {
     settings.strict || finding.level != Level::Should
 }
@@ -74,7 +71,7 @@ fn because(verdict: Verdict, reason: &str) -> String {
     }
 }
 
-/// The verdict as the report spells it.
+/// The verdict as in the report.
 pub(super) fn name(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "pass",
@@ -88,17 +85,16 @@ pub(super) fn name(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The service that an id belongs to.
 pub(super) fn service(id: &str) -> &str {
     id.split_once('/').map_or(id, |(service, _)| service)
 }
 
-/// Findings by the rule they break, each in the record's order.
+/// Findings by rule, in the record's order.
 pub(super) fn by_rule(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
     grouped(record, |finding| &finding.rule)
 }
 
-/// Findings by the scenario they were made in.
+/// Findings by scenario.
 pub(super) fn by_scenario(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
     grouped(record, |finding| &finding.scenario)
 }
@@ -111,19 +107,19 @@ fn grouped(record: &RunRecord, key: impl Fn(&Finding) -> &str) -> BTreeMap<&str,
     groups
 }
 
-/// What a broken rule does to a run, the gravest first.
+/// Effect of a broken rule, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
     /// It fails the run.
     Fails,
-    /// A service should do otherwise.
+    /// A recommendation to the service.
     Warns,
-    /// A client should: nothing that it sent is forbidden.
+    /// A recommendation to the client, whose request is allowed.
     Advises,
 }
 
 impl Weight {
-    /// The word that begins a line about it.
+    /// The first word of a line about it.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Fails => "FAIL",
@@ -132,7 +128,6 @@ impl Weight {
         }
     }
 
-    /// What a finding weighs.
     pub(super) fn of(finding: &Finding, settings: Settings) -> Self {
         match finding.subject {
             _ if fails(finding, settings) => Self::Fails,
@@ -141,7 +136,6 @@ impl Weight {
         }
     }
 
-    /// What a broken rule weighs.
     pub(super) fn of_rule(rule: &RuleResult, settings: Settings) -> Self {
         match rule.subject {
             _ if rule.level == Level::Must || settings.strict => Self::Fails,
@@ -151,18 +145,17 @@ impl Weight {
     }
 }
 
-/// One broken rule with its findings.
 pub(super) struct Broken<'a> {
     pub(super) id: &'a str,
-    /// `None` where the record does not list the rule.
+    /// `None` if the record does not list the rule.
     pub(super) rule: Option<&'a RuleResult>,
     pub(super) findings: Vec<&'a Finding>,
-    /// The gravest of what was found.
+    /// The highest weight of its findings.
     pub(super) weight: Weight,
 }
 
 impl Broken<'_> {
-    /// `must, D3 "Execution (FN)", line 37`, or the level alone.
+    /// `must, D3 "Execution (FN)", line 37`, or only the level.
     pub(super) fn origin(&self) -> String {
         match self.rule {
             Some(rule) => format!("{}, {}", rule.level.word(), rule.source),
@@ -175,7 +168,7 @@ impl Broken<'_> {
     }
 }
 
-/// Every rule with findings that are not waived: failures first, then warnings, then advice, each by id.
+/// Every rule with unwaived findings: failures, then warnings, then advice, each by id.
 pub(super) fn broken(record: &RunRecord, settings: Settings) -> Vec<Broken<'_>> {
     let rules: BTreeMap<&str, &RuleResult> = record
         .rules
@@ -209,7 +202,7 @@ pub(super) fn broken(record: &RunRecord, settings: Settings) -> Vec<Broken<'_>> 
     all
 }
 
-/// What waivers accept, by rule, with reason and expiry.
+/// Waived findings by rule.
 pub(super) fn waived(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
     let mut groups = by_rule(record);
     for findings in groups.values_mut() {
@@ -219,7 +212,7 @@ pub(super) fn waived(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
     groups
 }
 
-/// Ids of the rules that nothing was concluded of, by verdict and reason.
+/// Ids of rules without a verdict, by verdict and reason.
 pub(super) fn not_judged(record: &RunRecord) -> BTreeMap<String, Vec<&str>> {
     let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for rule in &record.rules {
@@ -237,7 +230,7 @@ pub(super) fn not_judged(record: &RunRecord) -> BTreeMap<String, Vec<&str>> {
     groups
 }
 
-/// The rules' counts by verdict, in the report's order, without zeros.
+/// Nonzero counts by verdict, in the report's order.
 pub(super) fn rule_counts(record: &RunRecord) -> Vec<(&'static str, usize)> {
     let counts = &record.summary.rules;
     [
@@ -256,7 +249,7 @@ pub(super) fn rule_counts(record: &RunRecord) -> Vec<(&'static str, usize)> {
     .collect()
 }
 
-/// The conclusion in one line, for people.
+/// The conclusion in one line.
 pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     let all = broken(record, settings);
     let weighs = |weight| all.iter().filter(|broken| broken.weight == weight).count();
@@ -267,20 +260,20 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
         format!("not conformant: {} broken", count(failing, "rule"))
     } else if counts.error > 0 {
         format!(
-            "not judged in full: {} on our side",
-            count(counts.error, "error")
+            "not fully judged: {}",
+            count(counts.error, "internal error")
         )
     } else if judged == 0 {
-        "nothing was judged".to_owned()
+        "nothing judged".to_owned()
     } else {
         let of_itself = count(counts.pass + counts.fail, "rule");
         match record.exit {
-            None | Some(0) => format!("conformant in what was judged: {of_itself}"),
-            // The target got in the way, too little was judged, or a waiver is out of date.
-            Some(code) => format!("not concluded (exit {code}): {of_itself} found to hold"),
+            None | Some(0) => format!("passed: {of_itself} judged"),
+            // A target error, too few rules judged, or an expired waiver.
+            Some(code) => format!("not concluded (exit {code}): {of_itself} passed"),
         }
     };
-    // What is accepted is none that holds.
+    // Waived rules do not count as passed.
     if failing == 0 && counts.waived > 0 {
         line = format!("{line}, {} waived", counts.waived);
     }
@@ -291,65 +284,71 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
         line = format!("{line}, {} to clients", count(advice, "note"));
     }
     if !record.complete {
-        line += " (the run was cut short)";
+        line += " (the run was interrupted)";
     }
     line
 }
 
-/// How many of the passed rules a change of the answers breaks.
+/// How many passed rules fail under a mutation of the responses.
 pub(super) fn proof(proof: &Proof) -> String {
     let tried = proof.proven + proof.vacuous;
     let whole = proof.whole();
     let mut line = format!(
-        "{} of {tried} passed rules are broken by some change of these answers ({} of {} noticed)",
+        "{} of {tried} passed rules fail under some mutation of the responses ({} of {} caught)",
         proof.proven,
         whole.noticed,
-        count(whole.made, "change"),
+        count(whole.made, "mutation"),
     );
     if proof.vacuous > 0 {
-        line = format!("{line} · vacuous {}, not judged", proof.vacuous);
+        line = format!(
+            "{line} · {} that no mutation breaks, not judged",
+            proof.vacuous
+        );
     }
     if proof.unproven > 0 {
-        line = format!("{line} · no change of its own for {}", proof.unproven);
+        line = format!(
+            "{line} · {} without a mutation of their own",
+            proof.unproven
+        );
     }
     line
 }
 
-/// How much of all that was answered could not change unnoticed.
+/// The share of random mutations that was caught.
 pub(super) fn sensitivity(sample: &Sample) -> String {
     let services = sample.services.iter();
     let services: Vec<String> = services
         .map(|(service, c)| format!("{service} {}", share(c.noticed, c.made)))
         .collect();
     format!(
-        "{}: {} of {} drawn at random would have been found, at most {} a scenario ({})",
+        "{}: {} of {} at random caught, at most {} per scenario ({})",
         share(sample.noticed, sample.made),
         sample.noticed,
-        count(sample.made, "change"),
+        count(sample.made, "mutation"),
         sample.per_story,
         services.join(" · ")
     )
 }
 
-/// A place where a change would not be noticed, in one line.
+/// A place with surviving mutants, in one line.
 pub(super) fn blind(blind: &Blind) -> String {
     let would = match blind.would.as_slice() {
-        [] => "no rule speaks of it".to_owned(),
+        [] => "no rule applies".to_owned(),
         would => {
             let advice: Vec<String> = would.iter().map(|need| cards::advice(need)).collect();
             advice.join(", ")
         }
     };
     format!(
-        "{} {}: {} of {} unnoticed, {} ({would})",
+        "{} {}: {} of {} survive, {} ({would})",
         blind.of,
         if blind.pointer.is_empty() {
-            "as such"
+            "(whole)"
         } else {
             &blind.pointer
         },
         blind.made - blind.noticed,
-        count(blind.made, "change"),
+        count(blind.made, "mutation"),
         blind.changes.join(", "),
     )
 }
@@ -360,7 +359,7 @@ pub(super) fn count(n: usize, noun: &str) -> String {
     format!("{n} {noun}{plural}")
 }
 
-/// Where a finding was made: `create-execution, scenario flow/x, step 1, exchange 4, at /status`.
+/// Where a finding occurred: `create-execution, scenario flow/x, step 1, exchange 4, at /status`.
 pub(super) fn place(finding: &Finding) -> String {
     let mut parts = Vec::new();
     if !finding.operation.is_empty() {
@@ -373,7 +372,7 @@ pub(super) fn place(finding: &Finding) -> String {
         parts.push(format!("step {}", finding.step));
     }
     if finding.exchange > 0 {
-        // Outside a run it is the line of a file.
+        // Outside a run it is a line of a file.
         let noun = if finding.step > 0 {
             "exchange"
         } else {
@@ -387,7 +386,7 @@ pub(super) fn place(finding: &Finding) -> String {
     parts.join(", ")
 }
 
-/// File and line where the adopter wrote the finding's scenario, or else its target.
+/// File and line of the finding's scenario, or else of its target.
 pub(super) fn written_at<'a>(record: &'a RunRecord, finding: &Finding) -> Option<(&'a str, usize)> {
     let place = record.places.get(&finding.scenario);
     let place = place.or_else(|| record.places.get(&finding.service))?;
@@ -395,7 +394,7 @@ pub(super) fn written_at<'a>(record: &'a RunRecord, finding: &Finding) -> Option
     Some((file, line.parse().ok()?))
 }
 
-/// The waiver that accepted findings of a rule.
+/// The waiver of a rule's findings.
 pub(super) fn waiver_of<'a>(record: &'a RunRecord, rule: &str) -> Option<&'a WaiverResult> {
     let mut waivers = record.waivers.iter();
     waivers.find(|waiver| {
@@ -405,14 +404,14 @@ pub(super) fn waiver_of<'a>(record: &'a RunRecord, rule: &str) -> Option<&'a Wai
     })
 }
 
-/// A finding in full, over several lines, each behind two blanks.
+/// A finding in full, over several indented lines.
 pub(super) fn describe(finding: &Finding) -> String {
     let fields = [
         ("where", place(finding)),
         ("expected", finding.expected.clone()),
         ("actual", finding.actual.clone()),
         ("diff", finding.diff.clone()),
-        ("repeat", finding.reproduce.clone()),
+        ("reproduce", finding.reproduce.clone()),
         ("waived", finding.waived.clone()),
     ];
     let mut out = String::new();
@@ -422,7 +421,7 @@ pub(super) fn describe(finding: &Finding) -> String {
     out
 }
 
-/// `  label     value`; a value of several lines stands below its label. Nothing for nothing.
+/// `  label     value`; a value of several lines is below its label. Empty for an empty value.
 pub(super) fn labelled(label: &str, value: &str) -> String {
     if value.is_empty() {
         String::new()
@@ -501,24 +500,24 @@ mod tests {
         record.findings.clear();
         assert_eq!(
             headline(&record, LENIENT),
-            "not judged in full: 1 error on our side, 1 waived"
+            "not fully judged: 1 internal error, 1 waived"
         );
         record.summary.rules.error = 0;
         record.exit = Some(0);
         assert_eq!(
             headline(&record, LENIENT),
-            "conformant in what was judged: 3 rules, 1 waived"
+            "passed: 3 rules judged, 1 waived"
         );
         record.exit = Some(3);
         assert_eq!(
             headline(&record, LENIENT),
-            "not concluded (exit 3): 3 rules found to hold, 1 waived"
+            "not concluded (exit 3): 3 rules passed, 1 waived"
         );
         record.summary.rules = conformant_record::RuleCounts::default();
         record.complete = false;
         assert_eq!(
             headline(&record, LENIENT),
-            "nothing was judged (the run was cut short)"
+            "nothing judged (the run was interrupted)"
         );
     }
 
@@ -538,7 +537,7 @@ mod tests {
              \x20   -  \"status\": \"active\"\n\
              \x20   +  \"status\": \"running\"\n\
              \x20    }\n\
-             \x20 repeat\n\
+             \x20 reproduce\n\
              \x20   curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \\\n\
              \x20     -H 'Authorization: [redacted]'\n"
         );

@@ -1,5 +1,5 @@
-//! Which rule a defect breaks: that of the deepest property on the way to it, or that of the missing
-//! field which an unlisted one was meant to be.
+//! Attributes a defect to a rule: that of the deepest property on its path, or that of the missing field
+//! that an unlisted one resembles.
 
 use super::Violation;
 use super::defect::Defect;
@@ -9,10 +9,10 @@ use conformant_rulebook::{RULE_KEY, Rulebook, reach};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// How alike an unlisted name must be to a missing one to be taken for it, from 0 to 1.
+/// Lowest similarity, from 0 to 1, at which an unlisted name counts as a misspelled missing one.
 const MISNAMED_LIKENESS: f32 = 0.8;
 
-/// The defect as a violation of the deepest property rule on the way to it.
+/// The defect as a violation of the deepest property rule on its path.
 pub(super) fn attribute(
     rulebook: &Rulebook,
     root: &Value,
@@ -39,11 +39,11 @@ pub(super) fn attribute(
     })
 }
 
-/// A field that is missing beside an unlisted one of nearly its name is one defect, not two: it
-/// is told at the place of the unlisted one, by the rule of the missing one.
+/// Merges a missing field with an unlisted one of nearly the same name: one defect at the unlisted
+/// field, under the rule of the missing one.
 pub(super) fn name_misnamed(root: &Value, value: &Value, mut defects: Vec<Defect>) -> Vec<Defect> {
     let mut renamed = BTreeSet::new();
-    // Where an unlisted field is told of itself, the missing one is told where it is missing.
+    // If an unlisted field has a defect of its own, the missing one is reported where it is missing.
     let told: BTreeSet<String> = defects
         .iter()
         .filter(|d| d.kind == "extra-field")
@@ -65,8 +65,8 @@ pub(super) fn name_misnamed(root: &Value, value: &Value, mut defects: Vec<Defect
     defects
 }
 
-/// Where the field that is missing at `pointer` stands under nearly its name, a name that the
-/// schema `root` does not list there.
+/// Where the field missing at `pointer` occurs under a similar name that the schema `root` does not
+/// list there.
 fn misnamed(root: &Value, value: &Value, pointer: &str) -> Option<String> {
     let (parent, name) = pointer.rsplit_once('/')?;
     let members = json::get(value, parent)?.as_object()?;
@@ -96,8 +96,8 @@ fn misnamed(root: &Value, value: &Value, pointer: &str) -> Option<String> {
 }
 
 impl Defect {
-    /// The same, told at the unlisted field that has nearly the missing one's name; `at` is where
-    /// the judged value stands in the representation `whole` of the schema `root`.
+    /// Reports the violation at the unlisted field with a similar name; `at` is the place of the judged
+    /// value in the representation `whole` of the schema `root`.
     #[must_use]
     pub fn renamed_in(mut self, root: &Value, whole: &Value, at: &str) -> Self {
         self.pointer.insert_str(0, at);
@@ -110,8 +110,8 @@ impl Defect {
     }
 }
 
-/// Rule of the deepest property on the way to a place. A document that is not even an object
-/// breaks the rule of its first required field.
+/// Rule of the deepest property on the path. A document that is not an object breaks the rule of its
+/// first required field.
 fn rule_at(root: &Value, value: &Value, pointer: &str) -> Option<String> {
     let mut applying = reach::beside(root, root);
     let mut rule = None;
@@ -130,8 +130,7 @@ fn rule_at(root: &Value, value: &Value, pointer: &str) -> Option<String> {
     rule.or_else(|| first_rule(root))
 }
 
-/// The rule that a document breaks which is no document of this kind at all: that of its first
-/// required field.
+/// The rule that a completely different document breaks: that of the first required field.
 pub fn rule_of_whole(rulebook: &Rulebook, kind: &str) -> Option<String> {
     rulebook
         .kinds

@@ -1,7 +1,6 @@
-//! Something wrong at one place of a value, and what the validator's errors say of it in a person's
-//! words.
+//! A mismatch at one place of a value, and validator errors in plain words.
 //!
-//! Knows no rule; [`super::attribution`] finds the one that a defect breaks.
+//! Knows no rule; [`super::attribution`] finds the rule that a defect breaks.
 
 use super::DEFECTS_MAX;
 use conformant_base::json;
@@ -10,25 +9,22 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 use std::fmt;
 
-/// How many items of a list the validator sees at once, where some do not fit.
+/// Items of a list validated at once if the whole list is invalid.
 const PART_ITEMS: usize = 500;
-/// How many unlisted fields of one object are reported.
+/// Unlisted fields reported of one object.
 pub(super) const EXTRA_FIELDS_MAX: usize = 50;
-/// How much of a value a finding shows.
+/// Characters of a value in a finding.
 const SHOWN: usize = 160;
 
-/// Something wrong at one place, not yet a rule's.
+/// A mismatch at one place, not yet attributed to a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defect {
     /// JSON Pointer into the value.
     pub pointer: String,
-    /// As in `Violation::kind`.
     pub kind: &'static str,
-    /// What was expected.
     pub expected: String,
-    /// What was there.
     pub actual: String,
-    /// The rule, where it is known without looking at the place.
+    /// The rule, if it is known without the place.
     pub(super) rule: Option<String>,
 }
 
@@ -43,7 +39,7 @@ impl Defect {
         }
     }
 
-    /// The missing field stands here under another name.
+    /// Marks the missing field as present under another name.
     pub(super) fn misname(&mut self, pointer: String) {
         self.kind = "misnamed-field";
         self.actual = json::segments(&pointer)
@@ -53,7 +49,7 @@ impl Defect {
         self.pointer = pointer;
     }
 
-    /// The same defect in the whole list of which a part was shown that begins at `from`.
+    /// Moves a defect from a part of a list, which starts at `from`, to the whole list.
     fn shift(&mut self, list: &str, from: usize) {
         let below = self
             .pointer
@@ -66,7 +62,7 @@ impl Defect {
         }
     }
 
-    /// One sentence that says what was expected and what was there.
+    /// One sentence with the expected and the actual value.
     pub fn message(&self) -> String {
         let place = if self.pointer.is_empty() {
             "the document".to_owned()
@@ -76,12 +72,12 @@ impl Defect {
         match self.kind {
             "missing-field" => format!("{place} is missing"),
             "extra-field" => format!("{place} is not listed"),
-            "misnamed-field" => format!("{place} stands where {} is due", self.expected),
+            "misnamed-field" => format!("{place} found, expected {}", self.expected),
             _ => format!("{place} is {}, expected {}", self.actual, self.expected),
         }
     }
 
-    /// What a person should hear of first, when several things are wrong at one place.
+    /// Order of reporting if several defects are at one place.
     pub(super) fn rank(&self) -> usize {
         const ORDER: [&str; 11] = [
             "null",
@@ -103,9 +99,9 @@ impl Defect {
     }
 }
 
-/// The defects of a document that does not fit. The validator lists all of them at once, which for
-/// a page of a hundred thousand broken items is a thousand times the page: a long list is shown
-/// to it in parts, until one does not fit.
+/// The defects of an invalid document. The validator lists all of them at once: for a page of a hundred
+/// thousand broken items that is a thousand times the page. A long list is therefore validated in parts
+/// until one part fails.
 pub(super) fn misfits_in_parts(validator: &Validator, value: &Value) -> Vec<Defect> {
     let listed = |value: &Value| -> Vec<Defect> {
         validator
@@ -159,7 +155,7 @@ pub(super) fn misfits_in_parts(validator: &Validator, value: &Value) -> Vec<Defe
             }
         }
     }
-    // No part of a list is at fault, but its length.
+    // Only the length of the list is wrong.
     listed(value)
 }
 
@@ -170,7 +166,7 @@ pub(super) fn one_each(mut defects: Vec<Defect>) -> Vec<Defect> {
     defects
 }
 
-/// What one error of the validator says, at the places where a person would look.
+/// Translates one validator error.
 fn defects_of(error: &ValidationError<'_>) -> Vec<Defect> {
     let pointer = error.instance_path().as_str();
     let actual: &Value = error.instance();
@@ -205,7 +201,7 @@ fn defects_of(error: &ValidationError<'_>) -> Vec<Defect> {
             one("pattern", format!("a text that matches {pattern}"))
         }
         ValidationErrorKind::ContentMediaType { .. } => {
-            one("json-text", "a text that is JSON".to_owned())
+            one("json-text", "a JSON text".to_owned())
         }
         ValidationErrorKind::Minimum { limit } => bound("at least", limit),
         ValidationErrorKind::Maximum { limit } => bound("at most", limit),
@@ -247,15 +243,15 @@ fn defects_of(error: &ValidationError<'_>) -> Vec<Defect> {
     }
 }
 
-/// What the rarer keywords ask for, as a person would say it.
+/// What rarer keywords require.
 fn in_words(kind: &ValidationErrorKind) -> String {
     let ValidationErrorKind::Not { schema } = kind else {
         let words = match kind.keyword() {
-            "contains" => "a list with an item of the shape that is shown",
-            "propertyNames" => "field names of the form that is shown",
+            "contains" => "a list with an item of the documented shape",
+            "propertyNames" => "field names of the documented form",
             "unevaluatedItems" => "no further items",
             "contentEncoding" => "a text in the encoding that is stated",
-            _ => "the shape that is shown",
+            _ => "the documented shape",
         };
         return words.to_owned();
     };
@@ -270,14 +266,13 @@ fn in_words(kind: &ValidationErrorKind) -> String {
         let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
         format!("no field {}", names.join(" and "))
     } else if let Some(name) = ruled_out("type").and_then(Value::as_str) {
-        format!("no {name}")
+        format!("not {name}")
     } else {
         "another shape than this one".to_owned()
     }
 }
 
-/// Of several alternatives, what is wrong with the one that the value comes nearest to: of those
-/// that allow its type, the one with the fewest defects.
+/// The defects against the closest alternative: of those that allow the type, the one with the fewest.
 fn branches(
     pointer: &str,
     actual: &Value,
@@ -302,7 +297,7 @@ fn branches(
                 .collect();
             let kind = if actual.is_null() { "null" } else { "type" };
             let expected = if wanted.is_empty() {
-                "exactly one of the shapes that are shown".to_owned()
+                "exactly one of the documented shapes".to_owned()
             } else {
                 wanted.join(" or ")
             };

@@ -1,7 +1,6 @@
-//! Representations against their schemas: which rule is broken at which place, one finding for one
-//! defect.
+//! Validates representations against their schemas: one finding per defect, with rule and place.
 //!
-//! Knows no exchange and no written rule; `judge` adds those.
+//! Knows no exchange and no predicate; `judge` adds those.
 
 mod attribution;
 mod defect;
@@ -25,49 +24,45 @@ use std::fmt;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use walk::{Places, Walked};
 
-/// How many defects of one document are looked for: a page of items that are all broken says it
-/// with the first of them.
+/// Defects reported per document: a page whose items are all broken needs only the first ones.
 pub const DEFECTS_MAX: usize = 500;
 
-/// One rule broken at one place of a document.
+/// One broken rule at one place of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// JSON Pointer into the document.
     pub pointer: String,
-    /// Id of the rule.
     pub rule: String,
-    /// How binding it is: `must` or `should`.
+    /// `must` or `should`.
     pub level: Level,
     /// `missing-field`, `misnamed-field`, `extra-field`, `null`, `type`, `enum`, `format`, `json-text`, `pattern`,
     /// `bound`, `unique` or `shape`.
     pub kind: &'static str,
-    /// What was expected, for a person.
     pub expected: String,
-    /// What was there, excerpted.
     pub actual: String,
-    /// One sentence that says both.
+    /// One sentence with the expected and the actual value.
     pub message: String,
 }
 
-/// What a document was found to be.
+/// Result of validating a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Examination {
-    /// Rules that the document gave something to judge for, sorted.
+    /// Rules that the document exercises, sorted.
     pub judged: Vec<String>,
-    /// By pointer.
+    /// Sorted by pointer.
     pub violations: Vec<Violation>,
 }
 
-/// Compiled schemas of one rulebook, made when first needed and shared between threads.
+/// Compiled schemas of one rulebook, created on first use and shared between threads.
 #[derive(Default)]
 pub struct Schemas {
     compiled: RwLock<BTreeMap<String, Arc<Compiled>>>,
     payload_rules: OnceLock<BTreeMap<String, Vec<String>>>,
-    /// Documents that were made of kinds.
+    /// Example documents by schema.
     made: RwLock<BTreeMap<String, Arc<Value>>>,
 }
 
-/// One schema, ready to judge by.
+/// One compiled schema.
 struct Compiled {
     validator: Validator,
     places: Places,
@@ -80,7 +75,6 @@ impl fmt::Debug for Schemas {
 }
 
 impl Schemas {
-    /// The compiled schema of that name.
     fn compiled(&self, name: &str, schema: &Value) -> Arc<Compiled> {
         let known = self
             .compiled
@@ -90,7 +84,7 @@ impl Schemas {
             .cloned();
         known.unwrap_or_else(|| {
             let made = Arc::new(Compiled {
-                validator: compile(schema).expect("the loader refuses schemas that are none"),
+                validator: compile(schema).expect("the loader refuses invalid schemas"),
                 places: Places::of(schema),
             });
             let mut compiled = self
@@ -101,7 +95,7 @@ impl Schemas {
         })
     }
 
-    /// A document that stands for all of its kind, made when first asked for.
+    /// An example document of a schema, created on first use.
     pub fn made(&self, kind: &str, make: impl FnOnce() -> Value) -> Arc<Value> {
         let known = self
             .made
@@ -116,20 +110,19 @@ impl Schemas {
         })
     }
 
-    /// Judges a document as a representation of `kind`; nothing where the kind is unknown.
+    /// Validates a document as a representation of `kind`; `None` if the kind is unknown.
     pub fn violations(&self, rulebook: &Rulebook, kind: &str, value: &Value) -> Vec<Violation> {
         self.walk(rulebook, kind, value, |_, _| ()).1
     }
 
-    /// Judges a document as a representation of `kind` and says which rules it gave something to
-    /// judge for.
+    /// Validates a document and reports which rules it exercises.
     pub fn examine(&self, rulebook: &Rulebook, kind: &str, value: &Value) -> Examination {
         let judged = |places: &Places, walked: &Walked| places.judged(walked);
         let (judged, violations) = self.walk(rulebook, kind, value, judged);
         Examination { judged, violations }
     }
 
-    /// What a document violates, and what is made of the walk through it.
+    /// The violations of a document, and a result derived from the walk.
     fn walk<T: Default>(
         &self,
         rulebook: &Rulebook,
@@ -155,7 +148,7 @@ impl Schemas {
         (made, violations)
     }
 
-    /// Ids of the written rules that judge one representation of that kind by itself.
+    /// Ids of the written rules that apply to a single representation of that kind.
     pub fn payload_rules(&self, rulebook: &Rulebook, kind: &str) -> &[String] {
         let by_kind = self.payload_rules.get_or_init(|| {
             let mut by_kind: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -173,13 +166,13 @@ impl Schemas {
         by_kind.get(kind).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a value fits a schema that stands for itself, by the letter of JSON Schema.
+    /// True if a value is valid under a self-contained schema.
     pub fn fits(&self, name: &str, schema: &Value, value: &Value) -> bool {
         self.compiled(name, schema).validator.is_valid(value)
     }
 
-    /// Where a value does not fit a schema that stands for itself, such as that of a written rule:
-    /// pointers into the value, no rules. `name` identifies the schema.
+    /// Where a value violates a self-contained schema, such as that of a written rule: pointers into the
+    /// value, without rules. `name` identifies the schema.
     pub fn misfits(&self, name: &str, schema: &Value, value: &Value) -> Vec<Defect> {
         let Compiled { places, validator } = &*self.compiled(name, schema);
         let mut defects = places.walk(value).defects;
@@ -190,13 +183,13 @@ impl Schemas {
     }
 }
 
-/// The kind whose representations a rule judges one by one; nothing for all other rules.
+/// The kind whose single representations a rule applies to; `None` for other rules.
 fn kind_of(rule: &Rule) -> Option<&str> {
     rule.written()?.payload_kind()
 }
 
-/// Compiles a self-contained schema: formats are asserted, patterns run on the linear engine, and
-/// nothing is fetched.
+/// Compiles a self-contained schema: formats are asserted, patterns use the linear engine, and nothing
+/// is fetched.
 pub fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
     jsonschema::options()
         .with_draft(jsonschema::Draft::Draft202012)
@@ -207,7 +200,7 @@ pub fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
         .build(schema)
 }
 
-/// ISO 8601 date and time with an offset, in any form that names one instant.
+/// ISO 8601 date and time with an offset, in any form of one instant.
 pub fn is_date_time(text: &str) -> bool {
     instant(text).is_some()
 }

@@ -1,4 +1,4 @@
-//! Documents against the rulebook as it is: one defect, one violation of the deepest rule.
+//! Documents against the embedded rulebook: one defect gives one violation of the deepest rule.
 
 use super::*;
 use conformant_judge::load::shared as rulebook;

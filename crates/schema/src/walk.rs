@@ -1,8 +1,7 @@
-//! A walk beside the schema, for what JSON Schema does not assert or not at the place we need:
-//! fields that are not listed, texts that should hold JSON, and which rules have something to judge.
+//! Checks what JSON Schema does not assert at the place needed: unlisted fields, texts that contain JSON,
+//! and which rules a document exercises.
 //!
-//! What a schema says of each place is worked out once ([`Places`]); a document is then walked
-//! without another look at the schema.
+//! The schema is flattened once into [`Places`]; documents are walked without the schema.
 
 use super::DEFECTS_MAX;
 use super::defect::{Defect, EXTRA_FIELDS_MAX};
@@ -12,48 +11,47 @@ use foldhash::fast::FixedState;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What a schema says of every place of a document, each place once however often it is referred to.
+/// The schema of every place of a document, each once however often it is referenced.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     places: Vec<Place>,
-    /// Ids of all rules, sorted; places refer to them by position.
+    /// Ids of all rules, sorted; places store indexes.
     rules: Vec<String>,
 }
 
-/// What is said of one place.
+/// The schema of one place.
 #[derive(Debug, Default)]
 struct Place {
-    /// Members that are listed.
+    /// Listed members.
     members: HashMap<String, Member, FixedState>,
-    /// The place of members that are not listed, where something is said of them.
+    /// The place of unlisted members, if they have a schema.
     others: Option<usize>,
     items: Option<usize>,
-    /// Rules that the absence of a member tells something about.
+    /// Rules that the absence of a member exercises.
     always_judged: Vec<usize>,
-    /// The rule that nothing but listed members may be here.
+    /// The rule that forbids unlisted members.
     no_others: Option<usize>,
-    /// Whether a text here holds JSON.
+    /// True if a string here contains JSON.
     json_text: bool,
 }
 
-/// A listed member.
 #[derive(Debug)]
 struct Member {
     place: usize,
-    /// Rules that it gives something to judge for.
+    /// Rules that it exercises.
     rules: Vec<usize>,
 }
 
-/// What a walk found.
+/// Result of a walk.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
-    /// For each rule of the places, whether it has something to judge.
+    /// For each rule, whether it was exercised.
     judged: Vec<bool>,
     pub(super) defects: Vec<Defect>,
 }
 
 impl Places {
-    /// Works out a bundled schema.
+    /// Flattens a bundled schema.
     pub(super) fn of(root: &Value) -> Self {
         let mut survey = Survey {
             root,
@@ -70,7 +68,6 @@ impl Places {
         }
     }
 
-    /// Walks a document.
     pub(super) fn walk(&self, value: &Value) -> Walked {
         let mut walk = Walk {
             of: self,
@@ -85,7 +82,7 @@ impl Places {
         }
     }
 
-    /// Rules that a walk gave something to judge for, sorted.
+    /// Ids of the exercised rules, sorted.
     pub(super) fn judged(&self, walked: &Walked) -> Vec<String> {
         let judged = self.rules.iter().zip(&walked.judged);
         judged
@@ -95,7 +92,7 @@ impl Places {
     }
 }
 
-/// Places as they are found.
+/// Builder of [`Places`].
 struct Survey<'a> {
     root: &'a Value,
     rules: BTreeSet<&'a str>,
@@ -161,7 +158,7 @@ impl<'a> Survey<'a> {
         (!applying.is_empty()).then(|| self.place(applying))
     }
 
-    /// Which rules are judged of the members that one schema lists.
+    /// Adds the rules of the members that one schema lists.
     fn note_rules(&self, schema: &Value, place: &mut Place) {
         let required = schema.get("required").and_then(Value::as_array);
         let is_required = |name: &str| {
@@ -186,7 +183,7 @@ impl<'a> Survey<'a> {
     }
 }
 
-/// A property that must not be there is judged by its absence.
+/// The absence of a forbidden property exercises its rule.
 fn is_forbidden(schema: &Value) -> bool {
     schema
         .get("not")
@@ -198,10 +195,9 @@ fn holds_json(schema: &Value) -> bool {
     schema.get("contentMediaType").and_then(Value::as_str) == Some("application/json")
 }
 
-/// A walk under way.
+/// A walk in progress.
 struct Walk<'a> {
     of: &'a Places,
-    /// Where it is.
     pointer: String,
     judged: Vec<bool>,
     defects: Vec<Defect>,
@@ -268,7 +264,7 @@ impl Walk<'_> {
         if self.defects.len() < DEFECTS_MAX
             && let Err(fault) = json::parse(text.as_bytes(), json::Limits::default())
         {
-            let expected = format!("a text that is JSON ({fault})");
+            let expected = format!("a JSON text ({fault})");
             let defect = Defect::new(&self.pointer, "json-text", expected, value);
             self.defects.push(defect);
         }

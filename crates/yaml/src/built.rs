@@ -1,5 +1,5 @@
-//! Trees as the build script has written them: for each node its span, what it is, and what it holds.
-//! Numbers of bytes and items take seven bits a byte, the lowest first.
+//! Compact binary form of trees, written by the build script: span, tag and content of each node.
+//! Lengths are variable-length integers of seven bits a byte, lowest first.
 
 use crate::tree::{Content, Member, Node, Span, Tag};
 use serde_json::Number;
@@ -15,12 +15,12 @@ const TAGS: [Tag; 7] = [
     Tag::Map,
 ];
 
-/// Reads what was written; nothing where it ends too soon or is something else.
+/// Decoder of the binary form; `None` on truncated or invalid input.
 #[derive(Clone, Debug)]
 pub struct Form(pub &'static [u8]);
 
 impl Form {
-    /// A node with all that is below it; its texts stay where they are.
+    /// A node with all its descendants; texts stay in the binary.
     pub fn node(&mut self) -> Option<Node> {
         let span = self.span()?;
         let tag = *TAGS.get(usize::from(self.byte()?))?;
@@ -60,12 +60,12 @@ impl Form {
         })
     }
 
-    /// A text with its length.
+    /// A length-prefixed text.
     pub fn text(&mut self) -> Option<&'static str> {
         std::str::from_utf8(self.part()?.0).ok()
     }
 
-    /// What is so many bytes long.
+    /// A length-prefixed part.
     pub fn part(&mut self) -> Option<Self> {
         let length = self.number()?;
         let (part, rest) = self.0.split_at_checked(length)?;
@@ -92,7 +92,7 @@ impl Form {
     }
 }
 
-/// Appends a tree, as [`Form`] reads it.
+/// Appends a tree in the form that [`Form`] reads.
 pub fn write(node: &Node, into: &mut Vec<u8>) {
     write_span(node.span, into);
     let tag = |tag: Tag, into: &mut Vec<u8>| into.push(tag as u8);
@@ -132,13 +132,12 @@ fn write_span(span: Span, into: &mut Vec<u8>) {
     write_number(span.length, into);
 }
 
-/// Appends a text with its length.
+/// Appends a length-prefixed text.
 pub fn write_text(text: &str, into: &mut Vec<u8>) {
     write_number(text.len(), into);
     into.extend_from_slice(text.as_bytes());
 }
 
-/// Appends a number.
 pub fn write_number(mut number: usize, into: &mut Vec<u8>) {
     while number >= 0x80 {
         into.push(number.to_le_bytes()[0] | 0x80);

@@ -1,6 +1,6 @@
-//! Reads YAML into a tree that knows where each key and value stands, and writes and reads that tree in a compact form.
+//! Reads YAML into a tree with positions, and stores that tree in a compact binary form.
 //!
-//! The compact form is made when the program is built: reading YAML takes longer than most commands take for all else.
+//! The build script writes the binary form: parsing YAML takes longer than most commands in total.
 
 mod built;
 mod node;

@@ -1,6 +1,4 @@
-//! What can be asked of a tree, and any `serde` type read from it.
-//!
-//! How a tree comes from YAML is told by `yaml.rs`, how it is kept in the binary by `tree.rs`.
+//! Accessors of a tree, and deserialization of any `serde` type from it.
 
 use crate::read::Fault;
 use crate::tree::{Content, Member, Node, Span};
@@ -9,7 +7,7 @@ use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 impl Node {
-    /// A tree without places, of what was read as JSON.
+    /// A tree without positions from a JSON value.
     pub fn of_json(value: &Value) -> Self {
         let content = match value {
             Value::Null => Content::Null,
@@ -34,7 +32,6 @@ impl Node {
         }
     }
 
-    /// The tree as a JSON value.
     pub fn to_json(&self) -> Value {
         match &self.content {
             Content::Null => Value::Null,
@@ -50,7 +47,7 @@ impl Node {
         }
     }
 
-    /// The value of a key; nothing where this is no mapping.
+    /// The value of a key; `None` if this is not a mapping.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.members()
             .iter()
@@ -58,7 +55,7 @@ impl Node {
             .map(|m| &m.value)
     }
 
-    /// The entries; none where this is no mapping.
+    /// The entries; none if this is not a mapping.
     pub fn members(&self) -> &[Member] {
         match &self.content {
             Content::Map(members) => members,
@@ -70,7 +67,7 @@ impl Node {
         }
     }
 
-    /// The items; none where this is no list.
+    /// The items; none if this is not a list.
     pub fn items(&self) -> &[Node] {
         match &self.content {
             Content::List(items) => items,
@@ -82,7 +79,6 @@ impl Node {
         }
     }
 
-    /// The text, where this is one.
     pub fn text(&self) -> Option<&str> {
         match &self.content {
             Content::Text(text) => Some(text),
@@ -94,8 +90,8 @@ impl Node {
         }
     }
 
-    /// The span of what a pointer leads to; where it leads nowhere, of the deepest thing on the
-    /// way. For an entry of a mapping that holds a collection it is the key's span.
+    /// The span at a pointer, or of the deepest existing node on its path. For a mapping entry that
+    /// contains a collection it is the key's span.
     pub fn place(&self, pointer: &str) -> Span {
         let mut node = self;
         let mut span = self.span;
@@ -131,7 +127,7 @@ impl Node {
         span
     }
 
-    /// Removes the entry whose key stands there; false where there is none.
+    /// Removes the entry whose key is at `span`; false if there is none.
     pub fn remove_key_at(&mut self, span: Span) -> bool {
         match &mut self.content {
             Content::Map(members) => {
@@ -145,7 +141,7 @@ impl Node {
     }
 }
 
-/// Reads a type from a tree.
+/// Deserializes a type from a tree.
 pub fn from_node<'a, T: Deserialize<'a>>(node: &'a Node) -> Result<T, Fault> {
     T::deserialize(node)
 }

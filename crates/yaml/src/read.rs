@@ -1,8 +1,6 @@
-//! The one YAML reader: a text under strict settings and budgets becomes a tree that knows where each
-//! key and value stands.
+//! The YAML parser: reads a text under strict settings and budgets into a tree with positions.
 //!
-//! JSON never comes here to be parsed. The build script reads the embedded rulebook by this very file, so
-//! that nothing of the crate but the tree is known here.
+//! JSON is not parsed here. The build script includes this file, so it depends on the tree only.
 
 use crate::tree::{Content, Member, Node, Span};
 use serde::Deserialize;
@@ -11,17 +9,17 @@ use serde_json::Number;
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, Spanned};
 use std::fmt;
 
-/// Files beyond this size are refused unread.
+/// Larger files are refused unread.
 pub const BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Why a text or a part of the tree could not be taken.
+/// Why a text or a part of the tree was refused.
 #[derive(Clone, Debug)]
 pub struct Fault {
     pub message: String,
     pub span: Option<Span>,
-    /// An unknown word and what is known instead.
+    /// An unknown word and the known ones.
     pub unknown: Option<(String, &'static [&'static str])>,
-    /// Whether it is a key that must not stand there, whatever its value.
+    /// True if the key itself is not allowed, whatever its value.
     pub is_of_key: bool,
 }
 
@@ -72,13 +70,13 @@ impl de::Error for Fault {
 }
 
 impl Fault {
-    /// The fault with a place, unless a deeper one was named already.
+    /// Sets the position, unless a deeper one is set.
     pub fn at(mut self, span: Span) -> Self {
         self.span.get_or_insert(span);
         self
     }
 
-    /// The fault of a key.
+    /// Marks the fault as one of a key.
     pub fn of_key(self, span: Span) -> Self {
         Self {
             is_of_key: true,
@@ -87,8 +85,8 @@ impl Fault {
     }
 }
 
-/// Bytes of stack for reading. Each level of nesting takes tens of kilobytes in a debug build; 64
-/// levels do not fit the 2 MiB of an ordinary thread.
+/// Stack for parsing. A nesting level takes tens of kilobytes in a debug build, and 64 levels do not
+/// fit the 2 MiB of an ordinary thread.
 const STACK: usize = 32 * 1024 * 1024;
 
 /// Reads one YAML document.
@@ -97,7 +95,7 @@ pub fn read(text: &str) -> Result<Node, Fault> {
         std::thread::Builder::new()
             .stack_size(STACK)
             .spawn_scoped(scope, || read_here(text))
-            .map_err(|error| de::Error::custom(format!("no thread to read with: {error}")))?
+            .map_err(|error| de::Error::custom(format!("cannot start a reader thread: {error}")))?
             .join()
             .unwrap_or_else(|_| Err(de::Error::custom("the YAML reader panicked")))
     })
@@ -128,7 +126,7 @@ fn read_here(text: &str) -> Result<Node, Fault> {
         let message = error.to_string();
         let message = message.lines().next().unwrap_or_default();
         Fault {
-            // The reader appends its own position, which the span tells already.
+            // The parser appends its own position, which the span already has.
             message: message
                 .split(" at line ")
                 .next()
@@ -141,7 +139,7 @@ fn read_here(text: &str) -> Result<Node, Fault> {
     })
 }
 
-/// The span of an error, whose byte offset the reader does not always know.
+/// The span of an error. The parser does not always know the byte offset.
 fn place_in(text: &str, location: &serde_saphyr::Location) -> Span {
     if location.span().byte_offset().is_some() {
         return span_of(location);
@@ -191,7 +189,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
     type Value = Content;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value that JSON has")
+        f.write_str("a JSON value")
     }
 
     fn visit_unit<E>(self) -> Result<Content, E> {
@@ -217,7 +215,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Content, E> {
         Number::from_f64(value)
             .map(Content::Number)
-            .ok_or_else(|| E::custom("not a number that JSON has"))
+            .ok_or_else(|| E::custom("not a JSON number"))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Content, E> {
@@ -245,7 +243,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 }
 
-/// Scalars and keys whose type differs between YAML readers, with advice. Quoted ones are safe.
+/// Unquoted scalars and keys whose type differs between YAML parsers, with advice.
 pub fn ambiguous(node: &Node, text: &str, found: &mut Vec<(Span, String)>) {
     let written = |span: Span| text.get(span.start..span.start + span.length);
     match &node.content {
@@ -270,8 +268,8 @@ pub fn ambiguous(node: &Node, text: &str, found: &mut Vec<(Span, String)>) {
     }
 }
 
-/// True for a plain scalar that some YAML reader takes for a boolean, a number or null although it
-/// does not look like JSON, or that loses a zero: `NO`, `010`, `1.10`, `1e3`, `~`, `12:30`, `1_000`.
+/// True for a plain scalar that some parsers read as a boolean, number or null although it does not look
+/// like JSON, or that loses a zero: `NO`, `010`, `1.10`, `1e3`, `~`, `12:30`, `1_000`.
 fn is_ambiguous(plain: &str) -> bool {
     let word = plain.trim();
     let booleans = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
@@ -297,7 +295,7 @@ fn is_ambiguous(plain: &str) -> bool {
     }
     let leading_zero =
         unsigned.len() > 1 && unsigned.starts_with('0') && !unsigned.starts_with("0.");
-    // `1.0` is the same number wherever it is read, and `1.10` may have been a version.
+    // `1.0` is the same number for every parser; `1.10` may be a version.
     let lost_zero = unsigned
         .split_once('.')
         .is_some_and(|(_, decimals)| decimals.len() > 1 && decimals.ends_with('0'));
@@ -335,7 +333,7 @@ mod tests {
             ("a: 1\na: 2\n", "duplicate"),
             ("a: &x {b: 1}\nc:\n  <<: *x\n", "merge"),
             ("a: 1\n---\nb: 2\n", "document"),
-            ("a: !thing 1\n", "tag"),
+            ("a: !x 1\n", "tag"),
             ("a: *unknown\n", "anchor"),
             ("a: [1\n", ""),
             ("a: .inf\n", ""),

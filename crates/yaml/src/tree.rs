@@ -1,31 +1,27 @@
-//! A tree of values that knows where each stands in its file.
+//! A tree of values with their positions in a file.
 //!
-//! Nothing of the crate is known here: the build script makes trees by this very file. What can be asked of
-//! one stands in `node.rs`, how it comes from YAML in `yaml.rs`, from the binary in `built.rs`.
+//! The build script includes this file, so it depends on nothing else in the crate.
 
 use serde_json::Number;
 use std::borrow::Cow;
 
-/// A text: of the binary where it was embedded, else read from a file.
+/// Borrowed from the binary if embedded, else read from a file.
 pub(crate) type Text = Cow<'static, str>;
 
-/// A stretch of a text in bytes.
+/// A byte range of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// First byte.
     pub start: usize,
-    /// How many bytes.
     pub length: usize,
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     pub content: Content,
     pub span: Span,
 }
 
-/// What a node holds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     Null,
@@ -36,7 +32,6 @@ pub enum Content {
     Map(Vec<Member>),
 }
 
-/// One entry of a mapping.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
     pub key: Text,
@@ -44,7 +39,7 @@ pub struct Member {
     pub value: Node,
 }
 
-/// Which of [`Content`] a node is, where it is written as bytes.
+/// Discriminant of [`Content`] in the binary form.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(crate) enum Tag {

@@ -60,7 +60,7 @@ fn rows() -> Vec<Row> {
         row(
             "blanks",
             send(ok(" \n".repeat(1000))),
-            Fails("empty where JSON is due"),
+            Fails("empty, expected JSON"),
         ),
         row(
             "not utf-8",
@@ -120,8 +120,8 @@ fn rows() -> Vec<Row> {
             Fails("application/xml in place of JSON"),
         ),
         // Too much.
-        row("depth 65", nested(63), Fails("nesting over 64")),
-        row("depth 100,000", nested(100_000), Fails("nesting over 64")),
+        row("depth 65", nested(63), Fails("nested deeper than 64 levels")),
+        row("depth 100,000", nested(100_000), Fails("nested deeper than 64 levels")),
         row(
             "300,000 values",
             replaced("\"A flow\"", &format!("[{}0]", "1,".repeat(300_000))),

@@ -1,6 +1,6 @@
-//! Why a request brought no response, as one word that reports, scripts and kept evidence rely on.
+//! Why a request has no response, as one stable word for reports, scripts and stored evidence.
 //!
-//! Deliberately no verdict, and no text for a person: who names a cause says beside it what was seen.
+//! Not a verdict. The caller adds a description of what happened.
 
 use crate::text::Size;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,78 +8,76 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-/// The stable word for what went wrong. Its [`Display`](fmt::Display) form is part of the reports:
+/// Cause of a missing response. Its [`Display`](fmt::Display) form is part of the reports:
 /// `refused`, `timeout(first-byte)`, `body-over-limit(4 MiB)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The request itself cannot be put on a wire; nothing was sent.
+    /// The request cannot be encoded; nothing was sent.
     Unsendable,
-    /// The host's name has no address, or none was found in time.
+    /// The host name did not resolve in time.
     Unresolved,
     /// Nothing listens at the address.
     Refused,
     /// No connection within the connect deadline.
     ConnectTimeout,
-    /// The network could not take us there.
+    /// The network is unreachable.
     Unreachable,
     /// The TLS handshake or the TLS stream failed.
     Tls,
-    /// The target did not take the whole request in time.
+    /// The target did not receive the whole request in time.
     WriteTimeout {
-        /// Bytes it took.
+        /// Bytes sent.
         sent: u64,
-        /// Bytes of the whole request.
         total: u64,
     },
-    /// Not one byte of an answer in time.
+    /// No byte of a response in time.
     FirstByteTimeout,
-    /// The head of the answer was not complete in time.
+    /// The response headers were incomplete at the deadline.
     HeadersTimeout,
-    /// The body of the answer was not complete in time.
+    /// The response body was incomplete at the deadline.
     BodyTimeout {
-        /// Bytes that came.
+        /// Bytes received.
         got: u64,
-        /// Bytes that were announced, when they were.
+        /// Bytes announced, if any.
         expected: Option<u64>,
     },
-    /// The connection was reset before a byte of the answer.
+    /// The connection was reset before the response.
     Reset,
-    /// The connection was closed without an answer.
+    /// The connection was closed without a response.
     EmptyResponse,
-    /// What came is another protocol.
+    /// The response is of another protocol.
     NotHttp,
-    /// The head of the answer breaks HTTP's grammar.
+    /// Malformed response headers.
     MalformedHead,
-    /// The head of the answer is longer than we read.
+    /// The response headers exceed the limit.
     HeadOverLimit,
-    /// More interim (1xx) answers than we read.
+    /// Too many interim (1xx) responses.
     InterimOverLimit,
-    /// Where the body ends cannot be told for certain.
+    /// The end of the body is ambiguous.
     Framing,
-    /// The body is longer than that many bytes.
+    /// The body exceeds this many bytes.
     BodyOverLimit(u64),
-    /// The connection ended within the answer.
+    /// The connection ended within the response.
     Truncated,
-    /// The run was interrupted while this exchange was under way.
+    /// The run was interrupted during this exchange.
     Interrupted,
-    /// Nothing was sent yet.
     Unsent,
-    /// A redirect to where nobody may follow.
+    /// A redirect that must not be followed.
     Redirect,
-    /// The answers of one story are longer in all than that many bytes.
+    /// The responses of one scenario exceed this many bytes in total.
     EvidenceOverLimit(u64),
-    /// A recording holds no answer, or not all of it.
+    /// A recording has no response, or only part of it.
     NotRecorded,
-    /// A word that a file names and that is none of these.
+    /// An unknown word in a file.
     Unknown(Word),
 }
 
-/// A word that is none of our own, as it was read: [`Cause::from_str`] alone makes one.
+/// An unknown word. Only [`Cause::from_str`] creates one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word(Box<str>);
 
 impl Cause {
-    /// One of each that has a word of its own, with numbers where one has any.
+    /// One example of each cause.
     pub fn examples() -> Vec<Self> {
         vec![
             Self::Unsendable,
@@ -112,7 +110,7 @@ impl Cause {
         ]
     }
 
-    /// True when the target could not even be connected to.
+    /// True if no connection was established.
     pub const fn is_unreachable(&self) -> bool {
         matches!(
             self,
@@ -120,54 +118,54 @@ impl Cause {
         )
     }
 
-    /// What it means, and what to look at.
+    /// The meaning and what to check.
     pub const fn says(&self) -> &'static str {
         match self {
             Self::Unsendable => {
-                "The request cannot be put on a wire; nothing was sent. Look at what the scenario fills in."
+                "The request cannot be encoded; nothing was sent. Check the values that the scenario fills in."
             }
-            Self::Unresolved => "The host's name has no address. Look at the target's url.",
+            Self::Unresolved => "The host name does not resolve. Check the target's url.",
             Self::Refused => {
-                "Nothing listens at the address. Is the service up, and the port right?"
+                "Nothing listens at the address. Check that the service runs and that the port is correct."
             }
-            Self::ConnectTimeout => "No connection in time. Is there a firewall between?",
-            Self::Unreachable => "The network could not take us there.",
+            Self::ConnectTimeout => "No connection in time (limits.connect). Check for a firewall.",
+            Self::Unreachable => "The network is unreachable.",
             Self::Tls => {
-                "The TLS handshake or stream failed. Look at the certificate, and at the target's tls keys."
+                "The TLS handshake or stream failed. Check the certificate and the target's tls keys."
             }
             Self::WriteTimeout { .. } => {
-                "The target did not take the whole request in time (limits.timeout)."
+                "The target did not receive the whole request in time (limits.timeout)."
             }
-            Self::FirstByteTimeout => "Not one byte of an answer in time (limits.timeout).",
+            Self::FirstByteTimeout => "No byte of a response in time (limits.timeout).",
             Self::HeadersTimeout => {
-                "The head of the answer was not complete in time (limits.timeout)."
+                "The response headers were not complete in time (limits.timeout)."
             }
             Self::BodyTimeout { .. } => {
-                "The body of the answer was not complete in time (limits.timeout)."
+                "The response body was not complete in time (limits.timeout)."
             }
-            Self::Reset => "The connection was reset before a byte of the answer.",
-            Self::EmptyResponse => "The connection was closed without an answer.",
+            Self::Reset => "The connection was reset before the response.",
+            Self::EmptyResponse => "The connection was closed without a response.",
             Self::NotHttp => {
-                "What came is another protocol. Is it https in place of http, or the other way round?"
+                "The response is not HTTP. Check whether the url needs https or http."
             }
-            Self::MalformedHead => "The head of the answer breaks HTTP's grammar.",
-            Self::HeadOverLimit => "The head of the answer is longer than is read.",
-            Self::InterimOverLimit => "More interim (1xx) answers came than are read.",
+            Self::MalformedHead => "The response headers are malformed.",
+            Self::HeadOverLimit => "The response headers exceed the limit.",
+            Self::InterimOverLimit => "Too many interim (1xx) responses.",
             Self::Framing => {
-                "Where the body ends cannot be told for certain: its length is said twice, or not at all."
+                "The end of the body is ambiguous: its length is given twice, or not at all."
             }
-            Self::BodyOverLimit(_) => "The body is longer than is read (limits.body).",
-            Self::Truncated => "The connection ended within the answer.",
-            Self::Interrupted => "The run was ended while this exchange was under way.",
+            Self::BodyOverLimit(_) => "The body exceeds limits.body.",
+            Self::Truncated => "The connection ended within the response.",
+            Self::Interrupted => "The run was interrupted during this exchange.",
             Self::Unsent => "Nothing was sent.",
             Self::Redirect => {
-                "A redirect leads to where nobody may follow, or to no end. Look at public_url of the target."
+                "A redirect leaves the target or loops. Check the target's public_url."
             }
             Self::EvidenceOverLimit(_) => {
-                "The answers of one story are longer in all than is kept."
+                "The responses of one scenario exceed the limit."
             }
-            Self::NotRecorded => "The recording holds no answer, or an answer without its body.",
-            Self::Unknown(_) => "A file names it; this version of the program has no such cause.",
+            Self::NotRecorded => "The recording holds no response, or a response without its body.",
+            Self::Unknown(_) => "This version does not know the cause that the file names.",
         }
     }
 }
@@ -216,8 +214,8 @@ impl fmt::Display for Cause {
 impl FromStr for Cause {
     type Err = Infallible;
 
-    /// Reads what [`Display`](fmt::Display) writes. What would be written in another way stays the word it is,
-    /// so that evidence that is read and kept again is the same to the letter.
+    /// Parses the [`Display`](fmt::Display) form. Anything else becomes [`Cause::Unknown`], so that stored
+    /// evidence round-trips unchanged.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let is_it = |cause: &Self| cause.to_string() == text;
         let plain = || Self::examples().into_iter().find(is_it);
@@ -228,7 +226,7 @@ impl FromStr for Cause {
     }
 }
 
-/// The causes that have numbers, however these are written.
+/// Causes with numbers.
 fn with_numbers(text: &str) -> Option<Cause> {
     let (word, numbers) = text.strip_suffix(')')?.split_once('(')?;
     let size = || numbers.parse().ok().map(|Size(bytes)| bytes);

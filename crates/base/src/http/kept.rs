@@ -1,4 +1,4 @@
-//! Bodies as they are kept in files of text: as text where they are text, otherwise in base64.
+//! Serializes bodies: as text if they are text, otherwise in base64.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +20,7 @@ pub(super) fn serialize<S: Serializer>(body: &[u8], to: S) -> Result<S::Ok, S::E
     .serialize(to)
 }
 
-/// Base64 out of which a secret was taken is no base64 any more: what is left stands for the body.
+/// Invalid base64 is kept as it is: redaction may have removed a part.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
     Ok(match Kept::deserialize(from)? {
         Kept::Text(text) => text.into_owned().into_bytes(),

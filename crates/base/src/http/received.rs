@@ -1,19 +1,15 @@
-//! Reading `multipart/form-data` as far as it can be read: which part holds what. Refuses nothing.
+//! Lenient parser of `multipart/form-data`. Refuses nothing.
 
-/// A part of a body as it was received: its name and, for a file, the file's name and media type.
+/// A received part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received<'b> {
-    /// The name of the field.
     pub name: String,
-    /// The file's name, where it is one.
     pub file_name: Option<String>,
-    /// The media type, where it is given.
     pub media_type: Option<String>,
-    /// What it holds.
     pub content: &'b [u8],
 }
 
-/// The parts of a body, as far as they can be read; none where the media type has no boundary.
+/// The readable parts of a body; none without a boundary in the media type.
 pub fn received<'b>(content_type: &str, body: &'b [u8]) -> Vec<Received<'b>> {
     let Some(boundary) = parameter(content_type, "boundary").filter(|b| !b.is_empty()) else {
         return Vec::new();

@@ -1,10 +1,10 @@
-//! When two JSON values are the same.
+//! Equality of JSON values.
 
 use super::pointer::member;
 use serde_json::{Number, Value};
 
-/// True when both are the same JSON value: object order is free, numbers compare as decimals and
-/// never through floating point, so `1`, `1.0` and `10e-1` are the same.
+/// True if both are the same JSON value. Member order does not matter. Numbers compare as decimals,
+/// never as floating point: `1`, `1.0` and `10e-1` are equal.
 pub fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || Decimal::of(a) == Decimal::of(b),
@@ -20,8 +20,7 @@ pub fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// True when both are the same in every respect that can be seen: the order of members and the spelling of numbers
-/// included.
+/// True if both are equal including the order of members and the spelling of numbers.
 pub fn identical(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Array(a), Value::Array(b)) => {
@@ -43,7 +42,7 @@ struct Decimal {
     exponent: Exponent,
 }
 
-/// A power of ten, or its text where it is beyond counting.
+/// A power of ten, or its text if it does not fit.
 #[derive(PartialEq, Eq)]
 enum Exponent {
     Counted(i64),

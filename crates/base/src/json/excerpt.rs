@@ -1,15 +1,15 @@
-//! What a person is shown of a value, however large it is.
+//! Bounded excerpts of JSON values for messages.
 
 use serde_json::Value;
 use std::fmt;
 
-/// What findings show of a value.
+/// An excerpt for a finding.
 pub fn short(value: &Value) -> String {
     const SHOWN_MAX: usize = 160;
     excerpt(value, SHOWN_MAX)
 }
 
-/// The JSON type of a value, as a person calls it.
+/// The name of a JSON type in messages.
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -21,14 +21,13 @@ pub fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Compact JSON text of a value, cut to about `max` characters; never longer than that plus a note
-/// of the length, whatever the value holds.
+/// Compact JSON text, cut to about `max` characters plus a note of the length.
 pub fn excerpt(value: &Value, max: usize) -> String {
     let mut cut = Cut {
         text: String::new(),
         left: max,
     };
-    // A cut is reported as a write error so that a large value is not printed to the end.
+    // A cut is reported as a write error, so that the rest of a large value is not printed.
     let complete = write_value(&mut cut, value).is_ok();
     if complete {
         return cut.text;

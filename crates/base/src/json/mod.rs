@@ -1,6 +1,6 @@
 //! JSON values: reading untrusted bodies under limits, pointers (RFC 6901), comparison, excerpts.
 //!
-//! Knows no schema and no rule; what a fault means for a verdict is the judge's business.
+//! Knows no schema and no rule. The caller decides what a fault means for a verdict.
 
 mod equal;
 mod excerpt;

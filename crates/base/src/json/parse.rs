@@ -1,8 +1,8 @@
-//! Reading untrusted JSON: no tree grows beyond the limits, and what the tree would hide is noted.
+//! Parses untrusted JSON within limits and notes what a tree would hide.
 //!
-//! Nearly every document is within them and has nothing odd, so it is read once, and the reading ends where
-//! that turns out otherwise. Only then its tokens are looked at, for what is wrong and where.
-//! What a fault or a note means for a verdict is the judge's business.
+//! - Fast path: a document within the limits and without oddities is read once into a tree.
+//! - Otherwise its tokens are scanned for what is wrong and where.
+//! - Non-goal: what a fault or a note means for a verdict.
 
 use super::push;
 use serde::{Deserialize, Serialize};
@@ -11,24 +11,22 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Keys that `serde_json` gives a meaning of its own while reading; a body that holds one of them
-/// would not arrive as it was sent.
+/// Keys that `serde_json` itself interprets. A body that contains one would not be read as sent.
 pub(super) const RESERVED_KEYS: [&str; 2] = [
     "$serde_json::private::Number",
     "$serde_json::private::RawValue",
 ];
 
-/// How many duplicate keys of one document are noted; the rest say nothing new.
+/// Duplicate keys noted of one document.
 const NOTES_MAX: usize = 100;
 
-/// How large a document may be.
+/// Limits of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Objects and arrays within each other.
+    /// Nesting of objects and arrays.
     pub depth: usize,
-    /// Values and keys together.
+    /// Values and keys in total.
     pub nodes: usize,
-    /// Size of the text in bytes.
     pub bytes: usize,
 }
 
@@ -42,7 +40,7 @@ impl Default for Limits {
     }
 }
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
     /// Counted from 1.
@@ -54,8 +52,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The position of a byte offset in `text`; invalid UTF-8 before it counts as one character a
-    /// byte sequence.
+    /// The position of a byte offset; each invalid UTF-8 sequence before it counts as one character.
     fn of(text: &[u8], byte: usize) -> Self {
         let before = &text[..byte.min(text.len())];
         let line_start = before
@@ -83,30 +80,24 @@ impl fmt::Display for Position {
     }
 }
 
-/// A document that could be read, and what was odd about it.
+/// A parsed document and its oddities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
-    /// The value; of a duplicate key the last one. Numbers keep their decimal text.
+    /// The last value of a duplicate key is kept. Numbers keep their decimal text.
     pub value: Value,
-    /// What a reader may trip over although it is readable.
     pub notes: Vec<Note>,
 }
 
-/// Something odd about a readable document.
+/// An oddity of a readable document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Note {
-    /// It begins with a byte order mark.
     ByteOrderMark,
-    /// An object names the same key twice.
     DuplicateKey {
-        /// Pointer to the member.
         pointer: String,
-        /// The earlier of two positions.
         first: Position,
-        /// The later one, whose value stands in the tree.
+        /// The position whose value is in the tree.
         second: Position,
-        /// The value that was overwritten.
         earlier: Value,
     },
 }
@@ -125,61 +116,48 @@ impl fmt::Display for Note {
     }
 }
 
-/// Why a document could not be read.
+/// Why a document could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseFault {
-    /// Nothing, or nothing but white space.
-    #[error("empty where JSON is due")]
+    /// No bytes, or only white space.
+    #[error("empty, expected JSON")]
     Empty,
-    /// Larger than the limit.
-    #[error("{size} bytes where {limit} are allowed")]
+    #[error("{size} bytes, the limit is {limit}")]
     TooLarge {
-        /// Bytes there.
         size: usize,
-        /// Bytes allowed.
         limit: usize,
     },
-    /// Not UTF-8.
     #[error("not valid UTF-8 at byte {}", at.byte)]
     NotUtf8 {
-        /// The first bad byte.
+        /// The first invalid byte.
         at: Position,
     },
-    /// Nested too deeply.
-    #[error("nesting over {limit} at {at}")]
+    #[error("nested deeper than {limit} levels at {at}")]
     TooDeep {
-        /// Levels allowed.
         limit: usize,
-        /// Where the limit is passed.
+        /// Where the limit is exceeded.
         at: Position,
     },
-    /// Too many values.
     #[error("more than {limit} values and keys at {at}")]
     TooManyNodes {
-        /// Values and keys allowed.
         limit: usize,
-        /// Where the limit is passed.
+        /// Where the limit is exceeded.
         at: Position,
     },
-    /// A key that cannot be read faithfully.
-    #[error("the key {key:?} at {at} cannot be judged")]
+    /// A key that `serde_json` would interpret.
+    #[error("the key {key:?} at {at} is reserved by the JSON parser and cannot be checked")]
     ReservedKey {
-        /// The key.
         key: String,
-        /// Where it stands.
         at: Position,
     },
-    /// Not JSON.
     #[error("not JSON: {reason} at {at}")]
     Syntax {
-        /// What is wrong.
         reason: String,
-        /// Where it shows.
         at: Position,
     },
 }
 
-/// Reads an untrusted JSON document. No tree is built that is beyond the limits.
+/// Parses an untrusted JSON document. No tree grows beyond the limits.
 pub fn parse(bytes: &[u8], limits: Limits) -> Result<Parsed, ParseFault> {
     if bytes.len() > limits.bytes {
         return Err(ParseFault::TooLarge {
@@ -206,7 +184,7 @@ pub fn parse(bytes: &[u8], limits: Limits) -> Result<Parsed, ParseFault> {
     Ok(Parsed { value, notes })
 }
 
-/// A text as the JSON document it holds; nothing where it holds none.
+/// The JSON document in a text, if it is one.
 pub fn parse_text(text: &str) -> Option<Value> {
     parse(text.as_bytes(), Limits::default())
         .ok()
@@ -227,7 +205,7 @@ fn syntax(bytes: &[u8], mark: usize, error: &serde_json::Error) -> ParseFault {
     }
 }
 
-/// A key that stands in one object twice.
+/// A key that occurs twice in one object.
 pub(super) struct Duplicate {
     pointer: String,
     first: usize,
@@ -264,8 +242,8 @@ enum Open<'a> {
     },
 }
 
-/// Walks the tokens without building anything: counts depth and nodes and finds duplicate keys.
-/// What is no JSON passes here and is refused by the reader behind.
+/// Counts depth and nodes and finds duplicate keys without building a tree.
+/// Invalid JSON passes; the reader that runs next refuses it.
 pub(super) fn scan(
     bytes: &[u8],
     start: usize,
@@ -343,7 +321,7 @@ fn token_end(bytes: &[u8], start: usize) -> usize {
     }
 }
 
-/// Takes the string token as a key where the innermost object waits for one.
+/// Records the string token as a key if the innermost object expects one.
 fn take_key<'a>(
     bytes: &'a [u8],
     token: std::ops::Range<usize>,
@@ -388,7 +366,7 @@ fn take_key<'a>(
     Ok(())
 }
 
-/// What a string token says; copied only where it is escaped.
+/// The text of a string token; copied only if it has escapes.
 fn key_of(token: &[u8]) -> Option<Cow<'_, str>> {
     if token.contains(&b'\\') {
         return serde_json::from_slice(token).ok().map(Cow::Owned);

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// As long as pointers are that walks through documents put together, nearly always.
+/// Longest pointer of nearly every validated document.
 pub const POINTER_BYTES: usize = 64;
 
 /// Escapes one segment of a pointer: `~` and `/` (RFC 6901).
@@ -54,7 +54,7 @@ pub fn get<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
     segments.try_fold(value, child)
 }
 
-/// The member of that name. Of a few members it is found sooner than a name's hash, which has to withstand strangers.
+/// The member of that name. Few members are scanned, which is faster than a hash that resists hostile keys.
 pub fn member<'a>(members: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     const FEW: usize = 24;
     if members.len() > FEW {
@@ -66,7 +66,6 @@ pub fn member<'a>(members: &'a Map<String, Value>, name: &str) -> Option<&'a Val
         .map(|(_, value)| value)
 }
 
-/// The member or item of that name, where there is one.
 fn child<'a>(value: &'a Value, segment: &str) -> Option<&'a Value> {
     match value {
         Value::Object(members) => member(members, segment),
@@ -79,8 +78,8 @@ fn child<'a>(value: &'a Value, segment: &str) -> Option<&'a Value> {
     }
 }
 
-/// Every existing value that a pattern reaches, with its own pointer, in document order. A segment
-/// `*` stands for each array item and each member.
+/// Every existing value that a pattern matches, with its pointer, in document order. `*` matches each
+/// array item and each member.
 pub fn expand<'a>(value: &'a Value, pattern: &str) -> Vec<(String, &'a Value)> {
     let mut reached = vec![(String::new(), value)];
     for segment in steps(pattern) {
@@ -118,21 +117,21 @@ fn children<'a>(at: &str, value: &'a Value, segment: &str) -> Vec<(String, &'a V
     }
 }
 
-/// True when `inner` is `outer` or something below it.
+/// True if `inner` is `outer` or a place below it.
 pub fn within(outer: &str, inner: &str) -> bool {
     inner
         .strip_prefix(outer)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// True when a pointer, in which `*` stands for any segment, leads to `place`, above it or below it.
+/// True if a pattern, in which `*` matches any segment, matches `place` or a place above or below it.
 pub fn overlap(pattern: &str, place: &str) -> bool {
     steps(pattern)
         .zip(steps(place))
         .all(|(p, s)| p == "*" || p == s)
 }
 
-/// True when a document has no more values than that.
+/// True if a document has at most `nodes` values.
 pub fn has_at_most(value: &Value, nodes: usize) -> bool {
     fn left(value: &Value, nodes: usize) -> Option<usize> {
         let nodes = nodes.checked_sub(1)?;

@@ -1,7 +1,7 @@
-//! JSON as a tree that takes no more room than it must.
+//! Builds a `serde_json` tree without spare capacity.
 //!
-//! The tree is the one that `serde_json` itself builds; but its maps and lists grow by doubling, and
-//! a map of one member has room for four. A body of many small objects would take twice as much.
+//! `serde_json` grows maps and lists by doubling, and a map of one member has room for four.
+//! A body of many small objects would take twice the memory.
 
 use super::parse::{Limits, RESERVED_KEYS};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -9,15 +9,14 @@ use serde_json::{Map, Number, Value};
 use std::cell::Cell;
 use std::fmt;
 
-/// Reads a text whose size, depth and number of values were looked at before.
+/// Reads a text whose size, depth and number of values were checked before.
 pub(super) fn read(text: &str) -> Result<Value, serde_json::Error> {
     read_as(text, Tree { bounds: None })
 }
 
-/// Reads a text that is within the limits, names no key twice in one object and none that is reserved;
-/// nothing where it is not, or no JSON.
+/// Reads a text within the limits that has no duplicate and no reserved key; otherwise `None`.
 pub(super) fn read_plain(text: &str, limits: Limits) -> Option<Value> {
-    // Unescaped, a reserved key looks like what the reader itself gives for a number.
+    // Unescaped, a reserved key looks like the marker that the parser uses for a number.
     if memchr::memmem::find(text.as_bytes(), RESERVED_BEGIN.as_bytes()).is_some() {
         return None;
     }
@@ -30,7 +29,7 @@ pub(super) fn read_plain(text: &str, limits: Limits) -> Option<Value> {
     read_as(text, Tree { bounds }).ok()
 }
 
-/// How all reserved keys begin.
+/// Prefix of all reserved keys.
 const RESERVED_BEGIN: &str = "$serde_json::private::";
 
 fn read_as(text: &str, tree: Tree<'_>) -> Result<Value, serde_json::Error> {
@@ -40,13 +39,13 @@ fn read_as(text: &str, tree: Tree<'_>) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
-/// Makes a value of whatever comes, or ends where it is out of bounds.
+/// Builds a value, or fails once it is out of bounds.
 #[derive(Clone, Copy)]
 struct Tree<'b> {
     bounds: Option<Bounds<'b>>,
 }
 
-/// How far a tree may grow.
+/// Limits of a tree.
 #[derive(Clone, Copy)]
 struct Bounds<'b> {
     /// Values and keys so far.
@@ -64,17 +63,17 @@ impl Tree<'_> {
         };
         bounds.nodes.set(bounds.nodes.get() + 1);
         if bounds.nodes.get() > bounds.limits.nodes {
-            return Err(E::custom("more values than are allowed"));
+            return Err(E::custom("too many values"));
         }
         Ok(())
     }
 
-    /// What stands within an object or array that is read.
+    /// The state for the entries of the object or array that begins.
     fn within<E: Error>(mut self) -> Result<Self, E> {
         if let Some(bounds) = &mut self.bounds {
             bounds.depth += 1;
             if bounds.depth > bounds.limits.depth {
-                return Err(E::custom("deeper than is allowed"));
+                return Err(E::custom("nested too deeply"));
             }
         }
         Ok(self)
@@ -136,7 +135,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
         let seed = Key {
             is_plain: self.bounds.is_some(),
         };
-        // Not before the first key it shows that this is no number.
+        // The first key decides whether this is a number or an object.
         let mut within = None;
         while let Some(key) = from.next_key_seed(seed)? {
             let Some(key) = key else {
@@ -158,17 +157,16 @@ impl<'de> Visitor<'de> for Tree<'_> {
         let mut map = Map::with_capacity(count);
         map.extend(members);
         if self.bounds.is_some() && map.len() < count {
-            return Err(A::Error::custom("a key that is there twice"));
+            return Err(A::Error::custom("duplicate key"));
         }
         Ok(Value::Object(map))
     }
 }
 
-/// A key; nothing for the one under which the reader gives a number whose text must be kept, and which no
-/// document may have.
+/// A key; `None` for the marker of a number whose text is kept, which no document may contain.
 #[derive(Clone, Copy)]
 struct Key {
-    /// Whether no document's key is reserved unless it is escaped.
+    /// True if the text contains no unescaped reserved key.
     is_plain: bool,
 }
 
@@ -191,10 +189,10 @@ impl<'de> Visitor<'de> for Key {
         Ok((key != RESERVED_KEYS[0]).then(|| key.to_owned()))
     }
 
-    /// Only what is escaped is not borrowed.
+    /// Called for escaped keys only.
     fn visit_str<E: Error>(self, key: &str) -> Result<Self::Value, E> {
         if self.is_plain && RESERVED_KEYS.contains(&key) {
-            return Err(E::custom("a key that is reserved"));
+            return Err(E::custom("reserved key"));
         }
         Ok((key != RESERVED_KEYS[0]).then(|| key.to_owned()))
     }
@@ -210,7 +208,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is read at once is what two looks find nothing odd about.
+        /// The fast path accepts exactly the documents without oddities.
         #[test]
         fn it_is_plain_where_its_tokens_are(
             text in "([{}\\[\\],:]|\"[a-c\\\\n]{0,2}\"|-?[0-9.e+]{1,4}|null|true| |(\\{\"[ab]\":){1,3}|[\\]}]{1,3}|\"\\$serde_json::private::Number\":\"1\"|\"\\\\u0024serde_json::private::RawValue\"){0,12}",
@@ -225,7 +223,7 @@ mod tests {
             prop_assert_eq!(plain.map(|v| v.to_string()), careful.map(|v| v.to_string()));
         }
 
-        /// The tree is the one that `serde_json` builds, and what it refuses is refused at the same place.
+        /// The tree equals that of `serde_json`, and errors have the same positions.
         #[test]
         fn it_is_the_same_tree(text in "([{}\\[\\],:]|\"[a-c\\\\n]{0,2}\"|-?[0-9.e+]{1,4}|null|true| ){0,30}") {
             match (read(&text), plain(&text)) {

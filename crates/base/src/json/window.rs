@@ -1,20 +1,20 @@
-//! A document cut to a few lines around one place, as a person is shown it.
+//! Pretty-prints a document, cut to a few lines around one place.
 
 use super::excerpt::excerpt;
 use serde_json::Value;
 
-/// Members or items shown before and behind the place, on each level of the way to it.
+/// Members or items printed before and after the place, on each level of its path.
 const BESIDE: usize = 4;
-/// Members shown where there is no place.
+/// Members printed if there is no place.
 const MEMBERS_MAX: usize = 24;
-/// Characters of a value that is not on the way.
+/// Characters of a value off the path.
 const VALUE_CHARACTERS_MAX: usize = 100;
-/// Lines in all.
+/// Lines in total.
 const LINES_MAX: usize = 40;
-/// Levels that are followed.
+/// Levels followed.
 const DEPTH_MAX: usize = 12;
 
-/// The text, and the line of it that the place is on: counted from 1, 0 where there is none.
+/// The text, and the line of the place counted from 1; 0 without a place.
 pub fn window(value: &Value, pointer: &str) -> (String, usize) {
     let way: Vec<String> = pointer
         .split('/')
@@ -113,7 +113,7 @@ impl Lines {
         }
     }
 
-    /// A member that is not there: its place is marked where it would stand.
+    /// Marks where a missing member would be.
     fn missing(&mut self, way: &[String], is_missing: bool, depth: usize) {
         if let (true, [name]) = (is_missing, way) {
             let shown = excerpt(&Value::String(name.clone()), VALUE_CHARACTERS_MAX);
@@ -124,7 +124,7 @@ impl Lines {
     }
 }
 
-/// What is shown of so many: some around the place, or the first ones.
+/// The range of entries to print: some around the place, or the first ones.
 fn around(at: Option<usize>, of: usize) -> (usize, usize) {
     match at {
         Some(at) => (at.saturating_sub(BESIDE), (at + BESIDE + 1).min(of)),

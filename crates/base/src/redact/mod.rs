@@ -1,12 +1,11 @@
-//! Secrets taken out of text: one redactor for every output.
+//! Removes secrets from text: one redactor for every output.
 //!
-//! - `redactor`: finds the secrets it was given, in whatever encoding they are echoed.
-//! - `patterns`: what is searched for in a text, for one secret.
-//! - `view`: a text with its encodings undone, and where each byte of it came from.
-//! - `names`: values that stand under a name that announces a secret.
+//! - `redactor`: finds the given secrets in any encoding.
+//! - `patterns`: search patterns for one secret.
+//! - `view`: a text with its encodings undone.
+//! - `names`: values under names that announce a secret.
 //!
-//! Does not read the environment and does not know reports: who writes something out passes it
-//! through here first.
+//! Does not read the environment and knows no report. Each writer redacts its own output.
 
 mod names;
 mod patterns;

@@ -1,9 +1,9 @@
-//! Values that stand under a name that announces a secret: header fields, parameters, members.
+//! Finds values under a name that announces a secret: headers, parameters, members.
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 use std::ops::Range;
 
-/// Header fields whose value is a credential, in lower case; [`is_secret_header`] knows patterns too.
+/// Headers whose value is a credential, in lower case. [`is_secret_header`] matches further patterns.
 const HEADERS: [&str; 5] = [
     "authorization",
     "proxy-authorization",
@@ -27,10 +27,9 @@ const PARAMETERS: [&str; 11] = [
     "token",
 ];
 
-/// What the base64 of `{"` starts with, and with it every JSON Web Token.
+/// Base64 of `{"`, with which every JSON Web Token starts.
 const JWT_START: &str = "eyJ";
 
-/// Finds values under telling names.
 #[derive(Clone)]
 pub(super) struct Names(AhoCorasick);
 
@@ -46,7 +45,7 @@ impl Default for Names {
 }
 
 impl Names {
-    /// Where such values stand, in order and apart.
+    /// The ranges of such values, sorted and disjoint.
     pub(super) fn values(&self, text: &str) -> Vec<Range<usize>> {
         let mut done = 0;
         let values = self.0.find_iter(text).filter_map(|name| {
@@ -66,7 +65,7 @@ impl Names {
     }
 }
 
-/// True for header fields whose value is a credential.
+/// True for headers whose value is a credential.
 pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     HEADERS.contains(&name.as_str())
@@ -81,10 +80,10 @@ pub fn is_secret_parameter(name: &str) -> bool {
     PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// The signature of a JSON Web Token that starts here: without it the rest is only readable.
+/// The signature of a JSON Web Token at `start`. Without it the token only is readable.
 fn jwt_signature(text: &str, start: usize) -> Option<Range<usize>> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    // One that begins within another is looked at once, with that one.
+    // A token within another is handled with that one.
     if text[..start].ends_with(|c| is_part(c) || c == '.') {
         return None;
     }
@@ -95,8 +94,7 @@ fn jwt_signature(text: &str, start: usize) -> Option<Range<usize>> {
     (!signature.is_empty()).then_some(from..from + signature.len())
 }
 
-/// The value that stands under the name at `name`: in a header line, a query or form, a JSON member
-/// or an XML element.
+/// The value of the name at `name`: in a header line, a query or form, a JSON member or an XML element.
 fn named_value(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     let before = &text[..name.start];
     if before.ends_with(|c: char| c.is_alphanumeric()) {
@@ -134,7 +132,7 @@ fn parameter_value(text: &str, from: usize) -> Option<Range<usize>> {
     Some(from..end.map_or(text.len(), |end| from + end))
 }
 
-/// `"name": "value"`, whatever the quote is; a number, too.
+/// `"name": "value"` with any quote; also a number.
 fn member_value(text: &str, after_name: usize, quote: &str) -> Option<Range<usize>> {
     let rest = text[after_name..]
         .trim_start()
@@ -162,7 +160,7 @@ fn end_of_quoted(value: &str, quote: &str) -> usize {
     value.len()
 }
 
-/// `Name: value` to the end of the line, or of the quotes around both as in a shell command.
+/// `Name: value` to the end of the line, or of the surrounding shell quotes.
 fn header_value(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let value = text[name.end..].strip_prefix(':')?;

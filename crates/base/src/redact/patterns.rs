@@ -1,21 +1,20 @@
-//! What is searched for in a text and in each view of it, for one secret.
+//! Search patterns for one secret.
 //!
-//! A view undoes every escape that it sees, also one that only looks like one: what the secret
-//! itself holds, or what it becomes where it meets the text around it. Those forms are patterns,
-//! too.
+//! A view undoes every escape that it finds, real or not. A secret that itself contains an escape, or
+//! forms one with the text around it, therefore needs further patterns.
 
 use super::redactor::SECRET_BYTES_MIN;
 use super::view::{Order, View};
 use crate::text;
 use std::collections::BTreeSet;
 
-/// How far into a secret an escape reaches that began in front of it, or from its end.
+/// Bytes of a secret that an escape across its border can take.
 const REACH: usize = 12;
-/// How often what a secret holds may itself look escaped.
+/// Levels of escapes within a secret.
 const ROUNDS: usize = 4;
 
-/// One form of a secret, and whether the byte before or after it is part of it: it came of an
-/// escape that has eaten the rest.
+/// One form of a secret. The flags include the byte before or after it, which belongs to an escape
+/// that swallowed the rest.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Pattern {
     pub(super) bytes: Vec<u8>,
@@ -23,9 +22,9 @@ pub(super) struct Pattern {
     pub(super) after: bool,
 }
 
-/// Every form of a secret.
+/// Adds every form of a secret.
 pub(super) fn patterns(secret: &str, into: &mut BTreeSet<Pattern>) {
-    // Bytes: half a character may come to light before its other half does.
+    // Bytes, because an escape may split a character.
     let mut forms = vec![secret.as_bytes().to_vec()];
     for order in [Order::AtOnce, Order::BackslashesLast] {
         let mut form = secret.as_bytes().to_vec();
@@ -39,7 +38,7 @@ pub(super) fn patterns(secret: &str, into: &mut BTreeSet<Pattern>) {
             }
         }
     }
-    // Forms write blanks as plus signs.
+    // Form encoding writes blanks as plus signs.
     let plus = |byte: &u8| if *byte == b' ' { b'+' } else { *byte };
     let with_plus: Vec<Vec<u8>> = forms
         .iter()
@@ -79,8 +78,8 @@ fn add(bytes: Option<&[u8]>, before: bool, after: bool, into: &mut BTreeSet<Patt
     }
 }
 
-/// Where the secret may begin in a view: at its first byte, or behind what the end of an escape is
-/// whose beginning stands in front of it.
+/// Where the secret may begin in a view: at its first byte, or after the end of an escape that began
+/// before it.
 fn eaten_in_front(secret: &[u8]) -> Vec<(usize, bool)> {
     let is_hex = |range: std::ops::Range<usize>| {
         secret
@@ -89,7 +88,7 @@ fn eaten_in_front(secret: &[u8]) -> Vec<(usize, bool)> {
     };
     let mut starts = vec![(0, false)];
     let mut eaten = |bytes: usize| starts.push((bytes, true));
-    // `\n`, `~1`; `%41`, and `%4` of which the `4` stood in front; `\x41`; `\u0041`.
+    // `\n`, `~1`; `%41`, and `%4` whose `4` came before; `\x41`; `\u0041`.
     match secret.first() {
         Some(b'n' | b'r' | b't' | b'b' | b'f' | b'0' | b'1' | b'"' | b'\'' | b'\\' | b'/') => {
             eaten(1);
@@ -103,7 +102,7 @@ fn eaten_in_front(secret: &[u8]) -> Vec<(usize, bool)> {
             eaten(digits);
         }
     }
-    // An entity, or a line break that a `=` in front of it takes along.
+    // An entity, or a line break removed with the `=` before it.
     let ends = secret.iter().take(REACH).enumerate();
     for (at, _) in ends.filter(|(_, b)| matches!(b, b';' | b'}')) {
         eaten(at + 1);
@@ -115,8 +114,7 @@ fn eaten_in_front(secret: &[u8]) -> Vec<(usize, bool)> {
     starts
 }
 
-/// Where the secret may end in a view: at its end, or in front of what begins an escape that what
-/// follows completes.
+/// Where the secret may end in a view: at its end, or before an escape that the following text completes.
 fn eaten_behind(secret: &[u8]) -> Vec<(usize, bool)> {
     let tail = secret.len().saturating_sub(REACH);
     let mut ends = vec![(secret.len(), false)];

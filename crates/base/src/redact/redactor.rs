@@ -1,9 +1,8 @@
-//! The redactor: every secret it was given goes, in whatever encoding it is echoed.
+//! Removes given secrets from text, in any encoding.
 //!
-//! Secrets are searched for in the text and in views of it whose encodings are undone, step by
-//! step; what a find stands for in the text is replaced. The views of a text may come to
-//! [`WORK_MAX`] times its size: a text that is built to need more goes as a whole. A text without
-//! anything that could be an encoding is scanned once.
+//! - Searches the text and views of it with encodings undone step by step.
+//! - The views of a text may total [`WORK_MAX`] times its size. A text that needs more is redacted whole.
+//! - A text without any possible encoding is scanned once.
 
 use super::names::{self, Names};
 use super::patterns::{Pattern, patterns};
@@ -16,38 +15,37 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
-/// Stands in place of what was taken out.
+/// Replacement for a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// Shorter secrets are not searched for: they would tear holes into unrelated text.
+/// Shorter secrets are ignored: removing them would damage unrelated text.
 pub const SECRET_BYTES_MIN: usize = 4;
 
-/// How many encodings one around the other are undone: three, in an excerpt that quotes a body
-/// that is itself JSON in a string.
+/// Nested encodings undone. An excerpt of a body with JSON in a string has three.
 const LAYERS_MAX: usize = 7;
-/// How often base64 is undone within base64.
+/// Nested levels of base64 undone.
 const BASE64_MAX: usize = 3;
-/// The fewest readable bytes in decoded base64 that are looked into further.
+/// Fewest readable bytes in decoded base64 that are searched further.
 const STRETCH_MIN: usize = 8;
-/// The views of a text together, by its size.
+/// Total size of the views, as a multiple of the text.
 const WORK_MAX: usize = 96;
-/// What the views of a small text may come to all the same, in bytes.
+/// Total size of the views that a small text may always use, in bytes.
 const WORK_FREE: usize = 1 << 20;
 
-/// Takes secrets out of text; made once per run, shared by every output.
+/// Removes secrets from text; created once per run, shared by every output.
 pub struct Redactor {
     secrets: AhoCorasick,
-    /// What `secrets` searches for, in its order.
+    /// The patterns of `secrets`, in order.
     patterns: Vec<Pattern>,
-    /// How the patterns begin, to find halves of them in front of a cut.
+    /// Prefixes of the patterns, to find partial secrets before a cut.
     beginnings: AhoCorasick,
-    /// The fewest bytes of base64 that may hold a secret.
+    /// Fewest bytes of base64 that may contain a secret.
     base64_min: usize,
     names: Names,
 }
 
 impl fmt::Debug for Redactor {
-    /// Says how much it knows, never what.
+    /// Prints counts only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redactor")
             .field("patterns", &self.patterns.len())
@@ -56,14 +54,14 @@ impl fmt::Debug for Redactor {
 }
 
 impl Default for Redactor {
-    /// Knows no secret, and still what stands under telling names.
+    /// Knows no secret; still redacts values under secret names.
     fn default() -> Self {
         Self::new::<&str>([])
     }
 }
 
 impl Redactor {
-    /// A redactor for these secrets; those under [`SECRET_BYTES_MIN`] are left out.
+    /// A redactor for these secrets. Those shorter than [`SECRET_BYTES_MIN`] are ignored.
     pub fn new<S: AsRef<str>>(secrets: impl IntoIterator<Item = S>) -> Self {
         let mut all = BTreeSet::new();
         let mut shortest = usize::MAX;
@@ -85,7 +83,7 @@ impl Redactor {
         }
     }
 
-    /// The text without secrets; borrowed where there was none.
+    /// The text without secrets; borrowed if unchanged.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let text = self.without_secrets(text);
         let named = replaced(&text, &self.names.values(&text));
@@ -95,14 +93,13 @@ impl Redactor {
         }
     }
 
-    /// Redacts a text where it stands.
     pub fn redact_in_place(&self, text: &mut String) {
         if let Cow::Owned(redacted) = self.redact(text) {
             *text = redacted;
         }
     }
 
-    /// Redacts fields: whole values under telling names, secrets anywhere else.
+    /// Redacts headers: the whole value under a secret name, known secrets elsewhere.
     #[must_use]
     pub fn redact_headers(&self, headers: &Headers) -> Headers {
         headers
@@ -139,20 +136,20 @@ impl Redactor {
     }
 }
 
-/// The views of a text are too many to be looked through.
+/// The views exceed [`WORK_MAX`].
 struct TooMuch;
 
-/// One text's search.
+/// The search of one text.
 struct Search<'a> {
     redactor: &'a Redactor,
-    /// What is to go, as it was found.
+    /// Ranges to remove, in order of discovery.
     found: Vec<Range<usize>>,
-    /// How many bytes of views may still be made.
+    /// Bytes of views that may still be created.
     left: usize,
 }
 
 impl Search<'_> {
-    /// Searches a view, and the view as it would read unbroken.
+    /// Searches a view, and the view with its parts joined.
     fn all(
         &mut self,
         view: &View<'_>,
@@ -179,7 +176,7 @@ impl Search<'_> {
         base64: usize,
     ) -> Result<(), TooMuch> {
         self.layers(view, Joining::No, order, layers, base64)?;
-        // Breaks that are escaped come to light further in.
+        // Escaped breaks appear in deeper layers.
         let may_be_broken = |b: &u8| matches!(b, b'\n' | b'\r' | b'\\' | b'%' | b'&' | b'=');
         if view.bytes().iter().any(may_be_broken) {
             let is_plus = |pair: &[u8]| pair[0] == b'+' || pair.eq_ignore_ascii_case(b"2b");
@@ -199,7 +196,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Searches a view, and what comes to light by undoing one encoding after the other.
+    /// Searches a view and the views with its encodings undone.
     fn layers(
         &mut self,
         view: &View<'_>,
@@ -239,7 +236,6 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Searches one view as it is.
     fn look(&mut self, view: &View<'_>) -> Result<(), TooMuch> {
         let bytes = view.bytes();
         self.left = self.left.checked_sub(bytes.len()).ok_or(TooMuch)?;
@@ -256,7 +252,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// An excerpt may end within a secret; what stands of it in front of the cut goes as well.
+    /// Removes a partial secret before the cut of an excerpt.
     fn half(&mut self, view: &View<'_>, cut: usize) {
         let longest = self.redactor.patterns.iter().map(|p| p.bytes.len()).max();
         for end in [cut, view.untorn(cut)] {
@@ -284,7 +280,7 @@ fn searcher<P: AsRef<[u8]>>(patterns: impl IntoIterator<Item = P>, kind: MatchKi
         .expect("a few hundred short patterns fit the automaton")
 }
 
-/// Ranges in order, whole characters each; those that overlap are one.
+/// Sorted ranges of whole characters; overlapping ranges are merged.
 fn merged(text: &str, mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_by_key(|range| (range.start, range.end));
     let mut merged: Vec<Range<usize>> = Vec::new();
@@ -303,7 +299,7 @@ fn merged(text: &str, mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     merged
 }
 
-/// The text with each range replaced; nothing where there is none.
+/// The text with each range replaced; `None` without ranges.
 fn replaced(text: &str, ranges: &[Range<usize>]) -> Option<String> {
     let mut out = String::new();
     let mut done = 0;

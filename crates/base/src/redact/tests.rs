@@ -1,4 +1,4 @@
-//! What leaves the redactor, and what does not.
+//! Tests of redaction.
 
 use super::*;
 use crate::http::{Headers, percent_encode};
@@ -171,7 +171,7 @@ fn halves_in_front_of_a_cut_go_in_every_encoding() {
     }
 }
 
-/// Found by the property below: a line break that is itself escaped stood between two backslashes.
+/// Regression of the property below: an escaped line break between two backslashes.
 #[test]
 fn backslashes_that_a_broken_line_parts_hide_nothing() {
     let secret = r"k3y\nine\tails\uend";
@@ -191,7 +191,7 @@ fn backslashes_that_a_broken_line_parts_hide_nothing() {
     }
 }
 
-/// Found by the property below: base64 over lines, in a form, percent-encoded as a whole.
+/// Regression of the property below: base64 in lines, form-encoded, then percent-encoded as a whole.
 #[test]
 fn lines_in_a_form_that_is_itself_encoded_hide_nothing() {
     let secret = "0ßéßAa0√0a";
@@ -202,7 +202,7 @@ fn lines_in_a_form_that_is_itself_encoded_hide_nothing() {
     assert!(shown.contains(REDACTED), "{text:?}: {shown:?}");
 }
 
-/// What a text costs is bounded by its size: beyond that it goes as a whole.
+/// The work is bounded by the size of a text; beyond that the whole text is redacted.
 #[test]
 fn a_text_that_hides_behind_its_size_goes_as_a_whole() {
     let redactor = Redactor::new(["k3y-0123456789"]);
@@ -240,10 +240,10 @@ fn quoted_printable(text: &str, every: bool) -> String {
     out
 }
 
-/// Slashes, commas and whatever else is allowed in a path stay.
+/// Keeps slashes, commas and all else that is allowed in a path.
 const PATH: &AsciiSet = &CONTROLS.add(b'%').add(b' ').add(b'"').add(b'?').add(b'#');
 
-/// The ways in which servers encode what they echo.
+/// Encodings in which servers echo values.
 const ENCODINGS: usize = 17;
 
 fn encoded(way: usize, text: &str) -> String {
@@ -274,11 +274,11 @@ fn encoded(way: usize, text: &str) -> String {
     }
 }
 
-/// How what was encoded comes in pieces.
+/// How encoded text is split.
 const SPLITS: usize = 4;
 
 fn split_up(way: usize, width: usize, text: &str) -> String {
-    // Behind an equals sign a line break is a soft one: it takes the sign with it.
+    // A line break after an equals sign is a soft break, which removes the sign.
     let lines =
         |line_break| wrapped(text, width, line_break).replace(&format!("={line_break}"), "=");
     match way {
@@ -296,14 +296,14 @@ fn split_up(way: usize, width: usize, text: &str) -> String {
     }
 }
 
-/// How far two encoded texts are the same.
+/// Length of the common prefix of two encoded texts.
 fn common(text: &str, other: &str) -> usize {
     let pairs = text.chars().zip(other.chars());
     let same = pairs.take_while(|(a, b)| a == b);
     same.map(|(c, _)| c.len_utf8()).sum()
 }
 
-/// A text that differs in every character and has as many bytes.
+/// A text of the same byte length that differs in every character.
 fn another(secret: &str) -> String {
     let other = |c: char| match c.len_utf8() {
         1 if c == 'Q' => 'R',
@@ -318,7 +318,7 @@ fn another(secret: &str) -> String {
 static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(["tok…en", SECRET]));
 
 proptest! {
-    // The same cases everywhere; `PROPTEST_RNG_SEED=N PROPTEST_CASES=5000` tries others.
+    // Fixed cases; `PROPTEST_RNG_SEED=N PROPTEST_CASES=5000` tries others.
     #![proptest_config(ProptestConfig {
         rng_seed: match ProptestConfig::default().rng_seed {
             RngSeed::Random => RngSeed::Fixed(16),
@@ -347,8 +347,7 @@ proptest! {
         prop_assert!(!redacted.contains(SECRET));
     }
 
-    /// Whatever the secret, whatever stands around it, and up to three encodings one around the
-    /// other.
+    /// Any secret in any surroundings under up to three nested encodings.
     #[test]
     fn no_stack_of_encodings_hides_a_secret(
         secret in "[!-~]{1}[ -~éß√😀]{6,30}[!-~]{1}",
@@ -367,7 +366,7 @@ proptest! {
         let text = echo(&secret);
         let shown = redactor.redact(&text).into_owned();
         prop_assert!(shown.contains(REDACTED), "{ways:?} {text:?} {shown:?}");
-        // What only the first part of the secret decides, wherever it stands.
+        // The part that only the beginning of the secret determines.
         let most = secret.len() * 3 / 4;
         let most = (0..=most).rev().find(|&at| secret.is_char_boundary(at)).unwrap_or_default();
         let (first, rest) = secret.split_at(most);
@@ -377,7 +376,7 @@ proptest! {
         prop_assert!(trace.len() < 6 || !shown.contains(trace), "{ways:?} {text:?} {shown:?}");
     }
 
-    /// Redacting takes nothing away from a text that holds no secret, however it looks.
+    /// A text without a secret is unchanged.
     #[test]
     fn a_text_without_a_secret_stays(text in "(\\PC|[=%&\\\\~;\n]|[A-Za-z0-9+/]{12,40}|&lt;|%41|…){0,40}") {
         let redactor = Redactor::new(["never-in-any-text"]);

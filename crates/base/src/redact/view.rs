@@ -1,61 +1,60 @@
-//! A text with its encodings undone, one step at a time, and where each byte of it came from.
+//! A text with its encodings undone, one step at a time, and the origin of each byte.
 //!
-//! Undoes percent encoding, HTML entities, JSON's and Rust's escapes, the segments of a JSON
-//! Pointer, quoted-printable, base64 and base64url, line breaks and the frames of chunks. Nothing
-//! here is strict: what looks like an escape is one. Decides nothing.
+//! - Undoes percent encoding, HTML entities, JSON and Rust escapes, JSON Pointer segments,
+//!   quoted-printable, base64 and base64url, line breaks and chunk frames.
+//! - Lenient: whatever looks like an escape is one.
 
 use crate::text::CUT;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The longest that an HTML entity is, `&` and `;` included.
+/// Longest HTML entity, `&` and `;` included.
 const ENTITY_BYTES_MAX: usize = 34;
-/// The longest size of a chunk, in digits.
+/// Longest chunk size, in digits.
 const CHUNK_DIGITS_MAX: usize = 8;
 
-/// The fewest characters of base64 in front of a cut that tell of a secret.
+/// Fewest base64 characters before a cut that may reveal a secret.
 const CUT_RUN_MIN: usize = 6;
 
-/// Bytes, and for each of them what it stands for in the original text.
+/// Bytes and their places in the original text.
 #[derive(Clone, Debug)]
 pub(super) struct View<'a> {
     bytes: Cow<'a, [u8]>,
-    /// Nothing where the bytes are the original text.
+    /// `None` if the bytes are the original text.
     places: Option<Vec<Place>>,
 }
 
-/// Which bytes of the original text one byte stands for.
+/// Range of the original text that one byte stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     from: usize,
     to: usize,
 }
 
-/// Which escapes one step undoes.
+/// Escapes that one step undoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// All that are seen.
+    /// All.
     AtOnce,
-    /// Those that begin with a backslash only where there is no other. A backslash stands for itself
-    /// in pairs, and a pair that an escaped line break parts would be read as two escapes.
+    /// Backslash escapes only if there is no other. A backslash escapes itself, and a pair split by an
+    /// escaped line break would be read as two escapes.
     BackslashesLast,
 }
 
-/// What is left out where a text was broken up on its way.
+/// Separators to remove where a text was split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Joining {
     /// Nothing.
     No,
-    /// Line breaks, and blanks that begin the next line.
+    /// Line breaks, and blanks at the start of the next line.
     Lines,
-    /// The same in a form, where blanks are plus signs.
+    /// The same in form encoding, where a blank is a plus sign.
     Forms,
-    /// Line breaks, and lines between them that hold the size of a chunk.
+    /// Line breaks, and lines between them that contain a chunk size.
     Chunks,
 }
 
 impl<'a> View<'a> {
-    /// The original text.
     pub(super) fn of(text: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
         Self {
             bytes: Cow::Borrowed(text.as_ref()),
@@ -67,7 +66,7 @@ impl<'a> View<'a> {
         &self.bytes
     }
 
-    /// What a range of the bytes stands for in the original text; it is not empty.
+    /// The part of the original text that a non-empty range stands for.
     pub(super) fn origin(&self, range: Range<usize>) -> Range<usize> {
         match &self.places {
             None => range,
@@ -75,13 +74,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// True where a range of the bytes stands unbroken and as it is in the original text.
+    /// True if a range is contiguous and unchanged in the original text.
     fn is_verbatim(&self, range: &Range<usize>) -> bool {
         let origin = self.origin(range.clone());
         origin.len() == range.len()
     }
 
-    /// The view with one level of escapes undone; nothing where there is none.
+    /// The view with one level of escapes undone; `None` if there is none.
     pub(super) fn unescaped(&self, order: Order) -> Option<View<'static>> {
         let at_once = order == Order::AtOnce;
         let changed = self.changed(|bytes, at| match bytes[at] {
@@ -101,8 +100,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// True where two backslashes that belong together may stand apart: a line break between them
-    /// is itself escaped.
+    /// True if an escaped line break may separate two backslashes that belong together.
     pub(super) fn may_part_backslashes(&self) -> bool {
         let bytes = self.bytes();
         let is_break = |at: usize| {
@@ -116,7 +114,7 @@ impl<'a> View<'a> {
         memchr::memchr(b'\\', bytes).is_some() && (0..bytes.len()).any(is_break)
     }
 
-    /// The view without what broke it up; nothing where nothing did.
+    /// The view without separators; `None` if there are none.
     pub(super) fn joined(&self, joining: Joining) -> Option<View<'static>> {
         if joining == Joining::No {
             return None;
@@ -140,8 +138,8 @@ impl<'a> View<'a> {
         })
     }
 
-    /// What chunks hold whose sizes are right, put together; nothing where there is none. A chunk may
-    /// end anywhere, also within an escape or a line break.
+    /// The joined content of all chunks with correct sizes; `None` without any. A chunk may end anywhere,
+    /// also within an escape or a line break.
     pub(super) fn unchunked(&self) -> Option<View<'static>> {
         let bytes = self.bytes();
         let mut frames: Vec<Range<usize>> = Vec::new();
@@ -210,8 +208,8 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The runs of characters that base64 is written in, of at least that many (fewer where they
-    /// are cut), which the view does not share with the original text; of the original text all.
+    /// Runs of at least `least` base64 characters (fewer before a cut) that differ from the original
+    /// text; all runs if this view is the original text.
     pub(super) fn base64_runs(&self, least: usize) -> Vec<Range<usize>> {
         let bytes = self.bytes();
         let mut runs = Vec::new();
@@ -230,12 +228,12 @@ impl<'a> View<'a> {
         runs
     }
 
-    /// True where an excerpt was cut.
+    /// True if an excerpt was cut at `at`.
     pub(super) fn is_cut(&self, at: usize) -> bool {
         self.bytes()[at..].starts_with(CUT.encode_utf8(&mut [0; 4]).as_bytes())
     }
 
-    /// What a run of base64 says if it begins `skipped` characters after the run does.
+    /// The decoded run of base64, starting `skipped` characters in.
     pub(super) fn base64(&self, run: &Range<usize>, skipped: usize) -> View<'static> {
         let digits = &self.bytes()[run.start + skipped..run.end];
         let length = digits.len() * 6 / 8;
@@ -265,7 +263,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The stretches that people can read, of at least that many bytes.
+    /// Readable stretches of at least `least` bytes.
     pub(super) fn readable(&self, least: usize) -> Vec<View<'static>> {
         let Some(places) = &self.places else {
             return Vec::new();
@@ -289,7 +287,7 @@ impl<'a> View<'a> {
         stretches
     }
 
-    /// How long the bytes are without an escape that was torn off at their end.
+    /// The length without an incomplete escape at the end.
     pub(super) fn untorn(&self, end: usize) -> usize {
         let bytes = &self.bytes()[..end];
         let tail = bytes.len().saturating_sub(ENTITY_BYTES_MAX);
@@ -310,7 +308,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// What an escape stands for: nothing, or a character or two.
+/// The decoded escape: up to two characters.
 #[derive(Clone, Copy, Debug, Default)]
 struct Decoded {
     bytes: [u8; 8],
@@ -344,7 +342,7 @@ impl Decoded {
 
 type Escape = Option<(usize, Decoded)>;
 
-/// That many hexadecimal digits as a number.
+/// Parses hexadecimal digits.
 fn hexadecimal(digits: Option<&[u8]>) -> Option<u32> {
     let digits = digits?;
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit);
@@ -400,7 +398,7 @@ fn entity(text: &[u8]) -> Escape {
     } else {
         (2, end(u8::is_ascii_digit, 2), 10)
     };
-    // One that a cut or a broken line tore apart stands for something else.
+    // An entity interrupted by a cut or a line break means something else.
     let is_torn = matches!(text.get(to), Some(b'=' | b'\\' | b'\r' | b'\n'))
         || text[to..].starts_with(CUT.encode_utf8(&mut [0; 4]).as_bytes());
     if is_torn {
@@ -448,7 +446,7 @@ fn backslash(text: &[u8]) -> Escape {
     }
 }
 
-/// The length of a line break that begins here.
+/// Length of a line break at the start.
 fn line_break(text: &[u8]) -> Option<usize> {
     match text {
         [b'\r', b'\n', ..] => Some(2),
@@ -457,7 +455,7 @@ fn line_break(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// What a chunk that begins here holds, and where it ends; nothing unless its size is right.
+/// The content and end of a chunk at `at`; `None` unless its size is correct.
 fn chunk(text: &[u8], at: usize) -> Option<(Range<usize>, usize)> {
     let from = at + chunk_frame(&text[at..])?;
     let digits = text[at..].iter().take_while(|b| b.is_ascii_hexdigit());
@@ -467,7 +465,7 @@ fn chunk(text: &[u8], at: usize) -> Option<(Range<usize>, usize)> {
     (size > 0).then_some((from..to, end))
 }
 
-/// The length of a line that begins here and holds the size of a chunk, line break included.
+/// Length of a line at the start that contains a chunk size, line break included.
 fn chunk_frame(text: &[u8]) -> Option<usize> {
     let digits = text.iter().take_while(|b| b.is_ascii_hexdigit()).count();
     if digits == 0 || digits > CHUNK_DIGITS_MAX {
@@ -484,7 +482,7 @@ fn chunk_frame(text: &[u8]) -> Option<usize> {
     Some(end + line_break(&text[end..])?)
 }
 
-/// The six bits that a character of base64 or base64url stands for.
+/// The six bits of a base64 or base64url character.
 fn sextet(byte: u8) -> Option<u8> {
     match byte {
         b'A'..=b'Z' => Some(byte - b'A'),

@@ -1,8 +1,6 @@
-//! What has happened in all worlds, in order, for people who watch: requests with their answers, callbacks, and what
-//! people and devices did.
+//! Event log of all sandboxes: requests with responses, callbacks, and actions of people and devices.
 //!
-//! Keeps the latest of it, cut to what a person reads, without header fields and without secrets. Decides nothing, and nothing is
-//! decided by it.
+//! Keeps the latest entries with excerpts of bodies, without headers and secrets. For display only.
 
 use super::world::Outcome;
 use conformant_base::clock::{self, Timestamp};
@@ -14,12 +12,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Entries that are kept.
+/// Entries kept.
 const KEPT_MAX: usize = 2_000;
-/// Bytes of a body that are kept.
+/// Bytes kept of a body.
 const BODY_BYTES_MAX: usize = 2_000;
 
-/// The latest that has happened.
+/// The latest events.
 #[derive(Debug, Default)]
 pub(super) struct Chronicle {
     pages: Mutex<Pages>,
@@ -29,13 +27,12 @@ pub(super) struct Chronicle {
 
 #[derive(Debug, Default)]
 struct Pages {
-    /// How many entries there ever were.
+    /// Entries ever written.
     written: u64,
     latest: VecDeque<Entry>,
     closed: bool,
 }
 
-/// One thing that happened.
 #[derive(Debug)]
 struct Entry {
     number: u64,
@@ -46,7 +43,7 @@ struct Entry {
 
 #[derive(Debug)]
 enum What {
-    /// A request to a service or, where it is a hook, what somebody did.
+    /// A request to a service or a hook.
     Asked {
         method: String,
         target: String,
@@ -56,7 +53,7 @@ enum What {
         took: Duration,
         scripted: Option<String>,
     },
-    /// An attempt to deliver a callback.
+    /// One attempt to deliver a callback.
     CalledBack {
         method: String,
         url: String,
@@ -66,7 +63,7 @@ enum What {
     },
 }
 
-/// The beginning of a body, where it is text.
+/// The beginning of a body, if it is text.
 #[derive(Debug)]
 struct Excerpt {
     text: Option<String>,
@@ -96,7 +93,7 @@ impl Excerpt {
     }
 }
 
-/// What a world writes down, and where.
+/// Writes the events of one sandbox.
 #[derive(Clone, Debug)]
 pub(super) struct Pen {
     pub(super) chronicle: Arc<Chronicle>,
@@ -104,7 +101,7 @@ pub(super) struct Pen {
 }
 
 impl Pen {
-    /// An exchange; looking at a world is none.
+    /// Logs an exchange, except reads of the control plane.
     pub(super) fn exchange(
         &self,
         at: Timestamp,
@@ -127,7 +124,7 @@ impl Pen {
         self.chronicle.write(self.world.clone(), at, what);
     }
 
-    /// One attempt to deliver a callback.
+    /// Logs one attempt to deliver a callback.
     pub(super) fn callback(
         &self,
         at: Timestamp,
@@ -164,8 +161,7 @@ impl Chronicle {
         self.written.notify_all();
     }
 
-    /// What was written after the entry of that number, as soon as there is something; nothing when the time is
-    /// over first. `None` once nothing more will be written.
+    /// The entries after that number, once there are any; empty on a timeout, `None` after the log closed.
     pub(super) fn after(
         &self,
         world: &str,
@@ -185,7 +181,7 @@ impl Chronicle {
         Some((pages.written, told))
     }
 
-    /// Lets go of everybody who waits.
+    /// Wakes all waiting readers.
     pub(super) fn close(&self) {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.closed = true;
@@ -234,7 +230,7 @@ impl Entry {
                 "attempt": attempt,
                 "outcome": match outcome {
                     Outcome::Answered { status, .. } => status.to_string(),
-                    Outcome::Silent => "no answer in time".to_owned(),
+                    Outcome::Silent => "no response in time".to_owned(),
                     Outcome::Unreachable => "not reached".to_owned(),
                 },
             }),
@@ -303,7 +299,7 @@ mod tests {
         let (_, seen) = pen.chronicle.after("a", 0, Duration::ZERO).expect("open");
         assert_eq!(seen.len(), KEPT_MAX);
         let text = seen[0]["sent"]["text"].as_str().expect("a text");
-        // What stands for a secret may be longer than it was.
+        // A redacted text may be longer than the original.
         let most = BODY_BYTES_MAX + "[redacted]".len();
         assert!(text.len() <= most && !text.contains("hunter22"), "{text}");
         assert_eq!(seen[0]["sent"]["bytes"], body.len());

@@ -1,18 +1,18 @@
-//! Delivers callbacks beside the answering of requests.
+//! Delivers callbacks independently of request handling.
 //!
-//! One receiver gets its callbacks in order, different receivers side by side, so that one that
-//! times out delays nobody else. Knows nothing of retries: the world says what is due next.
+//! Each receiver gets its callbacks in order; receivers are served in parallel, so that a timeout of one
+//! delays no other. The sandbox decides about retries.
 
 use super::world::{Errand, World};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What waits at the receivers that are being served.
+/// Pending callbacks by receiver.
 #[derive(Clone, Default)]
 pub(super) struct Courier(Arc<Shared>);
 
-/// What waits, by receiver; a lane that is there has a thread that serves it.
+/// One queue per receiver; each has a thread that serves it.
 type Lanes = BTreeMap<String, VecDeque<(Arc<World>, Errand)>>;
 
 #[derive(Default)]
@@ -22,17 +22,17 @@ struct Shared {
 }
 
 impl Courier {
-    /// Threads at once; the receivers beyond share one more.
+    /// Threads; further receivers share one more.
     const LANES_MAX: usize = 64;
 
-    /// Takes errands of a world and returns at once.
+    /// Queues callbacks of a sandbox and returns at once.
     pub(super) fn take(&self, world: &Arc<World>, errands: Vec<Errand>) {
         for errand in errands {
             self.enqueue(Arc::clone(world), errand);
         }
     }
 
-    /// Delivers nothing more; an attempt under way ends by itself.
+    /// Stops deliveries; attempts in progress finish.
     pub(super) fn close(&self) {
         self.0.closed.store(true, Ordering::SeqCst);
         self.lanes().clear();
@@ -55,7 +55,7 @@ impl Courier {
         std::thread::spawn(move || courier.serve(&name));
     }
 
-    /// Serves one lane until nothing waits there.
+    /// Serves one queue until it is empty.
     fn serve(&self, name: &str) {
         while let Some((world, errand)) = self.next(name) {
             let due = world.run(&errand);

@@ -1,7 +1,6 @@
-//! What makes a world one to develop against: seed data, switches and scripted answers while it runs, and
-//! what the control plane says of them.
+//! Developer features of a sandbox: seed data, switches and scripted responses, and their control plane.
 //!
-//! Which request meets what is `script`; how a connection is cut is `relay`.
+//! `script` matches requests; `relay` interrupts connections.
 
 use super::page::People;
 use super::script::{self, Script};
@@ -17,21 +16,20 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a world begins with beside its settings.
+/// Initial state of a sandbox.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Beginning {
-    /// Scripted answers.
     pub(super) script: Script,
-    /// Whether what makes it is kept, so that it can be exported.
+    /// Keeps changing requests for export.
     pub(super) keeps: bool,
-    /// What the page for people needs, where there is one.
+    /// Present if there is a page.
     pub(super) people: Option<People>,
-    /// Links begin with the name that a request called the server by, between these two.
+    /// Links start with the host name of the request, between these two parts.
     pub(super) follows: Option<(&'static str, String)>,
 }
 
 impl Beginning {
-    /// What links in the answer to a request begin with, where that is not always the same.
+    /// The origin for links in a response, if it varies by request.
     pub(super) fn origin_for(&self, request: &Request) -> Option<String> {
         let (scheme, path) = self.follows.as_ref()?;
         let host = request.headers.get("Host")?;
@@ -40,17 +38,17 @@ impl Beginning {
         is_host.then(|| format!("{scheme}://{host}{path}"))
     }
 
-    /// Changes beyond these are not exported.
+    /// Exportable changes; beyond that an export is refused.
     pub(super) const KEPT_MAX: usize = 100_000;
 }
 
-/// An answer, what it has caused, and how it goes out.
+/// A response, the callbacks it causes, and how it is sent.
 #[derive(Debug, Default)]
 pub(super) struct Answered {
     pub(super) response: Response,
     pub(super) errands: Vec<Errand>,
     pub(super) wire: Wire,
-    /// Name of the scripted answer that it met.
+    /// Name of the matching scripted response.
     pub(super) scripted: Option<String>,
 }
 
@@ -63,28 +61,26 @@ impl From<Response> for Answered {
     }
 }
 
-/// What becomes of an answer on its way out.
+/// How a response is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Wire {
-    /// It arrives.
+    /// Normally.
     #[default]
     Whole,
-    /// It arrives later.
+    /// After a delay.
     Delay(Duration),
-    /// The connection ends before it.
+    /// The connection ends before the response.
     Cut,
-    /// The connection ends in its middle.
+    /// The connection ends within the response.
     Truncate,
-    /// It goes on for as long as somebody reads: what happens in that world after that entry.
+    /// An endless stream: the events of a sandbox after an entry.
     Events {
-        /// The world's name.
         world: String,
-        /// The number of an entry.
         after: u64,
     },
 }
 
-/// A reference that has answered these requests, the last of them now.
+/// A reference that has handled these requests, the last one just now.
 pub(super) fn made(
     settings: Settings,
     steps: &[Step],
@@ -105,7 +101,7 @@ pub(super) fn made(
             .map_err(|why| SeedError::Line { line: number, why })?;
         sign(&mut request);
         let response = reference.handle(&request, at(left));
-        // Nobody waits for callbacks of the past.
+        // Callbacks of seed data are not delivered.
         drop(reference.take_callbacks());
         if !response.is_success() {
             let body = String::from_utf8_lossy(&response.body);
@@ -124,7 +120,7 @@ pub(super) fn made(
     Ok(reference)
 }
 
-/// The credentials that every reference takes.
+/// Adds the credentials that every reference accepts.
 fn sign(request: &mut Request) {
     if request.target.starts_with("/auth/") {
         request.headers.set(API_KEY_HEADER, API_KEY);
@@ -135,7 +131,7 @@ fn sign(request: &mut Request) {
 }
 
 impl World {
-    /// What developers ask of the control plane; nothing for all other requests.
+    /// Handles developer requests to the control plane; `None` for other requests.
     pub(super) fn develop(&self, request: &Request) -> Option<Response> {
         let path = request.path();
         let name = path.strip_prefix("/_control/script/");
@@ -169,11 +165,11 @@ impl World {
         )
     }
 
-    /// Lines that make this world again.
+    /// Seed data that recreates this sandbox.
     fn exported(&self) -> Response {
         let state = self.state();
         if state.begun_with.len() + state.since.len() >= Beginning::KEPT_MAX {
-            let error = "more changes were made than are kept";
+            let error = "too many changes to export";
             return Response::json(409, &json!({ "error": error }));
         }
         let steps = state.begun_with.iter().chain(&state.since).cloned();
@@ -184,11 +180,11 @@ impl World {
         Response::new(200, "application/x-ndjson", seed.written(""))
     }
 
-    /// Takes the place of what is there.
+    /// Replaces the current state.
     fn imported(&self, request: &Request) -> Response {
         let refused = |error: String| Response::json(422, &json!({ "error": error }));
         let Ok(text) = std::str::from_utf8(&request.body) else {
-            return refused("seed data are lines of JSON".to_owned());
+            return refused("seed data must be UTF-8 lines of JSON".to_owned());
         };
         let seeds = match Seeds::read(text) {
             Ok(seeds) => seeds,
@@ -216,12 +212,12 @@ impl World {
     fn unscripted(&self, name: Option<&str>) -> Response {
         let removed = self.state().script.remove(name);
         if removed == 0 && name.is_some() {
-            return super::refusal(404, "no scripted answer has that name");
+            return super::refusal(404, "no scripted response of that name");
         }
         Response::json(200, &json!({ "removed": removed }))
     }
 
-    /// `{"fault": ID, "on": BOOLEAN}`, or `variant` in its place.
+    /// `{"fault": ID, "on": BOOLEAN}`, or `variant` instead of `fault`.
     fn switched(&self, request: &Request) -> Response {
         let arguments: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let id = |name: &str| arguments.get(name).and_then(Value::as_str);
@@ -239,7 +235,7 @@ impl World {
             (None, Some(variant)) => drop(state.variants.remove(&variant)),
             (Some(_), Some(_)) | (None, None) => {
                 let error = format!(
-                    "say the id of one `fault` or one `variant` that there is, not {}",
+                    "expected the id of one existing `fault` or `variant`, found {}",
                     fault.or(variant).unwrap_or("nothing")
                 );
                 return Response::json(422, &json!({ "error": error }));

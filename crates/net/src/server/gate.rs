@@ -1,25 +1,23 @@
-//! Who may play people and devices: the way to the control plane (`/_control`, and taking worlds away).
+//! Access check of the control plane (`/_control`, and deleting sandboxes).
 //!
-//! Answers from here change what the reference holds, so that a page in a browser on the same machine
-//! must not be able to ask for them: requests that a page of another origin made are refused, and so
-//! are those whose host is no name of this machine, unless they carry the token. The services
-//! themselves are open: they have credentials of their own.
+//! The control plane changes the state of the reference, so a page in a browser on the same machine must
+//! not reach it. Requests from pages of other origins are refused. So are requests under a foreign host
+//! name without the token. The services themselves are open: they have their own credentials.
 
 use super::refusal;
 use conformant_base::http::{Request, Response};
 
-/// Carries the token.
+/// Header with the token.
 pub const TOKEN_HEADER: &str = "X-Conformant-Token";
 
-/// What is checked at the gate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gate {
-    /// Lets callers in that reach the server under another name.
+    /// Admits callers that use another host name.
     pub(super) token: Option<String>,
 }
 
 impl Gate {
-    /// Why a request goes no further; nothing where it may.
+    /// The refusal, if the request is not allowed.
     pub(super) fn refuses(&self, request: &Request) -> Option<Response> {
         let field = |name: &str| request.headers.get(name);
         let host = field("Host").unwrap_or_default();
@@ -34,7 +32,7 @@ impl Gate {
         }
         let has_token = self.token.is_some() && field(TOKEN_HEADER) == self.token.as_deref();
         if !is_of_this_machine(host) && !has_token {
-            let why = "under this host name the control plane asks for X-Conformant-Token, which \
+            let why = "under this host name the control plane requires X-Conformant-Token, which \
                        CONFORMANT_CONTROL_TOKEN sets";
             return Some(refusal(403, why));
         }
@@ -42,13 +40,13 @@ impl Gate {
     }
 }
 
-/// True where a request leads to the control plane.
+/// True for requests to the control plane.
 pub(super) fn is_control(target: &str) -> bool {
     let path = target.split(['?', '#']).next().unwrap_or_default();
     path.split('/').nth(1) == Some("_control")
 }
 
-/// True for names that only mean this machine, whoever resolves them.
+/// True for names that always mean this machine.
 fn is_of_this_machine(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

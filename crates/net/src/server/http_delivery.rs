@@ -1,7 +1,7 @@
 //! Delivers callbacks over HTTP to receivers on this machine.
 //!
-//! Contacts nobody else: the addresses come from clients, and an offline tool must not be talked
-//! into calling strangers. Follows no redirect and keeps no connection.
+//! Contacts no other machine: clients choose the addresses, and an offline tool must not call strangers.
+//! Follows no redirect and keeps no connection.
 
 use super::world::{Deliver, Outcome};
 use crate::transport::{BaseUrl, Client, Fault, Limits};
@@ -10,7 +10,7 @@ use conformant_reference::Callback;
 use std::time::Duration;
 use url::{Host, Url};
 
-/// Delivery with the callback's real time-out.
+/// Delivers with the timeout of the callback.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpDelivery;
 
@@ -35,7 +35,7 @@ impl Deliver for HttpDelivery {
     }
 }
 
-/// The client has seen to the time-out; how long it took below that is nobody's concern here.
+/// The client enforces the timeout; shorter durations do not matter.
 fn answered(status: u16) -> Outcome {
     Outcome::Answered {
         status,
@@ -50,7 +50,7 @@ fn outcome_of(fault: &Fault) -> Outcome {
         | Cause::FirstByteTimeout
         | Cause::HeadersTimeout
         | Cause::BodyTimeout { .. } => Outcome::Silent,
-        // A status that was read counts, whatever is wrong with the body behind it.
+        // A received status counts, even if the body is broken.
         Cause::Framing | Cause::BodyOverLimit(_) | Cause::Truncated => {
             fault.status.map_or(Outcome::Unreachable, answered)
         }

@@ -1,8 +1,8 @@
-//! The reference behind a socket: `httpmock` with one catch-all answer, callbacks delivered over HTTP.
+//! The HTTP server of the reference: `httpmock` with a catch-all handler, callbacks over HTTP.
 //!
-//! Decides nothing about the services: a request is led to its [`World`] and answered there. Each
-//! world has its own state, so that stories told side by side do not see each other. `httpmock`
-//! bounds neither bodies nor idle sockets; only clients of this machine are meant to talk to it.
+//! - Routes each request to its [`World`], a sandbox with its own state, so that concurrent scenarios are
+//!   isolated.
+//! - `httpmock` bounds neither bodies nor idle sockets: the server is for clients of this machine only.
 
 mod chronicle;
 mod courier;
@@ -44,66 +44,62 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Hears of what clients of a server ask, and of what they are answered.
+/// Observes requests of clients and their responses.
 pub type Witness = Arc<dyn Fn(Exchanged<'_>) + Send + Sync>;
 
-/// One request and its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchanged<'a> {
-    /// The server's address.
+    /// Origin of the server.
     pub origin: &'a str,
-    /// The world's name; empty for the default one.
+    /// Name of the sandbox; empty for the default one.
     pub world: &'a str,
-    /// As sent, without the world's name.
+    /// Without the prefix of the sandbox.
     pub request: &'a Request,
-    /// As answered.
     pub response: &'a Response,
-    /// Name of the scripted answer that it met.
+    /// Name of the matching scripted response.
     pub scripted: Option<&'a str>,
-    /// How long the answer took to make.
+    /// Time to create the response.
     pub took: Duration,
 }
 
-/// What a server is started with.
+/// Settings of a server.
 #[derive(Clone, Default)]
 pub struct Settings {
-    /// The port; a free one when it is 0. Where none is said, one of the loopback interface is taken, and no
-    /// scripted answer can touch a connection.
+    /// The port; 0 for any free one. `None` listens on a loopback port without a relay, so that scripted
+    /// responses cannot interrupt connections.
     pub port: Option<u16>,
-    /// The interface; the loopback interface when absent.
+    /// The interface; loopback by default.
     pub host: Option<IpAddr>,
-    /// The certificate that is shown; where there is one, TLS is spoken. It wants a port.
+    /// Certificate; enables TLS. Requires a port.
     #[cfg(feature = "tls")]
     pub tls: Option<Identity>,
-    /// Pages of these origins may ask the services from a browser; `*` stands for all.
+    /// Origins whose pages may call the services from a browser; `*` for all.
     pub cors: Vec<String>,
-    /// The operations that scripted answers name.
+    /// Operations for scripted responses.
     pub routes: Vec<Route>,
-    /// Scripted answers of every world.
+    /// Scripted responses of every sandbox.
     pub script: Vec<Scripted>,
-    /// What worlds begin with.
+    /// Initial state of sandboxes.
     pub seeds: Option<Seeds>,
-    /// Whether worlds keep what made them, so that they can be exported.
+    /// Keeps changing requests for export.
     pub keeps: bool,
-    /// Seeds every world.
+    /// Seed of every sandbox.
     pub seed: u64,
-    /// Deliberate defects of every world.
+    /// Faults of every sandbox.
     pub faults: BTreeSet<Fault>,
-    /// Deliberate legal freedoms of every world.
+    /// Allowed variations of every sandbox.
     pub variants: BTreeSet<Variant>,
-    /// Time stands still until it is advanced, in place of passing; callbacks are then delivered
-    /// before the answer that caused them goes out.
+    /// Time moves only when advanced. Callbacks are then delivered before the response is sent.
     pub virtual_clock: bool,
-    /// Who delivers callbacks; over HTTP when absent.
+    /// Delivers callbacks; over HTTP by default.
     pub deliver: Option<Arc<dyn Deliver>>,
-    /// What links of every world start with, in place of the world's address: a client that knows
-    /// the way by itself then sees nothing that differs from one port to the next.
+    /// Start of links in every sandbox, instead of its address: responses then do not depend on the port.
     pub origin: Option<String>,
-    /// Hears of each request to a service, and of its answer.
+    /// Observes each request to a service and its response.
     pub witness: Option<Witness>,
-    /// Shows people the page at `/`, whose QR codes this makes. It wants a port.
+    /// Enables the page at `/` and creates its QR codes. Requires a port.
     pub page: Option<Offer>,
-    /// Lets callers into the control plane that reach it under another name than this machine's own.
+    /// Admits callers of the control plane that use another host name.
     pub control_token: Option<String>,
 }
 
@@ -112,7 +108,7 @@ impl Settings {
         self.host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
     }
 
-    /// Where plain HTTP is spoken; behind TLS nobody else has to find it.
+    /// Address of the plain HTTP server; loopback behind TLS.
     fn plainly(&self, port: u16) -> (IpAddr, u16) {
         match self.scheme() {
             "https" => (IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
@@ -120,7 +116,7 @@ impl Settings {
         }
     }
 
-    /// Between what the name of the server stands in links of a world; nothing where it has one name.
+    /// Parts of a link around the host name of the server; `None` if it has a fixed name.
     fn follows(&self, world: &str) -> Option<(&'static str, String)> {
         let is_every = self.host.is_some_and(|host| host.is_unspecified());
         let path = match world {
@@ -157,41 +153,32 @@ impl Settings {
     }
 }
 
-/// Why a server does not start.
+/// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The port cannot be listened on.
-    #[error("listen on {host}:{port}: {source}")]
+    #[error("cannot listen on {host}:{port}: {source}")]
     Listen {
-        /// The interface.
         host: IpAddr,
-        /// The port that was asked for.
         port: u16,
-        /// What the system says.
         source: std::io::Error,
     },
-    /// Certificate and key are none.
     #[cfg(feature = "tls")]
-    #[error("use the certificate: {0}")]
+    #[error("invalid certificate or key: {0}")]
     Certificate(#[from] IdentityError),
-    /// A scripted answer names nothing.
-    #[error("take the script: {0}")]
+    #[error("invalid script: {0}")]
     Script(#[from] ScriptError),
-    /// Seed data are refused.
-    #[error("begin world `{world}`: {source}")]
+    #[error("cannot seed world `{world}`: {source}")]
     Seeds {
-        /// The world.
         world: String,
-        /// What is wrong.
         source: SeedError,
     },
 }
 
-/// A running server; dropping it stops the answers.
+/// A running server; stops when dropped.
 pub struct Server {
     http: MockServer,
     worlds: Arc<Worlds>,
-    /// Present when a certain port was asked for, which `httpmock` cannot take by itself.
+    /// Present if a port was requested, which `httpmock` does not support.
     _relay: Option<Relay>,
     #[cfg(feature = "tls")]
     _front: Option<tls::Front>,
@@ -206,7 +193,7 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Starts answering on the loopback interface.
+    /// Starts a server.
     pub fn start(settings: Settings) -> Result<Self, Error> {
         let http = MockServer::start();
         let chronicle = Arc::<Chronicle>::default();
@@ -249,31 +236,31 @@ impl Server {
         })
     }
 
-    /// `http://127.0.0.1:PORT`, where the default world is.
+    /// `http://127.0.0.1:PORT`, the default sandbox.
     pub fn url(&self) -> &str {
         &self.worlds.origin
     }
 
-    /// Where the world of that name is; it is made when it is first asked.
+    /// URL of a named sandbox, which is created on first use.
     pub fn world_url(&self, name: &str) -> String {
         self.worlds.origin_of(name)
     }
 
-    /// The time in a world.
+    /// The time in a sandbox.
     pub fn now(&self, name: &str) -> Timestamp {
         self.worlds
             .world(name)
             .map_or(Timestamp::UNIX_EPOCH, |world| world.now())
     }
 
-    /// Lets that much time pass in a world at once.
+    /// Advances the time of a sandbox at once.
     pub fn advance(&self, name: &str, by: Duration) {
         if let Ok(world) = self.worlds.world(name) {
             world.advance(by);
         }
     }
 
-    /// Forgets a world; asked again, it begins anew. False when there was none.
+    /// Deletes a sandbox; the next request recreates it. False if there was none.
     pub fn drop_world(&self, name: &str) -> bool {
         self.worlds.forget(name)
     }
@@ -281,15 +268,14 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // `httpmock` keeps its servers for the next user, and this one's answer with them.
+        // `httpmock` reuses servers together with their handlers.
         self.http.reset();
         self.worlds.courier.close();
         self.worlds.chronicle.close();
     }
 }
 
-/// The seed of a named world: the same name under the same seed tells the same story, whatever
-/// else runs beside it and in whatever order.
+/// The seed of a named sandbox: the same name and seed give the same identifiers, whatever else runs.
 pub fn world_seed(seed: u64, name: &str) -> u64 {
     let digest = Sha256::new()
         .chain_update(seed.to_be_bytes())
@@ -300,13 +286,13 @@ pub fn world_seed(seed: u64, name: &str) -> u64 {
         .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Why there is no world of a name.
+/// Why a sandbox cannot be created.
 enum NoWorld {
     TooMany,
     Unseeded(SeedError),
 }
 
-/// The worlds of a server by name; the default one is nameless.
+/// The sandboxes of a server by name; the default one has an empty name.
 struct Worlds {
     settings: Settings,
     script: Script,
@@ -318,9 +304,9 @@ struct Worlds {
 }
 
 impl Worlds {
-    /// Larger bodies are refused; media files are the largest that clients send.
+    /// Larger bodies are refused; media files are the largest.
     const BODY_BYTES_MAX: usize = 32 << 20;
-    /// More worlds at once are refused.
+    /// Limit of simultaneous sandboxes.
     const WORLDS_MAX: usize = 4096;
 
     fn new(
@@ -341,7 +327,7 @@ impl Worlds {
         })
     }
 
-    /// Makes the worlds that seed data name, so that what is wrong with them is told at once.
+    /// Creates the sandboxes that seed data names, to report errors at once.
     fn begin(&self) -> Result<(), Error> {
         let Some(seeds) = &self.settings.seeds else {
             return Ok(());
@@ -356,7 +342,7 @@ impl Worlds {
         Ok(())
     }
 
-    /// Names of the worlds that there are; the default one is nameless.
+    /// Names of the existing sandboxes; the default one has an empty name.
     fn names(&self) -> Vec<String> {
         let worlds = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
         worlds
@@ -370,7 +356,7 @@ impl Worlds {
         format!("{}/_world/{name}", self.origin)
     }
 
-    /// An answer, which pages of other origins may read where they may ask.
+    /// Handles a request and adds CORS headers.
     fn answer(&self, request: Request) -> Answered {
         let Some(origin) = self.allowed_origin(&request) else {
             return self.answer_plainly(request);
@@ -394,7 +380,7 @@ impl Worlds {
         answered
     }
 
-    /// The origin of a page that may ask the services. The control plane is no service.
+    /// The origin of a page that may call the services; never the control plane.
     fn allowed_origin(&self, request: &Request) -> Option<String> {
         let origin = request.headers.get("Origin")?;
         let allowed = &self.settings.cors;
@@ -426,7 +412,7 @@ impl Worlds {
         if !is_name(name) {
             return refusal(
                 404,
-                "a world's name has 1 to 64 letters, digits, `-`, `_`, `.`",
+                "invalid name: expected 1 to 64 letters, digits, `-`, `_`, `.`",
             )
             .into();
         }
@@ -457,7 +443,7 @@ impl Worlds {
         let world = match self.world(name) {
             Ok(world) => world,
             Err(NoWorld::TooMany) => {
-                return refusal(503, "too many worlds; drop one with DELETE /_world/NAME").into();
+                return refusal(503, "too many sandboxes: delete one with DELETE /_world/NAME").into();
             }
             Err(NoWorld::Unseeded(error)) => return refusal(500, &error.to_string()).into(),
         };
@@ -550,7 +536,7 @@ impl Worlds {
     }
 }
 
-/// Names stand in paths and links as they are, so they need no encoding.
+/// Names appear verbatim in paths and links.
 fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && !text.starts_with('.')
@@ -563,7 +549,7 @@ fn refusal(status: u16, why: &str) -> Response {
     Response::json(status, &json!({"error": why}))
 }
 
-/// The request as the reference reads it; `httpmock` writes every target in absolute form.
+/// Converts a request; `httpmock` writes every target in absolute form.
 fn read(request: &HttpMockRequest) -> Request {
     let uri = request.uri_str();
     let behind_scheme = uri.split_once("://").map_or(uri, |(_, rest)| rest);

@@ -1,9 +1,7 @@
-//! The page at `/` for people, and what it asks the control plane: what is there, what happens, and a QR code
-//! as the application would show it.
+//! The page at `/` and its control-plane requests: resources, events, and QR codes.
 //!
-//! One file that needs nothing else. Its policy allows its own styles and script by hash, and requests to where it
-//! came from; so even a mistake in it runs nothing and tells nobody. The page answers nothing by itself: whatever it shows and does stands in
-//! the reference.
+//! - A single file. Its policy allows its own styles and script by hash and requests to its origin only.
+//! - Stateless: everything shown comes from the reference.
 
 use super::chronicle::{Chronicle, Pen};
 use super::develop::{Answered, Wire};
@@ -19,13 +17,13 @@ use std::error::Error;
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, LazyLock};
 
-/// Makes the text of a QR code for a custom user id, as the application would at that time.
+/// Creates the QR code text of a custom user id at a time, as the application would.
 pub type Offer = Arc<dyn Fn(&str, Timestamp) -> Result<String, NoOffer> + Send + Sync>;
 
-/// Why there is no QR code: who makes it stands above the server, and has an error of its own.
+/// Why there is no QR code. The caller of the server defines the error.
 pub type NoOffer = Box<dyn Error + Send + Sync>;
 
-/// What a world with a page has.
+/// What the page needs from a sandbox.
 #[derive(Clone)]
 pub(super) struct People {
     pub(super) pen: Pen,
@@ -40,14 +38,13 @@ impl fmt::Debug for People {
     }
 }
 
-/// The page and its policy.
 struct Page {
     html: String,
     policy: String,
 }
 
 static PAGE: LazyLock<Page> = LazyLock::new(|| {
-    // One family: the report's own style sheet, and this page's additions.
+    // The style sheet of the report page, plus additions.
     let family = conformant_base::page::STYLE;
     let html = include_str!("page.html").replace("/* the look of the report page */", family);
     let hashes = |name: &str| -> String {
@@ -67,7 +64,7 @@ static PAGE: LazyLock<Page> = LazyLock::new(|| {
     Page { html, policy }
 });
 
-/// The page, where a request asks for it.
+/// The page, if the request asks for it.
 pub(super) fn page(request: &Request) -> Option<Response> {
     if request.path() != "/" || !matches!(request.method.as_str(), "GET" | "HEAD") {
         return None;
@@ -86,7 +83,7 @@ pub(super) fn page(request: &Request) -> Option<Response> {
 }
 
 impl World {
-    /// What the page asks of the control plane; nothing for all other requests.
+    /// Handles control-plane requests of the page; `None` for other requests.
     pub(super) fn show(&self, request: &Request) -> Option<Answered> {
         let people = self.people()?;
         Some(match (request.method.as_str(), request.path()) {
@@ -111,12 +108,12 @@ impl World {
         Response::json(200, &seen)
     }
 
-    /// `{"custom_user_id": TEXT}`: the application shows a QR code, and the service hears of it.
+    /// `{"custom_user_id": TEXT}`: creates a QR code and announces it to the service.
     fn offer(&self, people: &People, request: &Request) -> Answered {
         let refused = |error: String| Response::json(422, &json!({ "error": error })).into();
         let arguments: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let Some(id) = arguments.get("custom_user_id").and_then(Value::as_str) else {
-            return refused("argument `custom_user_id` (a text) is needed".to_owned());
+            return refused("argument `custom_user_id` (string) is required".to_owned());
         };
         let qr = match (people.offer)(id, self.now()) {
             Ok(qr) => qr,
@@ -136,7 +133,7 @@ impl World {
 }
 
 impl People {
-    /// A stream that the relay writes: `?after=N` leaves out what was told before.
+    /// A stream written by the relay; `?after=N` skips earlier events.
     fn events(&self, request: &Request) -> Answered {
         let pairs = request.query_pairs();
         let after = pairs.iter().find(|(name, _)| name == "after");
@@ -153,13 +150,13 @@ impl People {
     }
 }
 
-/// The events of a world behind that number, as they stand in the stream.
+/// The events of a sandbox after that number, in stream format.
 pub(super) fn told(chronicle: &Chronicle, world: &str, after: &mut u64) -> Option<String> {
     let (last, entries) = chronicle.after(world, *after, super::relay::STREAM_BEATS_EVERY)?;
     *after = last;
     let mut text = String::new();
     for entry in entries {
-        // Writing to a text cannot fail.
+        // Writing to a String cannot fail.
         let _ = write!(text, "id: {}\ndata: {entry}\n\n", entry["number"]);
     }
     if text.is_empty() {
@@ -168,7 +165,7 @@ pub(super) fn told(chronicle: &Chronicle, world: &str, after: &mut u64) -> Optio
     Some(text)
 }
 
-/// A QR code as the path of a picture, a unit a module; nothing where the text does not fit.
+/// A QR code as an SVG path, one unit per module; `null` if the text does not fit.
 fn drawn(text: &str) -> Value {
     const QUIET: usize = 4;
     let Ok(code) = QrCode::with_error_correction_level(text, EcLevel::L) else {

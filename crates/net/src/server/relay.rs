@@ -1,7 +1,6 @@
-//! Puts a server on an interface and port of one's choice by passing bytes on to it, and does to answers what no
-//! server of good will does: delays them, cuts them, ends them in their middle.
+//! Puts a server on a chosen interface and port by forwarding bytes; delays, cuts and truncates responses.
 //!
-//! `httpmock` picks its own port, and always answers whole. Of what passes, only the frames of answers are read.
+//! `httpmock` chooses its own port and always responds completely. Only the framing of responses is parsed.
 
 use super::chronicle::Chronicle;
 use super::develop::{Answered, Wire};
@@ -13,14 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Says between server and relay what becomes of an answer; it reaches no client.
+/// Internal header from server to relay; never reaches a client.
 const MARK: &str = "X-Conformant-Wire";
-/// How long a stream of events is silent at most: whoever has gone is then found out.
+/// Interval of keep-alive messages in an event stream, which detect closed connections.
 pub(super) const STREAM_BEATS_EVERY: Duration = Duration::from_secs(5);
-/// The head of an answer is no longer.
+/// Longest response head.
 const HEAD_BYTES_MAX: u64 = 256 << 10;
 
-/// The answer with a mark, where it is not passed on as it is.
+/// The response with a mark, unless it is sent normally.
 pub(super) fn marked(answered: Answered, is_head: bool) -> Response {
     let mut response = answered.response;
     let mark = match answered.wire {
@@ -35,7 +34,7 @@ pub(super) fn marked(answered: Answered, is_head: bool) -> Response {
     response
 }
 
-/// A listener that leads every connection to another address; dropping it frees the port.
+/// A listener that forwards every connection to another address; dropping it frees the port.
 #[derive(Debug)]
 pub(super) struct Relay {
     address: SocketAddr,
@@ -43,10 +42,10 @@ pub(super) struct Relay {
 }
 
 impl Relay {
-    /// Connections at once; more are closed unanswered.
+    /// Connections; further ones are closed.
     const CONNECTIONS_MAX: usize = 2048;
 
-    /// Listens there; port 0 takes a free one. Streams tell what the chronicle says.
+    /// Starts listening; port 0 for any free one. Event streams read the event log.
     pub(super) fn start(
         at: SocketAddr,
         to: SocketAddr,
@@ -73,7 +72,7 @@ impl Drop for Relay {
     }
 }
 
-/// Connects once: an accepting thread looks at its flag only then.
+/// Connects once, because an accepting thread checks its flag only then.
 pub(super) fn knock(mut address: SocketAddr) {
     if address.ip().is_unspecified() {
         address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
@@ -81,7 +80,7 @@ pub(super) fn knock(mut address: SocketAddr) {
     drop(TcpStream::connect(address));
 }
 
-/// Where connections lead, and what is told on them.
+/// Destination of connections and source of event streams.
 #[derive(Clone, Debug)]
 struct Way {
     to: SocketAddr,
@@ -103,14 +102,14 @@ fn accept(listener: &TcpListener, way: &Way, closed: &AtomicBool) {
         }
         let (open, way) = (Arc::clone(&open), way.clone());
         std::thread::spawn(move || {
-            // A connection that breaks has ended; there is nobody to tell.
+            // A broken connection has ended; the error has no receiver.
             drop(lead(&client, &way));
             open.fetch_sub(1, Ordering::SeqCst);
         });
     }
 }
 
-/// Passes bytes both ways until both sides have ended.
+/// Forwards bytes both ways until both sides have ended.
 fn lead(client: &TcpStream, way: &Way) -> io::Result<()> {
     let server = TcpStream::connect(way.to)?;
     client.set_nodelay(true)?;
@@ -139,14 +138,14 @@ fn pass(
     } else {
         Shutdown::Both
     };
-    // Already closed is as good as closed.
+    // Ignore sockets that are already closed.
     drop(to.shutdown(how));
     if ended.is_err() {
         drop(from.shutdown(Shutdown::Both));
     }
 }
 
-/// Passes answers on, one after the other; an error is how a connection ends early.
+/// Forwards responses; an error ends the connection early.
 fn answers(from: &TcpStream, mut to: &TcpStream, chronicle: &Chronicle) -> io::Result<()> {
     let mut from = BufReader::new(from);
     loop {
@@ -166,7 +165,7 @@ fn answers(from: &TcpStream, mut to: &TcpStream, chronicle: &Chronicle) -> io::R
             }
         }
         let Some(frame) = Frame::of(&head) else {
-            // No answer that we know how to tell apart from the next: it passes, and all behind it.
+            // Unknown framing: forward everything that follows.
             to.write_all(&head)?;
             return io::copy(&mut from, &mut to).map(drop);
         };
@@ -179,7 +178,7 @@ fn answers(from: &TcpStream, mut to: &TcpStream, chronicle: &Chronicle) -> io::R
         }
         let ends = |why| io::Error::new(io::ErrorKind::ConnectionAborted, why);
         let length = match mark {
-            Some("cut") => return Err(ends("a scripted answer")),
+            Some("cut") => return Err(ends("a scripted response")),
             Some("head") => 0,
             Some("truncate") => frame.length / 2,
             Some(_) | None => frame.length,
@@ -188,12 +187,12 @@ fn answers(from: &TcpStream, mut to: &TcpStream, chronicle: &Chronicle) -> io::R
         io::copy(&mut from.by_ref().take(length), &mut to)?;
         if mark == Some("truncate") {
             to.flush()?;
-            return Err(ends("a scripted answer"));
+            return Err(ends("a scripted response"));
         }
     }
 }
 
-/// Writes events until nobody reads any more, or until the server ends.
+/// Writes events until the client or the server ends the connection.
 fn tell(head: &[u8], events: &str, mut to: &TcpStream, chronicle: &Chronicle) -> io::Result<()> {
     let (after, world) = events.split_once(' ').unwrap_or((events, ""));
     let mut after = after.parse().unwrap_or(0);
@@ -210,20 +209,20 @@ fn tell(head: &[u8], events: &str, mut to: &TcpStream, chronicle: &Chronicle) ->
     }
     Err(io::Error::new(
         io::ErrorKind::ConnectionAborted,
-        "the server ends",
+        "the server stopped",
     ))
 }
 
-/// What the head of an answer says of its frame.
+/// Framing of a response.
 struct Frame {
-    /// Without the mark.
+    /// Without the internal header.
     head: Vec<u8>,
     mark: Option<String>,
     length: u64,
 }
 
 impl Frame {
-    /// Nothing where the answer is not framed by its length.
+    /// `None` unless the response is framed by its length.
     fn of(head: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(head).ok()?;
         let mut frame = Self {

@@ -1,6 +1,6 @@
-//! Scripted answers: what the n-th call of an operation gets in place of, or beside, its answer.
+//! Scripted responses: replace or disturb the response to the n-th call of an operation.
 //!
-//! Decides which scripted answer a request meets; the world and the wire carry it out.
+//! Matches requests; the sandbox and the relay carry the action out.
 
 use conformant_base::http::{Request, Response};
 use conformant_base::text::glob;
@@ -11,17 +11,17 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longer delays are refused: nobody waits for them.
+/// Longest delay.
 const DELAY_MAX: Duration = Duration::from_secs(600);
 
-/// A documented operation, as scripted answers name it.
+/// A documented operation.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// `chat/create-message`.
     pub id: String,
     /// `POST`.
     pub method: String,
-    /// `/chat/v2/Services/{ServiceSid}/Channels`: the path with the service before it.
+    /// `/chat/v2/Services/{ServiceSid}/Channels`: the path with the service prefix.
     pub path: String,
 }
 
@@ -38,36 +38,35 @@ impl Route {
     }
 }
 
-/// One scripted answer, as files and the control plane say it.
+/// One scripted response, as in files and on the control plane.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scripted {
-    /// By which it is listed and taken away; a number where none is given.
+    /// For listing and removal; generated if empty.
     #[serde(default)]
     pub name: String,
     /// An operation (`chat/create-message`, `*` stands for any text), or `METHOD PATH` (`GET /media/*`).
     pub on: String,
-    /// Which calls of it, counted from 1 from when the script was given: `2`, `2-4`, or `2+` for all from there.
+    /// The calls, counted from 1 since the script was set: `2`, `2-4`, or `2+` for all from the second.
     #[serde(default)]
     pub calls: Calls,
-    /// What they get.
     pub answer: Act,
 }
 
-/// What is done to a call.
+/// What happens to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// 429 with `Retry-After` in seconds; the request is not carried out.
+    /// 429 with `Retry-After` in seconds; the request is not executed.
     TooMany(u64),
-    /// 503, with `Retry-After` where seconds are given; the request is not carried out.
+    /// 503, with `Retry-After` if seconds are given; the request is not executed.
     Unavailable(Option<u64>),
-    /// The answer comes that much later.
+    /// Delays the response.
     Delay(Duration),
-    /// The request is carried out, and the connection ends without an answer.
+    /// Executes the request and closes the connection without a response.
     Cut,
-    /// The connection ends in the middle of the body.
+    /// Closes the connection within the body.
     Truncate,
-    /// The state before the last change is shown, as a reader of a copy that lags would see it.
+    /// Shows the state before the last change, as a lagging replica would.
     Stale,
 }
 
@@ -85,28 +84,23 @@ impl fmt::Display for Act {
     }
 }
 
-/// Why a scripted answer is not understood.
+/// Why a scripted response is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
-    /// What calls get.
     #[error(
         "invalid answer `{0}`: expected 429[:SECONDS], 503[:SECONDS], delay:MILLISECONDSms, cut, truncate or stale"
     )]
     Act(String),
-    /// Which calls.
     #[error("invalid calls `{0}`: expected 2, 2-4 or 2+")]
     Calls(String),
-    /// The whole.
     #[error(
         "invalid scripted answer `{0}`: expected [CALLS@]OPERATION=ANSWER, such as 2@chat/create-message=429:1"
     )]
     Whole(String),
-    /// Nothing of that name is documented.
     #[error(
-        "`{0}` matches no operation; `conformant list operations` shows them, `METHOD PATH` names any request"
+        "`{0}` matches no operation: see `conformant list operations`, or write `METHOD PATH` for any request"
     )]
     Operation(String),
-    /// A file.
     #[error("expected a JSON list of scripted answers: {0}")]
     Json(String),
 }
@@ -142,7 +136,7 @@ impl FromStr for Act {
     }
 }
 
-/// Calls by their number.
+/// A range of call numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Calls {
     first: u64,
@@ -207,7 +201,7 @@ as_text!(Act, Calls);
 impl FromStr for Scripted {
     type Err = ScriptError;
 
-    /// `[CALLS@]OPERATION=ANSWER`: how the command line says it.
+    /// Parses `[CALLS@]OPERATION=ANSWER`, the form of the command line.
     fn from_str(text: &str) -> Result<Self, ScriptError> {
         let whole = || ScriptError::Whole(text.to_owned());
         let (on, answer) = text.rsplit_once('=').ok_or_else(whole)?;
@@ -227,7 +221,7 @@ impl FromStr for Scripted {
     }
 }
 
-/// Reads one scripted answer, or a list of them.
+/// Parses one scripted response or a list of them.
 pub fn read(bytes: &[u8]) -> Result<Vec<Scripted>, ScriptError> {
     let told = |e: serde_json::Error| ScriptError::Json(e.to_string());
     let value: Value = serde_json::from_slice(bytes).map_err(told)?;
@@ -237,7 +231,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Scripted>, ScriptError> {
     Ok(vec![serde_json::from_value(value).map_err(told)?])
 }
 
-/// The scripted answers of one world, and how far each has come.
+/// The scripted responses of one sandbox and their counters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Script {
     routes: Arc<Vec<Route>>,
@@ -262,7 +256,7 @@ impl Script {
         Ok(script)
     }
 
-    /// Adds all or none; one of the same name takes the other's place.
+    /// Adds all or none; replaces responses of the same name.
     pub(super) fn add(&mut self, all: Vec<Scripted>) -> Result<Vec<String>, ScriptError> {
         for scripted in &all {
             let on = &scripted.on;
@@ -291,7 +285,7 @@ impl Script {
         Ok(names)
     }
 
-    /// Takes one away, or all; how many went.
+    /// Removes one or all; returns how many were removed.
     pub(super) fn remove(&mut self, name: Option<&str>) -> usize {
         let before = self.parts.len();
         self.parts
@@ -299,21 +293,21 @@ impl Script {
         before - self.parts.len()
     }
 
-    /// Counts from the beginning again.
+    /// Resets the counters.
     pub(super) fn rewind(&mut self) {
         for part in &mut self.parts {
             (part.seen, part.played) = (0, 0);
         }
     }
 
-    /// Whether somebody may ask for the state before the last change.
+    /// True if a response may show the state before the last change.
     pub(super) fn looks_back(&self) -> bool {
         self.parts
             .iter()
             .any(|part| part.scripted.answer == Act::Stale)
     }
 
-    /// What a request meets: the first part whose turn it is. All that it belongs to count it.
+    /// The first response that applies to a request. Every response of its operation counts the call.
     pub(super) fn meets(&mut self, request: &Request) -> Option<(String, Act)> {
         if self.parts.is_empty() {
             return None;
@@ -338,7 +332,7 @@ impl Script {
         met
     }
 
-    /// Every part with how often its operation was called, and how often it was played.
+    /// Every response with its counters.
     pub(super) fn listed(&self) -> Value {
         let listed = self.parts.iter().map(|part| {
             let mut shown = json!(part.scripted);
@@ -350,7 +344,7 @@ impl Script {
     }
 }
 
-/// What an act answers by itself; nothing where the request is carried out.
+/// The response of an action that does not execute the request.
 pub(super) fn refusal(act: Act) -> Option<Response> {
     let (status, why, retry_after) = match act {
         Act::TooMany(seconds) => (429, "too many requests (scripted)", Some(seconds)),

@@ -1,7 +1,6 @@
-//! What a world begins with: requests that are answered before any client asks, a line of JSON each.
+//! Seed data: requests that initialize a sandbox, one JSON line each.
 //!
-//! A world holds nothing but what requests made of it, and draws its identifiers from its seed; so its seed and
-//! the requests make it again, here or elsewhere. Answers nothing itself.
+//! A sandbox depends only on its seed and its requests, so both recreate it anywhere.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,27 +9,26 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Header fields that change what a request does; others, credentials among them, are not kept.
+/// Headers that change the meaning of a request; others, such as credentials, are dropped.
 const HEADERS_KEPT: [&str; 3] = ["Content-Type", "Content-Size", "X-Platform-Webhook-Enabled"];
 const FORM: &str = "application/x-www-form-urlencoded";
 const JSON: &str = "application/json";
 
-/// What several worlds begin with, by name; the nameless one is the default world.
+/// Seed data by sandbox; the default one has an empty name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seeds {
     worlds: BTreeMap<String, Seed>,
 }
 
-/// What one world begins with.
+/// Seed data of one sandbox.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seed {
-    /// What its identifiers are drawn from; that of the server where there is none.
+    /// Seed of identifiers; by default that of the server.
     pub number: Option<u64>,
-    /// Requests, in order.
     pub steps: Vec<Step>,
 }
 
-/// The beginning of a world.
+/// The line that starts a sandbox.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Head {
@@ -39,20 +37,20 @@ struct Head {
     seed: Option<u64>,
 }
 
-/// One request, without credentials: those of the reference are added.
+/// One request. The credentials of the reference are added.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// How long after the one before it, in milliseconds.
+    /// Delay after the previous request, in milliseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub after_ms: u64,
-    /// `POST` where left out.
+    /// `POST` by default.
     #[serde(default = "post", skip_serializing_if = "is_post")]
     pub method: String,
-    /// `/chat/v2/Services`, or `/_control/HOOK` for what a person or device does. `${NAME.FIELD}` stands for a
-    /// value of an earlier answer.
+    /// `/chat/v2/Services`, or `/_control/HOOK` for an action of a person or device. `${NAME.FIELD}` is
+    /// replaced by a value of an earlier response.
     pub path: String,
-    /// The fields of a form.
+    /// Form fields.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub form: Map<String, Value>,
     /// A JSON body.
@@ -61,10 +59,10 @@ pub struct Step {
     /// Any other body, in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base64: Option<String>,
-    /// Further header fields.
+    /// Additional headers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// What later lines call the answer.
+    /// Name of the response for later lines.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -85,59 +83,49 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Why seed data is not taken.
+/// Why seed data was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum SeedError {
-    /// A line is none.
     #[error("line {line}: {why}")]
     Line {
-        /// Its number, from 1.
+        /// Counted from 1.
         line: usize,
-        /// What is wrong with it.
         why: LineError,
     },
-    /// A request is refused.
-    #[error("request {number} of the seed data ({request}) is answered {status}: {body}")]
+    #[error("request {number} of the seed data ({request}) failed with {status}: {body}")]
     Refused {
-        /// Its number within its world, from 1.
+        /// Counted from 1 within its sandbox.
         number: usize,
         /// Method and path.
         request: String,
-        /// The status.
         status: u16,
-        /// The answer, excerpted.
+        /// The response, excerpted.
         body: String,
     },
 }
 
-/// What is wrong with a line of seed data.
+/// Why a line of seed data is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// It is no JSON, or says something else than a step.
+    /// Invalid JSON, or not a step.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// More than one body.
-    #[error("say one of `form`, `json` and `base64`")]
+    #[error("expected only one of `form`, `json` and `base64`")]
     Bodies,
-    /// A path that begins elsewhere.
-    #[error("`path` begins with `/`: /chat/v2/Services, /_control/create_flow")]
+    #[error("invalid `path`: expected a leading `/`, such as /chat/v2/Services or /_control/create_flow")]
     Path,
-    /// A body that is none in base64.
     #[error("base64: {0}")]
     Base64(#[from] base64::DecodeError),
-    /// A place for a value that does not end.
     #[error("`{0}` has `${{` without `}}`")]
     Unclosed(String),
-    /// A value of a line that is not there.
-    #[error("no earlier line says `\"as\": \"{0}\"`")]
+    #[error("no earlier line has `\"as\": \"{0}\"`")]
     NoAnswer(String),
-    /// A value that its answer does not have.
-    #[error("the answer has no `{0}`")]
+    #[error("the response has no `{0}`")]
     NoField(String),
 }
 
 impl Seeds {
-    /// Reads lines of JSON. Requests before the first `{"world": NAME}` belong to the default world.
+    /// Parses JSON lines. Requests before the first `{"world": NAME}` belong to the default sandbox.
     pub fn read(text: &str) -> Result<Self, SeedError> {
         let mut seeds = Self::default();
         let mut world = String::new();
@@ -166,12 +154,12 @@ impl Seeds {
         Ok(seeds)
     }
 
-    /// What the world of that name begins with: its own, or else what the default world does.
+    /// The seed data of a sandbox, or else of the default one.
     pub fn of(&self, world: &str) -> Option<&Seed> {
         self.worlds.get(world).or_else(|| self.worlds.get(""))
     }
 
-    /// Worlds that it names, beside the default one.
+    /// Named sandboxes.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.worlds
             .keys()
@@ -181,7 +169,7 @@ impl Seeds {
 }
 
 impl Seed {
-    /// The lines that [`Seeds::read`] reads.
+    /// Writes lines that [`Seeds::read`] reads.
     pub fn written(&self, world: &str) -> String {
         let head = Head {
             world: world.to_owned(),
@@ -200,7 +188,7 @@ fn line(of: &impl Serialize) -> String {
 }
 
 impl Step {
-    /// A request that was answered, as one that can be sent again.
+    /// Converts a handled request to a step.
     pub fn of(request: &Request, after_ms: u64) -> Self {
         let mut step = Self {
             after_ms,
@@ -257,7 +245,7 @@ impl Step {
         Ok(())
     }
 
-    /// The request, with values of earlier answers filled in; without credentials.
+    /// The request with values of earlier responses inserted; without credentials.
     pub fn request(&self, answers: &BTreeMap<String, Value>) -> Result<Request, LineError> {
         let mut request = Request::new(&self.method, filled(&self.path, answers)?);
         for (name, value) in &self.headers {
@@ -283,14 +271,14 @@ impl Step {
     }
 }
 
-/// A value as a form says it.
+/// A value in form encoding.
 fn plain(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Puts values of earlier answers in the place of `${NAME.FIELD.FIELD}`, once.
+/// Replaces each `${NAME.FIELD.FIELD}` by a value of an earlier response.
 fn filled(text: &str, answers: &BTreeMap<String, Value>) -> Result<String, LineError> {
     let mut out = String::new();
     let mut rest = text;

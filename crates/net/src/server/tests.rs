@@ -1,4 +1,4 @@
-//! A server as its clients see it, over real sockets, and many worlds at once.
+//! The server over real sockets, and many sandboxes at once.
 
 use super::*;
 use crate::transport::{BaseUrl, Client, Limits};
@@ -51,14 +51,14 @@ fn ask(method: &str, url: &str, form: &str) -> (u16, String) {
     (response.status, String::from_utf8(response.body).unwrap())
 }
 
-/// Tells a short story at that address, following links, and returns all that was seen.
+/// Runs a short scenario at that address, following links, and returns all responses.
 fn story(base: &str) -> String {
     let (_, flows) = ask("GET", &format!("{base}/flow/v1/Flows"), "");
     let listed: Value = serde_json::from_str(&flows).unwrap();
     let executions = listed["flows"][0]["links"]["executions"].as_str().unwrap();
     assert!(
         executions.starts_with(base),
-        "{executions} leads away from {base}"
+        "{executions} is not below {base}"
     );
     let (status, made) = ask("POST", executions, "To=%2B15551234567&From=%2B15557654321");
     assert_eq!(status, 201, "{made}");
@@ -68,7 +68,7 @@ fn story(base: &str) -> String {
     assert_eq!(
         page["executions"].as_array().unwrap().len(),
         1,
-        "worlds share no state"
+        "sandboxes share no state"
     );
     format!("{flows}\n{made}\n{page}").replace(base, "BASE")
 }
@@ -82,7 +82,7 @@ fn worlds_are_apart_and_each_tells_the_story_of_its_seed() {
     assert_ne!(named, story(&one.world_url("b")));
     assert_ne!(named, story(one.url()));
     assert_ne!(named, story(&started(still(2)).world_url("a")));
-    // Dropped, a world begins anew.
+    // A dropped sandbox is recreated.
     assert!(one.drop_world("a"));
     assert!(!one.drop_world("a"));
     assert_eq!(named, story(&one.world_url("a")));
@@ -221,7 +221,7 @@ fn faults_and_variants_hold_in_every_world() {
     }
 }
 
-/// Listens for callbacks, answering each with the next of these statuses; hands on request lines.
+/// Starts a receiver that responds with these statuses in turn and forwards request lines.
 fn receiver(statuses: Vec<u16>) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook?x=1", listener.local_addr().unwrap());
@@ -241,7 +241,7 @@ fn receiver(statuses: Vec<u16>) -> (String, mpsc::Receiver<String>) {
                 );
                 stream.write_all(answer.as_bytes()).unwrap();
             } else {
-                // Says nothing until the sender has given up.
+                // Sends nothing until the sender gives up.
                 drop(stream.read(&mut bytes));
             }
         }

@@ -1,7 +1,7 @@
-//! TLS in front of the server: takes connections, shakes hands with a certificate that was given or made up, and
-//! leads what was said on to the plain server on the loopback interface.
+//! TLS in front of the server: accepts connections and forwards the decrypted bytes to the plain server on
+//! the loopback interface.
 //!
-//! Reads no HTTP. A certificate that was made up is issued by itself, so that clients trust it by being given it.
+//! Does not parse HTTP. A generated certificate is self-signed, so that clients can trust it directly.
 
 use conformant_base::clock;
 use rcgen::{CertifiedKey as MadeUp, generate_simple_self_signed};
@@ -14,51 +14,48 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Whoever has not shaken hands by then is let go of.
+/// Deadline of the handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
-/// Bytes that are passed on at once.
+/// Bytes forwarded at once.
 const PART_BYTES: usize = 16 << 10;
-/// Connections at once; more are closed unanswered.
+/// Connections; further ones are closed.
 const CONNECTIONS_MAX: usize = 2048;
 
 /// A certificate with its key, both in PEM.
 #[derive(Clone)]
 pub struct Identity {
-    /// The certificate, and those that issued it.
+    /// With its issuers.
     pub certificate: String,
-    /// Its private key.
     pub key: String,
 }
 
 impl std::fmt::Debug for Identity {
-    /// Says nothing of the key.
+    /// Omits the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Identity").finish_non_exhaustive()
     }
 }
 
-/// Why there is no identity, or why nobody can be shown it.
+/// Why an identity cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// None could be made up.
     #[error("{0}")]
     Unmade(#[from] rcgen::Error),
-    /// What is no PEM where the certificate should be.
+    /// Invalid PEM instead of a certificate.
     #[error("the certificate: {0}")]
     Certificate(#[source] pem::Error),
-    /// PEM of something else, or nothing.
-    #[error("the certificate: there is none in PEM")]
+    /// No certificate in the PEM file.
+    #[error("the certificate: no certificate in PEM format found")]
     NoCertificate,
-    /// What is no key in PEM.
     #[error("the key: {0}")]
     Key(#[source] pem::Error),
-    /// A key that belongs to another certificate.
+    /// The key of another certificate.
     #[error("the key and its certificate: {0}")]
     Pair(#[source] rustls::Error),
 }
 
 impl Identity {
-    /// A fresh one for this machine's own names, and for that interface where it is a certain one.
+    /// Generates a certificate for the names of this machine and for the interface, if it is specific.
     pub fn made_up(host: Option<IpAddr>) -> Result<Self, IdentityError> {
         let mut names = vec![
             "localhost".to_owned(),
@@ -96,7 +93,7 @@ impl Identity {
     }
 }
 
-/// A listener that speaks TLS; dropping it frees the port.
+/// A TLS listener; dropping it frees the port.
 #[derive(Debug)]
 pub(super) struct Front {
     address: SocketAddr,
@@ -104,7 +101,7 @@ pub(super) struct Front {
 }
 
 impl Front {
-    /// Listens there, and leads to that address in plain.
+    /// Starts listening and forwards decrypted bytes to that address.
     pub(super) fn start(
         at: SocketAddr,
         to: SocketAddr,
@@ -145,7 +142,7 @@ fn accept(listener: &TcpListener, to: SocketAddr, config: &Arc<ServerConfig>, cl
         }
         let (open, config) = (Arc::clone(&open), Arc::clone(config));
         std::thread::spawn(move || {
-            // A connection that breaks has ended; there is nobody to tell.
+            // A broken connection has ended; the error has no receiver.
             drop(lead(&client, to, config));
             drop(client.shutdown(Shutdown::Both));
             open.fetch_sub(1, Ordering::SeqCst);
@@ -153,7 +150,7 @@ fn accept(listener: &TcpListener, to: SocketAddr, config: &Arc<ServerConfig>, cl
     }
 }
 
-/// One connection: the session is locked only while it computes and writes, never while it waits for bytes.
+/// One connection. The session is locked only while it computes and writes, never while it waits.
 struct Session<'a> {
     tls: Mutex<ServerConnection>,
     client: &'a TcpStream,
@@ -164,14 +161,14 @@ impl Session<'_> {
         self.tls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes bytes of the client; what they say in plain.
+    /// Decrypts bytes of the client.
     fn hear(&self, mut bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut tls = self.lock();
         let mut said = Vec::new();
         while !bytes.is_empty() {
             tls.read_tls(&mut bytes)?;
             let state = tls.process_new_packets();
-            // An alert says to the client what is wrong.
+            // Sends the alert to the client.
             self.flush(&mut tls)?;
             state.map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
             match tls.reader().read_to_end(&mut said) {
@@ -236,18 +233,18 @@ fn lead(client: &TcpStream, to: SocketAddr, config: Arc<ServerConfig>) -> io::Re
             } else {
                 Shutdown::Both
             };
-            // Already closed is as good as closed.
+            // Ignore sockets that are already closed.
             drop(server.shutdown(how));
         });
         let ended = answers(&server, &session);
         drop(server.shutdown(Shutdown::Both));
-        // Whoever still reads of the client learns that it is over.
+        // Wakes the thread that still reads from the client.
         drop(client.shutdown(Shutdown::Both));
         ended
     })
 }
 
-/// What the client says, until it has said all.
+/// Forwards the client's bytes until their end.
 fn asks(session: &Session<'_>, mut server: &TcpStream) -> io::Result<()> {
     while let Some(bytes) = part(session.client)? {
         let said = session.hear(&bytes)?;
@@ -263,7 +260,7 @@ fn asks(session: &Session<'_>, mut server: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// What the server answers, until it ends.
+/// Forwards the server's bytes until their end.
 fn answers(server: &TcpStream, session: &Session<'_>) -> io::Result<()> {
     while let Some(plain) = part(server)? {
         session.say(&plain)?;
@@ -271,7 +268,7 @@ fn answers(server: &TcpStream, session: &Session<'_>) -> io::Result<()> {
     session.end()
 }
 
-/// The next bytes; nothing at the end.
+/// The next bytes; `None` at the end.
 fn part(mut from: &TcpStream) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = vec![0; PART_BYTES];
     let read = from.read(&mut bytes)?;

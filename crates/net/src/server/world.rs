@@ -1,8 +1,7 @@
-//! A world: one reference, its clock, and what becomes of its callbacks.
+//! A sandbox: one reference, its clock, and its callbacks.
 //!
-//! Opens no socket: how a callback is delivered is the [`Deliver`] object's business. The hooks
-//! that move time or begin anew (`advance_clock`, `reset`) are answered here, because the reference
-//! has neither a clock nor a beginning of its own.
+//! Opens no socket; a [`Deliver`] object sends callbacks. Handles the hooks `advance_clock` and `reset`,
+//! because the reference has neither a clock nor an initial state.
 
 use super::develop::{Answered, Beginning, Wire};
 use super::page::People;
@@ -18,57 +17,53 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What `GET /_control` says, so that a run knows the reference from other targets.
+/// Part of `GET /_control` by which a run recognizes the reference.
 pub const REFERENCE: (&str, &str) = ("implementation", "the reference of conformant");
 
 /// Delivers one callback; called without any lock held.
 pub trait Deliver: Send + Sync {
-    /// Makes one attempt and tells how it went.
+    /// Makes one attempt.
     fn deliver(&self, callback: &Callback) -> Outcome;
 }
 
-/// How one attempt went, before it is compared with the callback's time-out.
+/// Result of one attempt, before it is compared with the callback's timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// An answer, so long after the request.
+    /// A response after some time.
     Answered {
-        /// The status code.
         status: u16,
-        /// How long the receiver took.
         after: Duration,
     },
-    /// No answer within the callback's time-out.
+    /// No response within the callback's timeout.
     Silent,
     /// No connection, or no HTTP.
     Unreachable,
 }
 
-/// The time in a world.
+/// The time in a sandbox.
 #[derive(Debug)]
 pub enum WorldClock {
-    /// Stands still until it is advanced; waiting costs nothing.
+    /// Moves only when advanced; waiting costs nothing.
     Virtual(VirtualClock),
-    /// Passes as outside, ahead by what it was advanced.
+    /// Real time plus an offset.
     Real {
-        /// How far ahead, in milliseconds.
+        /// The offset in milliseconds.
         ahead_ms: AtomicI64,
     },
 }
 
 impl WorldClock {
-    /// A virtual clock at its usual start.
+    /// A virtual clock at its default start.
     pub fn stands_still() -> Self {
         Self::Virtual(VirtualClock::default())
     }
 
-    /// The real time.
     pub fn passes() -> Self {
         Self::Real {
             ahead_ms: AtomicI64::new(0),
         }
     }
 
-    /// The time there now.
     pub fn now(&self) -> Timestamp {
         match self {
             Self::Virtual(clock) => clock.now(),
@@ -79,7 +74,6 @@ impl WorldClock {
         }
     }
 
-    /// Moves the time forward.
     pub fn advance(&self, by: Duration) {
         match self {
             Self::Virtual(clock) => clock.advance(by),
@@ -90,7 +84,7 @@ impl WorldClock {
         }
     }
 
-    /// Another clock that shows the same time and goes its own way from here.
+    /// An independent clock that shows the same time.
     fn fork(&self) -> Self {
         match self {
             Self::Virtual(clock) => Self::Virtual(VirtualClock::at(clock.now())),
@@ -108,7 +102,7 @@ impl WorldClock {
     }
 }
 
-/// One reference with its clock; shared between threads, each request is answered as a whole.
+/// One reference with its clock; shared between threads, each request is handled atomically.
 pub struct World {
     settings: Settings,
     beginning: Beginning,
@@ -119,25 +113,25 @@ pub struct World {
 
 pub(super) struct State {
     pub(super) reference: Reference,
-    /// The reference before the last change, while somebody may ask for it.
+    /// The reference before the last change, while a script may show it.
     before: Option<Box<Reference>>,
     pub(super) script: Script,
     pub(super) faults: BTreeSet<Fault>,
     pub(super) variants: BTreeSet<Variant>,
-    /// Identifiers are drawn from it.
+    /// Seed of identifiers.
     pub(super) seed: u64,
-    /// What it began with.
+    /// Seed data.
     pub(super) begun_with: Vec<Step>,
-    /// What made it since then, and when the last of that was.
+    /// Changing requests since then, and the time of the last one.
     pub(super) since: Vec<Step>,
     pub(super) last_change: Timestamp,
-    /// Raised by `reset`, so that outcomes of earlier callbacks do not reach the new reference.
+    /// Raised by `reset`: outcomes of earlier callbacks must not reach the new reference.
     generation: u64,
-    /// Who has this world for one story alone, and until when; in real time, whatever its clock does.
+    /// Owner of an exclusive lease and its end, in real time.
     lease: Option<(String, Instant)>,
 }
 
-/// A callback on its way.
+/// A pending callback.
 #[derive(Debug)]
 pub(super) struct Errand {
     pub(super) callback: Callback,
@@ -155,10 +149,10 @@ impl fmt::Debug for World {
 }
 
 impl World {
-    /// However a reference errs, one callback is not attempted more often.
+    /// Limit of attempts, even if the reference is wrong.
     const ATTEMPTS_MAX: u32 = 32;
 
-    /// A world in the state of a fresh account.
+    /// A sandbox in the state of a fresh account.
     pub fn new(settings: Settings, clock: WorldClock, deliver: Arc<dyn Deliver>) -> Self {
         let now = clock.now();
         let state = State {
@@ -183,7 +177,7 @@ impl World {
         }
     }
 
-    /// The same world, with scripted answers and with what seed data makes of it.
+    /// Adds scripted responses and applies seed data.
     pub(super) fn begun(
         mut self,
         beginning: Beginning,
@@ -203,7 +197,7 @@ impl World {
         Ok(self)
     }
 
-    /// What it is made with, under the switches of now.
+    /// The settings under the current switches.
     pub(super) fn settings(&self, state: &State) -> Settings {
         Settings {
             seed: state.seed,
@@ -213,22 +207,21 @@ impl World {
         }
     }
 
-    /// What the page for people needs, where there is one.
+    /// Present if there is a page.
     pub(super) fn people(&self) -> Option<&People> {
         self.beginning.people.as_ref()
     }
 
-    /// The time there now.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Switches that its reference was asked about since this was last asked.
+    /// Switches that the reference queried since the last call.
     pub fn newly_asked(&self) -> Vec<Switch> {
         self.state().reference.newly_asked()
     }
 
-    /// Another world in the same state, which goes its own way from here with nothing switched on but this.
+    /// An independent copy with only this switch on.
     #[must_use]
     pub fn fork(&self, switch: Option<Switch>, deliver: Arc<dyn Deliver>) -> Self {
         let settings = self.settings.clone().with(switch);
@@ -257,18 +250,18 @@ impl World {
         }
     }
 
-    /// Lets that much time pass at once.
+    /// Advances the time at once.
     pub fn advance(&self, by: Duration) {
         self.clock.advance(by);
     }
 
-    /// Answers a request and delivers, before it returns, the callbacks that it causes, retries
-    /// included. On a virtual clock the time that receivers take passes at once.
+    /// Handles a request and delivers all its callbacks, retries included, before it returns. A virtual
+    /// clock advances by the time that receivers take.
     pub fn handle(&self, request: &Request) -> Response {
         self.settle(self.answer(request)).response
     }
 
-    /// Delivers what an answer has caused, before it goes out.
+    /// Delivers the callbacks of a response before it is sent.
     pub(super) fn settle(&self, mut answered: Answered) -> Answered {
         let mut waiting = VecDeque::from(std::mem::take(&mut answered.errands));
         while let Some(errand) = waiting.pop_front() {
@@ -277,7 +270,7 @@ impl World {
         answered
     }
 
-    /// Answers a request; the callbacks that are due are the caller's to [`run`](Self::run).
+    /// Handles a request; the caller must [`run`](Self::run) the due callbacks.
     pub(super) fn answer(&self, request: &Request) -> Answered {
         if let Some(response) = self.develop(request) {
             return response.into();
@@ -296,7 +289,7 @@ impl World {
         response.into()
     }
 
-    /// A request to a service, which may meet a scripted answer.
+    /// A request to a service, which may have a scripted response.
     fn meet(&self, request: &Request) -> Answered {
         let met = self.state().script.meets(request);
         let Some((name, act)) = met else {
@@ -317,7 +310,7 @@ impl World {
         answered
     }
 
-    /// What the state before the last change shows; only who reads is told of it.
+    /// The response from the state before the last change; only for reads.
     fn looked_back(&self, request: &Request) -> Answered {
         let now = self.now();
         let mut state = self.state();
@@ -330,7 +323,7 @@ impl World {
         }
     }
 
-    /// The reference's own answer.
+    /// The response of the reference.
     fn carry_out(&self, request: &Request) -> Answered {
         let now = self.now();
         let mut state = self.state();
@@ -357,7 +350,7 @@ impl World {
         }
     }
 
-    /// Delivers one callback and returns those that are due afterwards.
+    /// Delivers one callback and returns the next ones.
     pub(super) fn run(&self, errand: &Errand) -> Vec<Errand> {
         let timeout = errand.callback.timeout;
         let outcome = self.deliver.deliver(&errand.callback);
@@ -383,12 +376,12 @@ impl World {
         state.errands(Some(errand))
     }
 
-    /// `{"url": TEXT}`: one request there, as a callback would be sent.
+    /// `{"url": TEXT}`: sends one request, as a callback would be sent.
     fn call_back(&self, request: &Request) -> Answered {
         const TIMEOUT: Duration = Duration::from_secs(5);
         let arguments: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let Some(url) = arguments.get("url").and_then(Value::as_str) else {
-            let error = json!({"error": "argument `url` (a text) is needed"});
+            let error = json!({"error": "argument `url` (string) is required"});
             return Response::json(422, &error).into();
         };
         let errands = self.errands(url, Request::new("POST", ""), TIMEOUT, 0);
@@ -398,7 +391,7 @@ impl World {
         }
     }
 
-    /// One callback that nothing in the services has caused.
+    /// A callback that no service caused.
     pub(super) fn errands(
         &self,
         url: &str,
@@ -417,7 +410,7 @@ impl World {
 
     /// `{"seconds": NUMBER}`, not negative.
     fn advance_by_hook(&self, request: &Request) -> Response {
-        // Two hundred years: far beyond any expiry, and far within what a date can say.
+        // Two hundred years: beyond any expiry, within the range of dates.
         const SECONDS_MAX: f64 = 6.4e9;
         let seconds = serde_json::from_slice::<Value>(&request.body)
             .ok()
@@ -431,19 +424,19 @@ impl World {
             }
             _ => Response::json(
                 422,
-                &json!({"error": "argument `seconds` (a number from 0) is missing or too large"}),
+                &json!({"error": "argument `seconds` (non-negative number) is missing or too large"}),
             ),
         }
     }
 
-    /// `{"owner": TEXT, "seconds": NUMBER}`: one owner at a time, until it gives it back or it runs out.
+    /// `{"owner": TEXT, "seconds": NUMBER}`: one owner at a time, until it releases the lease or the lease expires.
     fn lease(&self, request: &Request) -> Response {
         let arguments: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let owner = arguments.get("owner").and_then(Value::as_str);
         let seconds = arguments.get("seconds").and_then(Value::as_u64);
         let (Some(owner), Some(seconds)) = (owner, seconds) else {
             let error =
-                json!({"error": "arguments `owner` (a text) and `seconds` (a number) are needed"});
+                json!({"error": "arguments `owner` (string) and `seconds` (number) are required"});
             return Response::json(422, &error);
         };
         let now = clock::monotonic();
@@ -459,14 +452,14 @@ impl World {
         Response::json(200, &json!({"granted": is_free}))
     }
 
-    /// What it began with, with the same seed; time does not run back.
+    /// Restores the initial state under the same seed; the time stays.
     fn reset(&self) -> Response {
         let mut state = self.state();
         let steps = std::mem::take(&mut state.begun_with);
         self.begin_anew(&mut state, steps)
     }
 
-    /// Begins again, with these requests.
+    /// Restarts with these requests.
     pub(super) fn begin_anew(&self, state: &mut State, steps: Vec<Step>) -> Response {
         let now = self.now();
         let reference = match super::develop::made(self.settings(state), &steps, now) {
@@ -485,7 +478,7 @@ impl World {
 }
 
 impl State {
-    /// What is due; the retries of `after` count its attempts on.
+    /// Due callbacks; retries of `after` continue its attempt count.
     fn errands(&mut self, after: Option<&Errand>) -> Vec<Errand> {
         let generation = self.generation;
         self.reference
@@ -508,7 +501,7 @@ impl State {
 mod tests {
     use super::*;
 
-    /// Answers each callback with the next of these, then with 200 at once.
+    /// Responds to each callback with the next outcome, then with 200.
     struct Script(Mutex<VecDeque<Outcome>>);
 
     impl Deliver for Script {
@@ -572,7 +565,7 @@ mod tests {
         let before = clock::now();
         clock.advance(Duration::from_secs(3600));
         let ahead = clock.now().duration_since(before).as_secs();
-        // Milliseconds are cut, so it may be one second less.
+        // Milliseconds are truncated, so it may be one second less.
         assert!((3599..3660).contains(&ahead), "{ahead}");
     }
 
@@ -601,8 +594,7 @@ mod tests {
         assert_eq!(hook(&world, "no_such_hook", "{}").0, 404);
     }
 
-    /// Sends one callback with three retries through a world whose receiver acts as scripted;
-    /// tells how many attempts were made and how much time passed.
+    /// Sends one callback with three retries to a scripted receiver; returns the attempts and the time passed.
     fn attempts(outcomes: &[Outcome]) -> (usize, Duration) {
         let script = Arc::new(Script(Mutex::new(outcomes.iter().copied().collect())));
         let settings = Settings::default();

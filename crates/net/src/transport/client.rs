@@ -1,8 +1,6 @@
-//! The client: connections kept per origin, one deadline per exchange, and no second tries that
-//! could do harm.
+//! The HTTP client: kept connections per origin, one deadline per exchange, and no unsafe retries.
 //!
-//! Deliberately follows no redirect, keeps no cookie, reads no proxy from anywhere and never asks
-//! for a compressed body.
+//! Follows no redirect, keeps no cookie, reads no proxy settings and requests no compression.
 
 use super::connection::{Connection, Exchange, Terms, resolve};
 use super::encode;
@@ -22,22 +20,22 @@ use std::time::{Duration, Instant};
 
 /// Failed connections in a row after which a target is given up.
 const GIVE_UP_AFTER: u32 = 3;
-/// Most idle connections kept for one origin; more workers than that gain nothing.
+/// Idle connections kept per origin.
 const KEPT: usize = 64;
-/// What must not be sent twice goes on a kept connection that was used no longer ago than this: servers wait
-/// for longer before they close one.
+/// A request that must not be sent twice uses a kept connection only if that was used within this time:
+/// servers close idle connections later.
 const RECENT: Duration = Duration::from_secs(1);
 
-/// What the client never exceeds.
+/// Limits of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Time for a connection to be made.
+    /// Time to connect.
     pub connect: Duration,
-    /// Time for a whole exchange, connection included, unless a call says otherwise.
+    /// Time for a whole exchange with connecting, unless the call sets another.
     pub timeout: Duration,
     /// Bytes of one body.
     pub body: usize,
-    /// Exchanges a second over all workers; `None` for no limit.
+    /// Exchanges per second over all workers; `None` for no limit.
     pub rate: Option<u32>,
 }
 
@@ -52,7 +50,7 @@ impl Default for Limits {
     }
 }
 
-/// Sends requests to targets; shared by all workers, each of which blocks until its answer is there.
+/// Sends requests to targets; shared by all workers, each of which blocks until its response is complete.
 #[derive(Debug)]
 pub struct Client {
     limits: Limits,
@@ -65,20 +63,20 @@ pub struct Client {
     trusts_kept: bool,
 }
 
-/// What is known of one origin.
+/// State of one origin.
 #[derive(Debug)]
 struct Target {
     origin: Arc<Origin>,
     way: Arc<Way>,
     addresses: Mutex<Option<Arc<[SocketAddr]>>>,
-    /// Each with when it was used last, in this order.
+    /// Idle connections with their last use, in this order.
     idle: Mutex<Vec<(Instant, Connection)>>,
-    /// Whether it closed one of them that was used a moment ago, without having said so.
+    /// True if the target closed a recently used connection without notice.
     closes: AtomicBool,
     failures: Mutex<Failures>,
 }
 
-/// Connections to one origin that failed in a row.
+/// Consecutive failed connections.
 #[derive(Debug, Default)]
 struct Failures {
     in_a_row: u32,
@@ -86,7 +84,6 @@ struct Failures {
 }
 
 impl Client {
-    /// A client without connections.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -100,8 +97,7 @@ impl Client {
         }
     }
 
-    /// The same client, for targets that never close a connection between two requests: what must not
-    /// be sent twice goes on kept ones, too.
+    /// Reuses connections for every request. For targets that never close a connection between requests.
     #[must_use]
     pub fn trusting_kept(self) -> Self {
         Self {
@@ -110,14 +106,14 @@ impl Client {
         }
     }
 
-    /// The same client; an origin is reached that way.
+    /// Sets how an origin is reached.
     #[must_use]
     pub fn reaching(mut self, origin: &Arc<Origin>, way: Arc<Way>) -> Self {
         self.ways.push((Arc::clone(origin), way));
         self
     }
 
-    /// The same client; origins of which nothing was said are reached that way.
+    /// Sets how all other origins are reached.
     #[must_use]
     pub fn otherwise(self, way: Arc<Way>) -> Self {
         Self {
@@ -126,8 +122,7 @@ impl Client {
         }
     }
 
-    /// The same client; once `flag` is raised, every exchange under way ends within a moment and
-    /// every further one is refused.
+    /// Sets an interrupt flag: once raised, exchanges in progress end soon and new ones are refused.
     #[must_use]
     pub fn interrupted_by(self, flag: Arc<AtomicBool>) -> Self {
         Self {
@@ -136,18 +131,16 @@ impl Client {
         }
     }
 
-    /// What it was made with.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// A story's part of the room for large answers.
+    /// A new scenario's share of the memory for large responses.
     pub fn share(&self) -> Share {
         Share::of(&self.room)
     }
 
-    /// Sends a request and waits for the whole response, for at most `within` from the moment that
-    /// the rate limit lets it go.
+    /// Sends a request and waits for the whole response, at most `within` after the rate limit admits it.
     pub fn send(
         &self,
         base: &BaseUrl,
@@ -158,7 +151,7 @@ impl Client {
             .map(|answer| answer.response)
     }
 
-    /// Like [`Client::send`], and tells what was odd about the answer.
+    /// Like [`Client::send`], with notes about the response.
     pub fn exchange(
         &self,
         base: &BaseUrl,
@@ -175,9 +168,9 @@ impl Client {
         )
     }
 
-    /// Like [`Client::exchange`] in a story of several: while it holds large answers, those of other
-    /// stories wait. A story can be told again: what must not be sent twice goes on a connection that was used
-    /// a moment ago, too, unless the target was seen to close such a one; [`Fault::on_kept`] says where that went wrong.
+    /// Like [`Client::exchange`] within a scenario: while it holds large responses, those of other scenarios
+    /// wait. A scenario can be retried, so every request may use a recently used connection, unless the target
+    /// closed such a one before. [`Fault::on_kept`] marks a failure there.
     pub fn exchange_in(
         &self,
         share: &mut Share,
@@ -188,7 +181,7 @@ impl Client {
         self.exchange_on(Some(RECENT), share, base, request, within)
     }
 
-    /// `trusted` is for how long a connection is good for what must not be sent twice; nothing where it never is.
+    /// `trusted` limits the idle time of a connection for requests that must not be sent twice; `None` for never.
     fn exchange_on(
         &self,
         trusted: Option<Duration>,
@@ -204,8 +197,7 @@ impl Client {
         let deadline = clock::monotonic() + within;
         let target = self.target(base.origin());
         let mut resent = false;
-        // Whether a kept connection is still good shows only once a request was sent on it. No verdict may depend
-        // on when the target closes one.
+        // A dead connection is detected only after sending. Verdicts must not depend on when a target closes one.
         let kept = target.take_idle().filter(|(used, _)| {
             let is_trusted = || self.trusts_kept || !target.closes();
             let trusted = trusted.filter(|_| is_trusted());
@@ -215,7 +207,7 @@ impl Client {
             match self.attempt(&target, connection, base, request, deadline, share) {
                 Err(fault) if is_unanswered(&fault) => {
                     target.closes.store(true, Ordering::Relaxed);
-                    // Such a request may be sent once more. Anything else may have been carried out.
+                    // A repeatable request is sent again. Others may have been executed.
                     if !is_repeatable(request) {
                         return Err(Fault {
                             on_kept: true,
@@ -235,12 +227,12 @@ impl Client {
         Ok(answer)
     }
 
-    /// True when nothing further is tried at that origin.
+    /// True if the origin was given up.
     pub fn gave_up(&self, origin: &Arc<Origin>) -> bool {
         self.target(origin).given_up().is_some()
     }
 
-    /// True when no kept connection to that origin can be used any more.
+    /// True if no kept connection to the origin is usable.
     #[cfg(test)]
     pub(super) fn kept_are_spoilt(&self, origin: &Arc<Origin>) -> bool {
         let target = self.target(origin);
@@ -339,7 +331,7 @@ impl Target {
         }
     }
 
-    /// Why nothing further is tried here, when that is so.
+    /// Why the origin was given up, if so.
     fn given_up(&self) -> Option<Cause> {
         let failures = self.failures.lock().expect("no holder of this lock panics");
         let gives_up = failures.in_a_row >= GIVE_UP_AFTER;
@@ -356,7 +348,7 @@ impl Target {
         *self.failures.lock().expect("no holder of this lock panics") = Failures::default();
     }
 
-    /// The addresses of the host that is connected to, looked up once.
+    /// The resolved addresses of the host, looked up once.
     fn addresses(&self, within: Duration) -> Result<Arc<[SocketAddr]>, Fault> {
         let mut known = self
             .addresses
@@ -372,7 +364,7 @@ impl Target {
         Ok(found)
     }
 
-    /// The connection that was used last and is still good, and when that was.
+    /// The most recently used live connection, and the time of that use.
     fn take_idle(&self) -> Option<(Instant, Connection)> {
         loop {
             let mut idle = self.idle.lock().expect("no holder of this lock panics");
@@ -381,7 +373,7 @@ impl Target {
             if connection.is_quiet() {
                 return Some((used, connection));
             }
-            // One that was long idle may well be closed.
+            // A long idle connection may be closed.
             if used.elapsed() <= RECENT {
                 self.closes.store(true, Ordering::Relaxed);
             }
@@ -395,18 +387,18 @@ impl Target {
         }
     }
 
-    /// Whether it was seen to close connections that were in use.
+    /// True if it closed connections in use.
     fn closes(&self) -> bool {
         self.closes.load(Ordering::Relaxed)
     }
 }
 
-/// True for requests that change nothing, so that sending one twice does no harm.
+/// True for requests that change nothing and can be sent twice.
 fn is_repeatable(request: &Request) -> bool {
     matches!(request.method.as_str(), "GET" | "HEAD")
 }
 
-/// True where no byte of an answer came: a kept connection turned out to be dead.
+/// True if no byte of a response came: the kept connection was dead.
 fn is_unanswered(fault: &Fault) -> bool {
     matches!(fault.cause, Cause::Reset | Cause::EmptyResponse)
 }

@@ -1,8 +1,8 @@
-//! One connection to a target, and the bytes of one exchange on it under one deadline.
+//! One connection to a target, and the bytes of one exchange under one deadline.
 //!
-//! Deliberately no idea of HTTP: it moves bytes, keeps writing while an answer already comes in, and
-//! says why no more bytes come. Both directions share one thread: the socket blocks for a short
-//! slice at most, then deadline and interruption are looked at.
+//! - No knowledge of HTTP: moves bytes, keeps writing while a response arrives, reports why input ended.
+//! - Both directions share one thread: the socket blocks for a short slice, then deadline and interrupt
+//!   flag are checked.
 
 use super::detour::Detour;
 use super::fault::Fault;
@@ -19,17 +19,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-/// Longest time that a read blocks.
+/// Longest blocking read.
 const SLICE: Duration = Duration::from_millis(100);
-/// Longest time that a write blocks: what comes in meanwhile has to wait for so long.
+/// Longest blocking write, which delays reading.
 const WRITE_SLICE: Duration = Duration::from_millis(20);
-/// How much is offered to the socket in one write.
+/// Bytes per write.
 const WRITE_BYTES: usize = 64 * 1024;
-/// Size of the receive buffer unless a head needs more.
+/// Initial size of the receive buffer.
 const READ_BYTES: usize = 16 * 1024;
 
-/// The addresses of an origin's host. A name is looked up on a thread of its own, because the system's
-/// resolver knows no deadline.
+/// Resolves the host of an origin on a separate thread, because the system resolver has no deadline.
 pub(super) fn resolve(origin: &Origin, within: Duration) -> Result<Vec<SocketAddr>, Fault> {
     let host = origin.host().trim_matches(['[', ']']);
     let port = origin.port();
@@ -44,7 +43,7 @@ pub(super) fn resolve(origin: &Origin, within: Duration) -> Result<Vec<SocketAdd
         .name("resolve".into())
         .spawn(move || {
             let addresses = (name.as_str(), port).to_socket_addrs().map(Vec::from_iter);
-            // Nobody listens any more when the deadline has passed.
+            // The receiver is gone after the deadline.
             drop(found.send(addresses));
         })
         .map_err(|e| unresolved(e.to_string()))?;
@@ -52,36 +51,35 @@ pub(super) fn resolve(origin: &Origin, within: Duration) -> Result<Vec<SocketAdd
         Ok(Ok(addresses)) if !addresses.is_empty() => Ok(addresses),
         Ok(Ok(_)) => Err(unresolved("no address".into())),
         Ok(Err(e)) => Err(unresolved(e.to_string())),
-        Err(_) => Err(unresolved(format!("no answer within {within:?}"))),
+        Err(_) => Err(unresolved(format!("no response within {within:?}"))),
     }
 }
 
-/// On what terms a connection is opened.
+/// Settings of a new connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms<'a> {
-    /// Time for the connection to be made.
+    /// Time to connect.
     pub(super) connect: Duration,
-    /// When the whole exchange must be over.
+    /// Deadline of the whole exchange.
     pub(super) deadline: Instant,
-    /// Set when the run is over.
     pub(super) interrupted: &'a AtomicBool,
-    /// Whose certificates are believed, and through which proxy.
+    /// Certificates and proxy.
     pub(super) way: &'a Way,
 }
 
-/// An open connection with its buffers, which live as long as it does.
+/// An open connection with its buffers.
 #[derive(Debug)]
 pub(super) struct Connection {
     wire: Wire,
-    /// The proxy that reads our requests and passes them on; one that only tunnels does not count.
+    /// The proxy that forwards requests; `None` for a tunnel.
     pub(super) through: Option<Arc<Detour>>,
-    /// Bytes received; those from `start` to `end` are not consumed yet.
+    /// Received bytes; `start..end` is unconsumed.
     input: Vec<u8>,
     start: usize,
     end: usize,
-    /// Head and small body of the request under way.
+    /// Head and small body of the current request.
     pub(super) output: Vec<u8>,
-    /// The read time-out that the socket has now.
+    /// The current read timeout of the socket.
     armed: Duration,
 }
 
@@ -92,7 +90,7 @@ enum Wire {
 }
 
 impl Connection {
-    /// Connects to the first address that answers.
+    /// Connects to the first address that accepts.
     pub(super) fn open(
         origin: &Origin,
         addresses: &[SocketAddr],
@@ -136,8 +134,8 @@ impl Connection {
         })
     }
 
-    /// True when the connection is open and holds no byte that nobody asked for. What arrives
-    /// between two exchanges belongs to neither, so such a connection is not used again.
+    /// True if the connection is open without unread bytes. Bytes between two exchanges belong to neither,
+    /// so such a connection is not reused.
     pub(super) fn is_quiet(&mut self) -> bool {
         self.start == self.end && matches!(self.read_now(&mut [0]), Err(e) if is_would_block(&e))
     }
@@ -149,7 +147,7 @@ impl Connection {
         read
     }
 
-    /// Room for at least one more byte behind the unconsumed ones.
+    /// Makes room for at least one more byte.
     fn make_room(&mut self) {
         if self.start == self.end {
             self.start = 0;
@@ -171,7 +169,7 @@ impl Connection {
 fn connect(address: SocketAddr, by: Instant, within: Duration) -> Result<TcpStream, Fault> {
     let left = by.saturating_duration_since(clock::monotonic());
     let late = || {
-        let detail = format!("connect to {address}: no answer within {within:?}");
+        let detail = format!("connect to {address}: no response within {within:?}");
         Fault::new(Cause::ConnectTimeout, detail)
     };
     if left.is_zero() {
@@ -191,9 +189,9 @@ fn connect(address: SocketAddr, by: Instant, within: Duration) -> Result<TcpStre
         };
         Fault::new(cause, format!("connect to {address}: {e}"))
     })?;
-    // A free port of this machine may be given to our own end, which then talks to itself.
+    // A local port can be connected to itself by chance.
     if socket.local_addr().ok() == Some(address) {
-        let detail = format!("connect to {address}: nothing listens there");
+        let detail = format!("connect to {address}: connection refused (self-connect)");
         return Err(Fault::new(Cause::Refused, detail));
     }
     Ok(socket)
@@ -221,7 +219,7 @@ impl Wire {
         }
     }
 
-    /// True while bytes that were written have not left this program.
+    /// True while written bytes are still buffered here.
     fn holds_back(&self) -> bool {
         match self {
             Self::Plain(_) => false,
@@ -230,12 +228,11 @@ impl Wire {
     }
 }
 
-/// What became of waiting for more bytes.
+/// Result of waiting for more bytes.
 #[derive(Debug)]
 pub(super) enum More {
-    /// At least one more byte is there.
     Bytes,
-    /// The target closed its side in good order.
+    /// The target closed its side properly.
     Closed,
     /// The connection broke.
     Broken(io::Error),
@@ -245,21 +242,21 @@ pub(super) enum More {
     Interrupted,
 }
 
-/// One exchange on a connection: the request going out, the answer coming in.
+/// One exchange on a connection.
 #[derive(Debug)]
 pub(super) struct Exchange<'a> {
     connection: &'a mut Connection,
     body: &'a [u8],
     sent: usize,
     received: usize,
-    /// Why the target takes no more of the request, once it does not.
+    /// Why the target stopped accepting the request.
     refused: Option<io::Error>,
     deadline: Instant,
     interrupted: &'a AtomicBool,
 }
 
 impl<'a> Exchange<'a> {
-    /// Begins to send the connection's output followed by `body`.
+    /// Starts to send the connection's output followed by `body`.
     pub(super) fn new(
         connection: &'a mut Connection,
         body: &'a [u8],
@@ -277,43 +274,42 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Bytes received and not consumed.
+    /// Received, unconsumed bytes.
     pub(super) fn available(&self) -> &[u8] {
         &self.connection.input[self.connection.start..self.connection.end]
     }
 
-    /// Takes bytes away from the front of [`Exchange::available`].
+    /// Consumes bytes of [`Exchange::available`].
     pub(super) fn consume(&mut self, bytes: usize) {
         self.connection.start += bytes;
         debug_assert!(self.connection.start <= self.connection.end);
     }
 
-    /// How much of the request the target took, and how much there is.
+    /// Bytes of the request sent, and its size.
     pub(super) fn progress(&self) -> (usize, usize) {
         (self.sent, self.total())
     }
 
-    /// Waits until a body of which so many bytes have come may go on; that time does not count.
+    /// Waits for memory for a response of that size; the deadline moves by the wait.
     pub(super) fn admit(&mut self, bytes: usize, share: &mut Share) {
         self.deadline += share.admit(bytes, self.interrupted);
     }
 
-    /// How many bytes came in this exchange.
+    /// Bytes received in this exchange.
     pub(super) fn received(&self) -> usize {
         self.received
     }
 
-    /// True when the whole request has left.
     pub(super) fn is_sent(&self) -> bool {
         self.sent == self.total() && !self.connection.wire.holds_back()
     }
 
-    /// Why the target stopped taking the request.
+    /// Why the target stopped accepting the request.
     pub(super) fn refused(&self) -> Option<&io::Error> {
         self.refused.as_ref()
     }
 
-    /// Waits until there is at least one more byte, sending what is left of the request meanwhile.
+    /// Waits for at least one more byte while sending the rest of the request.
     pub(super) fn more(&mut self) -> More {
         loop {
             if self.interrupted.load(Ordering::Relaxed) {
@@ -327,7 +323,7 @@ impl<'a> Exchange<'a> {
             let read = if is_over {
                 self.read_within(left)
             } else if self.sent == 0 {
-                // Most requests leave in this one call; who answers none cannot have answered.
+                // Most requests are sent by this single call, before any response is possible.
                 self.send_some();
                 continue;
             } else {
@@ -340,7 +336,7 @@ impl<'a> Exchange<'a> {
                     self.received += bytes;
                     return More::Bytes;
                 }
-                // An early answer is taken in as fast as it comes; only then the upload goes on.
+                // An early response is read first; then the upload continues.
                 Err(e) if is_would_block(&e) => {
                     if !is_over {
                         self.send_some();
@@ -370,14 +366,14 @@ impl<'a> Exchange<'a> {
         match written {
             Ok(bytes) => self.sent += bytes,
             Err(e) if is_would_block(&e) => {}
-            // What the target said before it stopped reading may still be read.
+            // The target's earlier response may still be readable.
             Err(e) => self.refused = Some(e),
         }
     }
 
     fn read_within(&mut self, left: Duration) -> io::Result<usize> {
         let connection = &mut *self.connection;
-        // Arming costs a system call, so it is done near the deadline only.
+        // Setting the timeout costs a system call: only near the deadline.
         let slice = SLICE.min(left).max(Duration::from_millis(1));
         if slice != connection.armed {
             connection.wire.socket().set_read_timeout(Some(slice))?;
@@ -401,7 +397,7 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// True for errors after which the same call may succeed later.
+/// True for errors after which a retry may succeed.
 pub(super) fn is_would_block(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,7 +1,7 @@
-//! Proxies between us and a target: which one a request goes through, and how it asks for its way.
+//! Proxies: which one a request uses, and how a tunnel is opened.
 //!
-//! Deliberately off unless named, and never for this machine itself. Only proxies that are spoken to in plain HTTP:
-//! `https://` targets are tunnelled, so that the proxy sees their names and nothing else.
+//! Off unless configured, and never used for this machine. Proxies are contacted in plain HTTP. `https://`
+//! targets are tunneled, so that the proxy sees only their names.
 
 use super::connection::is_would_block;
 use super::encode;
@@ -16,37 +16,34 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Longest answer of a proxy that is read.
+/// Longest response of a proxy.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
-/// A proxy.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Detour {
     origin: Origin,
-    /// What `Proxy-Authorization` says.
+    /// The `Proxy-Authorization` header.
     authorization: Option<String>,
 }
 
 impl fmt::Debug for Detour {
-    /// Says where it is, never who asks.
+    /// Omits the credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Detour").field(&self.origin).finish()
     }
 }
 
-/// Why a text names no proxy; completes "failed to use the proxy: …".
+/// Why a proxy URL is invalid; completes "failed to use the proxy: …".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DetourError {
-    /// It is no absolute URL.
-    #[error("{0}; write http://HOST:PORT")]
+    #[error("{0}: expected http://HOST:PORT")]
     NotAUrl(String),
-    /// It is to be spoken to in something else than plain HTTP.
-    #[error("its scheme is {0}; write http://HOST:PORT")]
+    #[error("unsupported scheme {0}: expected http://HOST:PORT")]
     Scheme(String),
 }
 
 impl Detour {
-    /// Reads `http://HOST:PORT`, with `USER:PASSWORD@` in front of the host where it asks for that.
+    /// Parses `http://HOST:PORT`, with optional `USER:PASSWORD@` before the host.
     pub fn parse(text: &str) -> Result<Self, DetourError> {
         let mut url = url::Url::parse(text).map_err(|e| DetourError::NotAUrl(e.to_string()))?;
         if url.scheme() != "http" {
@@ -58,7 +55,7 @@ impl Detour {
             .then(|| encode::basic(&pair.0, &pair.1))
             .transpose()
             .map_err(|e| DetourError::NotAUrl(e.to_string()))?;
-        // Both can be taken out of every URL that has a host.
+        // This succeeds for every URL with a host.
         let _ = url.set_password(None);
         let _ = url.set_username("");
         let origin =
@@ -69,17 +66,15 @@ impl Detour {
         })
     }
 
-    /// Where it is.
     pub(super) fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// What `Proxy-Authorization` says.
     pub(super) fn authorization(&self) -> Option<&str> {
         self.authorization.as_deref()
     }
 
-    /// Asks for a tunnel to an origin; afterwards the socket leads there.
+    /// Opens a tunnel to an origin on this socket.
     pub(super) fn tunnel(
         &self,
         socket: &mut TcpStream,
@@ -101,20 +96,20 @@ impl Detour {
             .write_all(asked.as_bytes())
             .map_err(|e| failed(e.to_string()))?;
         let mut head = Vec::new();
-        // Byte by byte: what follows the head belongs to the target.
+        // Byte by byte: bytes after the head belong to the target.
         while !head.ends_with(b"\r\n\r\n") {
             if interrupted.load(Ordering::Relaxed) {
                 return Err(Fault::new(
                     Cause::Interrupted,
-                    "while the proxy made its way",
+                    "while the proxy opened a tunnel",
                 ));
             }
             if clock::monotonic() >= deadline || head.len() >= ANSWER_BYTES_MAX {
-                return Err(failed("no answer within the deadline".into()));
+                return Err(failed("no response within the deadline".into()));
             }
             let mut byte = [0];
             match socket.read(&mut byte) {
-                Ok(0) => return Err(failed("it ended the connection".into())),
+                Ok(0) => return Err(failed("the proxy closed the connection".into())),
                 Ok(_) => head.push(byte[0]),
                 Err(e) if is_would_block(&e) => {}
                 Err(e) => return Err(failed(e.to_string())),
@@ -127,25 +122,25 @@ impl Detour {
             return Ok(());
         }
         Err(failed(format!(
-            "it answered {}",
+            "the proxy responded {}",
             conformant_base::text::escape_line(&conformant_base::text::excerpt(first, 100))
         )))
     }
 }
 
-/// Which proxy leads to which origin.
+/// Proxies by scheme.
 #[derive(Clone, Debug, Default)]
 pub struct Detours {
-    /// To `http://` targets.
+    /// For `http://` targets.
     pub http: Option<Arc<Detour>>,
-    /// To `https://` targets.
+    /// For `https://` targets.
     pub https: Option<Arc<Detour>>,
-    /// Hosts reached directly, as `NO_PROXY` has them: `example.test`, `.example.test`, `host:8080`, `*`.
+    /// Directly contacted hosts, as in `NO_PROXY`: `example.test`, `.example.test`, `host:8080`, `*`.
     pub except: Vec<String>,
 }
 
 impl Detours {
-    /// The proxy on the way to an origin; none for this machine itself.
+    /// The proxy for an origin; none for this machine.
     pub fn to(&self, origin: &Origin) -> Option<&Arc<Detour>> {
         let detour = if origin.is_tls() {
             &self.https
@@ -163,7 +158,7 @@ fn is_loopback(host: &str) -> bool {
     address.is_ok_and(|a| a.is_loopback()) || host == "localhost" || host.ends_with(".localhost")
 }
 
-/// Whether an entry of `NO_PROXY` names the origin: the host itself and everything below it.
+/// True if a `NO_PROXY` entry matches the origin: the host itself and all subdomains.
 fn covers(entry: &str, origin: &Origin) -> bool {
     let (name, port) = match entry.rsplit_once(':') {
         Some((name, port)) if port.parse::<u16>().is_ok() && !name.contains(':') => {

@@ -1,38 +1,29 @@
-//! Values as they may stand in a request: encoded where the place has an encoding, refused where it
-//! has none.
+//! Encodes values for a place in a request; refuses them where no encoding exists.
 //!
-//! Deliberately no knowledge of operations; who builds a request says which value goes where.
+//! Knows no operations; the caller chooses the place.
 
 use base64::Engine as _;
 use conformant_base::http::{Request, percent_encode};
 use std::fmt;
 
-/// A value that has no form in the place it was meant for; completes "failed to build the request: …".
+/// A value without an encoding at its place; completes "failed to build the request: …".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {reason} at byte {at}")]
 pub struct EncodeError {
-    /// The part of the request.
     pub place: Place,
-    /// What is wrong there.
     pub reason: String,
-    /// Where in the value, counted in bytes from 0.
+    /// Byte offset in the value.
     pub at: usize,
 }
 
-/// A part of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The method on the request line.
     Method,
-    /// Path and query on the request line.
     Target,
-    /// One segment of the path.
     PathSegment,
-    /// A header field's name.
     HeaderName,
-    /// The value of the header field of that name.
+    /// The value of the named header.
     HeaderValue(String),
-    /// The user name of Basic credentials.
     Username,
 }
 
@@ -49,7 +40,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// One path segment. Empty and dot segments are refused: they would name another resource.
+/// Encodes one path segment. Empty and dot segments are refused: they would address another resource.
 pub fn path_segment(value: &str) -> Result<String, EncodeError> {
     if matches!(value, "" | "." | "..") {
         return Err(EncodeError {
@@ -61,7 +52,7 @@ pub fn path_segment(value: &str) -> Result<String, EncodeError> {
     Ok(percent_encode(value))
 }
 
-/// A query without its `?`; a blank becomes `%20`, so that no reader takes it for a plus sign.
+/// A query without `?`; a blank becomes `%20`, which no parser confuses with a plus sign.
 pub fn query<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut text = String::new();
     for (name, value) in pairs {
@@ -87,7 +78,7 @@ pub fn basic(username: &str, password: &str) -> Result<String, EncodeError> {
     if let Some(at) = username.find(':') {
         return Err(EncodeError {
             place: Place::Username,
-            reason: "a colon would end it".into(),
+            reason: "a colon is not allowed".into(),
             at,
         });
     }
@@ -95,7 +86,7 @@ pub fn basic(username: &str, password: &str) -> Result<String, EncodeError> {
     Ok(format!("Basic {pair}"))
 }
 
-/// Checks a header field: visible ASCII, blanks and tabs in the value, a token as name.
+/// Checks a header: a token as name; visible ASCII, blanks and tabs in the value.
 pub fn header(name: &str, value: &str) -> Result<(), EncodeError> {
     token(Place::HeaderName, name)?;
     let good = |b: u8| b == b'\t' || (b' '..=b'~').contains(&b);
@@ -105,14 +96,14 @@ pub fn header(name: &str, value: &str) -> Result<(), EncodeError> {
     }
 }
 
-/// Checks that a request can stand on a wire as it is.
+/// Checks that a request can be sent unchanged.
 pub fn request(request: &Request) -> Result<(), EncodeError> {
     token(Place::Method, &request.method)?;
     let target = &request.target;
     if !target.starts_with('/') {
         return Err(EncodeError {
             place: Place::Target,
-            reason: "it does not start with a slash".into(),
+            reason: "no leading slash".into(),
             at: 0,
         });
     }
@@ -128,7 +119,7 @@ fn token(place: Place, text: &str) -> Result<(), EncodeError> {
     if text.is_empty() {
         return Err(EncodeError {
             place,
-            reason: "it is empty".into(),
+            reason: "empty".into(),
             at: 0,
         });
     }
@@ -142,7 +133,7 @@ fn refuse(place: Place, text: &str, at: usize) -> EncodeError {
     let character = text[at..].chars().next().expect("a position in the text");
     EncodeError {
         place,
-        reason: format!("U+{:04X} cannot stand there", u32::from(character)),
+        reason: format!("U+{:04X} is not allowed", u32::from(character)),
         at,
     }
 }

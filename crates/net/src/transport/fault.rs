@@ -1,35 +1,31 @@
-//! What keeps an exchange from being judged: its cause, and what was seen of it.
+//! Why an exchange has no judgeable response.
 //!
-//! Deliberately no verdict: a fault makes a step inconclusive about the target, never a pass and
-//! never a failure.
+//! Not a verdict: a fault makes a step inconclusive, never passed or failed.
 
 use conformant_base::http::Cause;
 
-/// How many bytes of an incomplete body are kept as evidence.
+/// Bytes of an incomplete body kept as evidence.
 pub(super) const PARTIAL_BYTES: usize = 4 * 1024;
 
-/// Why an exchange brought no response that could be judged.
+/// Why an exchange has no judgeable response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}: {detail}")]
 pub struct Fault {
-    /// The stable word.
     pub cause: Cause,
-    /// What was seen, for a person; bytes of others are escaped.
+    /// A description with escaped bytes.
     pub detail: String,
-    /// The status of the answer, when its head was complete.
+    /// The status, if the head was complete.
     pub status: Option<u16>,
     /// The start of an incomplete body, at most 4 KiB.
     pub partial: Vec<u8>,
-    /// True when the target could not be reached several times in a row, so that nothing further
-    /// is tried.
+    /// True after several failed connections in a row: the target is given up.
     pub fatal: bool,
-    /// True when the request was sent on a kept connection, which may have ended before it came: that says nothing of
-    /// the target, and it may have been carried out or not.
+    /// True if the request was sent on a kept connection that may have been closed before. This says
+    /// nothing about the target, and the request may have been executed.
     pub on_kept: bool,
 }
 
 impl Fault {
-    /// A fault without a body.
     pub(super) fn new(cause: Cause, detail: impl Into<String>) -> Self {
         Self {
             cause,
@@ -41,12 +37,12 @@ impl Fault {
         }
     }
 
-    /// True when the target could not even be connected to.
+    /// True if no connection was established.
     pub fn is_unreachable(&self) -> bool {
         self.cause.is_unreachable()
     }
 
-    /// The same fault with the start of what had come of the body.
+    /// Adds the start of the received body.
     pub(super) fn within_body(mut self, status: u16, body: &[u8]) -> Self {
         self.status = Some(status);
         self.partial = body[..body.len().min(PARTIAL_BYTES)].to_vec();

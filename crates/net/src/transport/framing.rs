@@ -1,51 +1,50 @@
-//! How much of what comes is the body, as header fields and chunks' lines say it, and why nobody could tell.
+//! Length of a body from headers and chunk lines, and why it is ambiguous.
 //!
-//! Deliberately strict: where two readers might see two lengths there is none. Reads no socket; which of length and
-//! codings counts is `reading`'s.
+//! Strict: if two readers could see two lengths there is none. `reading` chooses between length and codings.
 
 use conformant_base::http::Headers;
 use conformant_base::text::{self, Size};
 
-/// How much of a line of others is shown.
+/// Characters of an untrusted line in a message.
 const SHOWN_CHARS: usize = 60;
 
-/// Why it cannot be told where a body ends.
+/// Why the end of a body is ambiguous.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FramingError {
     #[error("Content-Length \"{}\" is not a number of bytes", .0.escape_default())]
     NotALength(String),
-    #[error("Content-Length {0} is beyond any number of bytes")]
+    #[error("Content-Length {0} is too large")]
     BeyondLength(String),
     #[error("Content-Length states both {0} and {1}")]
     TwoLengths(String, String),
-    /// More came than was said.
+    /// More bytes than announced.
     #[error("Content-Length states {length} bytes, but at least {got} came")]
     Surplus { length: u64, got: u64 },
-    /// Codings that do not end a body, or that such a version does not have.
-    #[error("Transfer-Encoding \"{}\" in an HTTP/{version} answer", .codings.escape_default())]
+    /// Codings that do not delimit a body, or that the version does not support.
+    #[error("Transfer-Encoding \"{}\" in an HTTP/{version} response", .codings.escape_default())]
     Codings {
         codings: String,
         version: &'static str,
     },
-    #[error("\"{}\" as the size of a chunk", text::wire(.0, SHOWN_CHARS))]
+    #[error("invalid chunk size \"{}\"", text::wire(.0, SHOWN_CHARS))]
     ChunkSize(Vec<u8>),
-    #[error("a chunk longer than its size says")]
+    #[error("a chunk longer than its size")]
     LongChunk,
-    #[error("a chunk line that ends without CR")]
+    #[error("a chunk line without CR")]
     WithoutCr,
-    #[error("a chunk line of more than {0}")]
+    #[error("a chunk line longer than {0}")]
     LongLine(Size),
     #[error("more than {0} of chunk extensions and trailers")]
     Decorations(Size),
     #[error("the last chunk is missing")]
     NoLastChunk,
-    #[error("\"{}\" as a trailer", text::wire(.0, SHOWN_CHARS))]
+    #[error("invalid trailer \"{}\"", text::wire(.0, SHOWN_CHARS))]
     Trailer(Vec<u8>),
     #[error("more than {0} trailers")]
     Trailers(usize),
 }
 
-/// The one length that all `Content-Length` fields agree on.
+/// The length on which all `Content-Length` headers agree.
 pub(super) fn content_length(headers: &Headers) -> Result<Option<u64>, FramingError> {
     let mut found: Option<(&str, u64)> = None;
     for value in values(headers, "Content-Length") {
@@ -75,7 +74,7 @@ pub(super) fn closes(headers: &Headers) -> bool {
     values(headers, "Connection").any(|token| token.eq_ignore_ascii_case("close"))
 }
 
-/// The comma-separated elements of all fields of that name.
+/// Comma-separated elements of all headers of that name.
 fn values<'h>(headers: &'h Headers, name: &'static str) -> impl Iterator<Item = &'h str> {
     headers
         .iter()
@@ -83,7 +82,7 @@ fn values<'h>(headers: &'h Headers, name: &'static str) -> impl Iterator<Item = 
         .flat_map(|(_, value)| value.split(',').map(str::trim))
 }
 
-/// The size on a chunk's line: hexadecimal digits, then nothing or an extension.
+/// The size on a chunk line: hexadecimal digits, then nothing or an extension.
 pub(super) fn chunk_size(line: &[u8]) -> Result<u64, FramingError> {
     let digits = line.split(|b| *b == b';').next().unwrap_or_default();
     let digits = digits.trim_ascii_end();

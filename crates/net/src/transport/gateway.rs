@@ -1,9 +1,8 @@
-//! The gateway: stands in front of targets, passes each request on to the one that its path names, and
-//! the answer back as it came.
+//! A reverse proxy: forwards each request to the target named by its path, and the response unchanged.
 //!
-//! It contacts nothing but the targets it was given, follows no redirect and keeps no cookie. Nothing is
-//! rewritten in a body, so that links in answers lead past it. What passed is handed to a witness, who
-//! may take their time: whoever asks waits for them.
+//! - Contacts the given targets only, follows no redirect and keeps no cookie.
+//! - Rewrites no body, so links in responses bypass it.
+//! - An observer receives each exchange and may block; the client waits for it.
 
 use super::client::Client;
 use super::fault::Fault;
@@ -19,7 +18,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Header fields that speak of one connection only (RFC 9110, 7.6.1), and those that are made anew.
+/// Headers of a single connection (RFC 9110, 7.6.1), and those that are generated again.
 const HOP_BY_HOP: [&str; 11] = [
     "connection",
     "content-length",
@@ -34,33 +33,30 @@ const HOP_BY_HOP: [&str; 11] = [
     "upgrade",
 ];
 
-/// A request that was passed on, and what came of it.
+/// A forwarded request and its result.
 #[derive(Debug)]
 pub struct Forwarded {
-    /// Origin that it went to.
     pub origin: String,
-    /// As it was sent there, base address included.
+    /// As sent, with the base path.
     pub request: Request,
-    /// The answer, or why there is none.
     pub answer: Result<Response, Fault>,
-    /// When it was sent.
+    /// Time of sending.
     pub began: Timestamp,
-    /// When its answer was there.
+    /// Time of the complete response.
     pub ended: Timestamp,
 }
 
-/// Who is told of what passed.
+/// Receives each exchange.
 type Witness = dyn Fn(Forwarded) + Send + Sync;
 
-/// A running gateway; dropped, it closes its socket and every connection.
+/// A running gateway; closes its socket and every connection when dropped.
 #[derive(Debug)]
 pub struct Gateway {
     socket: Socket,
 }
 
 impl Gateway {
-    /// Begins to listen. A path's first segment is the name of a target; what follows stands behind
-    /// that target's base address.
+    /// Starts to listen. The first path segment names a target; the rest is appended to its base URL.
     pub fn start(
         settings: &Listening,
         targets: BTreeMap<String, BaseUrl>,
@@ -76,7 +72,6 @@ impl Gateway {
         Ok(Self { socket })
     }
 
-    /// The socket's address.
     pub fn address(&self) -> SocketAddr {
         self.socket.address()
     }
@@ -109,7 +104,7 @@ impl Door for Passage {
 }
 
 impl Front {
-    /// Passes a request on, and its answer back.
+    /// Forwards a request and returns its response.
     fn pass(&self, name: &str, mut request: Request) -> Answered {
         let base = &self.targets[name];
         let Some(target) = within_base(&request.target[name.len() + 1..]) else {
@@ -117,14 +112,14 @@ impl Front {
         };
         request.target = target;
         request.headers = end_to_end(&request.headers);
-        // A coding that the caller could read would keep the answer from being judged.
+        // A compressed response could not be judged.
         request.headers.remove("Accept-Encoding");
         let began = clock::now();
         let within = self.client.limits().timeout;
         let answer = self.client.send(base, &request, within);
         let ended = clock::now();
         let answered = match &answer {
-            // Nobody asked for another protocol, and none is spoken here.
+            // No request asks for another protocol, and none is supported.
             Ok(response) if response.status == 101 => bare(StatusCode::BAD_GATEWAY),
             Ok(response) => passed_back(response),
             Err(fault) => unanswered(fault),
@@ -141,8 +136,8 @@ impl Front {
     }
 }
 
-/// The target behind a base address, without `.` and `..`, encoded or not; nothing where it would
-/// lead out of it, or where servers differ in what they take for a segment's end.
+/// The target below a base URL without `.` and `..`, encoded or not; `None` if it leaves the base or if
+/// servers differ about where a segment ends.
 fn within_base(target: &str) -> Option<String> {
     let (path, query) = match target.split_once('?') {
         Some((path, query)) => (path, Some(query)),
@@ -179,7 +174,7 @@ fn within_base(target: &str) -> Option<String> {
     Some(within)
 }
 
-/// The fields that are meant for whoever stands at the other end.
+/// Headers that are not specific to one connection.
 fn end_to_end(headers: &Headers) -> Headers {
     let named: Vec<String> = headers
         .iter()
@@ -203,7 +198,7 @@ fn passed_back(response: &Response) -> Answered {
     *answered.status_mut() = status;
     for (name, value) in end_to_end(&response.headers).iter() {
         let field = HeaderName::from_bytes(name.as_bytes()).ok();
-        // Values are kept one character a byte.
+        // Values are kept as one character per byte.
         let bytes: Vec<u8> = value
             .chars()
             .map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?'))
@@ -215,7 +210,7 @@ fn passed_back(response: &Response) -> Answered {
     answered
 }
 
-/// 502, and why in one line.
+/// 502 with the reason in one line.
 fn unanswered(fault: &Fault) -> Answered {
     let why = format!(
         "{}: {}\n",
@@ -286,7 +281,7 @@ mod tests {
         }
     }
 
-    /// A target that answers one request with these bytes, or never.
+    /// A target that responds to one request with these bytes, or never.
     fn answering(bytes: &'static [u8]) -> (BaseUrl, std::thread::JoinHandle<()>) {
         use std::io::{Read as _, Write as _};
         let socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -296,7 +291,7 @@ mod tests {
             let mut head = [0; 1024];
             let _ = stream.read(&mut head);
             let _ = stream.write_all(bytes);
-            // Until the caller has had enough.
+            // Waits until the caller gives up.
             let _ = stream.read(&mut head);
         });
         let base = BaseUrl::parse(&format!("http://{address}/base")).expect("a base");
@@ -334,7 +329,7 @@ mod tests {
             let answer = client.send(&front, &Request::new("GET", path), AMPLE);
             assert_eq!(answer.expect("an answer").status, expected, "{path}");
             drop(gateway);
-            // Where it was not asked it still waits.
+            // The unused target still waits.
             drop(std::net::TcpStream::connect(&origin["http://".len()..]));
             thread.join().expect("no panic");
         }

@@ -1,8 +1,6 @@
-//! Targets that misbehave, on loopback, and what the client makes of each: the tables of what must
-//! hold, one row a line.
+//! Client behavior against misbehaving targets on the loopback interface: one table row per expectation.
 //!
-//! Deliberately bounded: a target serves as many connections as it has scripts and gives up on its
-//! own after a few seconds.
+//! A target serves one connection per script and gives up after a few seconds.
 
 use super::*;
 use conformant_base::clock;
@@ -14,25 +12,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Deadline of an exchange that must run into it.
+/// Deadline of an exchange that must exceed it.
 const SOON: Duration = Duration::from_millis(250);
-/// Deadline of an exchange that must not.
+/// Deadline of an exchange that must meet it.
 const AMPLE: Duration = Duration::from_secs(5);
 
-/// What a target does on one connection, in order; then it closes.
+/// Action of a target on one connection; after the last one it closes.
 #[derive(Clone, Debug)]
 enum Act {
     /// Reads one request: its head, and its body by `Content-Length`.
     Request,
-    /// Waits for the first byte and takes none: closing then resets the connection.
+    /// Waits for the first byte without reading it: closing then resets the connection.
     Glance,
     /// Sends bytes.
     Send(Vec<u8>),
     /// Sends bytes one at a time, a pause after each.
     Drip(Vec<u8>, Duration),
-    /// Sends the same bytes until the client is gone, at most this many times.
+    /// Sends the same bytes until the client closes, at most this many times.
     Flood(Vec<u8>, usize),
-    /// Waits until the client is gone.
+    /// Waits until the client closes.
     Hold,
 }
 
@@ -80,7 +78,7 @@ fn read_request(socket: &mut TcpStream) -> std::io::Result<()> {
     socket.read_exact(&mut vec![0; length])
 }
 
-/// A target that plays one script per connection; joined, it says how many it played.
+/// A target that runs one script per connection; its thread returns how many it ran.
 fn target(scripts: Vec<Vec<Act>>) -> (BaseUrl, JoinHandle<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("a bound socket");
@@ -90,7 +88,7 @@ fn target(scripts: Vec<Vec<Act>>) -> (BaseUrl, JoinHandle<usize>) {
             let Ok((mut socket, _)) = listener.accept() else {
                 break;
             };
-            // Clients that leave early are part of the play.
+            // Clients may leave early.
             drop(perform(&mut socket, &acts));
             played += 1;
         }
@@ -122,7 +120,7 @@ fn outcome(result: &Result<Answer, Fault>) -> String {
     }
 }
 
-/// Plays one script against one request.
+/// Runs one script against one request.
 fn play(acts: Vec<Act>, request: &Request, within: Duration) -> Result<Answer, Fault> {
     let (base, thread) = target(vec![acts]);
     let client = Client::new(Limits::default());
@@ -135,7 +133,7 @@ fn play(acts: Vec<Act>, request: &Request, within: Duration) -> Result<Answer, F
     result
 }
 
-/// Each answer, sent whole and then closed, and what it must be taken for.
+/// Each response, sent whole and then closed, and the expected outcome.
 fn check(rows: &[(&str, &str)]) {
     for (answer, expect) in rows {
         let result = play(vec![Act::Request, send(answer)], &get(), AMPLE);
@@ -172,7 +170,7 @@ fn refused_connections_name_address_and_system_error_and_end_further_tries() {
 
 #[test]
 fn a_target_that_drops_connection_attempts_meets_the_connect_deadline() {
-    // A full backlog drops further attempts: nobody accepts here.
+    // A full backlog drops further attempts.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("a bound socket");
     let brief = Duration::from_millis(20);
@@ -185,7 +183,7 @@ fn a_target_that_drops_connection_attempts_meets_the_connect_deadline() {
     });
     let fault = client
         .send(&base, &get(), AMPLE)
-        .expect_err("nobody accepts");
+        .expect_err("not accepted");
     assert_eq!(fault.cause, Cause::ConnectTimeout, "{fault}");
     assert!(fault.detail.contains(&address.to_string()), "{fault}");
     drop(attempts);
@@ -254,7 +252,7 @@ fn a_target_that_reads_no_body_meets_the_deadline_too() {
     let client = Client::new(Limits::default());
     let fault = client
         .send(&base, &post(64 << 20), SOON)
-        .expect_err("nobody reads");
+        .expect_err("not read");
     let Cause::WriteTimeout { sent, total } = fault.cause else {
         panic!("{fault}");
     };
@@ -264,7 +262,7 @@ fn a_target_that_reads_no_body_meets_the_deadline_too() {
 #[test]
 fn an_early_answer_is_judged_although_the_upload_is_not_over() {
     let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig";
-    // The target answers and keeps the connection open without reading …
+    // The target responds and keeps the connection open without reading …
     let held = play(
         vec![Act::Glance, send(refusal), Act::Glance],
         &post(64 << 20),
@@ -286,7 +284,7 @@ fn an_early_answer_is_judged_although_the_upload_is_not_over() {
 
 #[test]
 fn both_directions_flow_at_once() {
-    // The answer is larger than any socket buffer and sent before the upload is read.
+    // The response exceeds every socket buffer and is sent before the upload is read.
     let size = 7 << 20;
     let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n").into_bytes();
     answer.resize(answer.len() + size, b'y');
@@ -334,7 +332,7 @@ fn connections_are_kept_and_dead_ones_replaced() {
     }
     assert_eq!(thread.join().expect("no panic"), 1);
 
-    // The target closes after its answer: the next exchange uses another connection, silently.
+    // The target closes after its response: the next exchange uses another connection, silently.
     let (base, thread) = target(vec![once(), once()]);
     assert_eq!(outcome(&client.exchange(&base, &post(1), AMPLE)), "200 ok");
     wait_until_spoilt(&client, &base);
@@ -342,7 +340,7 @@ fn connections_are_kept_and_dead_ones_replaced() {
     assert_eq!(thread.join().expect("no panic"), 2);
 }
 
-/// Waits until the kept connection was closed or spoilt, so that what follows has one outcome.
+/// Waits until the kept connection was closed or received extra bytes, for a deterministic outcome.
 fn wait_until_spoilt(client: &Client, base: &BaseUrl) {
     let by = clock::monotonic() + AMPLE;
     while !client.kept_are_spoilt(base.origin()) {
@@ -353,7 +351,7 @@ fn wait_until_spoilt(client: &Client, base: &BaseUrl) {
 
 #[test]
 fn only_a_get_is_sent_once_more_when_a_kept_connection_dies() {
-    // The second request reaches the target, which closes instead of answering.
+    // The second request reaches the target, which closes instead of responding.
     let dies = || vec![Act::Request, send(OK), Act::Request];
     let answers = vec![Act::Request, send(OK)];
     let (base, thread) = target(vec![dies(), answers.clone()]);
@@ -365,8 +363,8 @@ fn only_a_get_is_sent_once_more_when_a_kept_connection_dies() {
     assert_eq!(again.notes, [Note::Resent]);
     assert_eq!(thread.join().expect("no panic"), 2);
 
-    // What must not be sent twice never meets a connection that may be dead: its outcome is the same
-    // whenever the target closes.
+    // A request that must not be sent twice never uses a possibly dead connection: its outcome does not
+    // depend on when the target closes.
     let (base, thread) = target(vec![dies(), [answers.clone(), answers].concat()]);
     assert_eq!(outcome(&client.exchange(&base, &get(), AMPLE)), "200 ok");
     assert_eq!(
@@ -388,7 +386,7 @@ fn only_a_get_is_sent_once_more_when_a_kept_connection_dies() {
     );
     assert_eq!(thread.join().expect("no panic"), 1);
 
-    // A fresh connection that dies is the target's answer to the first try: no second one.
+    // A fresh connection that dies is a response to the first try: no retry.
     let (base, thread) = target(vec![vec![Act::Request]]);
     assert_eq!(
         outcome(&client.exchange(&base, &get(), AMPLE)),
@@ -400,7 +398,7 @@ fn only_a_get_is_sent_once_more_when_a_kept_connection_dies() {
 #[test]
 fn in_a_story_a_kept_connection_is_trusted_until_the_target_closes_one() {
     let answers = || vec![Act::Request, send(OK)];
-    // Two requests on one connection; the target closes it instead of answering the third.
+    // Two requests on one connection; the target closes it instead of responding to the third.
     let first = [answers(), answers(), vec![Act::Request]].concat();
     let (base, thread) = target(vec![first, answers(), answers()]);
     let client = Client::new(Limits::default());
@@ -413,12 +411,12 @@ fn in_a_story_a_kept_connection_is_trusted_until_the_target_closes_one() {
         fault.on_kept && fault.cause == Cause::EmptyResponse,
         "{fault}"
     );
-    // From now on nothing that must not be sent twice meets a connection that may be dead.
+    // From now on such requests use fresh connections.
     assert_eq!(outcome(&told(post(1))), "200 ok");
     assert_eq!(outcome(&told(post(1))), "200 ok");
     assert_eq!(thread.join().expect("no panic"), 3);
 
-    // On a fresh one it is the target's own answer.
+    // A fault on a fresh connection is caused by the target.
     let (base, thread) = target(vec![vec![Act::Request]]);
     let fault = client.exchange_in(share, &base, &post(1), AMPLE);
     assert!(!fault.expect_err("it is not answered").on_kept);
@@ -529,7 +527,7 @@ fn heads_that_are_not_http_1_1_are_never_judged() {
             "HTTP/1.1 200 OK\r\nX: a\r\n folded\r\n\r\n",
             "malformed-head",
         ),
-        // Wrong already when the target goes away.
+        // Invalid before the target closes.
         ("HTTP/1.1 abc", "malformed-head"),
     ]);
     let odd = "HTTP/1.1 200 OK\r\nX: \u{fc}\u{202e}\r\nContent-Length: 0\r\n\r\n".as_bytes();
@@ -601,7 +599,7 @@ fn bodies_that_a_status_forbids_are_noted() {
         ),
         (
             "HTTP/1.1 101 Switching Protocols\r\n\r\n\x01\x02",
-            "101  [status 101 that nobody asked for]",
+            "101  [unrequested status 101]",
         ),
     ]);
 }
@@ -783,7 +781,7 @@ fn redirects_are_answers_and_nothing_else_is_contacted() {
         );
     }
     witness.set_nonblocking(true).expect("a socket option");
-    assert!(witness.accept().is_err(), "nobody came");
+    assert!(witness.accept().is_err(), "no connection");
 }
 
 #[test]
@@ -829,7 +827,7 @@ fn requests_that_no_wire_can_carry_are_refused_before_a_connection() {
         "value of header X-A: U+000D cannot stand there at byte 1"
     );
     listener.set_nonblocking(true).expect("a socket option");
-    assert!(listener.accept().is_err(), "nobody came");
+    assert!(listener.accept().is_err(), "no connection");
 }
 
 #[cfg(feature = "tls")]

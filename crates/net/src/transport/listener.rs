@@ -1,8 +1,7 @@
-//! The callback listener: a small HTTP server for requests that the target sends us.
+//! The callback listener: a small HTTP server for requests from the target.
 //!
-//! Deliberately neither `httpmock` nor a general server: strangers talk to it, so every wait and
-//! every size is bounded, each connection carries one request, and addresses hold a token that
-//! nobody can guess. What comes in goes to a [`Sink`], which also says how to answer.
+//! Open to untrusted senders: every wait and size is bounded, each connection carries one request, and
+//! addresses contain an unguessable token. A [`Sink`] receives the requests and plans the responses.
 
 use super::origin::BaseUrl;
 use super::sink::{Reply, Sink};
@@ -26,37 +25,36 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::AbortHandle;
 
-/// Longest head of a callback.
+/// Longest head.
 const HEAD_BYTES: usize = 64 * 1024;
-/// Most header fields of a callback.
+/// Header fields of a callback.
 const HEAD_LINES: usize = 256;
-/// A connection younger than this is not dropped to make room: its request may be under way.
+/// Younger connections are not dropped to make room: their request may be in progress.
 const GRACE: Duration = Duration::from_millis(50);
-/// How often a full listener looks for room.
+/// Polling interval of a full listener.
 const PATIENCE: Duration = Duration::from_millis(10);
-/// How many connections may wait to be accepted.
+/// Connections waiting to be accepted.
 const QUEUE: u32 = 1024;
-/// Bodies above this size take turns, so that all connections together stay small.
+/// Larger bodies are read in turn, to bound the total memory.
 const LARGE_BODY: u64 = 16 * 1024;
-/// How many answers that block are worked on at once.
+/// Simultaneous blocking responses.
 const BLOCKING_THREADS: usize = 16;
-/// How many large bodies are read at once.
+/// Large bodies read at once.
 const LARGE_BODIES: usize = 32;
 
-/// Where a listener listens and what it never exceeds.
+/// Address and limits of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listening {
-    /// The socket's address; port 0 for any free one.
+    /// The socket address; port 0 for any free one.
     pub listen: SocketAddr,
-    /// How the target reaches it, where that is not the socket's own address.
+    /// The URL for the target, if it differs from the socket address.
     pub public_url: Option<BaseUrl>,
-    /// Time for a whole head.
+    /// Deadline of a head.
     pub head_time: Duration,
-    /// Time for a whole body.
+    /// Deadline of a body.
     pub body_time: Duration,
-    /// Bytes of one body.
     pub body: usize,
-    /// Connections at once; beyond them the oldest idle one is dropped.
+    /// Connections; beyond that the oldest idle one is dropped.
     pub connections: usize,
 }
 
@@ -73,22 +71,22 @@ impl Default for Listening {
     }
 }
 
-/// Why there is no listener; completes "failed to receive callbacks: …".
+/// Why a listener did not start; completes "failed to receive callbacks: …".
 #[derive(Debug, thiserror::Error)]
-#[error("listen on {address}: {source}")]
+#[error("cannot listen on {address}: {source}")]
 pub struct ListenError {
     address: SocketAddr,
     source: std::io::Error,
 }
 
-/// A running callback listener; dropped, it closes its socket and every connection.
+/// A running callback listener; closes its socket and every connection when dropped.
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
     sink: Arc<Sink>,
 }
 
-/// A socket that is listened on; dropped, it is closed with every connection.
+/// A listening socket; closed with every connection when dropped.
 #[derive(Debug)]
 pub(super) struct Socket {
     address: SocketAddr,
@@ -96,21 +94,19 @@ pub(super) struct Socket {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Who answers what comes in.
+/// Handles incoming requests.
 pub(super) trait Door: Send + Sync + 'static {
-    /// What a path leads to; nothing where it leads nowhere, and the body is not read.
+    /// The place of a path; `None` responds 404 without reading the body.
     fn place(&self, path: &str) -> Option<String>;
 
-    /// The answer to a request whose body is complete.
+    /// The response to a request with a complete body.
     fn answer(&self, place: String, request: Request) -> impl Future<Output = Answered> + Send;
 }
 
-/// What is sent back.
 pub(super) type Answered = Response<Full<Bytes>>;
 
 impl Socket {
-    /// Binds the socket and starts to listen on a thread of its own; the door, and what its maker wants
-    /// to keep of it, are made once the address is known.
+    /// Starts to listen on a separate thread. `handler` is called once the address is known.
     pub(super) fn open<D: Door, K>(
         settings: &Listening,
         name: &str,
@@ -144,7 +140,7 @@ impl Socket {
                 runtime.block_on(async {
                     tokio::select! {
                         () = accept(socket, site) => {}
-                        // Sent or dropped: either way nobody wants callbacks any more.
+                        // Sent or dropped: no more callbacks are needed.
                         _ = stopped => {}
                     }
                 });
@@ -158,7 +154,6 @@ impl Socket {
         Ok((socket, kept))
     }
 
-    /// Where it is.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -168,14 +163,14 @@ impl Drop for Socket {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic there has been reported by its own thread; nothing is left to close here.
+            // A panic there was already reported by its thread.
             drop(thread.join());
         }
     }
 }
 
 impl Listener {
-    /// Binds the socket and starts to listen on a thread of its own.
+    /// Starts to listen on a separate thread.
     pub fn start(settings: &Listening) -> Result<Self, ListenError> {
         let token = format!("{:032x}", rand::random::<u128>());
         let (socket, sink) = Socket::open(settings, "callbacks", |address| {
@@ -193,23 +188,22 @@ impl Listener {
         Ok(Self { socket, sink })
     }
 
-    /// The socket's address.
     pub fn address(&self) -> SocketAddr {
         self.socket.address()
     }
 
-    /// What came in, and the plans for answering.
+    /// Received callbacks and planned responses.
     pub fn sink(&self) -> &Arc<Sink> {
         &self.sink
     }
 
-    /// Opens a place for callbacks, and returns the URL to give to the target.
+    /// Opens a place for callbacks and returns its URL for the target.
     pub fn open(&self, name: &str, plan: Vec<Reply>) -> String {
         self.sink.open(name, plan)
     }
 }
 
-/// What every connection shares.
+/// State shared by all connections.
 #[derive(Debug)]
 struct Site<D> {
     door: D,
@@ -217,45 +211,45 @@ struct Site<D> {
     settings: Listening,
 }
 
-/// A connection as the accepting loop sees it.
+/// A connection in the accept loop.
 #[derive(Debug)]
 struct Open {
     since: Instant,
-    /// True once a head with our token is there.
+    /// True once a head with our token was received.
     answering: Arc<AtomicBool>,
     task: AbortHandle,
 }
 
-/// A socket with a queue that takes in a burst; the system's usual one makes senders wait a second.
+/// A socket with a long queue; with the default queue, senders of a burst wait for a second.
 fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     failpoint::at(Place::Listen)?;
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     }?;
-    // Elsewhere this would let two programs listen at one address.
+    // On other systems this would let two programs listen on one address.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(QUEUE)
 }
 
-/// Callbacks are recorded, and answered as was planned.
+/// Records callbacks and responds as planned.
 struct Callbacks {
-    /// `/TOKEN/`, behind whatever prefix a proxy left in front.
+    /// `/TOKEN/`, after any prefix that a proxy left.
     marker: String,
     sink: Arc<Sink>,
 }
 
 impl Door for Callbacks {
-    /// The place that a path with our token leads to.
+    /// The place of a path with our token.
     fn place(&self, path: &str) -> Option<String> {
         let (_, name) = path.split_once(&self.marker)?;
         self.sink.name_at(&self.sink.address_of_segment(name))
     }
 
     async fn answer(&self, place: String, mut request: Request) -> Answered {
-        // The path holds the token.
+        // The path contains the token.
         request.target = match request.query() {
             "" => "/".to_owned(),
             query => format!("/?{query}"),
@@ -270,7 +264,7 @@ impl Door for Callbacks {
 async fn accept<D: Door>(socket: TcpListener, site: Arc<Site<D>>) {
     let mut open: Vec<Open> = Vec::new();
     loop {
-        // Out of descriptors, or a client that left again: the next one may fare better.
+        // Out of descriptors, or the client left: continue with the next one.
         let Ok((stream, _)) = socket.accept().await else {
             tokio::time::sleep(PATIENCE).await;
             continue;
@@ -286,8 +280,8 @@ async fn accept<D: Door>(socket: TcpListener, site: Arc<Site<D>>) {
     }
 }
 
-/// Waits until there is room for one more connection. The oldest that has not sent a head is dropped;
-/// where all are being answered, the newcomer waits.
+/// Waits for room for one more connection. Drops the oldest without a complete head; if all have one,
+/// the newcomer waits.
 async fn make_room(open: &mut Vec<Open>, most: usize) {
     loop {
         open.retain(|connection| !connection.task.is_finished());
@@ -295,7 +289,7 @@ async fn make_room(open: &mut Vec<Open>, most: usize) {
             return;
         }
         let now = clock::monotonic();
-        // In order of arrival, thus the first that fits is the oldest.
+        // In order of arrival, so the first match is the oldest.
         let idle = open.iter().position(|connection| {
             !connection.answering.load(Ordering::Relaxed) && now - connection.since >= GRACE
         });
@@ -313,7 +307,7 @@ async fn serve<D: Door>(stream: TcpStream, site: Arc<Site<D>>, answering: Arc<At
         answering.store(true, Ordering::Relaxed);
         async move { Ok::<_, Infallible>(site.answer(request).await) }
     });
-    // One request per connection: what is pipelined or smuggled behind it is never read.
+    // One request per connection: pipelined or smuggled bytes are never read.
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(site.settings.head_time)
@@ -322,11 +316,11 @@ async fn serve<D: Door>(stream: TcpStream, site: Arc<Site<D>>, answering: Arc<At
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
         .await;
-    // Broken, late or garbled connections are the sender's affair; nothing was recorded of them.
+    // Broken connections are the sender's error; nothing was recorded.
     drop(served);
 }
 
-/// An answer without a body.
+/// A response without a body.
 pub(super) fn bare(status: StatusCode) -> Answered {
     let mut response = Response::new(Full::default());
     *response.status_mut() = status;
@@ -335,7 +329,7 @@ pub(super) fn bare(status: StatusCode) -> Answered {
 
 impl<D: Door> Site<D> {
     async fn answer(&self, request: hyper::Request<Incoming>) -> Answered {
-        // Neither tunnels nor other protocols are offered, and nobody's request is shown to them.
+        // Tunnels and other protocols are not supported.
         let is_other = request.headers().contains_key(hyper::header::UPGRADE)
             || matches!(request.method().as_str(), "CONNECT" | "TRACE");
         if is_other {
@@ -387,7 +381,7 @@ impl<D: Door> Site<D> {
     }
 }
 
-/// Header fields in order; names are in lower case, values that are no ASCII one character a byte.
+/// Headers in order with lower-case names; values that are not ASCII have one character per byte.
 fn headers(map: &HeaderMap) -> Headers {
     map.iter()
         .map(|(name, value)| {
@@ -410,7 +404,7 @@ mod tests {
         Listener::start(&Listening::default()).expect("a free port")
     }
 
-    /// Posts a body to an address; the status, or the cause.
+    /// Posts a body; returns the status or the cause.
     fn post(client: &Client, url: &str, body: &[u8]) -> String {
         let base = BaseUrl::parse(url.split('?').next().expect("a URL")).expect("a base");
         let root = BaseUrl::parse(&base.origin().to_string()).expect("a base");
@@ -424,13 +418,13 @@ mod tests {
         }
     }
 
-    /// Sends bytes as they are, and returns the status line of what comes back.
+    /// Sends raw bytes and returns the status line of the response.
     fn raw(address: SocketAddr, bytes: &[u8]) -> String {
         let mut socket = std::net::TcpStream::connect(address).expect("a listener");
         socket
             .set_read_timeout(Some(AMPLE))
             .expect("a socket option");
-        // The listener may close before it has taken everything.
+        // The listener may close before it has read everything.
         drop(socket.write_all(bytes));
         let mut answer = Vec::new();
         drop(socket.read_to_end(&mut answer));
@@ -487,7 +481,7 @@ mod tests {
         let base = BaseUrl::parse(&url).expect("a base");
         let client = Client::new(Limits::default());
         let request = Request::new("POST", "/");
-        // The address itself has no slash at its end, thus the place is another: not found.
+        // Without a trailing slash the address is another place: not found.
         let response = client.send(&base, &request, AMPLE).expect("an answer");
         assert_eq!(response.status, 404);
         let (root, target) = BaseUrl::parse(&base.origin().to_string())

@@ -1,13 +1,11 @@
-//! `multipart/form-data` bodies: written byte-identical for identical parts.
-//!
-//! Bodies are built in memory because media is bounded by the documents.
+//! Writes `multipart/form-data` bodies in memory; identical parts give identical bytes.
 
 use super::encode::{self, EncodeError};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The parts of a body under construction, in order.
+/// A body under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Multipart<'c> {
     parts: Vec<Part<'c>>,
@@ -20,7 +18,6 @@ struct Part<'c> {
 }
 
 impl<'c> Multipart<'c> {
-    /// No parts yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -113,7 +110,7 @@ impl Part<'_> {
     }
 }
 
-/// A name as browsers write it: quote and line breaks percent-encoded, the rest as it is.
+/// A name as browsers write it: only quotes and line breaks are percent-encoded.
 fn quoted(name: &str) -> String {
     name.replace('"', "%22")
         .replace('\r', "%0D")

@@ -1,47 +1,37 @@
-//! Where requests may go: base URLs from the configuration, and links in answers that stay there.
+//! Where requests may go: base URLs from the configuration, and links within their origin.
 //!
-//! Deliberately resolves and contacts nothing. A link's own host is never connected to: a link that
-//! is of the same origin is requested at the configured one.
+//! Resolves and contacts nothing. A link to the same origin is requested at the configured one.
 
 use std::fmt;
 use std::sync::Arc;
 use url::{Host, Url};
 
-/// Longest URL that is considered at all.
+/// Longest URL.
 const URL_BYTES: usize = 8 * 1024;
 
-/// Why a text is no URL that we would request; completes "refused the URL: …".
+/// Why a URL is refused; completes "refused the URL: …".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// It is longer than 8 KiB.
     #[error("it has {0} bytes, more than 8 KiB")]
     TooLong(usize),
-    /// It holds a character that no URL may hold as it stands: control, blank, backslash, non-ASCII.
-    #[error("it holds {character} at byte {at}, which must be percent-encoded")]
+    /// An unencoded character that no URL may contain: control, blank, backslash, non-ASCII.
+    #[error("it contains {character} at byte {at}, which must be percent-encoded")]
     Character {
-        /// The character as an escape or in its code point notation.
+        /// Escaped, or as a code point.
         character: String,
-        /// Its position, counted from 0.
         at: usize,
     },
-    /// It is not an absolute URL.
     #[error("it is not an absolute URL ({0})")]
     NotAbsolute(String),
-    /// Neither `http` nor `https`.
     #[error("its scheme is {0}, neither http nor https")]
     Scheme(String),
-    /// It names a user or a password.
-    #[error("it holds credentials; give them as username and password instead")]
+    #[error("it contains credentials: set username and password instead")]
     Credentials,
-    /// A base URL with a query or a fragment.
-    #[error("a base address has no query and no fragment")]
+    #[error("a base URL must not have a query or fragment")]
     NotABase,
-    /// It leads to another scheme, host or port.
     #[error("it leads to {found}, not to {expected}")]
     OtherOrigin {
-        /// The origin of the target.
         expected: String,
-        /// The origin of the link.
         found: String,
     },
 }
@@ -52,12 +42,11 @@ pub struct Origin {
     tls: bool,
     host: String,
     port: u16,
-    /// `host:port` as a `Host` header says it: without the port where it is the scheme's own.
+    /// `host:port` of the `Host` header; without the default port.
     authority: String,
 }
 
 impl Origin {
-    /// The origin of an absolute URL.
     pub fn parse(url: &str) -> Result<Self, UrlError> {
         Self::of(&parse(url)?)
     }
@@ -84,27 +73,26 @@ impl Origin {
         })
     }
 
-    /// True for `https`.
     pub fn is_tls(&self) -> bool {
         self.tls
     }
 
-    /// The host; an IPv6 address stands in brackets.
+    /// The host; an IPv6 address is in brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port, the scheme's own where the URL names none.
+    /// The port, or the default of the scheme.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// What a `Host` header says.
+    /// The value of the `Host` header.
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// True when an absolute URL leads to the same scheme, host and port.
+    /// True if an absolute URL has the same scheme, host and port.
     pub fn same_origin(&self, url: &str) -> Result<bool, UrlError> {
         Ok(Self::parse(url)? == *self)
     }
@@ -117,7 +105,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// An origin and the path prefix that a service lives under: `http://127.0.0.1:4010/chat`.
+/// An origin and the path prefix of a service: `http://127.0.0.1:4010/chat`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl {
     origin: Arc<Origin>,
@@ -125,7 +113,7 @@ pub struct BaseUrl {
 }
 
 impl BaseUrl {
-    /// Reads a base address; slashes at its end do not matter.
+    /// Parses a base URL; trailing slashes are ignored.
     pub fn parse(url: &str) -> Result<Self, UrlError> {
         let parsed = parse(url)?;
         if parsed.query().is_some() || parsed.fragment().is_some() {
@@ -137,29 +125,26 @@ impl BaseUrl {
         })
     }
 
-    /// Where it is.
     pub fn origin(&self) -> &Arc<Origin> {
         &self.origin
     }
 
-    /// The path in front of every request's own; empty or `/…` without a slash at its end.
+    /// The path before every request path; empty or `/…` without a trailing slash.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The same base with one more path in front of every request: `base.under("/chat")`.
+    /// Appends a path to the prefix: `base.under("/chat")`.
     pub fn under(&self, path: &str) -> Result<Self, UrlError> {
         Self::parse(&self.url_of(path))
     }
 
-    /// The absolute URL of a request's target.
     pub fn url_of(&self, target: &str) -> String {
         format!("{self}{target}")
     }
 
-    /// What to request in order to follow a link of the target's, `next_page_url` for example: the
-    /// base to send to and the request's target behind it. A link outside the prefix, which one
-    /// origin may well have, comes with a base without prefix; one of another origin is an error.
+    /// The base and target to request for a link of the target, such as `next_page_url`. A link of the same
+    /// origin outside the prefix has a base without prefix; one of another origin is an error.
     pub fn locate(&self, link: &str) -> Result<(Self, String), UrlError> {
         let parsed = parse(link)?;
         let found = Origin::of(&parsed)?;
@@ -192,8 +177,8 @@ impl fmt::Display for BaseUrl {
     }
 }
 
-/// Parses an absolute http or https URL without credentials. Characters that the parser would
-/// silently drop or turn (tab, line break, backslash) are refused first.
+/// Parses an absolute http or https URL without credentials. Characters that the parser would silently
+/// drop or convert (tab, line break, backslash) are refused first.
 fn parse(text: &str) -> Result<Url, UrlError> {
     if text.len() > URL_BYTES {
         return Err(UrlError::TooLong(text.len()));
@@ -206,11 +191,11 @@ fn parse(text: &str) -> Result<Url, UrlError> {
         });
     }
     let url = Url::parse(text).map_err(|e| UrlError::NotAbsolute(e.to_string()))?;
-    // The parser takes `http:///x` and `http:x` for `http://x`.
+    // The parser reads `http:///x` and `http:x` as `http://x`.
     let behind = text.split_once(':').map_or("", |(_, behind)| behind);
     let is_special = matches!(url.scheme(), "http" | "https");
     if is_special && (!behind.starts_with("//") || behind.starts_with("///")) {
-        return Err(UrlError::NotAbsolute("no host behind //".to_owned()));
+        return Err(UrlError::NotAbsolute("no host after //".to_owned()));
     }
     if !matches!(url.scheme(), "http" | "https") {
         return Err(UrlError::Scheme(url.scheme().to_owned()));

@@ -1,6 +1,4 @@
-//! The rate limit: at most so many exchanges a second, shared by all workers.
-//!
-//! Deliberately unaware of what is paced; a worker asks for its turn and waits for it.
+//! Rate limit: a maximum of exchanges per second, shared by all workers.
 
 use super::fault::Fault;
 use conformant_base::clock;
@@ -9,10 +7,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Longest uninterrupted wait, so that an interrupted run ends soon.
+/// Longest uninterrupted wait.
 const NAP: Duration = Duration::from_millis(50);
 
-/// A token bucket, kept as the time at which the bucket would be full again.
+/// A token bucket, stored as the time at which it would be full again.
 #[derive(Debug)]
 pub(super) struct Pace {
     interval: Duration,
@@ -21,7 +19,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// `per_second` exchanges a second, and at most a tenth of a second's worth at once.
+    /// `per_second` exchanges a second, in bursts of at most a tenth of that.
     pub(super) fn new(per_second: u32) -> Self {
         let interval = Duration::from_secs(1) / per_second.max(1);
         Self {
@@ -31,7 +29,7 @@ impl Pace {
         }
     }
 
-    /// Waits for a turn.
+    /// Waits for a token.
     pub(super) fn wait(&self, interrupted: &AtomicBool) -> Result<(), Fault> {
         let turn = self.reserve(clock::monotonic());
         loop {
@@ -46,11 +44,11 @@ impl Pace {
         }
     }
 
-    /// Takes one token and says from when on it may be used.
+    /// Takes one token; returns the time from which it is valid.
     fn reserve(&self, now: Instant) -> Instant {
         let mut full_at = self.full_at.lock().expect("no holder of this lock panics");
         *full_at = (*full_at).max(now) + self.interval;
-        // The first of a burst is `interval` ahead of an idle bucket and may go at once.
+        // The first of a burst may go at once.
         full_at
             .checked_sub(self.burst.max(self.interval))
             .map_or(now, |turn| turn.max(now))

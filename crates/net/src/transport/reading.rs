@@ -1,8 +1,8 @@
-//! An answer as bytes on the wire, read without trusting any of them.
+//! Parses a response from untrusted bytes.
 //!
-//! Deliberately strict where leniency would let two readers see two different answers (lengths,
-//! codings, chunks), and bounded everywhere: head, interim answers, body, chunk decorations. Nothing
-//! is allocated because the target announced it, and bodies are not decoded.
+//! - Strict if leniency would let two readers see different responses (lengths, codings, chunks).
+//! - Bounded: head, interim responses, body, chunk extensions. Nothing is allocated on announcement.
+//! - Bodies are not decoded.
 
 use super::connection::{Exchange, More};
 use super::fault::Fault;
@@ -14,57 +14,53 @@ use std::borrow::Cow;
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// Longest head: status line and header fields.
+/// Longest head: status line and headers.
 const HEAD_BYTES: usize = 64 * 1024;
-/// Most header fields in one head.
+/// Header fields in one head.
 const HEAD_LINES: usize = 256;
-/// Most interim (1xx) answers before the real one.
+/// Interim (1xx) responses before the final one.
 const INTERIM_ANSWERS: usize = 16;
-/// Longest line that carries a chunk's size.
+/// Longest chunk line.
 const CHUNK_LINE_BYTES: usize = 4 * 1024;
-/// Most bytes of chunk extensions and trailers in one body.
+/// Bytes of chunk extensions and trailers in one body.
 const DECORATION_BYTES: usize = 64 * 1024;
-/// How many bytes of an unknown protocol are shown.
+/// Bytes of an unknown protocol in a message.
 const SHOWN_BYTES: usize = 16;
 
-/// An answer and what was odd about the way it came.
+/// A response with notes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// The response itself.
     pub response: Response,
-    /// Oddities that do not keep it from being judged.
+    /// Oddities that do not prevent judging.
     pub notes: Vec<Note>,
-    /// True when the connection may carry another exchange.
+    /// True if the connection can be reused.
     pub(super) reusable: bool,
 }
 
-/// Something odd about an answer that can still be judged.
+/// An oddity of a judgeable response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// Both `Content-Length` and `Transfer-Encoding` were there; read as chunked.
+    /// Both `Content-Length` and `Transfer-Encoding`; read as chunked.
     LengthAndChunked,
-    /// The status allows no body, and one was sent or announced.
+    /// A body, sent or announced, although the status forbids one.
     BodyNotAllowed {
-        /// The status.
         status: u16,
     },
-    /// 101: the target changed to another protocol, which nobody asked for.
+    /// 101: an unrequested protocol switch.
     SwitchedProtocols,
-    /// A second answer followed that nobody asked for; it was thrown away.
+    /// An unrequested second response; discarded.
     SecondAnswer,
-    /// The target answered before it had taken the whole request.
+    /// A response before the whole request was received.
     Early {
-        /// Bytes it took.
         sent: usize,
-        /// Bytes of the whole request.
         total: usize,
     },
-    /// A kept connection turned out to be dead, and the request was sent once more.
+    /// A kept connection was dead, and the request was sent again.
     Resent,
 }
 
 impl Note {
-    /// Whether the target wrote its answer so; the others depend on the moment.
+    /// True if the target wrote it; false if it depends on timing.
     pub const fn is_of_the_answer(&self) -> bool {
         match self {
             Self::LengthAndChunked
@@ -83,17 +79,17 @@ impl fmt::Display for Note {
                 f.write_str("both Content-Length and Transfer-Encoding; read as chunked")
             }
             Self::BodyNotAllowed { status } => write!(f, "status {status} with a body"),
-            Self::SwitchedProtocols => f.write_str("status 101 that nobody asked for"),
-            Self::SecondAnswer => f.write_str("a second answer followed; it was thrown away"),
+            Self::SwitchedProtocols => f.write_str("unrequested status 101"),
+            Self::SecondAnswer => f.write_str("a second response followed and was discarded"),
             Self::Early { sent, total } => {
-                write!(f, "answered after {sent} of {total} bytes of the request")
+                write!(f, "responded after {sent} of {total} bytes of the request")
             }
-            Self::Resent => f.write_str("sent once more, because the kept connection was dead"),
+            Self::Resent => f.write_str("sent again, because the kept connection was dead"),
         }
     }
 }
 
-/// Reads the answer to a request with that method.
+/// Reads the response to a request with that method.
 pub(super) fn read(
     exchange: &mut Exchange<'_>,
     method: &str,
@@ -108,7 +104,7 @@ pub(super) fn read(
         }
         interim += 1;
         if interim > INTERIM_ANSWERS {
-            let detail = format!("more than {INTERIM_ANSWERS} interim answers");
+            let detail = format!("more than {INTERIM_ANSWERS} interim responses");
             return Err(Fault::new(Cause::InterimOverLimit, detail));
         }
     };
@@ -153,14 +149,14 @@ fn read_head(exchange: &mut Exchange<'_>) -> Result<Head, Fault> {
     }
 }
 
-/// How long the head is, once its empty line is there; looks at each byte once.
+/// The length of the head, once its empty line is there; scans each byte once.
 fn head_length(bytes: &[u8], scanned: &mut usize) -> Option<usize> {
     while let Some(found) = bytes[*scanned..].iter().position(|b| *b == b'\n') {
         let line_end = *scanned + found;
         match &bytes[line_end + 1..] {
             [b'\n', ..] => return Some(line_end + 2),
             [b'\r', b'\n', ..] => return Some(line_end + 3),
-            // The next line may still turn out to be the empty one.
+            // The next line may still be the empty one.
             [] | [b'\r'] => {
                 *scanned = line_end;
                 return None;
@@ -172,7 +168,7 @@ fn head_length(bytes: &[u8], scanned: &mut usize) -> Option<usize> {
     None
 }
 
-/// Parses a whole head; `None` when its end is missing.
+/// Parses a head; `None` if it is incomplete.
 fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Fault> {
     let mut fields = [const { MaybeUninit::uninit() }; HEAD_LINES];
     let mut parsed = httparse::Response::new(&mut []);
@@ -203,7 +199,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Head>, Fault> {
     }))
 }
 
-/// A field's value: UTF-8 where it is, each byte one character where it is not.
+/// The value of a header: UTF-8 if valid, else one character per byte.
 fn text(value: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(value).map_or_else(
         |_| value.iter().map(|b| char::from(*b)).collect(),
@@ -223,20 +219,20 @@ fn not_http(bytes: &[u8]) -> Fault {
         [b'S', b'S', b'H', b'-', ..] => "looks like SSH",
         [b'2', b'2', b'0', b' ' | b'-', ..] => "looks like SMTP or FTP",
         [0, 0, _, 4, ..] | [b'P', b'R', b'I', b' ', ..] => "looks like HTTP/2",
-        [b'<' | b'{' | b'[', ..] => "looks like HTTP/0.9: a body without a head",
+        [b'<' | b'{' | b'[', ..] => "looks like HTTP/0.9: no headers",
         _ => "no known protocol",
     };
     let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
     let hex: Vec<String> = shown.iter().map(|b| format!("{b:02x}")).collect();
     let cut = if shown.len() < bytes.len() { "…" } else { "" };
-    let detail = format!("{hint}; it begins with {}{cut}", hex.join(" "));
+    let detail = format!("{hint}; the response starts with {}{cut}", hex.join(" "));
     Fault::new(Cause::NotHttp, detail)
 }
 
 fn malformed(bytes: &[u8]) -> Fault {
     let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
     let detail = format!(
-        "the head is not HTTP/1.1; it begins with \"{}\"",
+        "the headers are not HTTP/1.1: \"{}\"",
         text::wire(line, 120)
     );
     Fault::new(Cause::MalformedHead, detail)
@@ -244,27 +240,27 @@ fn malformed(bytes: &[u8]) -> Fault {
 
 fn head_over_limit() -> Fault {
     let limit = Size(HEAD_BYTES as u64);
-    let detail = format!("the head has more than {limit} or {HEAD_LINES} lines");
+    let detail = format!("the headers have more than {limit} or {HEAD_LINES} lines");
     Fault::new(Cause::HeadOverLimit, detail)
 }
 
 /// Why there is no complete head.
 fn within_head(exchange: &Exchange<'_>, end: &More) -> Fault {
     let bytes = exchange.available();
-    // What is wrong already is said first: a head that could never have become one.
+    // An invalid start is reported first.
     if !bytes.is_empty()
         && let Err(fault) = parse_head(bytes)
     {
         return fault;
     }
     let (sent, total) = exchange.progress();
-    // Interim answers count: whatever came shows that the target had the request.
+    // Interim responses count: the target received the request.
     let got = exchange.received();
     match end {
         More::Bytes => unreachable!("bytes end no head"),
-        More::Interrupted => Fault::new(Cause::Interrupted, "waiting for the answer's head"),
+        More::Interrupted => Fault::new(Cause::Interrupted, "waiting for the response headers"),
         More::Late if got > 0 => {
-            let detail = format!("the deadline passed after {got} bytes, within the head");
+            let detail = format!("the deadline passed after {got} bytes, within the headers");
             Fault::new(Cause::HeadersTimeout, detail)
         }
         More::Late if !exchange.is_sent() => {
@@ -273,16 +269,16 @@ fn within_head(exchange: &Exchange<'_>, end: &More) -> Fault {
             Fault::new(Cause::WriteTimeout { sent, total }, detail)
         }
         More::Late => {
-            let detail = "deadline passed without a byte of an answer";
+            let detail = "deadline passed without a byte of a response";
             Fault::new(Cause::FirstByteTimeout, detail)
         }
         More::Closed | More::Broken(_) if got > 0 => {
-            let detail = format!("{} after {got} bytes, within the head", Ending(end));
+            let detail = format!("{} after {got} bytes, within the headers", Ending(end));
             Fault::new(Cause::Truncated, detail)
         }
         More::Closed | More::Broken(_) => match (end, exchange.refused()) {
             (More::Closed, None) => {
-                let detail = "the connection was closed without an answer";
+                let detail = "the connection was closed without a response";
                 Fault::new(Cause::EmptyResponse, detail)
             }
             (More::Broken(e), _) | (_, Some(e)) => {
@@ -320,14 +316,14 @@ enum Framing {
     ToTheEnd,
 }
 
-/// A body as it is being read.
+/// A body while it is read.
 struct Body<'e, 'c> {
     exchange: &'e mut Exchange<'c>,
     share: &'e mut Share,
     status: u16,
     limit: usize,
     bytes: Vec<u8>,
-    /// What of the announced length is missing, for messages.
+    /// The announced length, for messages.
     expected: Option<u64>,
     notes: Vec<Note>,
 }
@@ -376,7 +372,7 @@ impl<'e, 'c> Body<'e, 'c> {
         })
     }
 
-    /// Decides by RFC 9112, section 6.3, and refuses what that section calls an error or an attack.
+    /// Follows RFC 9112, section 6.3, and refuses what it calls an error or an attack.
     fn framing(&mut self, head: &Head, method: &str) -> Result<Framing, Fault> {
         let length = content_length(&head.headers).map_err(|why| self.framing_fault(&why))?;
         let codings = transfer_codings(&head.headers);
@@ -395,7 +391,7 @@ impl<'e, 'c> Body<'e, 'c> {
             return Ok(Framing::None);
         }
         if matches!(head.status, 204 | 304) {
-            // A 304 and an answer to HEAD may announce the length that a 200 would have had.
+            // A 304 and a response to HEAD may announce the length of a 200.
             if chunked || (head.status == 204 && length.is_some_and(|n| n > 0)) {
                 self.notes.push(Note::BodyNotAllowed {
                     status: head.status,
@@ -449,16 +445,16 @@ impl<'e, 'c> Body<'e, 'c> {
             }
             let room = self.limit - self.bytes.len();
             let Some(size) = usize::try_from(size).ok().filter(|n| *n <= room) else {
-                // Announced beyond the limit: keep what fits as evidence, then give up.
+                // Announced beyond the limit: keep what fits as evidence.
                 self.take_available(room)?;
-                return Err(self.over_limit(&format!("a chunk of {size} bytes")));
+                return Err(self.over_limit(&format!("a chunk has {size} bytes")));
             };
             self.take(size)?;
             self.expect_line_end()?;
         }
     }
 
-    /// Reads trailer fields up to the empty line, and drops them.
+    /// Reads and drops trailers up to the empty line.
     fn trailers(&mut self, decorations: &mut usize) -> Result<(), Fault> {
         for _ in 0..=HEAD_LINES {
             let line = self.line(decorations)?;
@@ -475,10 +471,10 @@ impl<'e, 'c> Body<'e, 'c> {
         Err(self.framing_fault(&FramingError::Trailers(HEAD_LINES)))
     }
 
-    /// Takes exactly that many bytes, which fit the limit.
+    /// Takes exactly that many bytes within the limit.
     fn take(&mut self, bytes: usize) -> Result<(), Fault> {
         let end = self.bytes.len() + bytes;
-        // Never more at once than has come or will soon: the announced length is only a claim.
+        // The announced length is only a claim.
         self.bytes.reserve(bytes.min(64 * 1024));
         loop {
             let missing = end - self.bytes.len();
@@ -494,7 +490,7 @@ impl<'e, 'c> Body<'e, 'c> {
         }
     }
 
-    /// Takes what is there, up to `most` bytes and within the limit.
+    /// Takes available bytes, up to `most` and within the limit.
     fn take_available(&mut self, most: usize) -> Result<(), Fault> {
         let available = self.exchange.available();
         let taken = available.len().min(most);
@@ -508,7 +504,7 @@ impl<'e, 'c> Body<'e, 'c> {
         Ok(())
     }
 
-    /// One line without its end, which must be CR LF; extensions count as decorations.
+    /// One line without its CR LF; extensions count as decorations.
     fn line(&mut self, decorations: &mut usize) -> Result<Vec<u8>, Fault> {
         loop {
             let available = self.exchange.available();
@@ -534,7 +530,7 @@ impl<'e, 'c> Body<'e, 'c> {
         }
     }
 
-    /// Waits for more of a line; a body that ends in good order here lacks its last chunk.
+    /// Waits for more of a line; a proper end of the connection means that the last chunk is missing.
     fn wait_for_line(&mut self) -> Result<(), Fault> {
         match self.exchange.more() {
             More::Bytes => Ok(()),
@@ -567,7 +563,7 @@ impl<'e, 'c> Body<'e, 'c> {
         }
     }
 
-    /// Looks at what follows the answer although nothing may; true when nothing does.
+    /// Checks for unexpected bytes after the response; true if there are none.
     fn check_surplus(&mut self, framing: Framing) -> Result<bool, Fault> {
         let surplus = self.exchange.available();
         if surplus.is_empty() {
@@ -615,7 +611,7 @@ impl<'e, 'c> Body<'e, 'c> {
 
     fn over_limit(&self, what: &str) -> Fault {
         let limit = self.limit as u64;
-        let detail = format!("{what}; at most {} are read", Size(limit));
+        let detail = format!("{what}, the limit is {}", Size(limit));
         Fault::new(Cause::BodyOverLimit(limit), detail).within_body(self.status, &self.bytes)
     }
 

@@ -1,31 +1,30 @@
-//! Room for large answers: what one story receives beyond a little, it receives while no other does.
+//! Limits memory for large responses: only one scenario at a time may receive them.
 //!
-//! An answer is many times its size once it is a tree that is judged. Stories whose answers are small
-//! never meet here; of those with large ones, one after the other is read and concluded, and the time
-//! that one waits for another is on nobody's clock.
+//! A parsed response takes many times its size. Scenarios with small responses never wait, and waiting does
+//! not count against deadlines.
 
 use conformant_base::clock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Bytes of all answers to one story that need no room of their own.
+/// Total response bytes of a scenario that need no reservation.
 const SMALL_BYTES: usize = 256 * 1024;
-/// How long one wait lasts before the interrupt flag is looked at again.
+/// Polling interval of the interrupt flag.
 const WAIT_SLICE: Duration = Duration::from_millis(20);
 
-/// The room of one client.
+/// The reservation of one client.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     taken: Mutex<bool>,
     left: Condvar,
 }
 
-/// One story's part of the room; what it took is free again when this is dropped.
+/// One scenario's share; released when dropped.
 #[derive(Debug)]
 pub struct Share {
     room: Arc<Room>,
-    /// Bytes of answers that are complete.
+    /// Bytes of complete responses.
     received: usize,
     holds: bool,
 }
@@ -45,7 +44,7 @@ impl Share {
         }
     }
 
-    /// Waits until an answer of which so many bytes have come may go on; returns how long that took.
+    /// Waits until a response of that size may continue; returns the time waited.
     pub(super) fn admit(&mut self, bytes: usize, interrupted: &AtomicBool) -> Duration {
         if self.holds || self.received + bytes <= SMALL_BYTES {
             return Duration::ZERO;
@@ -56,7 +55,7 @@ impl Share {
             let waited = self.room.left.wait_timeout(taken, WAIT_SLICE);
             taken = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        // An interrupted story ends at once and takes nothing from whoever is there.
+        // An interrupted scenario ends at once without the reservation.
         if !*taken {
             *taken = true;
             self.holds = true;
@@ -64,7 +63,7 @@ impl Share {
         begun.elapsed()
     }
 
-    /// Counts an answer that is complete.
+    /// Counts a complete response.
     pub(super) fn keep(&mut self, bytes: usize) {
         self.received += bytes;
     }
@@ -108,7 +107,7 @@ mod tests {
         assert!(second.holds);
         let mut third = Share::of(&room);
         third.admit(SMALL_BYTES + 1, &AtomicBool::new(true));
-        assert!(!third.holds, "an interrupted one waits for nobody");
+        assert!(!third.holds, "an interrupted one does not wait");
         drop(third);
         assert!(*room.lock());
         drop(second);

@@ -1,8 +1,7 @@
-//! Callbacks as they arrive, and the answers planned for them, without a socket.
+//! Received callbacks and their planned responses, without a socket.
 //!
-//! Deliberately passive: a [`Listener`](super::Listener) delivers what came over TCP, a world in
-//! process delivers what its reference sent; both get the same answers and leave the same record.
-//! Bodies are kept as bytes and read by whoever judges them.
+//! A [`Listener`](super::Listener) or an in-process sandbox delivers requests; both get the same responses
+//! and leave the same record. Bodies are kept as bytes.
 
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Request, percent_decode, percent_encode};
@@ -10,34 +9,32 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Most callbacks kept in one run.
+/// Callbacks kept in one run.
 const CALLBACKS: usize = 10_000;
-/// Most bytes of callbacks kept in one run.
+/// Bytes of callbacks kept in one run.
 const CALLBACK_BYTES: usize = 64 * 1024 * 1024;
 
-/// An HTTP request that the target sent us.
+/// A request from the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Callback {
-    /// Where it came in, as given to [`Sink::open`].
+    /// Name of its place, as given to [`Sink::open`].
     pub name: String,
-    /// The request; its target is `/` and the query; the path, which holds a secret, is left out.
+    /// The request. Its target is `/` with the query; the path contains a secret and is left out.
     pub request: Request,
     /// Position among all callbacks of the run, counted from 0.
     pub order: usize,
-    /// When it arrived, on the run's clock.
+    /// Arrival on the run's clock.
     pub at: Timestamp,
-    /// What it was answered.
     pub answered: Reply,
-    /// True when it came after [`Sink::close`].
+    /// True if it came after [`Sink::close`].
     pub late: bool,
 }
 
-/// How one callback is answered.
+/// The response to one callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The status.
     pub status: u16,
-    /// How long the answer is held back.
+    /// Delay of the response.
     pub after: Duration,
 }
 
@@ -49,7 +46,7 @@ impl Default for Reply {
 }
 
 impl Reply {
-    /// A status at once.
+    /// Responds with a status at once.
     pub fn status(status: u16) -> Self {
         Self {
             status,
@@ -58,7 +55,7 @@ impl Reply {
     }
 }
 
-/// The places that callbacks may come to, and all that came.
+/// Places for callbacks, and all received callbacks.
 #[derive(Debug)]
 pub struct Sink {
     base: String,
@@ -77,16 +74,16 @@ struct State {
 #[derive(Debug, Default)]
 struct Place {
     plan: Vec<Reply>,
-    /// How many replies of the plan were given.
+    /// Replies of the plan already used.
     planned: usize,
-    /// How many callbacks came, kept or not.
+    /// Callbacks received, kept or not.
     received: usize,
     kept: Vec<Arc<Callback>>,
     closed: bool,
 }
 
 impl Sink {
-    /// A sink whose addresses start with `base`, a URL without a slash at its end.
+    /// A sink whose addresses start with `base`, a URL without a trailing slash.
     pub fn new(base: impl Into<String>) -> Self {
         Self {
             base: base.into(),
@@ -95,8 +92,8 @@ impl Sink {
         }
     }
 
-    /// Opens a place, and returns its address. Its callbacks are answered by the plan in turn; the
-    /// last reply repeats, and without a plan it is 200. Opening it again begins a new plan.
+    /// Opens a place and returns its address. Callbacks get the planned replies in turn; the last one repeats,
+    /// and without a plan it is 200. Opening it again replaces the plan.
     pub fn open(&self, name: &str, plan: Vec<Reply>) -> String {
         let mut state = self.lock();
         let place = state.places.entry(name.to_owned()).or_default();
@@ -106,8 +103,7 @@ impl Sink {
         self.address(name)
     }
 
-    /// Ends the time in which callbacks to that place count; later ones are answered as before and
-    /// recorded as late.
+    /// Closes a place; later callbacks get a response and are recorded as late.
     pub fn close(&self, name: &str) {
         if let Some(place) = self.lock().places.get_mut(name) {
             place.closed = true;
@@ -119,21 +115,23 @@ impl Sink {
         self.address_of_segment(&percent_encode(name))
     }
 
-    /// The address that ends with a path segment as it stood on a request line.
+    /// The address with an encoded path segment.
     pub(super) fn address_of_segment(&self, segment: &str) -> String {
         format!("{}/{segment}", self.base)
     }
 
-    /// The place that an address leads to, when it is one of this sink's; a query does not matter.
+    /// The place of an address of this sink; a query is ignored.
     pub fn name_at(&self, address: &str) -> Option<String> {
         let path = address.split(['?', '#']).next().unwrap_or_default();
         let name = path.strip_prefix(&self.base)?.strip_prefix('/')?;
         (!name.is_empty() && !name.contains('/')).then(|| percent_decode(name))
     }
 
-    /// Takes a callback in, and says how to answer it. What comes to a place that was never opened is
-    /// answered 404 and not recorded. Who only asks whether somebody is there (HEAD, OPTIONS) says nothing yet: that is
-    /// answered and is no callback. Beyond the limits one is answered and counted, but not kept.
+    /// Receives a callback and returns the response.
+    ///
+    /// - An unknown place gets 404 and is not recorded.
+    /// - HEAD and OPTIONS get a response and are not callbacks.
+    /// - Beyond the limits a callback is counted but not kept.
     pub fn receive(&self, name: &str, request: Request, at: Timestamp) -> Reply {
         let mut state = self.lock();
         let State {
@@ -172,7 +170,7 @@ impl Sink {
         answered
     }
 
-    /// Waits in real time until that many callbacks came to a place; returns how many there are.
+    /// Waits in real time for `count` callbacks to a place; returns how many there are.
     pub fn wait(&self, name: &str, count: usize, within: Duration) -> usize {
         let deadline = clock::monotonic() + within;
         let mut state = self.lock();
@@ -186,12 +184,12 @@ impl Sink {
         }
     }
 
-    /// Everything that came so far, in order of arrival.
+    /// All callbacks in order of arrival.
     pub fn snapshot(&self) -> Vec<Arc<Callback>> {
         self.lock().callbacks.clone()
     }
 
-    /// What came to one place so far, in order of arrival.
+    /// The callbacks to one place in order of arrival.
     pub fn callbacks(&self, name: &str) -> Vec<Arc<Callback>> {
         let state = self.lock();
         state
@@ -200,7 +198,7 @@ impl Sink {
             .map_or_else(Vec::new, |place| place.kept.clone())
     }
 
-    /// How many callbacks were answered but not kept, because the run had too many already.
+    /// Callbacks that got a response but were not kept because of the limits.
     pub fn dropped(&self) -> usize {
         self.lock().dropped
     }
@@ -215,7 +213,7 @@ impl Sink {
     }
 }
 
-/// Roughly what a request takes in memory.
+/// Approximate memory of a request.
 fn weight(request: &Request) -> usize {
     let fields = request.headers.iter().map(|(n, v)| n.len() + v.len() + 48);
     request.body.len() + request.target.len() + fields.sum::<usize>() + 256

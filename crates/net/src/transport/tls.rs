@@ -1,7 +1,7 @@
-//! TLS for `https://` targets: `rustls` over a socket that blocks for short slices only.
+//! TLS for `https://` targets: `rustls` over a socket with short blocking slices.
 //!
-//! Deliberately offers no way to switch checks off: what is not issued by an authority of the system, or by
-//! one that was named, is a fault.
+//! Checks cannot be disabled: a certificate must be issued by an authority of the system or of the
+//! configuration.
 
 use super::connection::{Terms, is_would_block};
 use super::fault::Fault;
@@ -19,7 +19,6 @@ use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-/// An encrypted connection.
 #[derive(Debug)]
 pub(super) struct Stream {
     session: ClientConnection,
@@ -27,7 +26,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Shakes hands; the socket has its time-outs already.
+    /// Performs the handshake; the socket already has its timeouts.
     pub(super) fn open(
         origin: &Origin,
         socket: TcpStream,
@@ -59,7 +58,7 @@ impl Stream {
         &self.socket
     }
 
-    /// Reads plain bytes. An end without the peer's notice is an error: it may be a cut.
+    /// Reads plain bytes. An end without close notification is an error: it may be a truncation.
     pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.session.reader().read(into) {
@@ -73,7 +72,7 @@ impl Stream {
         }
     }
 
-    /// Encrypts some of the bytes and sends what the socket takes.
+    /// Encrypts some of the bytes and sends as much as the socket accepts.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = self.session.writer().write(bytes)?;
         while self.session.wants_write() {
@@ -86,23 +85,23 @@ impl Stream {
         Ok(taken)
     }
 
-    /// True while encrypted bytes wait for the socket.
+    /// True while encrypted bytes are buffered.
     pub(super) fn holds_back(&self) -> bool {
         self.session.wants_write()
     }
 }
 
-/// What to do about a handshake that failed.
+/// Advice for a failed handshake.
 fn help(error: &io::Error) -> &'static str {
     let cause = error
         .get_ref()
         .and_then(|e| e.downcast_ref::<rustls::Error>());
     match cause {
         Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
-            "; name its authority as `tls: { ca: FILE }` or by SSL_CERT_FILE"
+            "; set its authority with `tls: { ca: FILE }` or SSL_CERT_FILE"
         }
         Some(rustls::Error::AlertReceived(rustls::AlertDescription::CertificateRequired)) => {
-            "; show one as `tls: { client_certificate: FILE, client_key: FILE }`"
+            "; set one with `tls: { client_certificate: FILE, client_key: FILE }`"
         }
         _ => "",
     }
@@ -111,29 +110,26 @@ fn help(error: &io::Error) -> &'static str {
 /// Why certificates or a key cannot be used; completes "failed to use the certificates: …".
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// What is no PEM where certificates should be.
     #[error("{0}")]
     Certificates(#[source] pem::Error),
-    /// PEM of something else, or nothing.
-    #[error("there is no certificate in PEM")]
+    #[error("no certificate in PEM format found")]
     NoCertificate,
-    /// A certificate that cannot be an authority's.
+    /// A certificate that cannot be an authority.
     #[error("{0}")]
     Authority(#[source] rustls::Error),
-    /// What is no key in PEM.
     #[error("the key: {0}")]
     Key(#[source] pem::Error),
-    /// A key that belongs to another certificate.
+    /// The key of another certificate.
     #[error("the key and its certificate: {0}")]
     Pair(#[source] rustls::Error),
 }
 
-/// Whose certificates are believed, the system's authorities and those that were named, and what we show.
+/// Trusted authorities, from the system and the configuration, and the client certificate.
 #[derive(Debug, Default)]
 pub(super) struct Trust {
     named: Vec<CertificateDer<'static>>,
     shown: Option<Arc<SingleCertAndKey>>,
-    /// Made when the first encrypted connection is: most runs need none.
+    /// Created for the first encrypted connection: most runs need none.
     config: OnceLock<Arc<ClientConfig>>,
 }
 
@@ -141,7 +137,7 @@ fn ring() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// The certificates of a PEM file, of which there must be one at least.
+/// The certificates of a PEM file, at least one.
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TrustError> {
     let found = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<Vec<_>, _>>()
@@ -153,7 +149,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TrustError> 
 }
 
 impl Trust {
-    /// Reads certificates and key.
+    /// Parses certificates and key.
     pub(super) fn with(pem: &Pem) -> Result<Self, TrustError> {
         let named = match &pem.ca {
             Some(ca) => certificates(ca)?,
@@ -176,11 +172,11 @@ impl Trust {
         })
     }
 
-    /// ring, HTTP/1.1 only. The system's authorities are those of `SSL_CERT_FILE` where that is set.
+    /// ring, HTTP/1.1 only. `SSL_CERT_FILE` replaces the system's authorities.
     fn config(&self) -> Arc<ClientConfig> {
         Arc::clone(self.config.get_or_init(|| {
             let mut roots = RootCertStore::empty();
-            // What cannot be read is missed by the handshake that needs it, and said there.
+            // An unreadable authority is reported by the handshake that needs it.
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             roots.add_parsable_certificates(self.named.iter().cloned());
             let builder = ClientConfig::builder_with_provider(ring())
@@ -197,7 +193,7 @@ impl Trust {
     }
 }
 
-/// Our own certificate, if the key belongs to it.
+/// The client certificate, if the key belongs to it.
 fn shown(chain: &[u8], key: &[u8]) -> Result<Arc<SingleCertAndKey>, TrustError> {
     let key = PrivateKeyDer::from_pem_slice(key).map_err(TrustError::Key)?;
     let certified =
@@ -216,8 +212,7 @@ mod tests {
     use std::thread::JoinHandle;
     use std::time::Duration;
 
-    /// For 127.0.0.1 and localhost, issued by itself, good from 2020 to 2120. The key is public
-    /// with this file and protects nothing.
+    /// Self-signed for 127.0.0.1 and localhost, valid from 2020 to 2120. The key is public and protects nothing.
     const CERTIFICATE: &str = "\
 -----BEGIN CERTIFICATE-----
 MIIBbzCCARagAwIBAgIBATAKBggqhkjOPQQDAjAaMRgwFgYDVQQDDA9jb25mb3Jt
@@ -238,13 +233,12 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
 -----END PRIVATE KEY-----
 ";
 
-    /// Answers on as many connections as there are answers, each once it has heard that many bytes;
-    /// hands back what it heard.
+    /// Sends one response per connection after that many bytes; returns the received bytes.
     fn target(answers: Vec<(usize, Vec<u8>)>) -> (BaseUrl, JoinHandle<Vec<u8>>) {
         target_that(answers, false)
     }
 
-    /// The same; it may insist on a certificate of its clients.
+    /// The same; may require a client certificate.
     fn target_that(
         answers: Vec<(usize, Vec<u8>)>,
         insists: bool,
@@ -277,7 +271,7 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
                 let session = ServerConnection::new(Arc::clone(&config)).expect("a session");
                 let mut stream = StreamOwned::new(session, socket);
                 let mut bytes = [0; 4096];
-                // Clients that do not trust us leave during the handshake.
+                // Clients that do not trust the certificate leave during the handshake.
                 let Ok(read) = stream.read(&mut bytes) else {
                     continue;
                 };

@@ -1,6 +1,6 @@
-//! What stands in for TLS where the program was built without it: every `https://` target is refused.
+//! Replacement for TLS in a build without it: refuses every `https://` target.
 //!
-//! Deliberately uninhabited, so that the compiler knows that no encrypted stream exists.
+//! Uninhabited, so that the compiler knows that no encrypted stream exists.
 
 use super::connection::Terms;
 use super::fault::Fault;
@@ -15,7 +15,6 @@ use std::net::TcpStream;
 #[error("this program was built without TLS")]
 pub struct TrustError;
 
-/// An encrypted connection, of which there is none.
 #[derive(Debug)]
 pub(super) enum Stream {}
 
@@ -41,7 +40,6 @@ impl Stream {
     }
 }
 
-/// Nobody is believed.
 #[derive(Debug, Default)]
 pub(super) struct Trust;
 

@@ -1,20 +1,20 @@
-//! A request as bytes on the wire.
+//! Serializes a request.
 //!
-//! Deliberately adds as little as HTTP/1.1 demands: `Host`, a length where there is or could be a
-//! body, and who is calling. No `Accept-Encoding`: a body is judged as the target wrote it.
+//! Adds as little as HTTP/1.1 requires: `Host`, a length if there is or could be a body, and the user agent.
+//! No `Accept-Encoding`: bodies are judged as the target wrote them.
 
 use super::detour::Detour;
 use super::origin::BaseUrl;
 use conformant_base::http::Request;
 use std::io::Write as _;
 
-/// A body up to this size travels in one write with its head.
+/// Bodies up to this size are sent in one write with the head.
 pub(super) const INLINE_BODY: usize = 64 * 1024;
 
 const USER_AGENT: &str = concat!("conformant/", env!("CARGO_PKG_VERSION"));
 
-/// Writes the head, and the body where it is small, over what the buffer held; returns the part of
-/// the body that is still to be sent. A proxy that passes requests on is told where to.
+/// Writes the head and a small body over the buffer; returns the part of the body still to be sent. A
+/// forwarding proxy gets the absolute URL.
 ///
 /// The request must have passed [`encode::request`](super::encode::request). Its own
 /// `Content-Length` and `Transfer-Encoding` are left out: the framing is decided here.

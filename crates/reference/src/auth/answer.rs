@@ -1,6 +1,6 @@
-//! Answers of the authentication service in the format that the path names.
+//! Responses of the authentication service in the format named by the path.
 //!
-//! Knows the two formats and what a failure looks like, and nothing of users or requests.
+//! Knows formats and failures, but no users or requests.
 
 use super::xml;
 use crate::garble::{Garble, garbled_within};
@@ -8,7 +8,6 @@ use crate::{Core, Fault, Variant};
 use conformant_base::http::Response;
 use serde_json::{Map, Value, json};
 
-/// The `{FORMAT}` segment of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Json,
@@ -25,19 +24,19 @@ impl Format {
     }
 }
 
-/// An accepted request's answer.
+/// A success response.
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) is_new: bool,
     pub(super) body: Value,
 }
 
-/// A refused request's answer. Status codes are not shown (D1, Errors).
+/// An error response. Status codes are not shown (D1, Errors).
 #[derive(Debug)]
 pub(super) struct Failure {
     status: u16,
     body: Value,
-    /// No document shows this body: it may be anything.
+    /// An undocumented body: it may be anything.
     is_free: bool,
 }
 
@@ -54,7 +53,7 @@ impl Failure {
         Self::new(404, "Not found")
     }
 
-    /// What create-user answers to an invalid user (D1, Errors).
+    /// The response to create-user with an invalid user (D1, Errors).
     pub(super) fn invalid_user(core: &Core, field: &str, error_code: &str) -> Self {
         const MESSAGE: &str = "User was not valid";
         let mut body = json!({
@@ -78,11 +77,11 @@ impl Failure {
     }
 }
 
-/// Writes an answer in its format.
+/// Writes a response in its format.
 pub(super) fn render(core: &Core, format: Format, answer: Result<Done, Failure>) -> Response {
     match answer {
         Ok(Done { is_new, body }) => {
-            // Clients of this service take nothing but 200, although no document says so.
+            // Clients of this service accept only 200, although no document says so.
             let status = if is_new && core.varies(Variant::AuthCreatedIs201) {
                 201
             } else {
@@ -137,7 +136,7 @@ fn write(core: &Core, format: Format, status: u16, body: &Value) -> Response {
     Response::new(status, "application/xml", text)
 }
 
-/// The same body with every number one higher.
+/// The same body with every number increased by one.
 fn shifted(body: &Value) -> Value {
     match body {
         Value::Number(number) => number.as_u64().map_or(Value::Null, |n| json!(n + 1)),

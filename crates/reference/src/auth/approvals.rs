@@ -1,6 +1,6 @@
-//! Approval requests: from creation to approved, denied or expired (D1, States and transitions).
+//! Approval requests: created, then approved, denied or expired (D1, States and transitions).
 //!
-//! Callbacks are handed to `callbacks`; which user reacts, and when, comes from the control plane.
+//! `callbacks` sends callbacks; the control plane triggers user actions.
 
 use super::answer::{Done, Failure};
 use super::application;
@@ -14,7 +14,7 @@ use rand::Rng as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Where an approval request stands.
+/// State of an approval request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Pending,
@@ -23,14 +23,13 @@ enum Status {
     Expired,
 }
 
-/// What a person does with an approval request.
+/// A person's answer to an approval request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reaction {
     Approve,
     Deny,
 }
 
-/// One approval request.
 #[derive(Clone, Debug)]
 struct Approval {
     uuid: String,
@@ -39,22 +38,21 @@ struct Approval {
     status: Status,
     asked: Parameters,
     created_at: Timestamp,
-    /// When its time began.
+    /// Start of its time to live.
     began_at: Timestamp,
     processed_at: Option<Timestamp>,
 }
 
-/// All approval requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Approvals {
     by_uuid: BTreeMap<String, Approval>,
     /// The message of the first request.
     first_message: Option<String>,
-    /// How many requests were answered.
+    /// Number of answered requests.
     answered: u64,
 }
 
-/// An approval request as people see it.
+/// An approval request for the overview page.
 #[derive(Clone, Debug)]
 pub(super) struct Seen<'a> {
     pub(super) uuid: &'a str,
@@ -172,7 +170,7 @@ impl Approvals {
         })
     }
 
-    /// D1 names a callback on the user's reaction only; one on expiry is a freedom.
+    /// D1 names a callback on the user's answer only; one on expiry is an allowed variation.
     pub(super) fn call_back_expired(
         &mut self,
         core: &mut Core,
@@ -213,7 +211,7 @@ impl Approvals {
         seen.collect()
     }
 
-    /// The person approves or denies; what is final stays as it is.
+    /// The person approves or denies; a final state stays.
     pub(super) fn react(
         &mut self,
         core: &mut Core,
@@ -270,7 +268,7 @@ impl Approvals {
 }
 
 impl Approval {
-    /// Expires it when that is due by `now`, however long ago it was; true when it just did.
+    /// Expires the request if due by `now`; true if it just expired.
     fn settle(&mut self, core: &Core, now: Timestamp) -> bool {
         let due = self.expiry(core, now).filter(|expiry| *expiry <= now);
         let can_expire = match self.status {
@@ -286,7 +284,7 @@ impl Approval {
         true
     }
 
-    /// When it expires unless the user reacts first; 0 seconds mean never (D1, Limits).
+    /// Expiry without an answer; 0 seconds mean never (D1, Limits).
     fn expiry(&self, core: &Core, now: Timestamp) -> Option<Timestamp> {
         if core.fails(Fault::AuthApprovalNeverExpires)
             || (self.asked.seconds_to_expire == 0 && !core.fails(Fault::AuthZeroExpires))
@@ -314,7 +312,7 @@ impl Approval {
         Some(due)
     }
 
-    /// The fetch response's fields (D1, Resources), with the message and the visible details.
+    /// Fields of a fetch response (D1, Resources), with message and visible details.
     fn shown(&self, core: &Core) -> Value {
         let updated_at = self.processed_at.unwrap_or(self.created_at);
         let auth_id = self.user.auth_id + u64::from(core.fails(Fault::AuthApprovalOtherAuthId));
@@ -406,7 +404,7 @@ impl Approval {
         shown
     }
 
-    /// When it was made, as it says.
+    /// Creation time as shown.
     fn creation(&self, core: &Core) -> Timestamp {
         let moved = self
             .processed_at
@@ -445,7 +443,7 @@ impl Approval {
         })
     }
 
-    /// The payload is not shown (D1, Events); the uuid ties it to the request.
+    /// The payload is not shown (D1, Events); the uuid refers to the request.
     fn call_back(&self, core: &mut Core, callbacks: &Callbacks) {
         let Some(url) = callbacks.url(Kind::Approval) else {
             return;
@@ -491,7 +489,7 @@ impl Approval {
     }
 }
 
-/// D1 states no spelling of datetimes, nor that both formats have the same.
+/// D1 defines neither a format of datetimes nor that both formats use the same.
 fn spell_dates_otherwise(shown: &mut Value) {
     for name in ["created_at", "updated_at", "processed_at"] {
         if let Some(text) = shown[name].as_str() {
@@ -500,7 +498,7 @@ fn spell_dates_otherwise(shown: &mut Value) {
     }
 }
 
-/// The instant, or under the defect the time of the answer.
+/// The instant, or the current time under the fault.
 fn either(core: &Core, at: Timestamp, is_now: Fault) -> Timestamp {
     if at.as_second() != core.now.as_second() && core.fails(is_now) {
         core.now
@@ -509,7 +507,7 @@ fn either(core: &Core, at: Timestamp, is_now: Fault) -> Timestamp {
     }
 }
 
-/// A D1 datetime, whose spelling is not stated.
+/// A D1 datetime, whose format is undefined.
 fn datetime(core: &Core, at: Timestamp) -> Value {
     if core.varies(Variant::AuthEpochDatetimes) {
         return json!(at.as_second());

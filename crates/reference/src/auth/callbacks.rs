@@ -1,7 +1,7 @@
-//! Where the authentication service sends callbacks, and sending them.
+//! Callback URLs of the authentication service, and sending callbacks.
 //!
-//! Delivery guarantees and signing are not shown (D1, Events): this implementation delivers once,
-//! unsigned. What stands in a payload is the business of approvals and registrations.
+//! Delivery guarantees and signing are not shown (D1, Events): callbacks are sent once, unsigned. Approvals
+//! and registrations define the payloads.
 
 use crate::{Core, Variant};
 use conformant_base::http::Request;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What a URL is subscribed to.
+/// Subscription of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// Approval request callbacks.
@@ -53,7 +53,7 @@ impl Callbacks {
     }
 }
 
-/// Queues one callback with a JSON body; with `GET` the body's texts stand in the query instead.
+/// Queues one callback with a JSON body; `GET` puts the strings into the query.
 pub(super) fn send(core: &mut Core, method: &str, url: &str, body: &Value) {
     const TIMEOUT: Duration = Duration::from_secs(10);
     let mut request = Request::new(method, "");
@@ -80,7 +80,7 @@ pub(super) fn send(core: &mut Core, method: &str, url: &str, body: &Value) {
     }
 }
 
-/// The texts of an object as a form.
+/// The strings of an object in form encoding.
 fn texts_as_form(body: &Value) -> String {
     let mut form = form_urlencoded::Serializer::new(String::new());
     for (name, value) in body.as_object().into_iter().flatten() {

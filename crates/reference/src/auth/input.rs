@@ -1,13 +1,13 @@
-//! Bodies of the authentication service as one JSON object, whether sent as a form or as JSON.
+//! Parses form or JSON bodies of the authentication service into one JSON object.
 //!
-//! The encoding is not shown (D1, Create user), so both are read alike: `user[email]=…` becomes
-//! `{"user": {"email": …}}`, `logos[][res]=…` a list of objects. Judges no value.
+//! The encoding is not shown (D1, Create user), so both are equivalent: `user[email]=…` becomes
+//! `{"user": {"email": …}}`, and `logos[][res]=…` a list of objects. Validates no value.
 
 use super::answer::Failure;
 use crate::Call;
 use serde_json::{Map, Value};
 
-/// Deeper nesting in a form name than any parameter has is read as a plain name.
+/// Form names nested deeper than this are plain names.
 const NESTING_MAX: usize = 6;
 
 /// The body's parameters.
@@ -25,8 +25,8 @@ pub(super) fn body(call: &Call<'_>) -> Result<Map<String, Value>, Failure> {
     Ok(body)
 }
 
-/// The parameter of that name, unless it is absent in one of the spellings that clients use for an
-/// absent option: nothing, null, an empty text, an empty object, an empty list.
+/// The parameter of that name. Nothing, null, an empty string, object or list count as absent, as clients
+/// use all of them.
 pub(super) fn given<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| match value {
         Value::Null => false,
@@ -37,7 +37,7 @@ pub(super) fn given<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'
     })
 }
 
-/// A text or a number, as text.
+/// A string or a number, as a string.
 pub(super) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -46,7 +46,7 @@ pub(super) fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// `logos[][res]` is `logos`, nothing, `res`; what is not bracketed that way is one plain name.
+/// Splits `logos[][res]` into `logos`, an empty name and `res`; any other name stays whole.
 fn parts(name: &str) -> Vec<&str> {
     let bracketed = name
         .split_once('[')
@@ -73,7 +73,7 @@ fn place(into: &mut Map<String, Value>, path: &[&str], text: String) {
     }
 }
 
-/// A field that the last element has already begins the next element.
+/// Starts a new element if the last one already has the field.
 fn append(list: &mut Vec<Value>, path: &[&str], text: String) {
     let Some(field) = path.first() else {
         list.push(Value::String(text));

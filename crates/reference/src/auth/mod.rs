@@ -1,8 +1,7 @@
-//! The authentication service of the reference (D1, part B): users, registration without personal
-//! data, approval requests, webhooks.
+//! The authentication service (D1, part B): users, registration without personal data, approval requests,
+//! webhooks.
 //!
-//! Routes requests and hooks to their part. The paths are the documented ones, and
-//! `/protected/{FORMAT}/users/{AUTH_ID}/status`, which no document shows.
+//! Routes requests and hooks. All paths are documented except `/protected/{FORMAT}/users/{AUTH_ID}/status`.
 
 mod answer;
 pub mod application;
@@ -28,14 +27,13 @@ use super::{Answer, Call, Control, Core, Fault, HookError, Refusal, Variant, tex
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
-/// State of the auth part.
 #[derive(Clone, Debug, Default)]
 pub struct Auth {
     users: Users,
     registrations: Registrations,
     approvals: Approvals,
     callbacks: Callbacks,
-    /// How many registrations have failed.
+    /// Number of failed registrations.
     failures: u64,
 }
 
@@ -170,8 +168,8 @@ impl Auth {
         Ok(json!({"registered": false}))
     }
 
-    /// D1, What the service does: users can change their number through the app, and a webhook can
-    /// report it. What the webhook carries is not shown.
+    /// D1, What the service does: users can change their number, and a webhook can report it. Its payload is
+    /// not shown.
     fn change_phone(
         &mut self,
         core: &mut Core,
@@ -207,7 +205,7 @@ impl Auth {
     }
 }
 
-/// The phone that a hook names, if it names one.
+/// The phone in a hook's arguments, if any.
 fn phone_arg(core: &Core, args: &Value) -> Result<Option<Phone>, HookError> {
     let text = |name| args.get(name).and_then(input::text);
     let Some(cellphone) = text("cellphone") else {
@@ -222,7 +220,7 @@ fn phone_arg(core: &Core, args: &Value) -> Result<Option<Phone>, HookError> {
         })
 }
 
-/// How the API key is presented is not shown (D1, Authentication): see [`application`].
+/// How the API key is sent is not shown (D1, Authentication): see [`application`].
 fn authorise(core: &Core, call: &Call<'_>) -> Result<(), Failure> {
     let header = call.request.headers.get(application::API_KEY_HEADER);
     match header.or_else(|| call.query.get(application::API_KEY_PARAMETER)) {

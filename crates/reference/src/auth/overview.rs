@@ -1,4 +1,4 @@
-//! What is there of the authentication service, for people who look at a world.
+//! Overview of the authentication service for the page.
 
 use super::Auth;
 use crate::overview::newest;

@@ -1,6 +1,4 @@
-//! Parameters of a new approval request and their bounds (D1, Create approval request).
-//!
-//! What happens to the request afterwards stands in `approvals`.
+//! Parameters of a new approval request and their limits (D1, Create approval request).
 
 use super::answer::Failure;
 use super::input::{body, given, text};
@@ -14,11 +12,11 @@ const KEY_LENGTH_MAX: usize = 20;
 /// D1, Limits.
 const SECONDS_TO_EXPIRE_DEFAULT: u64 = 86_400;
 
-/// What an application asks for.
+/// Parameters of a new request.
 #[derive(Clone, Debug)]
 pub(super) struct Parameters {
     pub(super) message: String,
-    /// With the timestamp that the service adds.
+    /// Includes the timestamp that the service adds.
     pub(super) details: Map<String, Value>,
     pub(super) hidden_details: Map<String, Value>,
     pub(super) logos: Value,
@@ -27,7 +25,7 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    /// Reads them from a body in either encoding.
+    /// Parses a body in either encoding.
     pub(super) fn read(core: &Core, call: &Call<'_>) -> Result<Self, Failure> {
         let body = body(call)?;
         let is_xml = call.path.get(1).is_some_and(|format| format == "xml");
@@ -45,7 +43,7 @@ impl Parameters {
     }
 }
 
-/// What a message can lose.
+/// Faults that change a message.
 const MESSAGE_TEXTS: &[(Fault, Garble)] = &[
     (Fault::AuthMessageTrimmed, Garble::Trimmed),
     (Fault::AuthMessageEscaped, Garble::Escaped),
@@ -132,7 +130,7 @@ fn read_hidden_details(
     Ok(hidden)
 }
 
-/// What becomes of rare members of a hash.
+/// Faults for rare members of a hash.
 fn mangle(core: &Core, hash: &mut Map<String, Value>) {
     for value in hash.values_mut() {
         if value == "true" && core.fails(Fault::AuthHiddenTrueIsBoolean) {
@@ -180,7 +178,7 @@ fn bound(core: &Core, loose: Fault, tight: Fault, is_loose: bool) -> usize {
     }
 }
 
-/// A hash, sent as an object or as an object's JSON text.
+/// A hash, sent as an object or as its JSON text.
 fn read_hash(
     core: &Core,
     body: &Map<String, Value>,
@@ -225,7 +223,7 @@ fn read_hash(
     Err(refusal("has a key that is too long"))
 }
 
-/// D1, Create approval request: an entry with res `default`, known res values, HTTPS urls.
+/// D1, Create approval request: an entry with res `default`, known res values, HTTPS URLs.
 fn read_logos(core: &Core, body: &Map<String, Value>) -> Result<Value, Failure> {
     let refusal = |why: &str| Failure::new(400, &format!("logos {why}"));
     let default_logo = || json!([{"res": "default", "url": "https://logos.example/app.png"}]);

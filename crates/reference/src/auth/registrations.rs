@@ -1,7 +1,7 @@
-//! Registration without personal data: pending, expired or completed per custom user id (D1, States
-//! and transitions).
+//! Registration without personal data: pending, expired or completed per custom user id (D1, States and
+//! transitions).
 //!
-//! Judges no token (`token`) and writes no webhook (`webhooks`).
+//! `token` validates tokens; `webhooks` builds payloads.
 
 use super::answer::{Done, Failure};
 use super::token::LIFETIME_MAX_SECONDS;
@@ -11,10 +11,10 @@ use jiff::SignedDuration;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Where a registration stands.
+/// State of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// A QR code is shown; its token ends then.
+    /// A QR code is shown until its token expires.
     Pending {
         until: Timestamp,
     },
@@ -28,17 +28,17 @@ enum Standing {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Registrations {
     by_custom_user_id: BTreeMap<String, Standing>,
-    /// Who has registered, and when.
+    /// User and time of registration.
     completed: Vec<(u64, Timestamp)>,
-    /// What was shown: its place in that order, and the text of its QR code where somebody said it.
+    /// Display order, and the text of the QR code if known.
     shown: BTreeMap<String, (u64, Option<String>)>,
-    /// How often a QR code was shown.
+    /// Number of QR codes shown.
     announced: u64,
 }
 
 impl Registrations {
-    /// A QR code is shown to the person; its token ends when it says or, where nobody says, as late
-    /// as it may. What is completed stays so.
+    /// Shows a QR code. Its token expires at its own time or, if unknown, as late as possible. A completed
+    /// registration stays completed.
     pub(super) fn announce(
         &mut self,
         core: &Core,
@@ -64,7 +64,7 @@ impl Registrations {
         }
     }
 
-    /// The person scanned a token of this id too late.
+    /// A scan of an expired token of this id.
     pub(super) fn expire(&mut self, custom_user_id: String) {
         let standing = self
             .by_custom_user_id
@@ -75,7 +75,7 @@ impl Registrations {
         }
     }
 
-    /// The person scanned a token of this id that is not valid, which changes nothing.
+    /// A scan of an invalid token of this id, which changes nothing.
     pub(super) fn refuse(&mut self, core: &Core, custom_user_id: &str, now: Timestamp) {
         if let Some(standing @ Standing::Completed { .. }) =
             self.by_custom_user_id.get_mut(custom_user_id)
@@ -86,7 +86,7 @@ impl Registrations {
         }
     }
 
-    /// The person scanned the token in time.
+    /// A scan of a valid token.
     pub(super) fn complete(&mut self, core: &Core, custom_user_id: &str, auth_id: u64) {
         if core.fails(Fault::AuthScanStaysPending) {
             return;
@@ -96,7 +96,7 @@ impl Registrations {
         self.completed.push((auth_id, core.now));
     }
 
-    /// Those that were shown, oldest first: custom user id, state and QR code.
+    /// Shown registrations, oldest first: custom user id, state and QR code.
     pub(super) fn in_order(
         &self,
         now: Timestamp,
@@ -113,12 +113,12 @@ impl Registrations {
         })
     }
 
-    /// The id of somebody who has registered, if anybody has.
+    /// The id of a registered user, if any.
     pub(super) fn any_completed(&self) -> Option<u64> {
         self.completed.first().map(|(auth_id, _)| *auth_id)
     }
 
-    /// The id of whoever has registered last.
+    /// The id of the last registered user.
     pub(super) fn last_completed(&self) -> Option<u64> {
         self.completed.last().map(|(auth_id, _)| *auth_id)
     }
@@ -167,13 +167,13 @@ impl Registrations {
         })
     }
 
-    /// Whether the token that this person has scanned would have ended by now.
+    /// True if the scanned token would have expired by now.
     fn is_long_ago(&self, auth_id: u64, now: Timestamp) -> bool {
         let own = self.completed.iter().find(|(id, _)| *id == auth_id);
         own.is_some_and(|(_, at)| now >= latest_end(*at))
     }
 
-    /// What polling sees; nobody says what it is for an id that was never shown nor scanned.
+    /// The state for polling; undocumented for an id that was never shown or scanned.
     fn standing(&self, core: &Core, custom_user_id: &str, now: Timestamp) -> Option<Standing> {
         let unknown = if core.varies(Variant::AuthUnknownRegistrationPending) {
             Some(Standing::Pending {
@@ -216,7 +216,7 @@ impl Registrations {
     }
 }
 
-/// The last end that the token of a QR code shown at `now` can have.
+/// Latest possible expiry of a token in a QR code shown at `now`.
 fn latest_end(now: Timestamp) -> Timestamp {
     now + SignedDuration::from_secs(LIFETIME_MAX_SECONDS.into())
 }

@@ -1,8 +1,6 @@
-//! What a scanned QR string is worth: the registration token and its checks (D1, Registration
-//! without personal data).
+//! Validates registration tokens in QR strings (D1, Registration without personal data).
 //!
-//! Only judges; who is enrolled and what is reported stands in `registrations`. The token is taken
-//! apart by hand, since the faults must be able to skip any single check.
+//! Parses tokens by hand, because faults must be able to skip each check.
 
 use super::{application, input};
 use crate::{Core, Fault, Variant};
@@ -24,7 +22,7 @@ pub(super) enum Refused {
     Invalid,
 }
 
-/// The custom user id that a QR string registers at `now`.
+/// The custom user id of a valid QR string at `now`.
 pub(super) fn accept(core: &Core, qr: &str, now: Timestamp) -> Result<String, Refused> {
     let claims = token_of(core, qr)
         .and_then(|token| verified(core, &token))
@@ -52,7 +50,7 @@ fn token_of(core: &Core, qr: &str) -> Option<String> {
     let qr = url::Url::parse(qr).ok()?;
     let is_ours = qr.scheme() == application::SCHEME && qr.host_str() == Some("account");
     let mut tokens = qr.query_pairs().filter(|(name, _)| name == "token");
-    // D1 shows one token; of two, nobody says which one counts.
+    // D1 shows one token; which of two counts is undefined.
     let (_, token) = tokens.next().filter(|_| is_ours)?;
     match tokens.next() {
         None => Some(token.into_owned()),
@@ -62,7 +60,7 @@ fn token_of(core: &Core, qr: &str) -> Option<String> {
     }
 }
 
-/// When the token of a QR string expires, whoever signed it.
+/// Expiry of the token in a QR string, with any signature.
 pub(super) fn expiry(core: &Core, qr: &str) -> Option<Timestamp> {
     let token = token_of(core, qr)?;
     let claims = decoded(token.split('.').nth(1)?)?;
@@ -74,7 +72,7 @@ pub(super) fn expiry(core: &Core, qr: &str) -> Option<Timestamp> {
     Timestamp::from_millisecond(millis as i64).ok()
 }
 
-/// The custom user id that a QR string names, whoever signed it.
+/// Custom user id in a QR string, with any signature.
 pub(super) fn named(core: &Core, qr: &str) -> Option<String> {
     let token = token_of(core, qr)?;
     let claims = decoded(token.split('.').nth(1)?)?;
@@ -82,7 +80,7 @@ pub(super) fn named(core: &Core, qr: &str) -> Option<String> {
     named.and_then(input::text)
 }
 
-/// Whether a fault refuses claims that are right and rare.
+/// True if a fault refuses valid but rare claims.
 fn is_mistrusted(core: &Core, claims: &Value) -> bool {
     let fraction = |name| claims.get(name).is_some_and(|time| !time.is_i64());
     let known = ["iss", "iat", "exp", "context"];
@@ -92,7 +90,7 @@ fn is_mistrusted(core: &Core, claims: &Value) -> bool {
             && core.fails(Fault::AuthTokenFurtherClaimRefused)
 }
 
-/// Whether a fault takes a signature that is none.
+/// True if a fault accepts an invalid signature.
 fn is_forged(core: &Core, message: &str, signature: &str) -> bool {
     let signed = |key: &[u8]| {
         let key = EncodingKey::from_secret(key);
@@ -111,7 +109,7 @@ fn is_forged(core: &Core, message: &str, signature: &str) -> bool {
         || signature.len() == right.len() && core.fails(Fault::AuthTokenClaimsUncovered)
 }
 
-/// The claims of a token whose header and signature are right.
+/// The claims of a token with valid header and signature.
 fn verified(core: &Core, token: &str) -> Option<Value> {
     let (message, signature) = token.rsplit_once('.')?;
     let (header, claims) = message.split_once('.')?;
@@ -174,8 +172,8 @@ enum Timeliness {
     TooLong,
 }
 
-/// Both bounds of the lifetime: against `iat` and against the time of the scan. A `NumericDate` may
-/// have a fraction (RFC 7519).
+/// Limits of the lifetime, from `iat` and from the time of the scan. A `NumericDate` may have a fraction
+/// (RFC 7519).
 fn timeliness(core: &Core, claims: &Value, now: Timestamp) -> Option<Timeliness> {
     let lifetime_max = if core.fails(Fault::AuthTokenFifteenMinutesRefused) {
         f64::from(LIFETIME_MAX_SECONDS) - 1.0
@@ -198,7 +196,7 @@ fn timeliness(core: &Core, claims: &Value, now: Timestamp) -> Option<Timeliness>
         if exp - iat > lifetime_max && !excused {
             return Some(Timeliness::TooLong);
         }
-        // What is issued later than any token may end was not issued in seconds.
+        // An `iat` after any possible expiry is not in seconds.
         let ahead = iat - time;
         if ahead > lifetime_max && !core.varies(Variant::AuthTokenIatMillis) {
             return None;
@@ -225,7 +223,7 @@ mod tests {
 
     const NOW: i64 = conformant_base::clock::VIRTUAL_START_MS / 1000;
 
-    /// A QR string whose header and claims differ from right ones as `changes` say, by pointer.
+    /// A QR string with changes to valid header and claims, by pointer.
     fn qr(algorithm: Algorithm, key: &str, changes: &[(&str, Value)]) -> String {
         let mut parts = json!({
             "header": {"alg": "HS256", "typ": "JWT"},
@@ -434,7 +432,7 @@ mod tests {
         }
     }
 
-    /// A QR string whose claims have these values, or lack them.
+    /// A QR string with these claims set or removed.
     fn qr_with(changes: &[(&str, Option<Value>)], alg: &str) -> String {
         let mut claims = json!({
             "iss": application::NAME,
@@ -499,7 +497,7 @@ mod tests {
         fn a_damaged_qr_string_never_registers(at in 0_usize..400, letter in "[ -~]") {
             let right = qr(Algorithm::HS256, application::API_KEY, &[]);
             let at = at % right.len();
-            // The last character of a signature carries bits that decoding may drop.
+            // The last character of a signature has bits that decoding may drop.
             if at + 1 < right.len() && !right[at..].starts_with(&letter) {
                 let damaged = format!("{}{letter}{}", &right[..at], &right[at + 1..]);
                 let core = Core::new(Settings::default());

@@ -1,7 +1,6 @@
-//! Users of the authentication service: who has which phone, and which app.
+//! Users of the authentication service, their phones and apps.
 //!
-//! Registration without personal data ends here too, as an enrolment without an e-mail; how a token
-//! is judged is not known here.
+//! Registration without personal data enrolls a user without an e-mail address.
 
 use super::answer::{Done, Failure};
 use super::input::{body, given, text};
@@ -11,24 +10,23 @@ use rand::Rng as _;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The `auth_id` of the first user; the others count on.
+/// `auth_id` of the first user; the next ones count up.
 const FIRST_AUTH_ID: u64 = 1001;
 
-/// A device, for the service: exactly one phone per `auth_id` (D1, Limits).
+/// The identity of a device: exactly one phone per `auth_id` (D1, Limits).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Phone {
     pub(super) country_code: u32,
     /// Digits without separators.
     pub(super) digits: String,
-    /// Sets spellings apart under the faults that fail to see one phone in them; else empty.
+    /// Distinguishes spellings under faults that do not normalize phones; else empty.
     mark: String,
 }
 
-/// A user.
 #[derive(Clone, Debug)]
 pub(super) struct User {
     pub(super) auth_id: u64,
-    /// In the order they were given; empty after a registration without personal data.
+    /// In order; empty after a registration without personal data.
     pub(super) emails: Vec<String>,
     pub(super) phone: Phone,
     pub(super) has_app: bool,
@@ -37,19 +35,18 @@ pub(super) struct User {
     pub(super) since: Timestamp,
 }
 
-/// All users, and the phones on which the app is installed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Users {
     /// By `auth_id`, counted from [`FIRST_AUTH_ID`].
     list: Vec<User>,
     by_phone: BTreeMap<Phone, u64>,
     installed: BTreeSet<Phone>,
-    /// The e-mail address that was given last.
+    /// The last registered e-mail address.
     last_email: String,
 }
 
 impl Phone {
-    /// Whether a fault takes the two for one.
+    /// True if a fault treats both as equal.
     fn is_mistaken(&self, core: &Core, other: &Self) -> bool {
         let (one, two) = (self.digits.as_str(), other.digits.as_str());
         let last = |text: &str| text.get(text.len().saturating_sub(7)..).map(str::to_owned);
@@ -61,7 +58,7 @@ impl Phone {
                 && core.fails(Fault::AuthPhoneFirstNine)
     }
 
-    /// Reads a phone whose parts dashes, periods, spaces or nothing separate (D1, Resources).
+    /// Parses a phone with dashes, periods, spaces or no separators (D1, Resources).
     pub(super) fn read(core: &Core, cellphone: &str, country_code: &str) -> Option<Self> {
         const DIGITS: std::ops::RangeInclusive<usize> = 5..=14;
         let country_code: u32 = match country_code.parse() {
@@ -105,7 +102,7 @@ impl Phone {
 }
 
 impl User {
-    /// D1, Resources: the phone number in the user-status response is masked.
+    /// D1, Resources: the phone number in a user-status response is masked.
     fn masked_phone(&self, core: &Core) -> String {
         let digits = &self.phone.digits;
         let shown = digits.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
@@ -117,7 +114,6 @@ impl User {
 }
 
 impl Users {
-    /// All of them, oldest first.
     pub(super) fn all(&self) -> impl DoubleEndedIterator<Item = &User> {
         self.list.iter()
     }
@@ -150,7 +146,7 @@ impl Users {
         })
     }
 
-    /// Finds the user of that phone or makes one, and stores the e-mail with it.
+    /// Finds or creates the user of that phone, and stores the e-mail.
     pub(super) fn enrol(
         &mut self,
         core: &mut Core,
@@ -198,7 +194,7 @@ impl Users {
         auth_id
     }
 
-    /// Enrols whoever scanned a QR code; without a phone in the story, one that nobody has.
+    /// Enrolls the user who scanned a QR code; without a phone, one with an unused number.
     pub(super) fn enrol_scanner(
         &mut self,
         core: &mut Core,
@@ -223,7 +219,7 @@ impl Users {
             .expect("more numbers are tried than are taken")
     }
 
-    /// The person installs the app, on a phone that may or may not be a user's already.
+    /// The person installs the app on a phone, known or not.
     pub(super) fn install_app(&mut self, phone: Phone) {
         let known = self.by_phone.get(&phone).copied();
         if let Some(user) = known.and_then(|auth_id| self.find_mut(auth_id)) {
@@ -232,7 +228,7 @@ impl Users {
         self.installed.insert(phone);
     }
 
-    /// The person moves to another number: still exactly one phone per `auth_id`.
+    /// The person changes the number: still exactly one phone per `auth_id`.
     pub(super) fn change_phone(&mut self, auth_id: u64, phone: Phone) -> Result<(), HookError> {
         if self.by_phone.get(&phone).is_some_and(|id| *id != auth_id) {
             return Err(HookError::NumberTaken);
@@ -261,7 +257,7 @@ impl Users {
         self.list.get_mut(position(auth_id)?)
     }
 
-    /// `GET …/users/{AUTH_ID}/status`: this implementation's path, for the document shows none.
+    /// `GET …/users/{AUTH_ID}/status`: a path of the reference, because the document shows none.
     pub(super) fn status(&self, core: &Core, format: &str, auth_id: &str) -> Result<Done, Failure> {
         let user = auth_id
             .parse()
@@ -388,7 +384,7 @@ fn read_phone(core: &Core, user: &Map<String, Value>) -> Result<Phone, Failure> 
     Phone::read(core, &cellphone, &country_code).ok_or_else(|| invalid("cellphone"))
 }
 
-/// Whether a fault refuses a right address.
+/// True if a fault refuses a valid address.
 fn is_mistrusted(core: &Core, email: &str) -> bool {
     let (local, domain) = email.split_once('@').unwrap_or_default();
     local.contains('+') && core.fails(Fault::AuthEmailPlusRefused)
@@ -397,7 +393,7 @@ fn is_mistrusted(core: &Core, email: &str) -> bool {
         || domain.matches('.').count() > 1 && core.fails(Fault::AuthEmailSubdomainRefused)
 }
 
-/// One `@`, something before it, a dotted name behind it, no blanks.
+/// One `@`, a non-empty local part, a dotted domain, no blanks.
 fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.split_once('@') else {
         return false;

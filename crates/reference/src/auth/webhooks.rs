@@ -1,7 +1,5 @@
-//! Registration webhooks: `user_registration_completed` and `user_registration_failed` (D1,
-//! Registration webhook payload shape).
-//!
-//! Delivery is `callbacks`' business.
+//! Registration webhooks: `user_registration_completed` and `user_registration_failed` (D1, Registration
+//! webhook payload shape).
 
 use super::application;
 use super::callbacks::{self, Callbacks, Kind};
@@ -13,24 +11,24 @@ use conformant_base::clock::Timestamp;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// Address of whoever scans; only its hash is sent.
+/// Address of the scanning device; only its hash is sent.
 const SCANNER_IP: &str = "192.0.2.17";
-/// Code of every failed registration; the document's sample value, for it lists no others.
+/// Code of every failed registration: the document's only sample.
 const FAILED_CODE: &str = "60000";
 
-/// How a registration ended.
+/// Result of a registration.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome<'a> {
     Completed {
         user: &'a User,
-        /// Who registered before.
+        /// The previously registered user.
         before: Option<&'a User>,
         custom_user_id: &'a str,
     },
     Failed,
 }
 
-/// Faults that leave an object without its fields.
+/// Faults that empty an object.
 const EMPTIED: &[(Fault, &str)] = &[
     (Fault::AuthWebhookEmpty, ""),
     (Fault::AuthWebhookParamsEmpty, "/params"),
@@ -48,7 +46,7 @@ const EMPTIED: &[(Fault, &str)] = &[
     (Fault::AuthWebhookRequestEmpty, "/params/events/0/request"),
 ];
 
-/// Faults that give an object's fields values of other types.
+/// Faults that change the types of an object's fields.
 const MISTYPED: &[(Fault, &str)] = &[
     (Fault::AuthWebhookMistyped, ""),
     (Fault::AuthWebhookParamsMistyped, "/params"),
@@ -75,7 +73,7 @@ const MISTYPED: &[(Fault, &str)] = &[
     ),
 ];
 
-/// Reports how a registration ended to the subscribed URL, if there is one.
+/// Sends the result of a registration to the subscribed URL, if any.
 pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>, now: Timestamp) {
     let is_lost = core.fails(match outcome {
         Outcome::Completed { .. } => Fault::AuthCompletedWebhookMissing,
@@ -225,8 +223,7 @@ fn person(core: &Core, user: &User) -> Value {
     })
 }
 
-/// Replaces a value by one of another type; objects are left alone, for their fields have their own
-/// fault.
+/// Replaces a value by one of another type. Objects are skipped: their fields have separate faults.
 fn mistype(value: &mut Value) {
     match value {
         Value::String(_) => *value = json!(1),

@@ -1,7 +1,7 @@
-//! JSON values as XML documents that state the same facts.
+//! Converts JSON values to XML documents with the same data.
 //!
-//! How the XML answers look is not shown (D1, Endpoints): one element per field, lists as repeated
-//! elements, types as attributes. Reads no XML.
+//! The XML format is not shown (D1, Endpoints): one element per field, repeated elements for lists, types as
+//! attributes.
 
 use quick_xml::Writer;
 use quick_xml::escape::escape;
@@ -11,18 +11,17 @@ use quick_xml::name::QName;
 use serde_json::Value;
 use std::io;
 
-/// How much the elements say beside their text.
+/// Attributes of the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
-    /// Root `hash`; `type` and `nil` attributes on what is not a text.
+    /// Root `hash`; `type` and `nil` attributes on values that are not strings.
     Typed,
     /// Root `response`; text only.
     Plain,
-    /// As plain, and nothing escaped: a fault.
+    /// As plain, without escaping: a fault.
     Raw,
 }
 
-/// The whole document for one answer.
 pub(super) fn document(style: Style, body: &Value) -> String {
     let mut writer = Writer::new(Vec::new());
     let root = match style {
@@ -42,7 +41,7 @@ fn element(
     name: &str,
     value: &Value,
 ) -> io::Result<()> {
-    // A key of `hidden_details` may be any text; an element's name may not.
+    // A key of `hidden_details` may be any text, unlike an element name.
     let tag = if is_name(name) { name } else { "entry" };
     let mut start = BytesStart::new(tag);
     if tag != name {
@@ -144,7 +143,7 @@ mod tests {
                 r#"<hash><entry key="a b">1</entry></hash>"#,
             ),
             (json!({"a": "\u{1}"}), "<hash><a>\u{fffd}</a></hash>"),
-            // Line ends and tabs survive the reader's normalisation.
+            // Line ends and tabs survive normalization by the parser.
             (
                 json!({"a\t": "\r\n\t"}),
                 "<hash><entry key=\"a&#9;\">&#13;\n\t</entry></hash>",

@@ -1,6 +1,6 @@
-//! Bindings: push subscriptions, seen from the service and from their user.
+//! Bindings: push subscriptions, listed by service and by user.
 //!
-//! Devices make them, through a hook; the API lists, shows and deletes them.
+//! Devices create them with a hook; the API lists, fetches and deletes them.
 
 use super::misstate::{self, misstate};
 use super::pages;
@@ -11,7 +11,7 @@ use conformant_base::clock::Timestamp;
 use conformant_base::http::Response;
 use serde_json::{Value, json};
 
-/// Message types a device subscribes to unless it says otherwise: the four that D2 has seen.
+/// Default message types of a device: the four shown in D2.
 const MESSAGE_TYPES: [&str; 4] = [
     "removed_from_channel",
     "new_message",
@@ -19,7 +19,6 @@ const MESSAGE_TYPES: [&str; 4] = [
     "invited_to_channel",
 ];
 
-/// One binding.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::struct_field_names,
@@ -38,7 +37,7 @@ pub(super) struct Binding {
     updated: Timestamp,
 }
 
-/// What a device says when it registers.
+/// Parameters of a registering device.
 #[derive(Debug)]
 pub(super) struct Registration<'a> {
     pub(super) identity: &'a str,
@@ -111,11 +110,11 @@ impl Binding {
     }
 }
 
-/// Where the defect cuts endpoints.
+/// Length at which the fault cuts endpoints.
 const ENDPOINT_CUT: usize = 100;
 
-/// Registers a device. D2, Binding: unique per service, user identity, device and notification
-/// channel, so the same device registering again changes its binding.
+/// Registers a device. D2, Binding: unique per service, identity, device and channel, so that a repeated
+/// registration changes the existing binding.
 pub(super) fn register(
     service: &mut Service,
     core: &mut Core,
@@ -129,7 +128,7 @@ pub(super) fn register(
         });
     }
     let user_sid = user::seen(service, core, registration.identity, now);
-    // A device that does not name itself is told apart by where it is reached.
+    // A device without a name is identified by its endpoint.
     let device = registration.device.unwrap_or(registration.endpoint);
     let message_types = registration
         .message_types
@@ -189,7 +188,6 @@ pub(super) fn register(
     Ok(sid)
 }
 
-/// Fetches a binding.
 pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {
     let binding = service.bindings.find(sid, false)?;
     if service.half_deleted.contains_key(sid) {
@@ -201,7 +199,6 @@ pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {
     Ok(core.ok(&misstate(core, value, &[moves, changes])))
 }
 
-/// Lists the bindings of a service.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     pages::BINDINGS_TYPE.check(core, call)?;
     let types = pages::BINDINGS_TYPE.wanted(core, call);
@@ -234,14 +231,14 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     pages::BINDINGS.page(core, call, service.url(core, &["Bindings"]), filters, items)
 }
 
-/// Whether a binding is of that identity.
+/// True if a binding belongs to the identity.
 fn is_of(core: &Core, binding: &Binding, identity: &str) -> bool {
     user::name_of(core, identity) == user::name_of(core, &binding.identity)
         || (identity.eq_ignore_ascii_case(&binding.identity)
             && core.fails(Fault::ChatBindingsFilterAnyCase))
 }
 
-/// Bindings with their sequence numbers, as both lists go through them.
+/// Bindings with their sequence numbers, as both lists use them.
 fn listed<'a>(
     service: &'a Service,
     core: &'a Core,
@@ -262,7 +259,7 @@ fn listed<'a>(
         .filter(|(_, binding)| pages::is_listed(core, binding.created))
 }
 
-/// Deletes a binding and nothing else.
+/// Deletes a single binding.
 fn remove(service: &mut Service, core: &Core, sid: &str) {
     service.deleted_bindings.insert(sid.to_owned());
     if core.fails(Fault::ChatDeletedBindingListed) {
@@ -285,7 +282,7 @@ fn remove(service: &mut Service, core: &Core, sid: &str) {
     }
 }
 
-/// The answer to a deletion: empty (D2, Endpoints).
+/// The response to a deletion: empty (D2, Endpoints).
 fn deleted(core: &Core, shown: &Value) -> Response {
     if core.fails(Fault::ChatDeleteAnswersBinding) {
         return core.ok(shown);
@@ -297,7 +294,6 @@ fn deleted(core: &Core, shown: &Value) -> Response {
     })
 }
 
-/// Deletes a binding.
 pub(super) fn delete(service: &mut Service, core: &Core, sid: &str) -> Answer {
     if service.bindings.find(sid, false).is_err()
         && service.deleted_bindings.contains(sid)
@@ -314,7 +310,7 @@ pub(super) fn delete(service: &mut Service, core: &Core, sid: &str) -> Answer {
     Ok(deleted(core, &shown))
 }
 
-/// The binding of a user that a path names.
+/// The binding of a user in the path.
 fn find_of_user<'a>(
     service: &'a Service,
     core: &Core,
@@ -331,7 +327,6 @@ fn find_of_user<'a>(
     }
 }
 
-/// Fetches a binding of a user.
 pub(super) fn fetch_of_user(service: &Service, core: &Core, user: &str, sid: &str) -> Answer {
     let faults = [
         Fault::ChatFetchUserBindingIdentityUnknown,
@@ -344,7 +339,6 @@ pub(super) fn fetch_of_user(service: &Service, core: &Core, user: &str, sid: &st
     Ok(core.ok(&misstate(core, value, &[moves, changes])))
 }
 
-/// Lists the bindings of a user.
 pub(super) fn read_of_user(service: &Service, core: &Core, call: &Call<'_>, user: &str) -> Answer {
     let user = user::find(
         service,
@@ -372,7 +366,6 @@ pub(super) fn read_of_user(service: &Service, core: &Core, call: &Call<'_>, user
     pages::USER_BINDINGS.page(core, call, url, filters, items)
 }
 
-/// Deletes a binding of a user.
 pub(super) fn delete_of_user(service: &mut Service, core: &Core, user: &str, sid: &str) -> Answer {
     let faults = [
         Fault::ChatDeleteUserBindingIdentityUnknown,

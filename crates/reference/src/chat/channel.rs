@@ -1,4 +1,4 @@
-//! Channels: creation in version 2, the change of type in version 3.
+//! Channels: created in version 2, type changed in version 3.
 
 use super::delivery::{self, Happening};
 use super::inputs::{self, AttributeFaults, Bound, Choice};
@@ -49,23 +49,23 @@ const ATTRIBUTES: AttributeFaults = AttributeFaults {
     unset: Fault::ChatChannelAttributesUnset,
 };
 
-/// Who creates a channel through the API when nobody is named (D2, Channel).
+/// Default creator of a channel (D2, Channel).
 const SYSTEM: &str = "system";
 
-/// One channel with all that is in it.
+/// A channel with its contents.
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
     pub(super) sid: String,
     pub(super) created_by: String,
     pub(super) members: Table<Member>,
     pub(super) messages: Table<Message>,
-    /// The index that the next message gets.
+    /// Index of the next message.
     pub(super) next_index: u64,
     pub(super) invites: Table<Invite>,
     pub(super) webhooks: Table<Webhook>,
-    /// How many members have left.
+    /// Number of former members.
     pub(super) left: usize,
-    /// How many webhooks were refused, where that counts.
+    /// Number of refused webhooks, for a fault.
     pub(super) refused_webhooks: usize,
     pub(super) updated: Timestamp,
     pub(super) friendly_name: Option<String>,
@@ -77,7 +77,7 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Whether anybody may join.
+    /// True if any user may join.
     pub(super) fn is_public(&self) -> bool {
         self.kind == "public"
     }
@@ -105,7 +105,7 @@ impl Channel {
             1.. if core.fails(Fault::ChatMembersCountAfterLeaving) => self.left,
             _ => 0,
         };
-        // Under the variant nothing counts in its first seconds.
+        // The variant delays counts.
         let young = |created: &Timestamp| core.now.duration_since(*created).as_secs() < 5;
         let (members_young, messages_young) = if core.varies(Variant::ChatCountsLate) {
             let members = self.members.rows().filter(|m| young(&m.joined)).count();
@@ -177,8 +177,7 @@ impl Channel {
         )
     }
 
-    /// The version 3 representation, which also shows the messaging service: the given one until
-    /// an update names another.
+    /// The version 3 representation, which includes the messaging service: the given one until an update.
     fn represent_v3(&self, service: &Service, core: &Core, default_is: &str) -> Value {
         let mut value = self.represent(service, core);
         if core.fails(Fault::ChatV3CountsStale) {
@@ -201,7 +200,7 @@ impl Channel {
     }
 }
 
-/// The channel that a path names by its SID or its unique name (D2, Conventions).
+/// The channel with that SID or unique name (D2, Conventions).
 pub(super) fn find<'a>(
     service: &'a Service,
     core: &Core,
@@ -227,13 +226,13 @@ pub(super) fn find<'a>(
 /// D2, Conventions: characters of a SID.
 const SID_LENGTH: usize = 34;
 
-/// The channel that its own `url` leads to.
+/// The channel that its own `url` points to.
 pub(super) fn fetch(service: &Service, core: &Core, key: &str) -> Answer {
     let channel = service.channels.find(key, true)?;
     Ok(core.ok(&channel.represent(service, core)))
 }
 
-/// The channels that a service's link leads to.
+/// The channels that a service's link points to.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     let items = service
         .channels
@@ -244,7 +243,6 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     pages::CHANNELS.page(core, call, url, Vec::new(), items)
 }
 
-/// Creates a channel.
 pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
     let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatCreateChannelHeaderRefused)?;
     let form = inputs::honoured(
@@ -264,7 +262,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     };
     let friendly_name = name("FriendlyName", FRIENDLY_NAME, FRIENDLY_NAME_TEXTS)?;
     let unique_name = name("UniqueName", UNIQUE_NAME, UNIQUE_NAME_TEXTS)?;
-    // An empty name names nothing: no path leads by it, and several channels may have it.
+    // An empty name is not a name: it appears in no path, and several channels may have it.
     let known_as = unique_name.clone().filter(|name| !name.is_empty());
     let (attributes, refusal) = match inputs::attributes(core, &form, ATTRIBUTES) {
         Err(refusal) if core.fails(Fault::ChatRefusedChannelStays) => (None, Some(refusal)),
@@ -335,8 +333,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     Ok(core.created(&value))
 }
 
-/// `CreatedBy`, or `system` (D2, Channel says both that it can be given and that it is always
-/// `system` through the API).
+/// `CreatedBy`, or `system`. D2, Channel says both that it can be given and that it is always `system`.
 fn creator(service: &mut Service, core: &mut Core, call: &Call<'_>) -> String {
     match call.form.get("CreatedBy") {
         Some(identity)
@@ -355,7 +352,7 @@ fn creator(service: &mut Service, core: &mut Core, call: &Call<'_>) -> String {
     }
 }
 
-/// Changes a channel's type: the one operation of version 3.
+/// Changes the type of a channel: the only operation of version 3.
 pub(super) fn update_type(
     service: &mut Service,
     core: &mut Core,

@@ -1,6 +1,6 @@
-//! Webhooks on their way out: who is called about a happening, how, and how often.
+//! Selects webhooks for an event and builds their requests.
 //!
-//! Decides what is sent; the core hands it out and repeats it, and something else delivers it.
+//! The core queues and retries them.
 
 use super::channel::Channel;
 use super::service::Service;
@@ -10,40 +10,39 @@ use conformant_base::http::Request;
 use serde_json::Value;
 use std::time::Duration;
 
-/// D2, Limits: webhook request time-out.
+/// D2, Limits: webhook request timeout.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many characters of a body are looked at where not all are.
+/// Characters of a body that a fault inspects.
 const TRIGGER_START: usize = 100;
 
-/// How much of an event's name is read where its start is taken for the whole: `onM`.
+/// Length of the prefix of an event name that a fault compares: `onM`.
 const EVENT_START: usize = 3;
 
-/// Something that webhooks may be told. No document has a catalogue of names and payloads; these
-/// are this implementation's own, but for the two names that D2 mentions.
+/// An event for webhooks. The documents list no names and payloads; except for two names in D2 they are
+/// specific to the reference.
 #[derive(Clone, Debug)]
 pub(super) struct Happening {
-    /// What the pre-event webhook is told.
+    /// Event type for the pre-event webhook.
     pub(super) before: &'static str,
-    /// What the post-event webhook and channel webhooks are told.
+    /// Event type for the post-event and channel webhooks.
     pub(super) after: &'static str,
-    /// What it is about.
     pub(super) fields: Vec<(&'static str, String)>,
-    /// The text in which trigger strings are looked for, when this is a message.
+    /// The text searched for triggers, if this is a message.
     pub(super) message_body: Option<String>,
 }
 
-/// One webhook call about to be queued.
+/// One webhook request to queue.
 struct Outgoing<'a> {
     url: &'a str,
     method: &'a str,
     event: &'a str,
-    /// Whether the event waits for it.
+    /// True if the event waits for it.
     is_before: bool,
     retries: u32,
 }
 
-/// Calls everybody who wants to know.
+/// Calls all subscribed webhooks.
 pub(super) fn announce(
     core: &mut Core,
     service: &Service,
@@ -124,8 +123,7 @@ fn of_service<'a>(
         .collect()
 }
 
-/// D2, Events: channel webhooks deliver to a URL or on trigger strings; a flow is not called over
-/// HTTP.
+/// D2, Events: channel webhooks call a URL or match trigger strings; flows are not called over HTTP.
 fn of_channel<'a>(
     core: &Core,
     channel: &'a Channel,
@@ -185,7 +183,7 @@ fn of_channel<'a>(
         .collect()
 }
 
-/// D2, Channel webhook: triggers fire when the string appears in a message body.
+/// D2, Channel webhook: a trigger fires when its string is in a message body.
 fn fires(core: &Core, triggers: &[String], happening: &Happening) -> bool {
     let Some(body) = &happening.message_body else {
         return core.fails(Fault::ChatTriggerAlways) || core.fails(Fault::ChatTriggerOnMembers);
@@ -233,7 +231,7 @@ fn fires(core: &Core, triggers: &[String], happening: &Happening) -> bool {
         })
 }
 
-/// Whether the text stands there with no letter or digit beside it.
+/// True if the text occurs without adjacent letters or digits.
 fn is_a_word(body: &str, text: &str) -> bool {
     body.match_indices(text).any(|(at, found)| {
         let before = body[..at].chars().next_back();
@@ -245,7 +243,7 @@ fn is_a_word(body: &str, text: &str) -> bool {
     })
 }
 
-/// Whether something stands there that the text describes, its points read as any sign.
+/// True if the text occurs, with dots as wildcards.
 fn is_like(body: &str, text: &str) -> bool {
     let (body, text): (Vec<char>, Vec<char>) = (body.chars().collect(), text.chars().collect());
     !text.is_empty()
@@ -271,7 +269,7 @@ fn other_method(method: &str) -> &'static str {
     if method == "GET" { "POST" } else { "GET" }
 }
 
-/// Queues one call: form fields in the body of a POST, in the query of a GET.
+/// Queues one request: form fields in the body of a POST, in the query of a GET.
 fn send(core: &mut Core, service: &Service, call: &Outgoing<'_>, happening: &Happening) {
     let Ok(mut url) = url::Url::parse(call.url) else {
         return;

@@ -1,4 +1,4 @@
-//! What people, devices and operators do in chat: the hooks of this service.
+//! Hooks of the chat service: actions of people, devices and operators.
 
 use super::binding::{self, Registration};
 use super::member;
@@ -9,7 +9,7 @@ use crate::{Control, Core, HookError, text_arg};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
-/// Does what a hook says; `None` when it is not one of chat's.
+/// Runs a hook; `None` if it is not one of chat.
 pub(super) fn control(
     services: &mut Table<Service>,
     core: &mut Core,

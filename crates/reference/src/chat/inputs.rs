@@ -1,6 +1,4 @@
-//! Reading parameters and headers: required, bounded, chosen from a list, of a stated form.
-//!
-//! Decides whether a value is acceptable, not what becomes of it.
+//! Validates parameters and headers: required, bounded, enumerated, formatted.
 
 use crate::garble::{Garble, garbled};
 use crate::{Call, Core, Fault, Params, Refusal, Variant};
@@ -11,29 +9,28 @@ use std::borrow::Cow;
 /// Longest friendly and unique names of channels and friendly names of roles (D2, Limits).
 pub(super) const NAME_CHARS_MAX: usize = 64;
 
-/// The two ways in which a bound can be broken.
+/// Faults for a limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
-    /// Values beyond the bound are honoured.
+    /// Values beyond the limit are accepted.
     pub(super) unbounded: Fault,
-    /// One character beyond the bound is honoured.
+    /// One character beyond the limit is accepted.
     pub(super) one_more: Fault,
-    /// The bound itself is refused.
+    /// The limit itself is refused.
     pub(super) tight: Fault,
 }
 
-/// The values a parameter may take, and the two ways to break that.
+/// The values of a parameter, and faults for them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
-    /// The stated values.
     pub(super) values: &'static [&'static str],
-    /// Any other value is honoured too.
+    /// Any other value is accepted.
     pub(super) open: Fault,
-    /// The last of the values is refused.
+    /// The last value is refused.
     pub(super) short: Fault,
 }
 
-/// A required text; an empty one counts as missing.
+/// A required string; an empty one counts as missing.
 pub(super) fn required<'a>(
     core: &Core,
     params: &'a Params,
@@ -47,7 +44,7 @@ pub(super) fn required<'a>(
     }
 }
 
-/// Holds a name to [`NAME_CHARS_MAX`]; under a variant a longer one is cut instead of refused.
+/// Limits a name to [`NAME_CHARS_MAX`]; a variant truncates instead of refusing.
 pub(super) fn name(
     core: &Core,
     parameter: &str,
@@ -70,7 +67,7 @@ pub(super) fn name(
     Err(Refusal::bad_parameter(parameter, "at most 64 characters"))
 }
 
-/// Holds a value to the stated ones.
+/// Checks a value against the allowed ones.
 pub(super) fn choice(
     core: &Core,
     parameter: &str,
@@ -88,7 +85,7 @@ pub(super) fn choice(
     ))
 }
 
-/// A whole number that is not negative, when the parameter is there.
+/// A non-negative integer, if present.
 pub(super) fn index(params: &Params, name: &str) -> Result<Option<u64>, Refusal> {
     params
         .get(name)
@@ -99,7 +96,7 @@ pub(super) fn index(params: &Params, name: &str) -> Result<Option<u64>, Refusal>
         .transpose()
 }
 
-/// A `date-time`, when the parameter is there.
+/// A `date-time`, if present.
 pub(super) fn date(params: &Params, name: &str) -> Result<Option<Timestamp>, Refusal> {
     params
         .get(name)
@@ -110,7 +107,7 @@ pub(super) fn date(params: &Params, name: &str) -> Result<Option<Timestamp>, Ref
         .transpose()
 }
 
-/// `DateCreated` and `DateUpdated`, which only a restored backup sends (D2, Endpoints: Channel).
+/// `DateCreated` and `DateUpdated`, which only a backup restore sends (D2, Endpoints: Channel).
 pub(super) fn backup_dates(
     core: &Core,
     params: &Params,
@@ -125,7 +122,6 @@ pub(super) fn backup_dates(
     Ok((created, updated.unwrap_or(created)))
 }
 
-/// A SID with that prefix.
 pub(super) fn sid(name: &str, value: &str, prefix: &str) -> Result<String, Refusal> {
     if ids::is_sid(value, prefix) {
         Ok(value.to_owned())
@@ -137,22 +133,22 @@ pub(super) fn sid(name: &str, value: &str, prefix: &str) -> Result<String, Refus
     }
 }
 
-/// How `Attributes` of one resource can be broken.
+/// Faults of `Attributes`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AttributeFaults {
-    /// Text that is not JSON is taken.
+    /// Text that is not JSON is accepted.
     pub(super) unchecked: Fault,
-    /// Unset attributes come back as an empty text.
+    /// Unset attributes come back as an empty string.
     pub(super) unset: Fault,
 }
 
-/// What `Attributes` of any resource can lose.
+/// Faults that change `Attributes`.
 const TEXTS: &[(Fault, Garble)] = &[
     (Fault::ChatAttributesEmojiDropped, Garble::EmojiDropped),
     (Fault::ChatAttributesPlusIsSpace, Garble::PlusIsSpace),
 ];
 
-/// `Attributes`, when the parameter is there: JSON in a string.
+/// `Attributes`, if present: JSON in a string.
 pub(super) fn attributes(
     core: &Core,
     params: &Params,
@@ -176,14 +172,13 @@ pub(super) fn attributes(
     }
 }
 
-/// Whether an object stands within an object.
+/// True if an object contains an object.
 fn is_nested(attributes: &serde_json::Value) -> bool {
     let members = attributes.as_object();
     members.is_some_and(|members| members.values().any(serde_json::Value::is_object))
 }
 
-/// `attributes` as they are shown: as they were sent, or under a variant the same JSON in another
-/// layout.
+/// `attributes` as shown: as sent or, under a variant, reformatted.
 pub(super) fn shown(core: &Core, attributes: &str) -> String {
     match serde_json::from_str::<serde_json::Value>(attributes) {
         Ok(value) if core.varies(Variant::ChatAttributesReformatted) => format!("{value:#}"),
@@ -191,7 +186,7 @@ pub(super) fn shown(core: &Core, attributes: &str) -> String {
     }
 }
 
-/// What stands in `attributes` while they are unset (D2, Conventions).
+/// Value of unset `attributes` (D2, Conventions).
 pub(super) fn unset_attributes(core: &Core, faults: AttributeFaults) -> String {
     if core.fails(faults.unset) {
         String::new()
@@ -202,9 +197,9 @@ pub(super) fn unset_attributes(core: &Core, faults: AttributeFaults) -> String {
     }
 }
 
-/// True when the request asks for webhooks: `X-Platform-Webhook-Enabled: true` (D2, Conventions).
+/// True if the request enables webhooks: `X-Platform-Webhook-Enabled: true` (D2, Conventions).
 ///
-/// Its effect is not stated; without it this implementation calls nobody, a variant everybody.
+/// Its effect is undefined: without it the reference calls no webhook, a variant calls all.
 pub(super) fn webhooks_enabled(
     core: &Core,
     call: &Call<'_>,
@@ -218,7 +213,7 @@ pub(super) fn webhooks_enabled(
     Ok(asked || core.varies(Variant::ChatWebhooksWithoutHeader))
 }
 
-/// Drops parameters whose fault says that they are not honoured.
+/// Drops parameters that a fault ignores.
 pub(super) fn honoured<'a>(
     core: &Core,
     params: &'a Params,

@@ -1,4 +1,4 @@
-//! Invites: a user is asked to join a channel.
+//! Invites: requests to join a channel.
 
 use super::channel::{self, Channel};
 use super::inputs;
@@ -13,7 +13,6 @@ use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
-/// One invite.
 #[derive(Clone, Debug)]
 pub(super) struct Invite {
     sid: String,
@@ -36,7 +35,7 @@ impl Invite {
             "service_sid": service.sid,
             "identity": self.identity,
             "role_sid": self.role_sid,
-            // Nobody but this API invites here, and no parameter names another.
+            // Only this API invites, and no parameter names an author.
             "created_by": "system",
             "date_created": core.date(self.created),
             "date_updated": misstate::updated(core, self.created, updated),
@@ -54,7 +53,6 @@ impl Invite {
     }
 }
 
-/// Creates an invite.
 pub(super) fn create(
     service: &mut Service,
     core: &mut Core,
@@ -138,7 +136,7 @@ pub(super) fn create(
     Ok(core.created(&value))
 }
 
-/// The invites that a channel's link leads to.
+/// The invites that a channel's link points to.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &str) -> Answer {
     let channel = service.channels.find(channel, true)?;
     let items = channel
@@ -150,7 +148,6 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
     pages::INVITES.page(core, call, url, Vec::new(), items)
 }
 
-/// Fetches an invite.
 pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) -> Answer {
     let channel = channel::find(
         service,

@@ -1,4 +1,4 @@
-//! Media: uploaded files, shown by their representation and served by two links.
+//! Media: uploaded files, with a representation and two links to the content.
 
 use super::misstate::misstate;
 use super::multipart::{self, Part};
@@ -12,23 +12,22 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 
-/// Bytes in one of the megabytes that `size_limit_mb` counts.
+/// Bytes per megabyte of `size_limit_mb`.
 const MEGABYTE: u64 = 1024 * 1024;
-/// How long a temporary url lasts; no document says.
+/// Lifetime of a temporary URL; undocumented.
 const TEMPORARY_SECONDS: i64 = 300;
 
-/// One uploaded file.
 #[derive(Clone, Debug)]
 pub(super) struct Media {
     pub(super) sid: String,
     pub(super) bytes: Vec<u8>,
     pub(super) content_type: String,
     pub(super) file_name: Option<String>,
-    /// The channel and the message it was added to first.
+    /// The channel and message to which it was first added.
     pub(super) attached_to: Option<(String, String)>,
-    /// What temporary urls are signed with.
+    /// Signing key of temporary URLs.
     secret: String,
-    /// Length of the request body it came in.
+    /// Size of the upload request's body.
     body_bytes: usize,
     created: Timestamp,
 }
@@ -43,7 +42,7 @@ impl Media {
         } else {
             core.creation(self.created, Fault::MediaCreationIsNow)
         };
-        // D2, Media: null if not edited, and nothing here edits.
+        // D2, Media: null unless edited, and there is no edit operation.
         let updated = core
             .fails(Fault::MediaUpdatedWithoutEdit)
             .then(|| created.clone());
@@ -109,7 +108,7 @@ impl Media {
         )
     }
 
-    /// The temporary address, with its permission.
+    /// The temporary URL with its permission.
     fn direct(&self, service: &Service, core: &Core, now: Timestamp) -> String {
         let expires = now.as_second() + TEMPORARY_SECONDS;
         let path = [
@@ -137,7 +136,7 @@ impl Media {
     fn serve(&self, core: &Core, altered: bool, untyped: bool) -> Response {
         let mut bytes = damaged(core, &self.bytes);
         if altered {
-            // A defect that text-minded code has: bytes beyond ASCII are lost.
+            // A fault typical of text handling: bytes beyond ASCII are lost.
             bytes = bytes.into_iter().filter(u8::is_ascii).collect();
             bytes.push(b'\n');
         }
@@ -157,7 +156,7 @@ impl Media {
     }
 }
 
-/// The bytes as careless handling leaves them; asks only about what would change them.
+/// The bytes after faulty handling; queries only faults that would change them.
 fn damaged(core: &Core, bytes: &[u8]) -> Vec<u8> {
     const BUFFER: usize = 65_536;
     let text = String::from_utf8_lossy(bytes);
@@ -185,7 +184,7 @@ fn damaged(core: &Core, bytes: &[u8]) -> Vec<u8> {
     bytes.to_vec()
 }
 
-/// With LF in place of CR LF.
+/// With LF instead of CR LF.
 fn turned(bytes: &[u8]) -> Vec<u8> {
     let mut turned = Vec::with_capacity(bytes.len());
     for (at, byte) in bytes.iter().enumerate() {
@@ -196,7 +195,7 @@ fn turned(bytes: &[u8]) -> Vec<u8> {
     turned
 }
 
-/// The upload whose bytes are served: the one that was asked for.
+/// The upload whose bytes are served.
 fn served<'a>(
     service: &'a Service,
     core: &Core,
@@ -211,7 +210,6 @@ fn served<'a>(
     })
 }
 
-/// Uploads a file.
 pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
     let Upload {
         bytes,
@@ -250,7 +248,7 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         content_type,
         file_name,
         attached_to: None,
-        // Any text that others do not know will do.
+        // Any unguessable text works.
         secret: core.sid("TK"),
         body_bytes: call.request.body.len(),
         created: call.now,
@@ -263,14 +261,14 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     Ok(core.created(&value))
 }
 
-/// A file on its way in.
+/// An uploaded file.
 struct Upload<'a> {
     bytes: &'a [u8],
     content_type: String,
     file_name: Option<String>,
 }
 
-/// What a file's name can lose.
+/// Faults that change a file name.
 const FILE_NAME_TEXTS: &[(Fault, Garble)] = &[
     (Fault::MediaFileNameLowered, Garble::Lowered),
     (Fault::MediaFileNameAsciiOnly, Garble::AsciiOnly),
@@ -319,7 +317,7 @@ fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> 
 
 /// D2, Media: `Content-Size` is the file's size in bytes.
 fn check_content_size(core: &Core, call: &Call<'_>, size: usize) -> Result<(), Refusal> {
-    // The defect of taking nothing for a file has nothing to measure.
+    // Under the fault of an optional file there is nothing to measure.
     let nothing = size == 0 && core.fails(Fault::MediaFileNotRequired);
     if nothing || core.varies(Variant::MediaContentSizeNotNeeded) {
         return Ok(());
@@ -341,7 +339,6 @@ fn check_content_size(core: &Core, call: &Call<'_>, size: usize) -> Result<(), R
     ))
 }
 
-/// Retrieves the representation.
 pub(super) fn fetch(service: &Service, core: &Core, call: &Call<'_>, sid: &str) -> Answer {
     let media = service.media.find(sid, false)?;
     let value = media.represent(service, core, call.now);
@@ -366,7 +363,7 @@ pub(super) fn content(service: &Service, core: &Core, sid: &str) -> Answer {
     ))
 }
 
-/// Serves the bytes behind the temporary link, which carries its permission and its end.
+/// Serves the bytes of the temporary link, which contains permission and expiry.
 pub(super) fn content_direct(service: &Service, core: &Core, call: &Call<'_>, sid: &str) -> Answer {
     let media = service.media.find(sid, false)?;
     let expires: i64 = call

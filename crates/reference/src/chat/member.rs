@@ -1,7 +1,6 @@
 //! Members: users in channels.
 //!
-//! What a member has read is kept with the user (`user::Place`), because the user channel shows and
-//! changes the same thing.
+//! The read position is stored with the user (`user::Place`), because the user channel uses it, too.
 
 use super::channel::{self, Channel};
 use super::delivery::{self, Happening};
@@ -20,19 +19,18 @@ const ATTRIBUTES: AttributeFaults = AttributeFaults {
     unset: Fault::ChatMemberAttributesUnset,
 };
 
-/// One member of one channel.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     pub(super) sid: String,
     pub(super) user_sid: String,
     pub(super) identity: String,
-    /// When the user became one, whatever `created` was restored to.
+    /// When the user joined; independent of a restored `created`.
     pub(super) joined: Timestamp,
     role_sid: String,
     attributes: String,
     created: Timestamp,
     updated: Timestamp,
-    /// As it was before its last update.
+    /// The member before its last update.
     before: Option<Box<Member>>,
 }
 
@@ -85,7 +83,7 @@ impl Member {
     }
 }
 
-/// A member about to be: what the request or the hook says.
+/// A member to create, from a request or hook.
 #[derive(Debug)]
 struct Joining<'a> {
     identity: &'a str,
@@ -97,7 +95,7 @@ struct Joining<'a> {
 }
 
 impl<'a> Joining<'a> {
-    /// Somebody who brings nothing but an identity and perhaps a role.
+    /// A member with only an identity and possibly a role.
     fn by_hand(identity: &'a str, role_sid: Option<&'a str>, now: Timestamp) -> Self {
         Self {
             identity,
@@ -110,7 +108,7 @@ impl<'a> Joining<'a> {
     }
 }
 
-/// Makes an identity a member, within the service's limits.
+/// Adds an identity as a member within the limits of the service.
 fn join(
     service: &mut Service,
     core: &mut Core,
@@ -237,7 +235,7 @@ fn check_limits(
     Ok(())
 }
 
-/// The role of a member when none is named (D2, Service: the default roles).
+/// Default role of a member (D2, Service: the default roles).
 fn default_role(service: &Service, core: &Core, is_creator: bool) -> String {
     let fields = &service.fields;
     let role = if core.fails(Fault::ChatMemberRoleDefaultIgnored) {
@@ -250,7 +248,6 @@ fn default_role(service: &Service, core: &Core, is_creator: bool) -> String {
     role.clone()
 }
 
-/// Creates a member.
 pub(super) fn create(
     service: &mut Service,
     core: &mut Core,
@@ -327,7 +324,7 @@ pub(super) fn create(
     Ok(core.created(&value))
 }
 
-/// Joins the channel that one has created, under the variant that a creator is a member.
+/// Adds the creator of a channel, under the variant that a creator is a member.
 pub(super) fn join_as_creator(
     service: &mut Service,
     core: &mut Core,
@@ -344,7 +341,7 @@ pub(super) fn join_as_creator(
     )
 }
 
-/// Joins a channel as a person does on a device; an invitation's role is honoured.
+/// A person joins a channel on a device, with the role of an invitation.
 pub(super) fn join_by_hand(
     service: &mut Service,
     core: &mut Core,
@@ -369,7 +366,7 @@ pub(super) fn join_by_hand(
     Ok(sid)
 }
 
-/// Leaves a channel as a person does on a device.
+/// A person leaves a channel on a device.
 pub(super) fn leave_by_hand(
     service: &mut Service,
     core: &mut Core,
@@ -417,7 +414,7 @@ pub(super) fn leave_by_hand(
     Ok(())
 }
 
-/// The member that a path names by SID or identity (D2, Conventions).
+/// The member with that SID or identity (D2, Conventions).
 fn find<'a>(
     channel: &'a Channel,
     core: &Core,
@@ -438,7 +435,6 @@ fn find<'a>(
     })
 }
 
-/// Fetches a member.
 pub(super) fn fetch(service: &Service, core: &Core, channel: &str, member: &str) -> Answer {
     let channel = channel::find(
         service,
@@ -505,7 +501,6 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
     pages::MEMBERS.page(core, call, url, filters, items)
 }
 
-/// Updates a member.
 pub(super) fn update(
     service: &mut Service,
     core: &mut Core,
@@ -615,7 +610,7 @@ pub(super) fn update(
     Ok(core.ok(&value))
 }
 
-/// What an update asks for.
+/// Parameters of an update.
 struct Change {
     role_sid: Option<String>,
     attributes: Option<String>,
@@ -638,7 +633,7 @@ impl Change {
     }
 }
 
-/// The defect that a role given to one member is given to all of the channel.
+/// Fault: a role given to one member is given to all members of the channel.
 fn share_role(service: &mut Service, core: &Core, channel_sid: &str, of: &Member) {
     let Some(channel) = service.channels.by_sid_mut(channel_sid) else {
         return;
@@ -650,7 +645,7 @@ fn share_role(service: &mut Service, core: &Core, channel_sid: &str, of: &Member
     }
 }
 
-/// Notes what has been read, and when: the given time, or now.
+/// Stores the read position, and its time: given or now.
 pub(super) fn consume(
     core: &Core,
     place: &mut user::Place,
@@ -659,7 +654,7 @@ pub(super) fn consume(
 ) {
     if index.is_some() {
         place.consumed_index = index;
-        // D2, Member, does not say what moves the time of consumption.
+        // D2, Member, does not say what changes the time of consumption.
         if !core.varies(Variant::ChatConsumptionNotTimed) {
             place.consumed_at = Some(now);
         }
@@ -669,7 +664,7 @@ pub(super) fn consume(
     }
 }
 
-/// The variant that a user channel's update counts as one of the member.
+/// Variant: an update of a user channel also updates the member.
 pub(super) fn touch(service: &mut Service, core: &Core, place: &user::Place, now: Timestamp) {
     let channel = service.channels.by_sid_mut(&place.channel_sid);
     if let Some(member) = channel.and_then(|c| c.members.by_sid_mut(&place.member_sid))

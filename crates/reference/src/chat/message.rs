@@ -17,18 +17,17 @@ const ATTRIBUTES: AttributeFaults = AttributeFaults {
     unset: Fault::ChatMessageAttributesUnset,
 };
 
-/// Who writes when nobody is named (D2, Message).
+/// Default author (D2, Message).
 const SYSTEM: &str = "system";
 
-/// One message.
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     pub(super) sid: String,
     pub(super) index: u64,
-    /// When it came, whatever `created` was restored to.
+    /// Time of receipt; independent of a restored `created`.
     pub(super) received: Timestamp,
     pub(super) from: String,
-    /// `None` where none was sent and the variant shows that as null.
+    /// `None` if none was sent and a variant shows null.
     pub(super) body: Option<String>,
     attributes: String,
     pub(super) attachment: Option<Attachment>,
@@ -38,7 +37,7 @@ pub(super) struct Message {
     updated: Timestamp,
 }
 
-/// What a message shows of its media.
+/// Media of a message.
 #[derive(Clone, Debug)]
 pub(super) struct Attachment {
     sid: String,
@@ -113,14 +112,14 @@ impl Message {
     }
 }
 
-/// The message that its own `url` leads to.
+/// The message that its own `url` points to.
 pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) -> Answer {
     let channel = service.channels.find(channel, true)?;
     let message = channel.messages.find(sid, false)?;
     Ok(core.ok(&message.represent(service, channel, core)))
 }
 
-/// The messages that a channel's link leads to.
+/// The messages that a channel's link points to.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &str) -> Answer {
     let channel = service.channels.find(channel, true)?;
     let items = channel
@@ -132,7 +131,6 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
     pages::MESSAGES.page(core, call, url, Vec::new(), items)
 }
 
-/// Creates a message.
 pub(super) fn create(
     service: &mut Service,
     core: &mut Core,
@@ -203,7 +201,7 @@ pub(super) fn create(
             None if core.varies(Variant::ChatLastUpdatedBySystem) => Some(SYSTEM.to_owned()),
             writer => writer.map(str::to_owned),
         },
-        // Whoever restores a message names who edited it last, so somebody did.
+        // A restore names the last editor, so the message was edited.
         was_edited: identity("LastUpdatedBy").is_some()
             && !core.varies(Variant::ChatRestoredIsNotEdited),
         received: call.now,
@@ -220,7 +218,7 @@ pub(super) fn create(
     refusal.map_or_else(|| Ok(core.created(&value)), Err)
 }
 
-/// `Body`; empty and null both mean the empty text (D2, Endpoints: Message).
+/// `Body`; empty and null both mean the empty string (D2, Endpoints: Message).
 fn body(core: &Core, sent: Option<&str>) -> Option<String> {
     match sent {
         None if core.varies(Variant::ChatNoBodyIsNull) => None,
@@ -236,7 +234,7 @@ fn body(core: &Core, sent: Option<&str>) -> Option<String> {
     }
 }
 
-/// What a body can lose.
+/// Faults that change a body.
 const BODY_TEXTS: &[(Fault, Garble)] = &[
     (Fault::ChatBodyTrimmed, Garble::Trimmed),
     (Fault::ChatBodyNewlinesDropped, Garble::NewlinesDropped),

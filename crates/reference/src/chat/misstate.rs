@@ -1,12 +1,10 @@
-//! Defects of representations: a field shows a value of the right shape that is not the right one.
-//!
-//! Missing fields, nulls and values of another shape are made elsewhere, over finished responses.
+//! Faults of representations: a field has the right shape but a wrong value.
 
 use crate::{Core, Fault, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::Value;
 
-/// Applies the defects that are switched on to the fields they name.
+/// Applies the enabled faults to their fields.
 pub(super) fn misstate(core: &Core, mut value: Value, faults: &[(&str, Fault)]) -> Value {
     for (field, fault) in faults {
         if core.fails(*fault)
@@ -18,7 +16,7 @@ pub(super) fn misstate(core: &Core, mut value: Value, faults: &[(&str, Fault)]) 
     value
 }
 
-/// `date_updated`, which a variant leaves null until something was updated.
+/// `date_updated`, which a variant leaves null until an update.
 pub(super) fn updated(core: &Core, created: Timestamp, updated: Timestamp) -> Value {
     if created == updated && core.varies(Variant::ChatNeverUpdated) {
         Value::Null
@@ -27,8 +25,7 @@ pub(super) fn updated(core: &Core, created: Timestamp, updated: Timestamp) -> Va
     }
 }
 
-/// Changes the last hexadecimal digit of every text: SIDs and dates keep their form, urls lead
-/// elsewhere.
+/// Changes the last hexadecimal digit of every string: SIDs and dates stay valid, URLs become wrong.
 fn alter(value: &mut Value) {
     match value {
         Value::String(text) => {

@@ -1,8 +1,7 @@
-//! Chat and media (D2): services, what lives in them, and who may ask.
+//! Chat and media (D2).
 //!
-//! This file finds the operation that a request names; each resource has its own file. Of the
-//! operations that the document does not show, only the reads exist to which its links lead (D2,
-//! Resources: `url` and `links`).
+//! Routes requests to resources, each of which has a file. Of undocumented operations only those reads exist
+//! to which links point (D2, Resources: `url` and `links`).
 
 mod binding;
 mod channel;
@@ -35,11 +34,10 @@ use super::{Answer, Call, Control, Core, Fault, Refusal, account};
 use conformant_base::clock::Timestamp;
 use serde_json::Value;
 
-/// State of chat and media.
 #[derive(Clone, Debug)]
 pub struct Chat {
     services: Table<Service>,
-    /// What `messaging_service_sid` shows until the v3 update names another.
+    /// `messaging_service_sid` until a version 3 update sets another.
     messaging_service_sid: String,
 }
 
@@ -109,7 +107,7 @@ impl Chat {
     /// Answers below `/media`.
     pub(super) fn handle_media(&mut self, core: &mut Core, call: &Call<'_>) -> Answer {
         let (method, path) = call.route();
-        // A temporary url carries its own permission; nothing else goes without credentials.
+        // A temporary URL contains its permission; all else needs credentials.
         if !matches!(path.as_slice(), [_, _, _, _, _, "Direct"]) {
             authenticate(core, call, &MEDIA_CREDENTIALS)?;
         }
@@ -136,8 +134,7 @@ impl Chat {
         }
     }
 
-    /// The service that has the thing, or the one that was asked: for the defects of looking
-    /// everywhere.
+    /// The service that owns a resource, or else the requested one: for faults that search everywhere.
     fn owner<'a>(&'a self, asked: &'a str, has: impl Fn(&Service) -> bool) -> &'a str {
         self.services
             .rows()
@@ -145,7 +142,7 @@ impl Chat {
             .map_or(asked, |service| &service.sid)
     }
 
-    /// Does what a person or a device does.
+    /// Runs a user or device action.
     pub(super) fn control(
         &mut self,
         core: &mut Core,
@@ -156,7 +153,7 @@ impl Chat {
         hooks::control(&mut self.services, core, hook, args, now)
     }
 
-    /// The defect that identities are unique over all services in place of within each.
+    /// Fault: identities are unique across services.
     fn refuse_foreign_identity(
         &self,
         call: &Call<'_>,
@@ -176,7 +173,7 @@ impl Chat {
         Ok(())
     }
 
-    /// The defect that unique names are unique over all services in place of within each.
+    /// Fault: unique names are unique across services.
     fn refuse_foreign_unique_name(
         &self,
         call: &Call<'_>,
@@ -279,7 +276,7 @@ fn of_user(
     }
 }
 
-/// How the check of credentials can be broken in one service.
+/// Faults of the credential check in one service.
 struct CredentialFaults {
     missing_accepted: Fault,
     wrong_accepted: Fault,

@@ -1,16 +1,14 @@
-//! Reading `multipart/form-data` (RFC 7578, RFC 2046): which part, under which name, of which type.
+//! Strict parser of complete `multipart/form-data` bodies (RFC 7578, RFC 2046).
 //!
-//! Reads complete bodies only. Parts are borrowed slices of the body, their number is bounded, and
-//! anything that is not well formed is refused as a whole.
+//! Parts are slices of the body, their number is bounded, and malformed bodies are refused.
 
 use memchr::memmem;
 
-/// More parts than anybody sends.
+/// Limit of parts.
 const PARTS_MAX: usize = 64;
 /// Longest block of part headers.
 const HEADERS_BYTES_MAX: usize = 8 * 1024;
 
-/// One part of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part<'a> {
     /// `name` of `Content-Disposition`.
@@ -23,7 +21,6 @@ pub(super) struct Part<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// The `boundary` parameter of a `multipart/form-data` header value.
 pub(super) fn boundary(content_type: &str) -> Option<String> {
     let (media_type, parameters) = content_type.split_once(';')?;
     if !media_type
@@ -35,10 +32,10 @@ pub(super) fn boundary(content_type: &str) -> Option<String> {
     parameter(parameters, "boundary").filter(|b| !b.is_empty() && b.len() <= 70)
 }
 
-/// Every part of the body, or `None` when it is not well formed.
+/// Every part of the body; `None` if it is malformed.
 pub(super) fn parts<'a>(body: &'a [u8], boundary: &str) -> Option<Vec<Part<'a>>> {
     let delimiter = format!("\r\n--{boundary}").into_bytes();
-    // The first delimiter may stand at the very start, without the line break before it.
+    // The first delimiter may be at the very start, without a line break.
     let opening = &delimiter[2..];
     let mut rest = if body.starts_with(opening) {
         &body[opening.len()..]
@@ -90,7 +87,7 @@ fn part(bytes: &[u8]) -> Option<Part<'_>> {
     })
 }
 
-/// One parameter of a header value, quoted or not; `\"` and `\\` in quotes stand for themselves.
+/// One parameter of a header value, quoted or not; `\"` and `\\` in quotes are escapes.
 fn parameter(text: &str, name: &str) -> Option<String> {
     let mut rest = text;
     loop {
@@ -134,8 +131,8 @@ mod tests {
         let body = b"preamble\r\n--x \r\nContent-Disposition: form-data; name=\"media\"; \
             filename=\"a \\\"b\\\";c.png\"\r\ncontent-type: image/png\r\n\r\n\x00\r\n--xx\xff\r\n\
             --x\r\nContent-Disposition: form-data; name=note\r\n\r\n\r\n--x--\r\nepilogue";
-        // `--xx` begins like the boundary but does not end like one, so it belongs to the bytes:
-        // such a body is refused, because no boundary may occur within a part.
+        // `--xx` starts like the boundary but does not end like one. Such a body is refused, because no boundary
+        // may occur within a part.
         assert_eq!(parts(body, "x"), None);
         let body = b"--bound\r\nContent-Disposition: form-data; name=\"media\"; \
             filename=\"a \\\"b\\\";c.png\"\r\ncontent-type: image/png\r\n\r\n\x00\r\n--\xff\r\n\

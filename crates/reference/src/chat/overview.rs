@@ -1,4 +1,4 @@
-//! What is there of chat and media, for people who look at a world.
+//! Overview of chat and media for the page.
 
 use super::Chat;
 use super::channel::Channel;

@@ -1,6 +1,4 @@
-//! The lists of chat: their keys, their largest pages, and what narrows them.
-//!
-//! Cutting into pages is `listing`'s business.
+//! Lists of chat: keys, page sizes and filters. `listing` cuts the pages.
 
 use crate::listing::{Listing, Order};
 use crate::{Answer, Call, Core, Fault, Refusal, Variant};
@@ -12,11 +10,10 @@ const PAGE_SIZE_MAX: u64 = 1000;
 /// The other maximum that D2 gives for user channels.
 const USER_CHANNELS_OTHER_MAX: u64 = 50;
 
-/// One of the lists.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List {
     key: &'static str,
-    /// True for the list whose largest page D2 gives twice, differently.
+    /// True for the list with two documented page limits.
     two_maxima: bool,
 }
 
@@ -76,15 +73,15 @@ pub(super) const BINDINGS: List = List {
     two_maxima: false,
 };
 
-/// A query parameter that may occur several times and narrows a list.
+/// A query parameter that filters a list and may be repeated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filter {
     name: &'static str,
-    /// What it may be; empty for any text.
+    /// Allowed values; empty for any text.
     values: &'static [&'static str],
-    /// It narrows nothing.
+    /// Fault: it has no effect.
     ignored: Fault,
-    /// Only its first value counts.
+    /// Fault: only its first value counts.
     first_only: Fault,
 }
 
@@ -121,7 +118,7 @@ pub(super) const USER_BINDINGS_TYPE: Filter = Filter {
 };
 
 impl Filter {
-    /// The values that were asked for; none means that everything is wanted.
+    /// The requested values; empty without a filter.
     pub(super) fn wanted<'a>(&self, core: &Core, call: &'a Call<'_>) -> Vec<&'a str> {
         let mut wanted: Vec<&str> = call
             .query
@@ -143,7 +140,7 @@ impl Filter {
         wanted
     }
 
-    /// Refuses values that are not stated.
+    /// Refuses undocumented values.
     pub(super) fn check(&self, core: &Core, call: &Call<'_>) -> Result<(), Refusal> {
         let foreign = |value: &&str| !self.values.is_empty() && !self.values.contains(value);
         match self.wanted(core, call).into_iter().find(foreign) {
@@ -157,13 +154,13 @@ impl Filter {
     }
 }
 
-/// Whether what was made then is listed already; no document says how soon it is.
+/// True if an item of that age is listed; no document defines a delay.
 pub(super) fn is_listed(core: &Core, made: Timestamp) -> bool {
     let is_young = core.now.duration_since(made).as_secs() < 5;
     !(is_young && core.varies(Variant::ChatListsLag))
 }
 
-/// The pairs of these parameters, which page links repeat.
+/// The parameters as pairs, for page links.
 pub(super) fn filters(call: &Call<'_>, of: &[Filter]) -> Vec<(String, String)> {
     call.query
         .0
@@ -174,7 +171,7 @@ pub(super) fn filters(call: &Call<'_>, of: &[Filter]) -> Vec<(String, String)> {
 }
 
 impl List {
-    /// Answers the page that the call asks for.
+    /// Returns the requested page.
     pub(super) fn page<Show: FnOnce() -> Value>(
         &self,
         core: &Core,
@@ -197,7 +194,7 @@ impl List {
         listing.page(core, call, items)
     }
 
-    /// The largest page that is given; under a variant a larger one is refused.
+    /// The page limit; a variant refuses larger pages.
     fn page_size_max(&self, core: &Core, call: &Call<'_>) -> Result<u64, Refusal> {
         if !self.two_maxima {
             return Ok(PAGE_SIZE_MAX);

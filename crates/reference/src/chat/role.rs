@@ -1,6 +1,4 @@
-//! Roles: what a user may do in a service, or a member in a channel.
-//!
-//! Nobody acts through this API, so permissions are kept and shown, never enforced.
+//! Roles: permissions of users in a service or members in a channel; stored, never enforced.
 
 use super::inputs::{self, Bound, Choice};
 use super::misstate::{self, misstate};
@@ -28,7 +26,6 @@ const FRIENDLY_NAME: Bound = Bound {
     tight: Fault::ChatRoleFriendlyNameTight,
 };
 
-/// One role.
 #[derive(Clone, Debug)]
 pub(super) struct Role {
     sid: String,
@@ -68,7 +65,7 @@ impl Role {
     }
 }
 
-/// Gives a new service its own default roles: of users, of members, of channel creators.
+/// Creates the default roles of a new service: of users, of members, of channel creators.
 pub(super) fn defaults(core: &mut Core, roles: &mut Table<Role>, now: Timestamp) -> [String; 3] {
     [
         (
@@ -102,7 +99,7 @@ pub(super) fn defaults(core: &mut Core, roles: &mut Table<Role>, now: Timestamp)
     })
 }
 
-/// Refuses a SID that names no role of that type in the service.
+/// Refuses a SID without a role of that type in the service.
 pub(super) fn known(
     service: &Service,
     parameter: &str,
@@ -118,13 +115,12 @@ pub(super) fn known(
     }
 }
 
-/// Takes over a role of another service.
+/// Copies a role of another service.
 pub(super) fn adopt(service: &mut Service, role: Role) {
     let sid = role.sid.clone();
     service.roles.insert(&sid, None, role);
 }
 
-/// Creates a role.
 pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
     let name = inputs::required(
         core,
@@ -185,7 +181,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     Ok(answer)
 }
 
-/// The roles that a service's link leads to.
+/// The roles that a service's link points to.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     let items = service
         .roles
@@ -195,7 +191,6 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     pages::ROLES.page(core, call, service.url(core, &["Roles"]), Vec::new(), items)
 }
 
-/// Fetches a role.
 pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {
     let role = service.roles.find(sid, false)?;
     let value = role.represent(service, core);

@@ -1,6 +1,6 @@
-//! Where a thing is looked for: under the parent that a path names, and under no other.
+//! Faults of scope: resources are found under a wrong parent.
 //!
-//! Everything here is a defect: each function returns what was named unless one is switched on.
+//! Each function returns its input unless a fault is on.
 
 use super::channel::Channel;
 use super::role;
@@ -9,7 +9,7 @@ use super::table::Table;
 use crate::{Call, Core, Fault};
 use conformant_base::http::Response;
 
-/// The service that a request goes to.
+/// The service of a request.
 pub(super) fn service<'a>(
     services: &'a Table<Service>,
     core: &Core,
@@ -64,7 +64,7 @@ pub(super) fn service<'a>(
     }
 }
 
-/// The channel of the service that a request goes to.
+/// The channel of a request.
 pub(super) fn channel(
     service: &Service,
     core: &Core,
@@ -98,7 +98,7 @@ pub(super) fn channel(
     }
 }
 
-/// Takes over what the path names from the service that has it, so that it is shown as this one's.
+/// Copies the resource in the path from the service that has it.
 pub(super) fn take_over(
     services: &mut Table<Service>,
     core: &Core,
@@ -128,7 +128,7 @@ pub(super) fn take_over(
     }
 }
 
-/// An answer about what one service has, as if it were another one's.
+/// A response about one service, presented as another's.
 pub(super) fn shown_as(mut response: Response, own: &str, asked: &str) -> Response {
     if own != asked {
         let text = String::from_utf8_lossy(&response.body).replace(own, asked);
@@ -137,7 +137,7 @@ pub(super) fn shown_as(mut response: Response, own: &str, asked: &str) -> Respon
     response
 }
 
-/// Takes over what the body names from the service that has it.
+/// Copies the resource in the body from the service that has it.
 pub(super) fn adopt(
     services: &mut Table<Service>,
     core: &Core,

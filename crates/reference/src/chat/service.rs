@@ -1,4 +1,4 @@
-//! Services: the scope of everything else, and how each behaves.
+//! Services: the parents of all other chat resources, and their settings.
 
 use super::binding::Binding;
 use super::channel::Channel;
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Largest value of either limit (D2, Limits).
 const LIMIT_MAX: u64 = 1000;
 
-/// One service with all that is in it.
+/// A service with its contents.
 #[derive(Clone, Debug)]
 pub(super) struct Service {
     pub(super) sid: String,
@@ -30,19 +30,19 @@ pub(super) struct Service {
     pub(super) roles: Table<Role>,
     pub(super) bindings: Table<Binding>,
     pub(super) media: Table<Media>,
-    /// SIDs of bindings that there were.
+    /// SIDs of former bindings.
     pub(super) deleted_bindings: BTreeSet<String>,
-    /// Bindings that a defect has deleted from all but one of the two lists.
+    /// Bindings that a fault deleted from only one of the two lists.
     pub(super) half_deleted: BTreeMap<String, &'static str>,
-    /// The default service role that it was made with.
+    /// The default service role at creation.
     first_default_role: String,
-    /// The service that its links lead to, where that is not it.
+    /// The service that its links point to under a fault.
     links_of: Option<String>,
     created: Timestamp,
     updated: Timestamp,
 }
 
-/// The fields that can be set, by an update or by configuration, in the spelling of responses.
+/// Configurable fields, in the spelling of responses.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Fields {
@@ -58,7 +58,7 @@ pub(super) struct Fields {
     pub(super) pre_webhook_url: Option<String>,
     pub(super) post_webhook_url: Option<String>,
     pub(super) webhook_method: String,
-    /// `None` until it is set; then only the events it names are sent.
+    /// `None` until set; then only these events are sent.
     pub(super) webhook_filters: Option<Vec<String>>,
     pub(super) pre_webhook_retry_count: u32,
     pub(super) post_webhook_retry_count: u32,
@@ -66,7 +66,7 @@ pub(super) struct Fields {
     pub(super) media: MediaSettings,
 }
 
-/// How many members a channel and how many channels a user may have.
+/// Limits of members per channel and channels per user.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Limits {
@@ -74,7 +74,7 @@ pub(super) struct Limits {
     pub(super) user_channels: u64,
 }
 
-/// What media messages may be.
+/// Settings of media messages.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MediaSettings {
@@ -159,17 +159,17 @@ impl Service {
         }
     }
 
-    /// Counts as updated now.
+    /// Marks as updated now.
     pub(super) fn touch(&mut self, now: Timestamp) {
         self.updated = now;
     }
 
-    /// What is made below a service leaves its report interval alone.
+    /// Resources created in a service do not change its report interval.
     pub(super) fn disturb(&mut self, core: &Core, fault: Fault) {
         self.fields.consumption_report_interval += u64::from(core.fails(fault));
     }
 
-    /// The address of something below this service.
+    /// The URL of a resource in this service.
     pub(super) fn url(&self, core: &Core, below: &[&str]) -> String {
         url_of(
             core.link_origin(),
@@ -177,7 +177,6 @@ impl Service {
         )
     }
 
-    /// The representation.
     pub(super) fn represent(&self, core: &Core) -> Value {
         let mut value = json!({
             "sid": self.sid,
@@ -231,7 +230,7 @@ impl Service {
         )
     }
 
-    /// Sets any fields, as an operator of the service would.
+    /// Sets any fields, as an operator would.
     pub(super) fn configure(
         &mut self,
         settings: &Map<String, Value>,
@@ -263,13 +262,12 @@ impl Service {
     }
 }
 
-/// What a friendly name can lose.
+/// Faults that change a friendly name.
 const NAME_TEXTS: &[(Fault, Garble)] = &[
     (Fault::ChatServiceNameEscaped, Garble::Escaped),
     (Fault::ChatServiceNameCut255, Garble::Cut255),
 ];
 
-/// Creates a service.
 pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call<'_>) -> Answer {
     let name = inputs::required(
         core,
@@ -310,7 +308,6 @@ pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call
     Ok(answer)
 }
 
-/// Fetches a service.
 pub(super) fn fetch(service: &Service, core: &Core) -> Response {
     let value = service.represent(core);
     let moves = ("date_created", Fault::ChatFetchedServiceMoves);
@@ -318,7 +315,6 @@ pub(super) fn fetch(service: &Service, core: &Core) -> Response {
     core.ok(&misstate(core, value, &[moves, changes]))
 }
 
-/// Lists the services.
 pub(super) fn read(services: &Table<Service>, core: &Core, call: &Call<'_>) -> Answer {
     let mut names = BTreeSet::new();
     let items = services
@@ -344,7 +340,7 @@ pub(super) fn read(services: &Table<Service>, core: &Core, call: &Call<'_>) -> A
     pages::SERVICES.page(core, call, url, Vec::new(), items)
 }
 
-/// Updates a service: the two parameters that the document shows.
+/// Updates a service: the two documented parameters.
 pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Answer {
     let form = inputs::honoured(
         core,
@@ -403,7 +399,7 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
     Ok(answer)
 }
 
-/// The defect that a name given to one service is given to all.
+/// Fault: a name given to one service is given to all.
 pub(super) fn rename_others(services: &mut Table<Service>, core: &Core, sid: &str) {
     let Some(name) = services.by_sid(sid).map(|s| s.fields.friendly_name.clone()) else {
         return;

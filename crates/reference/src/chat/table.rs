@@ -1,6 +1,4 @@
-//! Rows in the order they were made, found by SID or by the name that may stand in its place.
-//!
-//! Knows nothing about what a row is; the sequence numbers are what list pages count by.
+//! Rows in order of creation, by SID or name. Pages use their sequence numbers.
 
 use crate::Refusal;
 use std::collections::BTreeMap;
@@ -26,7 +24,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Appends a row; a name that is already there is taken over by the new row.
+    /// Appends a row; it takes over an existing name.
     pub(super) fn insert(&mut self, sid: &str, name: Option<&str>, row: T) {
         self.made += 1;
         self.rows.insert(self.made, row);
@@ -36,29 +34,26 @@ impl<T> Table<T> {
         }
     }
 
-    /// The row with that SID.
     pub(super) fn by_sid(&self, sid: &str) -> Option<&T> {
         self.rows.get(self.by_sid.get(sid)?)
     }
 
-    /// The row with that SID, to change it.
     pub(super) fn by_sid_mut(&mut self, sid: &str) -> Option<&mut T> {
         self.rows.get_mut(self.by_sid.get(sid)?)
     }
 
-    /// The row with that name.
     pub(super) fn by_name(&self, name: &str) -> Option<&T> {
         self.rows.get(self.by_name.get(name)?)
     }
 
-    /// The row whose name differs from this one in case only.
+    /// The row whose name differs in case only.
     pub(super) fn by_name_in_any_case(&self, name: &str) -> Option<&T> {
         let fits = |(known, _): &(&String, &u64)| known.eq_ignore_ascii_case(name);
         let (_, sequence) = self.by_name.iter().find(fits)?;
         self.rows.get(sequence)
     }
 
-    /// The row that a path segment names by its SID or, where `names` says so, by its name.
+    /// The row with that SID or, if `names`, that name.
     pub(super) fn find(&self, key: &str, names: bool) -> Result<&T, Refusal> {
         self.by_sid(key)
             .or_else(|| self.by_name(key).filter(|_| names))
@@ -72,7 +67,7 @@ impl<T> Table<T> {
         self.rows.remove(&sequence)
     }
 
-    /// Lets nothing lead to the row with that SID any more but lists.
+    /// Hides the row from everything except lists.
     pub(super) fn forget(&mut self, sid: &str) {
         if let Some(sequence) = self.by_sid.remove(sid) {
             self.by_name.retain(|_, s| *s != sequence);
@@ -94,22 +89,19 @@ impl<T> Table<T> {
         self.rows.iter().map(|(sequence, row)| (*sequence, row))
     }
 
-    /// Rows, oldest first.
     pub(super) fn rows(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.rows.values()
     }
 
-    /// Rows to change, oldest first.
     pub(super) fn rows_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.rows.values_mut()
     }
 
-    /// How many rows there are.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// The row made last.
+    /// The newest row.
     pub(super) fn last(&self) -> Option<&T> {
         self.rows.values().next_back()
     }

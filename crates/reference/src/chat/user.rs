@@ -1,6 +1,4 @@
-//! Users: who is known to a service, by an identity that the application chooses.
-//!
-//! A user's place in each channel is kept here too: `user_channel` shows and changes it.
+//! Users: known to a service by an identity that the application chooses; also their places in channels.
 
 use super::inputs::{self, AttributeFaults};
 use super::misstate::{self, misstate};
@@ -25,12 +23,11 @@ const IDENTITY_TEXTS: &[(Fault, Garble)] = &[
 ];
 const NAME_TEXTS: &[(Fault, Garble)] = &[(Fault::ChatUserNameEmojiDropped, Garble::EmojiDropped)];
 
-/// One user.
 #[derive(Clone, Debug)]
 pub(super) struct User {
     pub(super) sid: String,
     pub(super) identity: String,
-    /// `None` while the user was never online.
+    /// `None` if the user was never online.
     pub(super) online: Option<bool>,
     /// Places in channels, by the channel's SID.
     pub(super) places: Table<Place>,
@@ -40,14 +37,14 @@ pub(super) struct User {
     created: Timestamp,
 }
 
-/// What one user is to one channel.
+/// Relation of a user to a channel.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) channel_sid: String,
-    /// The member of the channel, past or to be while the user is not in it.
+    /// The SID of the member: former, current or future.
     pub(super) member_sid: String,
     pub(super) status: Status,
-    /// The role that an invitation named.
+    /// The role of an invitation.
     pub(super) invited_role: Option<String>,
     pub(super) notification_level: String,
     pub(super) consumed_index: Option<u64>,
@@ -55,7 +52,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The place of somebody who has nothing to do with the channel.
+    /// The place of a user without a relation to the channel.
     pub(super) fn strange(channel_sid: &str) -> Self {
         Self {
             channel_sid: channel_sid.to_owned(),
@@ -74,9 +71,9 @@ impl Place {
 pub(super) enum Status {
     /// A member.
     Joined,
-    /// Asked to become one.
+    /// Invited.
     Invited,
-    /// No longer one.
+    /// Left.
     NotParticipating,
 }
 
@@ -104,7 +101,7 @@ impl User {
         }
     }
 
-    /// How many channels the user is a member of.
+    /// Number of channels of which the user is a member.
     pub(super) fn joined_channels(&self) -> usize {
         self.places
             .rows()
@@ -112,7 +109,7 @@ impl User {
             .count()
     }
 
-    /// The place in a channel; made as invited where there is none.
+    /// The place in a channel; created as invited if there is none.
     pub(super) fn place_in(&mut self, core: &mut Core, channel_sid: &str) -> &mut Place {
         if self.places.by_sid(channel_sid).is_none() {
             let place = Place {
@@ -137,7 +134,7 @@ impl User {
     }
 
     fn represent(&self, service: &Service, core: &Core) -> Value {
-        // D2, User: null while reachability is off or the user was never online.
+        // D2, User: null if reachability is off or the user was never online.
         let reachable = service.fields.reachability_enabled;
         let online = self.online.filter(|_| reachable);
         let online = match online {
@@ -194,7 +191,7 @@ impl User {
     }
 }
 
-/// The name that an identity is found by: itself (D2: case-sensitive).
+/// The lookup key of an identity: itself (D2: case-sensitive).
 pub(super) fn name_of<'a>(core: &Core, identity: &'a str) -> Cow<'a, str> {
     if core.fails(Fault::ChatIdentityIgnoresCase) {
         Cow::Owned(identity.to_lowercase())
@@ -203,7 +200,7 @@ pub(super) fn name_of<'a>(core: &Core, identity: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// An identity as a path has it; the defects read its signs in their own way.
+/// An identity in a path, as faults read it.
 pub(super) fn in_path<'a>(core: &Core, identity: &'a str) -> Result<Cow<'a, str>, Refusal> {
     if !identity.is_ascii() && core.fails(Fault::ChatPathIdentityAsciiOnly) {
         return Err(Refusal::not_found());
@@ -223,7 +220,7 @@ pub(super) fn in_path<'a>(core: &Core, identity: &'a str) -> Result<Cow<'a, str>
     Ok(Cow::Borrowed(identity))
 }
 
-/// The user that a path names by SID or identity (D2, Conventions).
+/// The user with that SID or identity (D2, Conventions).
 pub(super) fn find<'a>(
     service: &'a Service,
     core: &Core,
@@ -245,8 +242,7 @@ pub(super) fn find<'a>(
     })
 }
 
-/// The SID of the user with that identity; a new identity creates a user (D2, What the service
-/// does).
+/// The SID of the user with that identity, who is created if new (D2, What the service does).
 pub(super) fn seen(
     service: &mut Service,
     core: &mut Core,
@@ -259,19 +255,19 @@ pub(super) fn seen(
     }
     let user = User::new(service, core, identity, now);
     let sid = user.sid.clone();
-    // The defect keeps the user without letting the identity lead to it.
+    // The fault keeps the user but hides it from lookups by identity.
     let known_as = (!core.fails(Fault::ChatNewIdentityWithoutUser)).then_some(name);
     service.users.insert(&sid, known_as.as_deref(), user);
     sid
 }
 
-/// The user that its own `url` leads to.
+/// The user that its own `url` points to.
 pub(super) fn fetch(service: &Service, core: &Core, key: &str) -> Answer {
     let user = service.users.find(key, true)?;
     Ok(core.ok(&user.represent(service, core)))
 }
 
-/// The users that a service's link leads to. D2, User: online and notifiable are null on lists.
+/// The users that a service's link points to. D2, User: online and notifiable are null in lists.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     let items = service
         .users
@@ -288,7 +284,6 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     pages::USERS.page(core, call, service.url(core, &["Users"]), Vec::new(), items)
 }
 
-/// Creates a user.
 pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
     let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatCreateUserHeaderRefused)?;
     let identity = inputs::required(

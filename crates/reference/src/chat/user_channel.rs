@@ -1,4 +1,4 @@
-//! User channels: what a user is to a channel, and what of it can be set.
+//! User channels: the relation of a user to a channel, and its settings.
 
 use super::inputs::{self, Choice};
 use super::misstate::misstate;
@@ -14,7 +14,7 @@ const NOTIFICATION_LEVEL: Choice = Choice {
     short: Fault::ChatNotificationLevelMutedRefused,
 };
 
-/// The other way in which D2 writes `notParticipating`.
+/// The other spelling of `notParticipating` in D2.
 const SNAKE_CASE: &str = "not_participating";
 
 fn represent(place: &Place, user: &User, service: &Service, core: &Core) -> Value {
@@ -70,7 +70,7 @@ fn represent(place: &Place, user: &User, service: &Service, core: &Core) -> Valu
     )
 }
 
-/// D2, User channel: the third value is written in two ways.
+/// D2, User channel: the third value has two spellings.
 fn status(status: Status, core: &Core) -> &'static str {
     match status {
         Status::Joined if core.fails(Fault::ChatUserChannelNeverJoined) => "invited",
@@ -85,7 +85,7 @@ fn status(status: Status, core: &Core) -> &'static str {
     }
 }
 
-/// How many messages came after the last one consumed.
+/// Number of messages after the last consumed one.
 fn unread(place: &Place, service: &Service, core: &Core) -> usize {
     let Some(channel) = service.channels.by_sid(&place.channel_sid) else {
         return 0;
@@ -112,7 +112,6 @@ fn unread(place: &Place, service: &Service, core: &Core) -> usize {
     unread + usize::from(core.fails(Fault::ChatUnreadCountOneMore))
 }
 
-/// Fetches a user channel.
 pub(super) fn fetch(service: &mut Service, core: &Core, user: &str, channel: &str) -> Answer {
     let user = user::find(
         service,
@@ -136,7 +135,6 @@ pub(super) fn fetch(service: &mut Service, core: &Core, user: &str, channel: &st
     Ok(core.ok(&value))
 }
 
-/// Lists the channels of a user.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, user: &str) -> Answer {
     let user = user::find(
         service,
@@ -178,7 +176,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, user: &str) 
     pages::USER_CHANNELS.page(core, call, url, Vec::new(), items)
 }
 
-/// Updates a user channel: three parameters, nothing else is writable.
+/// Updates a user channel: only three parameters are writable.
 pub(super) fn update(
     service: &mut Service,
     core: &mut Core,
@@ -268,8 +266,7 @@ pub(super) fn update(
     Ok(core.ok(&value))
 }
 
-/// Places in public channels that the user has nothing to do with, under the variant that they are
-/// listed too.
+/// Public channels without a relation to the user, for the variant that lists them.
 fn public_channels(service: &Service, core: &Core, user: &User) -> Vec<(u64, Place)> {
     if !core.varies(Variant::ChatPublicChannelsListed) {
         return Vec::new();
@@ -286,7 +283,7 @@ fn public_channels(service: &Service, core: &Core, user: &User) -> Vec<(u64, Pla
         .collect()
 }
 
-/// Keeps a place; a public channel that the user has nothing to do with has none until then.
+/// Stores a place; a public channel without a relation has none before.
 fn store(service: &mut Service, user_sid: &str, place: Place) {
     let Some(user) = service.users.by_sid_mut(user_sid) else {
         return;
@@ -300,7 +297,7 @@ fn store(service: &mut Service, user_sid: &str, place: Place) {
     }
 }
 
-/// The defects that a level holds for more than its pair of user and channel.
+/// Faults: a level applies to more than its user and channel.
 fn share_level(service: &mut Service, core: &Core, user_sid: &str, channel_sid: &str, level: &str) {
     let over_channels = core.fails(Fault::ChatNotificationLevelOverChannels);
     let over_users = core.fails(Fault::ChatNotificationLevelOverUsers);

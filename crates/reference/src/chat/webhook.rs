@@ -1,4 +1,4 @@
-//! Channel webhooks: a URL, a flow or trigger strings to tell about what happens in a channel.
+//! Channel webhooks: a URL, a flow or trigger strings for events in a channel.
 
 use super::channel::{self, Channel};
 use super::inputs::{self, Choice};
@@ -28,7 +28,6 @@ const METHOD: Choice = Choice {
     short: Fault::ChatWebhookMethodGetRefused,
 };
 
-/// One channel webhook.
 #[derive(Clone, Debug)]
 pub(super) struct Webhook {
     pub(super) sid: String,
@@ -36,11 +35,11 @@ pub(super) struct Webhook {
     configuration: Configuration,
     created: Timestamp,
     updated: Timestamp,
-    /// As it was before its last update.
+    /// The webhook before its last update.
     before: Option<Box<Webhook>>,
 }
 
-/// What it is configured with; which parts count depends on its type.
+/// Its configuration; the type determines which parts apply.
 #[derive(Clone, Debug)]
 struct Configuration {
     url: Option<String>,
@@ -57,20 +56,19 @@ struct Configuration {
 pub(super) enum Target<'a> {
     /// On the named events.
     Webhook {
-        /// Names of events; none stands for all.
+        /// Event names; empty for all.
         filters: &'a [String],
     },
-    /// On messages that contain one of the strings.
+    /// On messages that contain a trigger.
     Trigger {
         /// The strings.
         triggers: &'a [String],
     },
-    /// Never over HTTP: a flow is started.
+    /// Never over HTTP: a flow starts.
     Studio,
 }
 
 impl Webhook {
-    /// When it is called.
     pub(super) fn target(&self) -> Target<'_> {
         match self.kind.as_str() {
             "trigger" => Target::Trigger {
@@ -83,22 +81,19 @@ impl Webhook {
         }
     }
 
-    /// Where it is called.
     pub(super) fn url(&self) -> Option<&str> {
         self.configuration.url.as_deref()
     }
 
-    /// The method it is called with.
     pub(super) fn method(&self) -> &str {
         &self.configuration.method
     }
 
-    /// Whether it was ever updated.
     pub(super) fn is_updated(&self) -> bool {
         self.before.is_some()
     }
 
-    /// How many further attempts it gets.
+    /// Number of retries.
     pub(super) fn retry_count(&self) -> u32 {
         self.configuration.retry_count
     }
@@ -197,7 +192,7 @@ impl Configuration {
         value
     }
 
-    /// Takes over every `Configuration.` parameter that is there.
+    /// Sets every `Configuration.` parameter present.
     fn apply(&mut self, core: &Core, form: &Params) -> Result<(), Refusal> {
         let list = |name: &str| -> Option<Vec<String>> {
             form.has(name)
@@ -232,7 +227,7 @@ impl Configuration {
     }
 }
 
-/// What a url can lose.
+/// Faults that change a URL.
 const URL_TEXTS: &[(Fault, Garble)] = &[
     (Fault::ChatWebhookUrlLowered, Garble::Lowered),
     (Fault::ChatWebhookUrlQueryDropped, Garble::QueryDropped),
@@ -267,7 +262,6 @@ fn retry_count(core: &Core, text: &str) -> Result<u32, Refusal> {
     bounded.ok_or_else(bad)
 }
 
-/// Creates a channel webhook.
 pub(super) fn create(
     service: &mut Service,
     core: &mut Core,
@@ -373,7 +367,6 @@ fn check_count(
     Ok(())
 }
 
-/// Fetches a channel webhook.
 pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) -> Answer {
     let channel = channel::find(
         service,
@@ -400,7 +393,6 @@ pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) ->
     Ok(core.ok(&misstate(core, value, &[moves, changes])))
 }
 
-/// Lists the webhooks of a channel.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &str) -> Answer {
     let channel = channel::find(
         service,
@@ -433,7 +425,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
     pages::WEBHOOKS.page(core, call, url, Vec::new(), items)
 }
 
-/// Updates a channel webhook. Its parameters are not shown: those of creation but the type.
+/// Updates a channel webhook. Its parameters are not shown: those of creation except the type.
 pub(super) fn update(
     service: &mut Service,
     core: &mut Core,

@@ -1,11 +1,9 @@
-//! Event kinds: their type, their schema with its version, their fields (D1, Events and Resources).
-//!
-//! When which event is emitted is not decided here.
+//! Kinds of events: type, schema with version, fields (D1, Events and Resources).
 
 use crate::{Core, Fault, Variant};
 use serde_json::{Map, Value, json};
 
-/// Every kind of event that the document names.
+/// Every documented kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     OperationProcessing,
@@ -17,16 +15,15 @@ pub(super) enum Kind {
     MessageDelivered,
     MessageUndelivered,
     MessageRead,
-    /// One of the kinds that follow the read event; the document does not show them.
+    /// A kind after the read event; undocumented.
     Further,
 }
 
-/// What is known of an operation or of one of its messages, by field; each event shows the fields of
-/// its kind.
+/// Data of an operation or message by field; each event contains the fields of its kind.
 pub(super) type Facts = Map<String, Value>;
 
 impl Kind {
-    /// Behind `com.svc.comms-api.`.
+    /// Suffix of `com.svc.comms-api.`.
     const fn type_name(self) -> &'static str {
         match self {
             Self::OperationProcessing => "operation.processing",
@@ -42,7 +39,7 @@ impl Kind {
         }
     }
 
-    /// Schema name and version; those of the read event are not shown.
+    /// Schema name and version; not shown for the read event.
     fn schema(self, core: &Core) -> Option<(&'static str, u32)> {
         match self {
             Self::OperationProcessing => Some(("OperationProcessing", 2)),
@@ -60,8 +57,7 @@ impl Kind {
         }
     }
 
-    /// D1, Resources: fields per event kind. Those of the read event are not shown; here it has what
-    /// a delivered one has.
+    /// D1, Resources: fields per kind. Those of the read event are not shown; it has those of a delivered one.
     const fn fields(self) -> &'static [&'static str] {
         match self {
             Self::OperationProcessing | Self::OperationCompleted | Self::OperationScheduled => {
@@ -100,7 +96,7 @@ impl Kind {
     }
 }
 
-/// Faults that announce an event with another version of its schema.
+/// Faults that announce another schema version.
 const OTHER_VERSIONS: &[(Fault, Kind)] = &[
     (
         Fault::EventsProcessingOtherVersion,
@@ -118,7 +114,7 @@ const OTHER_VERSIONS: &[(Fault, Kind)] = &[
     ),
 ];
 
-/// Faults that give some kinds a field which belongs to others.
+/// Faults that add fields of other kinds.
 const FOREIGN_FIELDS: &[(Fault, &[Kind], &str)] = &[
     (
         Fault::EventsOperationWithMessageId,
@@ -156,7 +152,7 @@ const FOREIGN_FIELDS: &[(Fault, &[Kind], &str)] = &[
     ),
 ];
 
-/// What stands where another thing should.
+/// Value of a fault.
 #[derive(Clone, Copy, Debug)]
 enum Wrong {
     Number,
@@ -176,7 +172,7 @@ impl Wrong {
     }
 }
 
-/// Faults that put a wrong value at a pointer, in every payload that has something there.
+/// Faults that set a wrong value at an existing pointer.
 const WRONG_VALUES: &[(Fault, &str, Wrong)] = &[
     (Fault::EventsOperationIdNull, "/operation_id", Wrong::Null),
     (
@@ -224,14 +220,14 @@ const WRONG_VALUES: &[(Fault, &str, Wrong)] = &[
     (Fault::EventsTagsList, "/tags", Wrong::List),
 ];
 
-/// Faults that add something to the object at a pointer.
+/// Faults that add a member to the object at a pointer.
 const EXTRAS: &[(Fault, &str, &str)] = &[
     (Fault::EventsExtraField, "", "priority"),
     (Fault::EventsFromExtraField, "/from", "country"),
     (Fault::EventsToExtraField, "/to", "country"),
 ];
 
-/// Faults that announce the schema of one kind for another, and the other way round.
+/// Faults that swap the schemas of two kinds.
 const SWAPPED: &[(Fault, [Kind; 2])] = &[
     (
         Fault::EventsSentDeliveredSwapped,
@@ -247,7 +243,7 @@ const SWAPPED: &[(Fault, [Kind; 2])] = &[
     ),
 ];
 
-/// The name of the schema that is announced.
+/// The announced schema name.
 fn announced(core: &Core, kind: Kind, own: &'static str) -> &'static str {
     for (fault, [one, other]) in SWAPPED {
         let swapped = if kind == *one {
@@ -264,7 +260,7 @@ fn announced(core: &Core, kind: Kind, own: &'static str) -> &'static str {
     own
 }
 
-/// `{type, schema, payload}`, without `schema` where none is shown.
+/// `{type, schema, payload}`, without `schema` if none is shown.
 pub(super) fn event(core: &Core, kind: Kind, facts: &Facts) -> Value {
     let prefix = if core.fails(Fault::EventsTypeForeign) {
         "com.svc.messages"
@@ -282,7 +278,7 @@ pub(super) fn event(core: &Core, kind: Kind, facts: &Facts) -> Value {
             .iter()
             .any(|(fault, of)| *of == kind && core.fails(*fault));
         let version = if is_other { version - 1 } else { version };
-        // D1, Events: the address of a schema is a prefix, then name and version.
+        // D1, Events: the URL of a schema is a prefix, then name and version.
         let prefix = if core.varies(Variant::EventsSchemaAddress) {
             "https://events.example/schemas/"
         } else {

@@ -1,7 +1,7 @@
-//! Message and operation events of the reference (D1, part A): bulk sends and what they emit.
+//! Message and operation events (D1, part A): bulk sends and their events.
 //!
-//! How events are subscribed to and delivered is not shown, so the hooks stand in for both; a URL set
-//! for `events` receives each event as it is emitted. What an event looks like is `kinds`' business.
+//! Subscription and delivery are not shown, so hooks replace both; a URL set for `events` receives each event
+//! when it is emitted. `kinds` builds the events.
 
 mod kinds;
 
@@ -14,18 +14,17 @@ use rand::Rng as _;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// State of the events part.
 #[derive(Clone, Debug, Default)]
 pub struct Events {
     emitted: Vec<Emitted>,
     url: Option<String>,
     /// Operation and channel of the first send.
     first: Option<(String, String)>,
-    /// The tags of the send before.
+    /// Tags of the previous send.
     tags: Map<String, Value>,
 }
 
-/// One event, as `collect_events` lists it.
+/// One event in `collect_events`.
 #[derive(Clone, Debug)]
 struct Emitted {
     operation_id: String,
@@ -61,7 +60,7 @@ impl Events {
         Ok(json!({}))
     }
 
-    /// One bulk send: its operation events, and the events of each message between them.
+    /// One bulk send: operation events around the events of each message.
     fn send(&mut self, core: &mut Core, args: &Value) -> Result<Value, HookError> {
         let mut send = BulkSend::read(args)?;
         let mut operation_id = identifier(core, "comms_operation");
@@ -133,7 +132,7 @@ impl Events {
         });
     }
 
-    /// The events of one operation, or all. In what order they come, and how often, is not shown.
+    /// The events of one or all operations. Their order and repetition are not shown.
     fn collect(&self, core: &Core, args: &Value) -> Value {
         let operation_id = args.get("operation_id").and_then(Value::as_str);
         let mut events: Vec<Value> = self
@@ -155,7 +154,7 @@ impl Events {
     }
 }
 
-/// How the messages of a bulk send end.
+/// Outcome of the messages of a bulk send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Delivered,
@@ -247,7 +246,7 @@ impl BulkSend {
         }))
     }
 
-    /// The events of one message. Transitions between them are not shown; this is one course.
+    /// The events of one message. The transitions are not shown; this is one possibility.
     fn course(&self, core: &Core) -> Vec<Kind> {
         let end: &[Kind] = match self.outcome {
             Outcome::Delivered => &[Kind::MessageSent, Kind::MessageDelivered],
@@ -281,7 +280,7 @@ impl BulkSend {
     }
 }
 
-/// The defects that a message to a later recipient has something of the first.
+/// Faults: later messages have data of the first.
 fn take_from_first(core: &Core, message: &mut Facts, first: &Facts) {
     if core.varies(Variant::EventsMessageIdOfFirst) {
         message["message_id"] = first["message_id"].clone();
@@ -294,7 +293,7 @@ fn take_from_first(core: &Core, message: &mut Facts, first: &Facts) {
     }
 }
 
-/// The tags as they reach the events.
+/// The tags in the events.
 fn carried(core: &Core, tags: &Map<String, Value>) -> Value {
     const TEXTS: &[(Fault, Garble)] = &[
         (Fault::EventsTagsTrimmed, Garble::Trimmed),
@@ -325,7 +324,7 @@ fn facts(object: Value) -> Facts {
     }
 }
 
-/// An identifier with the word that says of what.
+/// An identifier with a prefix for its kind.
 fn identifier(core: &mut Core, word: &str) -> String {
     if core.varies(Variant::EventsOtherIds) {
         return format!("{}-{}", core.rng.next_u64(), core.rng.next_u64());

@@ -151,7 +151,7 @@ impl Flow {
         listing.page(core, call, items)
     }
 
-    /// What an execution begins with, and why it is refused where a defect keeps it all the same.
+    /// Initial data of an execution, and the refusal that a fault ignores.
     fn data(
         &self,
         core: &Core,
@@ -192,7 +192,7 @@ impl Flow {
         Ok((data, refusal))
     }
 
-    /// Whoever has left a flow begins anew; under defects not quite.
+    /// A person who left a flow can enter it again, except under faults.
     fn come_back(
         &mut self,
         core: &Core,
@@ -221,7 +221,7 @@ impl Flow {
         Ok(comes_back.then(|| core.created(&last.represent(core, View::Created))))
     }
 
-    /// D3 says that an execution is one person's run, not what a second one of the same person does.
+    /// D3 does not define a second execution of the same person.
     fn enter_again(
         &mut self,
         core: &Core,
@@ -249,8 +249,8 @@ impl Flow {
         self.flows.iter().flat_map(|flow| &flow.executions).next()
     }
 
-    /// Later executions have greater numbers. D3 does not say what comes first within one second:
-    /// under the variant it is the one created first.
+    /// Later executions have greater numbers. D3 does not define the order within one second: a variant puts the
+    /// older one first.
     fn execution_sequence(&mut self, core: &Core, now: Timestamp) -> u64 {
         const PER_SECOND: u64 = 1 << 24;
         let sequence = self.next_sequence() % PER_SECOND;
@@ -263,7 +263,7 @@ impl Flow {
 }
 
 impl Execution {
-    /// The person stops or is removed; the running step, if any, ends with it.
+    /// The person stops or is removed, which ends the running step.
     pub(super) fn end(&mut self, now: Timestamp) {
         self.ended = true;
         self.updated = now;
@@ -273,7 +273,7 @@ impl Execution {
     }
 }
 
-/// `To`: a phone number, or one of the other two forms of a contact's address (D3, Execution).
+/// `To`: a phone number, or one of two other forms of an address (D3, Execution).
 fn to_address(core: &Core, call: &Call<'_>) -> Result<String, Refusal> {
     match call.form.get("To").filter(|to| !to.is_empty()) {
         Some(to) if is_phone(to) || is_sip(to) || is_client(to) => Ok(to.to_owned()),
@@ -298,8 +298,8 @@ fn from_address(core: &Core, call: &Call<'_>) -> Result<String, Refusal> {
     }
 }
 
-/// `Parameters`: JSON sent as a string; an object's names become `flow.data.<name>`. Whether other
-/// JSON is taken is not stated.
+/// `Parameters`: JSON in a string; members become `flow.data.<name>`. Whether other JSON is accepted is
+/// undefined.
 fn parameters(core: &Core, call: &Call<'_>) -> Result<Value, Refusal> {
     let Some(text) = call.form.get("Parameters") else {
         return if core.fails(Fault::FlowParametersRequired) {
@@ -320,7 +320,7 @@ fn parameters(core: &Core, call: &Call<'_>) -> Result<Value, Refusal> {
     }
 }
 
-/// Whether a defect refuses these parameters, which are JSON all the same.
+/// True if a fault refuses these valid parameters.
 fn is_refused(core: &Core, data: &Value) -> bool {
     let mut members = data.as_object().into_iter().flat_map(Map::values);
     let is_nested = members.any(|value| value.is_array() || value.is_object());
@@ -351,11 +351,11 @@ fn is_client(text: &str) -> bool {
         .is_some_and(|name| !name.is_empty())
 }
 
-/// The span of creation that a listing is asked for: `from` on or after, `to` before.
+/// Filter by creation: `from` inclusive, `to` exclusive.
 struct Window {
     from: Option<Timestamp>,
     to: Option<Timestamp>,
-    /// The parameters as given, for the page links.
+    /// The original parameters, for page links.
     given: Vec<(String, String)>,
 }
 
@@ -386,7 +386,7 @@ impl Window {
     }
 
     fn holds(&self, core: &Core, created: Timestamp) -> bool {
-        // Representations show whole seconds, so a bound is compared with the whole second.
+        // Representations have whole seconds, so limits are compared in whole seconds.
         let created = Timestamp::from_second(created.as_second()).unwrap_or(created);
         let on_or_after = self.from.is_none_or(|from| {
             core.fails(Fault::FlowFromFilterIgnored)

@@ -1,7 +1,6 @@
-//! What people do to flows: build and publish them, answer a widget, leave.
+//! Actions of people in flows: build, publish, answer a widget, leave.
 //!
-//! Every flow runs the same few widgets, one of which starts a subflow; documents show no
-//! definitions, so there is none to interpret.
+//! Every flow runs the same widgets, one of which starts a subflow: documents show no definitions.
 
 use super::resources::{Execution, Step};
 use super::{Core, Fault, Flow, Refusal, Variant};
@@ -13,11 +12,11 @@ use serde_json::{Value, json};
 struct Widget {
     name: &'static str,
     entered_by: &'static str,
-    /// It belongs to the subflow that the widget before it started.
+    /// True in the subflow that the previous widget started.
     in_subflow: bool,
 }
 
-/// The widgets in the order a person meets them, from the second on again and again.
+/// The widgets in order; from the second on they repeat.
 const WIDGETS: [Widget; 5] = [
     Widget {
         name: "welcome",
@@ -46,7 +45,6 @@ const WIDGETS: [Widget; 5] = [
     },
 ];
 
-/// The widget that follows the one of that name.
 fn widget_after(name: &str) -> &'static Widget {
     let at = WIDGETS.iter().position(|widget| widget.name == name);
     let next = at.and_then(|at| WIDGETS.get(at + 1));
@@ -137,7 +135,7 @@ impl Flow {
         Ok(json!({"step_sid": running}))
     }
 
-    /// The other executions of the flow that the arguments name.
+    /// The other executions of the flow in the arguments.
     fn siblings(&mut self, args: &Value, sid: &str) -> impl Iterator<Item = &mut Execution> {
         let flow = text_arg(args, "flow_sid").and_then(|flow| self.flow_mut(flow).map_err(unknown));
         let executions = flow.ok().map(|flow| flow.executions.iter_mut());
@@ -147,7 +145,7 @@ impl Flow {
             .filter(move |other| other.sid != sid)
     }
 
-    /// The running widget starts a subflow, whose first step begins.
+    /// The running widget starts a subflow with its first step.
     pub(super) fn start_subflow(
         &mut self,
         core: &mut Core,
@@ -165,7 +163,7 @@ impl Flow {
         }))
     }
 
-    /// The person has entered the flow: one step is over, the next waits for an answer.
+    /// The person enters the flow: one step is complete, the next waits for an answer.
     pub(super) fn first_steps(
         &mut self,
         core: &mut Core,
@@ -214,7 +212,7 @@ impl Execution {
         let step = Step {
             flow_sid: self.flow_sid.clone(),
             execution_sid: self.sid.clone(),
-            // D3, Step: the step of the widget that started the subflow; null otherwise.
+            // D3, Step: the step of the widget that started the subflow, else null.
             parent_step_sid: before
                 .filter(|_| {
                     if widget.in_subflow {
@@ -251,7 +249,6 @@ impl Execution {
         self.go_to(core, widget_after(running), sequence, now);
     }
 
-    /// The running step ends, and the next one begins.
     fn go_to(&mut self, core: &mut Core, next: &Widget, sequence: u64, now: Timestamp) {
         if let Some(step) = self.steps.last_mut() {
             step.transitioned_to = Some(next.name.to_owned());

@@ -1,7 +1,7 @@
-//! The flow part of the reference: flows, executions and steps (D3).
+//! The flow service (D3): flows, executions and steps.
 //!
-//! Decides who may ask and which operation is meant; `resources` holds the state and its
-//! representations, `executions` creates and lists executions, `hooks` is what people do.
+//! Checks credentials and routes requests. `resources` has state and representations, `executions` creates and
+//! lists executions, `hooks` has actions of people.
 
 mod executions;
 mod hooks;
@@ -17,18 +17,17 @@ use conformant_base::http::Response;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// State of the flow part.
 #[derive(Clone, Debug)]
 pub struct Flow {
     flows: Vec<FlowResource>,
-    /// The contact's SID by address: one person keeps one through all executions.
+    /// SIDs of contacts by address: each person has one for all executions.
     contacts: BTreeMap<String, String>,
-    /// Counts everything that is listed; what comes later has the greater number.
+    /// Sequence number of listed items.
     sequence: u64,
 }
 
 impl Flow {
-    /// The state of a fresh account: one published and one draft flow.
+    /// A fresh account with one published and one draft flow.
     pub(super) fn new(core: &mut Core, now: Timestamp) -> Self {
         let mut flow = Self {
             flows: Vec::new(),
@@ -124,7 +123,7 @@ impl Flow {
         }
     }
 
-    /// The flow that a path names; under the defect, the one that the execution belongs to.
+    /// The flow in the path or, under the fault, that of the execution.
     fn parent(&self, core: &Core, named: &str, execution: &str, anywhere: Fault) -> String {
         let has = |flow: &&FlowResource| flow.execution(execution).is_ok();
         let is_right = self.flow(named).is_ok_and(|flow| has(&flow));
@@ -188,7 +187,7 @@ impl Flow {
         listing.page(core, call, items)
     }
 
-    /// The flow goes, and with it every address below it.
+    /// Deletes a flow with all resources below it.
     fn delete_flow(&mut self, core: &mut Core, sid: &str) -> Answer {
         let last = self.flow(sid)?.represent(core, View::Fetched);
         if core.fails(Fault::FlowDeleteTakesAll) {
@@ -212,7 +211,7 @@ impl Flow {
                 execution.end(now);
             }
         }
-        // D3, Endpoints: the body of this answer is not shown.
+        // D3, Endpoints: the body of this response is not shown.
         Ok(if core.varies(Variant::FlowDeleteAnswersBody) {
             core.ok(&last)
         } else if core.varies(Variant::FlowDeleteAnswers202) {
@@ -255,7 +254,7 @@ impl Flow {
         listing.page(core, call, items)
     }
 
-    /// What people and devices do to flows and executions; `None` for hooks of other services.
+    /// Runs hooks of flows and executions; `None` for other hooks.
     pub(super) fn control(
         &mut self,
         core: &mut Core,

@@ -1,4 +1,4 @@
-//! What is there of flows, for people who look at a world.
+//! Overview of flows for the page.
 
 use super::Flow;
 use crate::overview::newest;

@@ -1,4 +1,4 @@
-//! Flow, execution and step: what is kept of each, and how each is represented (D3, Resources).
+//! Flow, execution and step: state and representations (D3, Resources).
 
 use super::{Core, Fault, Refusal, Variant, account, url_of};
 use crate::garble::{Garble, garbled_within};
@@ -6,12 +6,12 @@ use conformant_base::clock::Timestamp;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// Which answer a representation is made for; a conforming service shows the same in all.
+/// Response type; without faults all have the same representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum View {
-    /// The answer of the operation that created the resource.
+    /// The response to a creation.
     Created,
-    /// The answer of a fetch.
+    /// The response to a fetch.
     Fetched,
     /// An item of a list.
     Listed,
@@ -21,7 +21,7 @@ pub(super) enum View {
 #[derive(Clone, Debug)]
 pub(super) struct FlowResource {
     pub(super) sid: String,
-    /// The first one of the account.
+    /// The first flow of the account.
     pub(super) first_sid: Option<String>,
     pub(super) sequence: u64,
     pub(super) friendly_name: String,
@@ -39,17 +39,17 @@ pub(super) struct Execution {
     pub(super) sid: String,
     pub(super) flow_sid: String,
     pub(super) contact_sid: String,
-    /// The first one of its flow.
+    /// The first execution of the flow.
     pub(super) first_sid: Option<String>,
     pub(super) sequence: u64,
     pub(super) to: String,
     pub(super) from: String,
     /// `Parameters`, readable as `flow.data` (D3, Resources).
     pub(super) data: Value,
-    /// What the widgets have set so far, by widget.
+    /// Variables by widget.
     pub(super) variables: Map<String, Value>,
     pub(super) ended: bool,
-    /// How often it was fetched since it ended.
+    /// Number of fetches since its end.
     pub(super) fetches_when_ended: u32,
     pub(super) created: Timestamp,
     pub(super) updated: Timestamp,
@@ -95,7 +95,7 @@ impl FlowResource {
         }
     }
 
-    /// Makes the draft the published definition, one version on.
+    /// Publishes the draft and increments the version.
     pub(super) fn publish(&mut self, core: &Core, now: Timestamp) {
         self.published = !core.fails(Fault::FlowPublishIgnored);
         self.version += if core.fails(Fault::FlowVersionFalls) {
@@ -318,7 +318,7 @@ impl Execution {
 }
 
 impl Step {
-    /// As it would be shown if it were that execution's.
+    /// As the representation of another execution.
     pub(super) fn shown_in(&self, execution: &str) -> Self {
         Self {
             execution_sid: execution.to_owned(),
@@ -377,7 +377,7 @@ impl Step {
     }
 }
 
-/// Defects of the texts within `Parameters`.
+/// Faults of strings within `Parameters`.
 const PARAMETER_TEXTS: &[(Fault, Garble)] = &[
     (Fault::FlowParametersTrimmed, Garble::Trimmed),
     (Fault::FlowParametersEmojiDropped, Garble::EmojiDropped),
@@ -385,10 +385,10 @@ const PARAMETER_TEXTS: &[(Fault, Garble)] = &[
     (Fault::FlowParametersCut, Garble::Cut255),
 ];
 
-/// Members of `Parameters` that are called like fields of an execution.
+/// Members of `Parameters` named like fields of an execution.
 const RESERVED: [&str; 3] = ["To", "sid", "status"];
 
-/// Defects of the other JSON types in `Parameters`.
+/// Faults of other JSON types in `Parameters`.
 fn misread(core: &Core, data: &mut Value) {
     let Value::Object(fields) = data else { return };
     fields.retain(|name, _| {
@@ -423,7 +423,7 @@ fn misread(core: &Core, data: &mut Value) {
     }
 }
 
-/// Where nothing came before or nothing follows yet; D3 does not say what stands there.
+/// Missing previous or next widget; D3 does not define the value.
 fn transition(core: &Core, widget: Option<&String>) -> Value {
     match widget {
         Some(widget) => json!(widget),
@@ -479,7 +479,7 @@ fn parent_sid(core: &Core, sid: &str, wrong: Fault) -> String {
     }
 }
 
-/// Where the context below an address is.
+/// The URL of the context.
 fn context_url(core: &Core, url: &str, dead: Fault) -> String {
     let name = if core.fails(dead) { "State" } else { "Context" };
     format!("{url}/{name}")
@@ -489,7 +489,7 @@ fn shown_url(core: &Core, url: String, wrong: Fault) -> String {
     if core.fails(wrong) { turned(&url) } else { url }
 }
 
-/// The same text with another last hexadecimal digit: well formed, and nobody's.
+/// Changes the last hexadecimal digit: well formed, but unknown.
 fn turned(text: &str) -> String {
     let (head, last) = text.split_at(text.len() - 1);
     format!("{head}{}", if last == "0" { "1" } else { "0" })

@@ -1,4 +1,4 @@
-//! The flow part as a client sees it; pages are tested beside `listing`.
+//! The flow service as clients see it; `listing` has tests of pages.
 
 use super::account;
 use crate::{Fault, Reference, Settings, Variant};
@@ -415,7 +415,7 @@ fn flows_are_created_published_and_deleted() {
     assert!(!client.send("DELETE", &path, &[]).is_success());
 }
 
-/// One thing that a client does.
+/// One action of a client.
 enum Deed {
     Ask(&'static str, String, Vec<(&'static str, String)>),
     Hook(&'static str, Value),
@@ -429,7 +429,7 @@ enum Deed {
     AskBelowNewest(String),
 }
 
-/// A story that touches every behaviour once. The SIDs are those of this seed.
+/// A scenario that covers every behavior once. The SIDs are those of this seed.
 fn story() -> Vec<Deed> {
     let mut client = Client::new(&[], &[]);
     let flows = client.listed("/flow/v1/Flows", "flows");
@@ -480,7 +480,7 @@ fn story() -> Vec<Deed> {
     deeds.push(get(
         text(&page["meta"]["next_page_url"]).replace("http://x", "")
     ));
-    // Executions were created at 00:00, 00:01 and so on, and each play takes a minute a deed.
+    // Executions were created at 00:00, 00:01 and so on; each action takes a minute.
     for query in [
         "DateCreatedFrom=2026-01-01T00%3A03%3A00Z",
         "DateCreatedTo=2026-01-01T00%3A03%3A00Z",
@@ -614,7 +614,7 @@ impl Client {
         (format!("{executions}/{sid}"), ids)
     }
 
-    /// Does all that, a minute apart but for executions of one pair, and tells what came back.
+    /// Runs the actions a minute apart, except executions of one pair, and returns the responses.
     fn play(&mut self, deeds: &[Deed]) -> String {
         let mut seen = String::new();
         for (index, deed) in deeds.iter().enumerate() {

@@ -1,6 +1,4 @@
-//! One block for each defect: what it looks like, the rule in full, where else.
-//!
-//! Knows how much room there is and keeps to it; what the run was stands elsewhere.
+//! Prints defects within a line budget: one block each, then one line each, then a count.
 
 use super::look::{Look, MEMORY, Paint, cut, wrapped};
 use crate::cards::{self, Card};
@@ -9,16 +7,16 @@ use conformant_record::{Finding, RunRecord, ShownExchange};
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
-/// Rules of one defect told below its first one.
+/// Further rules printed per defect.
 const OTHERS_MAX: usize = 12;
-/// Lines of one diff or callback.
+/// Lines of a diff or callback.
 const DIFF_LINES_MAX: usize = 24;
-/// Lines in a row that only one side of a diff has.
+/// Consecutive lines on one side of a diff.
 const SIDE_LINES_MAX: usize = 6;
-/// Stands above the first of its kind.
-const ADVICE: &str = "\nadvice to clients: these requests are allowed, and could be better\n";
+/// Printed before the first advice.
+const ADVICE: &str = "\nadvice to clients: these requests are allowed but not recommended\n";
 
-/// One block for each defect as far as there is room, then a line each, then how many are left.
+/// Blocks while the budget lasts, then one line per defect, then a count of the rest.
 pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Look) -> String {
     let mut out = String::new();
     let mut used = 0;
@@ -33,7 +31,7 @@ pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Loo
             block.insert_str(0, ADVICE);
         }
         let lines = block.lines().count();
-        // Each of the others keeps its line.
+        // Reserve a line for each of the rest.
         if !look.is_verbose() && at > 0 && used + lines + (cards.len() - at) > room {
             break;
         }
@@ -57,19 +55,18 @@ pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Loo
     }
     if shown < rest.len() {
         let more = view::count(rest.len() - shown, "more defect");
-        writeln!(out, "… {more} in the reports; `--verbose` tells all").expect(MEMORY);
+        writeln!(out, "… {more} in the reports (see all: `--verbose`)").expect(MEMORY);
     }
     out
 }
 
-/// A defect in one line.
 pub(super) fn title(card: &Card, look: &Look) -> String {
     let (word, paint) = word(card.weight);
     let title = cut(&card.defect.title, look.width.max(60) - 6);
     format!("{} {title} ({})\n", paint.on(word, look), card.extent())
 }
 
-/// The word that begins a line about it, and its colour.
+/// The first word of a line about it, and its color.
 pub(super) fn word(weight: Weight) -> (&'static str, Paint) {
     let paint = match weight {
         Weight::Fails => Paint::Red,
@@ -115,16 +112,16 @@ fn block(record: &RunRecord, card: &Card, look: &Look) -> String {
     }
     if shown < others.len() {
         let more = view::count(others.len() - shown, "more rule");
-        writeln!(out, "    … {more}, in the table below").expect(MEMORY);
+        writeln!(out, "    … {more} in the table below").expect(MEMORY);
     }
     out
 }
 
-/// A broken rule in full: its sentence, what came, where, the exchange and how to repeat it.
+/// A broken rule: sentence, observation, place, exchange and command.
 fn rule(record: &RunRecord, broken: &Broken, title: &str, look: &Look) -> String {
     let mut out = String::new();
     let says = broken.rule.map_or("", |rule| rule.says.as_str());
-    // Where no known defect has a name, the title is the sentence and what was seen.
+    // Without a known defect the title already contains the sentence.
     if !says.is_empty() && !title.starts_with(says.trim_end_matches('.')) {
         out += &wrapped(says, "  ", 2, look.width);
     }
@@ -145,7 +142,7 @@ fn rule(record: &RunRecord, broken: &Broken, title: &str, look: &Look) -> String
     out
 }
 
-/// Other places of the same rule, by what was seen there, a line each.
+/// Other places of the same rule, one line per observation.
 fn elsewhere(broken: &Broken, look: &Look) -> String {
     const FORMS_MAX: usize = 3;
     let others = broken.findings.get(1..).unwrap_or_default();
@@ -215,11 +212,11 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
             );
         }
     }
-    out += &view::labelled("repeat", &finding.reproduce);
+    out += &view::labelled("reproduce", &finding.reproduce);
     if finding.reproduce.is_empty()
         && let Some(command) = cards::repeat(record, finding)
     {
-        out += &view::labelled("repeat", &command);
+        out += &view::labelled("reproduce", &command);
     }
     out
 }
@@ -250,7 +247,7 @@ fn in_brief(exchange: &ShownExchange) -> String {
     )
 }
 
-/// A body with a sign before the line that is meant, cut to what stands around it.
+/// A body with the marked line, cut to its surroundings.
 fn marked(body: &str, line: usize, look: &Look) -> String {
     let lines: Vec<&str> = body.lines().collect();
     let from = line.saturating_sub(DIFF_LINES_MAX / 2 + 1).min(lines.len());
@@ -265,7 +262,7 @@ fn marked(body: &str, line: usize, look: &Look) -> String {
     told.collect::<Vec<_>>().join("\n")
 }
 
-/// A value behind its label, wrapped below itself.
+/// A value after its label, wrapped.
 fn labelled(label: &str, value: &str, look: &Look) -> String {
     const LABEL_COLUMNS: usize = 10;
     wrapped(
@@ -276,7 +273,7 @@ fn labelled(label: &str, value: &str, look: &Look) -> String {
     )
 }
 
-/// What was expected and what came, a line each; a value that only one side has is cut short.
+/// Expected and actual lines; long one-sided runs are cut.
 fn diff(diff: &str, look: &Look) -> String {
     if diff.is_empty() {
         return String::new();
@@ -313,7 +310,7 @@ fn diff(diff: &str, look: &Look) -> String {
         let painted = match own {
             Some('-') => Paint::Red.on(line, look),
             Some('+') => Paint::Green.on(line, look),
-            // What did not change is only there to find the place by.
+            // Unchanged lines only give context.
             _ => cut(line, look.width.max(60) - 4),
         };
         writeln!(out, "    {painted}").expect(MEMORY);
@@ -347,7 +344,6 @@ fn painted(text: &str, paint: Paint, look: &Look) -> String {
         .collect()
 }
 
-/// Scenario and step of a finding, or its entry in a file.
 pub(super) fn first_place(finding: &Finding) -> String {
     let mut parts = Vec::new();
     if !finding.scenario.is_empty() {

@@ -1,7 +1,6 @@
-//! What the console says while a run goes on.
+//! Progress output of a run: failing scenarios, a progress bar on a terminal, status lines elsewhere.
 //!
-//! Failing scenarios as they end, a bar on a terminal, a line now and then elsewhere. A writer that
-//! fails is noticed once and then left alone; it never ends a run.
+//! A write error stops the output, never the run.
 
 use super::look::{Look, Paint, Verbosity, WIDTH_MIN};
 use super::summary::render;
@@ -15,12 +14,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-/// Failing scenarios told as they end; the summary tells of all.
+/// Failing scenarios printed during the run; the summary has all.
 const LINES_MAX: usize = 20;
-/// How often a pipe is told that the run goes on.
+/// Interval of status lines in a pipe.
 pub const ALIVE_SECONDS: u64 = 10;
 
-/// Follows a run on a terminal or in a log.
+/// Prints the progress of a run.
 pub struct Console<'a> {
     out: &'a mut dyn io::Write,
     look: Look,
@@ -29,22 +28,21 @@ pub struct Console<'a> {
     state: State,
 }
 
-/// What has happened so far.
+/// Current progress.
 #[derive(Debug, Default)]
 struct State {
     scenarios: usize,
     done: usize,
-    /// Scenarios that fail, as far as is known: of the last ones a waiver may still say otherwise.
+    /// Failing scenarios so far; a waiver may still accept recent ones.
     failing: BTreeSet<String>,
     inconclusive: usize,
-    /// Lines about failing scenarios so far.
     told: usize,
     seconds: u64,
-    /// When the last line said that the run goes on.
+    /// Time of the last status line.
     said: u64,
-    /// Scenarios under way, with the second they began in.
+    /// Running scenarios with the second of their start.
     running: BTreeMap<String, u64>,
-    /// Why something waits, and since when.
+    /// Reason and start of the current wait.
     waiting: Option<(String, u64)>,
 }
 
@@ -64,11 +62,11 @@ impl State {
         {
             parts.push(format!("{rate}/s"));
         }
-        // Before what a narrow terminal cuts off.
+        // First, because a narrow terminal truncates the line.
         if let Some((why, _)) = &self.waiting {
             parts.push(why.clone());
         }
-        // The first of those that began first.
+        // The scenario that runs longest.
         let longest = self.running.iter().min_by_key(|(_, began)| **began);
         if let Some((id, began)) = longest {
             let seconds = self.seconds.saturating_sub(*began);
@@ -84,7 +82,7 @@ impl State {
 }
 
 impl<'a> Console<'a> {
-    /// A console that writes there.
+    /// A console that writes to `out`.
     pub fn new(out: &'a mut dyn io::Write, look: Look) -> Self {
         let look = Look {
             width: look.width.max(WIDTH_MIN),
@@ -99,7 +97,7 @@ impl<'a> Console<'a> {
         }
     }
 
-    /// Whether everything could be written; a reader that went away does not count.
+    /// Reports write errors; a closed pipe is not an error.
     pub fn finish(self) -> io::Result<()> {
         self.bar.finish_and_clear();
         unless_closed(self.written)
@@ -147,7 +145,7 @@ impl<'a> Console<'a> {
         }
     }
 
-    /// Counts a scenario as soon as it was played: what is told of it waits for those before it.
+    /// Counts a finished scenario at once; its line waits for the plan's order.
     fn played(&mut self, id: &str, verdict: Verdict) {
         let id = text::escape_line(id).into_owned();
         self.state.running.remove(&id);
@@ -185,7 +183,7 @@ impl<'a> Console<'a> {
         if self.look.is_verbose() || self.state.told <= LINES_MAX {
             self.write(&line);
         } else if self.state.told == LINES_MAX + 1 {
-            self.write("… further failing scenarios stand in the summary\n");
+            self.write("… further failing scenarios are in the summary\n");
         }
     }
 }
@@ -224,7 +222,7 @@ impl Consumer for Console<'_> {
     }
 }
 
-/// Nothing for a scenario that passed or was skipped: the summary counts them.
+/// Empty for passed and skipped scenarios.
 fn scenario_line(id: &str, outcome: &Outcome, findings: usize, look: &Look) -> String {
     let (word, paint, why) = match outcome {
         Outcome::Passed | Outcome::Skipped(_) => return String::new(),

@@ -1,5 +1,4 @@
-//! What a run leaves to think about: what it did not judge and would not notice, what is accepted, what
-//! comes and goes.
+//! Prints gaps of a run: rules not judged, surviving mutants, waivers, flaky scenarios.
 
 use super::look::{Look, MEMORY, Paint, wrapped};
 use crate::cards;
@@ -8,18 +7,18 @@ use conformant_base::text;
 use conformant_record::RunRecord;
 use std::fmt::Write as _;
 
-/// Places where a change would not be noticed.
+/// Places with surviving mutants.
 const BLIND_MAX: usize = 8;
-/// Reasons why something was not judged.
+/// Reasons for rules not judged.
 const REASONS_MAX: usize = 12;
-/// How many ids stand behind such a reason.
+/// Ids per reason.
 const IDS_MAX: usize = 3;
-/// Scenarios that passed and had failed before.
+/// Flaky scenarios.
 const FLAKY_MAX: usize = 10;
-/// Of each, so many failures.
+/// Failures per flaky scenario.
 const FLAKY_FINDINGS_MAX: usize = 3;
 
-/// What was not judged, the commonest reason first, as what would change it.
+/// Rules not judged, by what is missing, most rules first.
 pub(super) fn not_judged(record: &RunRecord, look: &Look) -> String {
     let groups = cards::needs(record);
     if groups.is_empty() {
@@ -59,7 +58,7 @@ pub(super) fn not_judged(record: &RunRecord, look: &Look) -> String {
     out
 }
 
-/// Places where a change would not be noticed, and what would change that.
+/// Places with surviving mutants, and what would catch them.
 pub(super) fn blind(record: &RunRecord, look: &Look) -> String {
     let sample = record
         .proof
@@ -68,7 +67,7 @@ pub(super) fn blind(record: &RunRecord, look: &Look) -> String {
     let Some(sample) = sample.filter(|sample| !sample.blind.is_empty()) else {
         return String::new();
     };
-    let mut out = "what this run would not notice\n".to_owned();
+    let mut out = "undetected mutations\n".to_owned();
     let shown = if look.is_verbose() {
         sample.blind.len()
     } else {
@@ -89,7 +88,7 @@ pub(super) fn blind(record: &RunRecord, look: &Look) -> String {
     out
 }
 
-/// What is broken and accepted.
+/// Waived findings.
 pub(super) fn waived(record: &RunRecord, look: &Look) -> String {
     let groups = view::waived(record);
     if groups.is_empty() {
@@ -117,7 +116,7 @@ pub(super) fn waived(record: &RunRecord, look: &Look) -> String {
     out
 }
 
-/// What passed and failed in the same run before.
+/// Scenarios that passed after failing in the same run.
 pub(super) fn flaky(record: &RunRecord, look: &Look) -> String {
     let mut out = String::new();
     let flaky: Vec<_> = record
@@ -129,7 +128,7 @@ pub(super) fn flaky(record: &RunRecord, look: &Look) -> String {
         let word = Paint::Yellow.on("FLAKY", look);
         writeln!(
             out,
-            "\n{word} {}: passes now, and failed when the same run was made before",
+            "\n{word} {}: passes now but failed in an earlier identical run",
             result.id
         )
         .expect(MEMORY);

@@ -1,45 +1,43 @@
-//! How the console looks: width, colour, links, and how much it says.
+//! Appearance of the console: width, color, links and verbosity.
 
 use crate::Settings;
 use std::fmt::Write as _;
 
-/// Narrower terminals are written to as if they had this many columns.
+/// Narrower terminals are treated as this wide.
 pub(super) const WIDTH_MIN: usize = 20;
 pub(super) const MEMORY: &str = "writing to a String succeeds";
 
-/// How much is said.
+/// How much is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verbosity {
-    /// The defects, a line each, and the conclusion.
+    /// One line per defect, and the conclusion.
     Quiet,
-    /// At most as much as a person reads.
+    /// A summary of bounded length.
     #[default]
     Normal,
-    /// Everything.
     Verbose,
 }
 
-/// How the console looks; the caller asks the terminal and the environment.
+/// Appearance of the console, set by the caller.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// Columns; text is wrapped there, commands and diffs are not.
+    /// Columns. Text is wrapped; commands and diffs are not.
     pub width: usize,
-    /// Colour; not for `NO_COLOR`, not for a pipe.
+    /// Colors; off for `NO_COLOR` and pipes.
     pub color: bool,
-    /// A progress bar on standard error; only for a terminal.
+    /// A progress bar on standard error; for terminals only.
     pub progress: bool,
-    /// A line now and then that the run goes on; where no bar says so.
+    /// Periodic status lines, if there is no bar.
     pub alive: bool,
-    /// How much is said.
     pub verbosity: Verbosity,
-    /// Address of the report page, for terminals that take links.
+    /// URL of the report page, for terminals that support links.
     pub page: Option<String>,
     /// What fails the run.
     pub settings: Settings,
 }
 
 impl Default for Look {
-    /// As into a pipe.
+    /// The appearance in a pipe.
     fn default() -> Self {
         Self {
             width: 100,
@@ -54,8 +52,7 @@ impl Default for Look {
 }
 
 impl Look {
-    /// A rule's id, as a link to its place on the page where there is one. The id must have been
-    /// escaped; in the address it is spelled with what every terminal takes.
+    /// An escaped rule id, as a link to the report page if there is one.
     pub(super) fn linked(&self, id: &str) -> String {
         match &self.page {
             Some(page) => {
@@ -71,7 +68,7 @@ impl Look {
     }
 }
 
-/// The few styles a terminal is asked for.
+/// Terminal styles.
 #[derive(Clone, Copy)]
 pub(super) enum Paint {
     Red,
@@ -99,8 +96,8 @@ impl Paint {
     }
 }
 
-/// Wraps each line at blanks, runs of which stay, further ones by `hang` columns behind the first; a word
-/// that is too long stays whole, so that it can be copied.
+/// Wraps each line at blanks, with further lines indented by `hang`. Keeps runs of blanks and long words,
+/// so that they can be copied.
 pub(super) fn wrapped(text: &str, indent: &str, hang: usize, width: usize) -> String {
     let mut out = String::new();
     for line in text.lines() {
@@ -125,7 +122,7 @@ pub(super) fn wrapped(text: &str, indent: &str, hang: usize, width: usize) -> St
     out
 }
 
-/// Cut to so many characters, with a sign that it was.
+/// Truncates with a mark.
 pub(super) fn cut(text: &str, characters: usize) -> String {
     if text.chars().count() <= characters {
         return text.to_owned();

@@ -1,6 +1,6 @@
-//! The console: progress while a run goes on, and at its end what is broken, by defect.
+//! Console output: progress during a run and a summary of defects at its end.
 //!
-//! Asks nothing of its surroundings: writer, width, colour and progress are handed in.
+//! Does not inspect its environment: the caller sets writer, width, color and progress.
 
 mod defect;
 mod follow;

@@ -1,7 +1,7 @@
-//! The end of a run: what failed by service, one block for each defect, the conclusion, and last a
-//! table of the broken rules, so that the end of a log is enough.
+//! Summary of a run: results by service, a block per defect, and a table of broken rules at the end, so that
+//! the tail of a log is enough.
 //!
-//! However much is broken, it stays within what a person reads; the reports hold all of it.
+//! Of bounded length; the reports contain everything.
 
 use super::defect::{blocks, first_place, title, word};
 use super::leftover::{blind, flaky, not_judged, waived};
@@ -12,14 +12,14 @@ use crate::view::{self, Broken};
 use conformant_record::RunRecord;
 use std::fmt::Write as _;
 
-/// Lines in all, unless everything is asked for: with those about scenarios fewer than 400.
+/// Lines in total unless verbose; with lines about scenarios fewer than 400.
 const LINES_MAX: usize = 375;
-/// Rows of the last table.
+/// Rows of the table.
 const ROWS_MAX: usize = 80;
-/// Defects that are named once more behind it.
+/// Defects repeated after the table.
 const FIRST_MAX: usize = 5;
 
-/// The end of a run as it is shown.
+/// The summary of a run.
 pub fn render(record: &RunRecord, look: &Look) -> String {
     let record = &escaped(record);
     let cards = cards::cards(record, look.settings);
@@ -53,16 +53,16 @@ fn conclusion(record: &RunRecord, look: &Look) -> String {
     format!("{}\n", paint.on(&line, look))
 }
 
-/// What failed, by service.
+/// Results by service.
 fn services(record: &RunRecord, look: &Look) -> String {
     let tallies = cards::services(record, look.settings);
-    // A word alone says no more than the summary does.
+    // The table would add nothing to the summary.
     if tallies.iter().all(|t| t.broken + t.warned == 0) || tallies.len() < 2 {
         return String::new();
     }
     let mut out = format!(
         "\n{:<8} {:>7} {:>7} {:>8} {:>11}  scenarios\n",
-        "", "hold", "broken", "warnings", "not judged"
+        "", "pass", "broken", "warnings", "not judged"
     );
     for tally in tallies {
         let broken = format!("{:>7}", tally.broken);
@@ -91,7 +91,7 @@ fn services(record: &RunRecord, look: &Look) -> String {
     out
 }
 
-/// Rule, findings, scenarios, first place: last, so that the end of a log is enough.
+/// Rule, findings, scenarios and first place of each broken rule.
 fn table(cards: &[Card], look: &Look) -> String {
     let rows: Vec<&Broken> = cards.iter().flat_map(|card| &card.rules).collect();
     if rows.is_empty() {
@@ -137,14 +137,14 @@ fn table(cards: &[Card], look: &Look) -> String {
     }
     if shown < rows.len() {
         let more = view::count(rows.len() - shown, "more broken rule");
-        writeln!(out, "… {more} in the reports; `--verbose` tells all").expect(MEMORY);
+        writeln!(out, "… {more} in the reports (see all: `--verbose`)").expect(MEMORY);
     }
     out
 }
 
-/// What to mend first, in words: of a long table the last screen shows the end alone.
+/// The first defects again: a long table fills the last screen.
 fn first(cards: &[Card], look: &Look) -> String {
-    // One alone stands in full right above.
+    // A single defect is right above.
     let [foremost, _, ..] = cards else {
         return String::new();
     };
@@ -156,7 +156,7 @@ fn first(cards: &[Card], look: &Look) -> String {
         out += &title(card, look);
     }
     if let Some(rule) = foremost.rules.first() {
-        writeln!(out, "what it asks: conformant explain {}", rule.id).expect(MEMORY);
+        writeln!(out, "details: conformant explain {}", rule.id).expect(MEMORY);
     }
     out
 }
@@ -165,7 +165,7 @@ fn summary(record: &RunRecord, look: &Look) -> String {
     let rules = listed(view::rule_counts(record).into_iter());
     let scenarios = record.summary.scenarios.iter();
     let scenarios = listed(scenarios.map(|(verdict, count)| (verdict.as_str(), *count)));
-    // Time in a record is that of the run's clock, virtual offline: nothing for people.
+    // Times are left out: the clock of an offline run is virtual.
     let exchanges = format!("{}, seed {}", record.summary.exchanges, record.seed);
     let waived: usize = record.waivers.iter().map(|waiver| waiver.findings).sum();
     let waivers = (!record.waivers.is_empty()).then(|| {
@@ -183,7 +183,7 @@ fn summary(record: &RunRecord, look: &Look) -> String {
         ("scenarios", Some(scenarios)),
         ("exchanges", Some(exchanges)),
         ("waivers", waivers),
-        ("proof", proof.map(view::proof)),
+        ("self-check", proof.map(view::proof)),
         ("sensitivity", sample.map(view::sensitivity)),
     ] {
         let Some(text) = text else { continue };
@@ -211,8 +211,8 @@ mod tests {
 
     const STANDARD_RUN: &str = r#"
 FAIL An execution has a third state
-     flow · 1 rule · 2 findings in 1 scenario · fits the known defect flow/execution-status-wrong (a
-     guess)
+     flow · 1 rule · 2 findings in 1 scenario · matches the known defect flow/execution-status-wrong
+     (a guess)
   What flow/execution/status asks for.
   flow/execution/status (must, D3 "Execution (FN)", line 37)
   /status is "running", expected one of active, ended
@@ -227,7 +227,7 @@ FAIL An execution has a third state
      }
   exchange  POST http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions -> 201, application/json, 41
             bytes (exchange 4)
-  repeat
+  reproduce
     curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
       -H 'Authorization: [redacted]'
   also      /status is "running", expected one of active, ended (flow/create-execution/happy, step …
@@ -247,7 +247,7 @@ WARN /shape is not a documented field
         "sid": "FN00",
     >   "status": "running"
       }
-  repeat
+  reproduce
     curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
       -H 'Authorization: [redacted]'
 
@@ -256,17 +256,16 @@ rules       pass 1 · fail 2 · open 1 · inconclusive 1 · not-applicable 2 · 
 scenarios   fail 1 · inconclusive 1 · not-applicable 1 · pass 1
 exchanges   12, seed 7
 waivers     1 waiver accept 3 findings
-proof       1 of 2 passed rules are broken by some change of these answers (6 of 8 changes noticed)
-            · vacuous 1, not judged
-sensitivity 0.75: 6 of 8 changes drawn at random would have been found, at most 4 a scenario (flow
-            0.75)
+self-check  1 of 2 passed rules fail under some mutation of the responses (6 of 8 mutations caught)
+            · 1 that no mutation breaks, not judged
+sensitivity 0.75: 6 of 8 mutations at random caught, at most 4 per scenario (flow 0.75)
 not judged
-  2 rules: give the hook end_execution (flow/executions/ends, flow/executions/steps)
+  2 rules: configure the hook end_execution (flow/executions/ends, flow/executions/steps)
   1 rule: one page only (flow/executions/walk)
   1 rule: predicate panicked (flow/execution/steps)
   1 rule: timeout (flow/executions/order)
-what this run would not notice
-  flow/fetch-execution /context: 2 of 3 changes unnoticed, missing, near (give the hook
+undetected mutations
+  flow/fetch-execution /context: 2 of 3 mutations survive, missing, near (configure the hook
       end_execution)
   … 2 more places in the reports
 
@@ -277,7 +276,7 @@ WARN  flow/execution/no-other-fields        1         1  flow/create-execution/h
 fix first, of 2 likely defects
 FAIL An execution has a third state (flow · 1 rule · 2 findings in 1 scenario)
 WARN /shape is not a documented field (flow · 1 rule · 1 finding in 1 scenario)
-what it asks: conformant explain flow/execution/status
+details: conformant explain flow/execution/status
 
 not conformant: 1 rule broken, 1 warning
 "#;
@@ -316,7 +315,7 @@ not conformant: 1 rule broken, 1 warning
         assert!(!render(&sample(), &Look::default()).contains('\u{1b}'));
     }
 
-    /// Every one of so many rules broken in so many ways.
+    /// This many rules, all broken in many ways.
     fn broken_everywhere(rules: usize) -> RunRecord {
         let mut record = sample();
         record.defects.clear();
@@ -357,11 +356,11 @@ not conformant: 1 rule broken, 1 warning
                 text.contains("FAIL  flow/thing-0/field"),
                 "the table is there"
             );
-            // What comes first is told once more where a log ends.
+            // The first defects are repeated at the end.
             let screen: Vec<&str> = text.lines().rev().take(24).collect();
             let first = format!("fix first, of {rules} likely defects");
             assert!(screen.contains(&first.as_str()), "{screen:?}");
-            assert!(screen.contains(&"what it asks: conformant explain flow/thing-0/field"));
+            assert!(screen.contains(&"details: conformant explain flow/thing-0/field"));
             let all = Look {
                 verbosity: Verbosity::Verbose,
                 ..Look::default()

@@ -1,5 +1,4 @@
-//! A defect's card: its rules, and of each what was asked, what came, the exchange, the story and how
-//! to see it again.
+//! The card of a defect: its rules with expectation, observation, exchange, scenario and command.
 
 use super::page::TEXT_CHARACTERS_MAX;
 use crate::cards::{self, Card};
@@ -13,25 +12,25 @@ use std::collections::{BTreeMap, BTreeSet};
 const DIFF_LINES_MAX: usize = 14;
 /// Unchanged lines kept around a change.
 const AROUND: usize = 3;
-/// Kinds of finding of one rule that have a row.
+/// Rows of observations per rule.
 const ROWS_MAX: usize = 5;
-/// Scenarios named in a row, by folder.
+/// Scenarios per row.
 const NAMES_MAX: usize = 4;
-/// Steps of a story.
+/// Steps of a scenario.
 const STEPS_MAX: usize = 24;
 /// Lines of a body.
 const LINES_MAX: usize = 40;
 
-/// How much is told of rules that have no full anatomy.
+/// Details of rules.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// Sentence, expected, got and the command.
+    /// Everything.
     Full,
-    /// The titles alone.
+    /// Titles only.
     Titles,
 }
 
-/// The card at a place counted from 0; the first `anatomies` rules are told in full.
+/// The card at an index; the first `anatomies` rules have full details.
 pub(super) fn card(
     record: &RunRecord,
     card: &Card,
@@ -100,7 +99,7 @@ fn body(record: &RunRecord, broken: &Broken, first: &Finding, in_full: bool) -> 
         .and_then(|history| history.first_seen.get(broken.id));
     let mut place = String::new();
     if !first.scenario.is_empty() {
-        place = format!("first seen in {}", view::place(first));
+        place = format!("first found in {}", view::place(first));
     }
     if let Some(seen) = seen {
         place += &format!(", broken since {seen}");
@@ -112,7 +111,7 @@ fn body(record: &RunRecord, broken: &Broken, first: &Finding, in_full: bool) -> 
     };
     let exchange = cards::exchange_of(record, first).filter(|_| in_full);
     let delivery = cards::delivery_of(record, first).filter(|_| in_full);
-    // Where a callback or event is at fault, what happened before says more than one exchange.
+    // For a callback or event the steps before it are more useful than one exchange.
     let story = cards::story_of(record, first).filter(|_| in_full && first.exchange == 0);
     let (rows, rows_head) = if in_full {
         rows(&broken.findings)
@@ -142,14 +141,13 @@ fn commands(record: &RunRecord, finding: &Finding) -> Vec<String> {
     commands
 }
 
-/// A text as far as it is shown.
 fn cut(text: &str) -> String {
     text::excerpt(text, TEXT_CHARACTERS_MAX).into_owned()
 }
 
 type Lines = Vec<(&'static str, String)>;
 
-/// A unified diff in two columns of the same height; a line that is missing on one side is blank there.
+/// A unified diff in two columns of equal height; missing lines are blank.
 fn columns(diff: &str) -> (Lines, Lines) {
     let (mut left, mut right): (Lines, Lines) = (Vec::new(), Vec::new());
     let level = |left: &mut Lines, right: &mut Lines| {
@@ -208,7 +206,7 @@ fn exchange(exchange: &ShownExchange, delivery: Option<&Delivery>) -> Value {
     let status = if exchange.status > 0 {
         exchange.status.to_string()
     } else {
-        "no answer".to_owned()
+        "no response".to_owned()
     };
     let mut sent: Lines = exchange
         .request_headers
@@ -250,8 +248,8 @@ fn took(exchange: &ShownExchange) -> String {
 
 fn delivery(delivery: &Delivery) -> Value {
     let head = match delivery.what.as_str() {
-        "callback" => "Calls that came".to_owned(),
-        kind => format!("What came: {kind}"),
+        "callback" => "Received callbacks".to_owned(),
+        kind => format!("Received: {kind}"),
     };
     let head = match delivery.deed.as_str() {
         "" => head,
@@ -260,7 +258,7 @@ fn delivery(delivery: &Delivery) -> Value {
     context! { head, lines => body_lines(&delivery.body, delivery.marked) }
 }
 
-/// The steps of a story, the broken one last, or what came after it where there is room.
+/// Steps of a scenario with the broken one last, and later ones if they fit.
 fn story(story: &ScenarioResult, finding: &Finding) -> Value {
     let own = |step: &StepResult| step.step == finding.step;
     let broken = story
@@ -275,7 +273,7 @@ fn story(story: &ScenarioResult, finding: &Finding) -> Value {
     let steps = story.steps[from..to].iter().map(|step| {
         let is_bad = step.broken.contains(&finding.rule);
         let class = match (is_bad, step.setup, step.exchange > 0) {
-            // What did not come stands where it was due.
+            // An expected but missing message.
             (true, _, false) if step.outcome.starts_with("no ") => "ghost",
             (true, _, _) => "bad",
             (false, true, _) => "pass setup",
@@ -305,7 +303,7 @@ fn story(story: &ScenarioResult, finding: &Finding) -> Value {
     context! { id => story.id.as_str(), steps => steps.collect::<Vec<_>>() }
 }
 
-/// All findings of a rule by what was seen, long identifiers left out.
+/// All findings of a rule by observation, without long identifiers.
 fn rows(findings: &[&Finding]) -> (Vec<Value>, String) {
     if findings.len() < 2 {
         return (Vec::new(), String::new());
@@ -347,14 +345,14 @@ fn rows(findings: &[&Finding]) -> (Vec<Value>, String) {
     let rest = groups.get(ROWS_MAX..).unwrap_or_default();
     if !rest.is_empty() {
         let count: usize = rest.iter().map(|(_, (count, _))| count).sum();
-        let forms = view::count(rest.len(), "further form");
+        let forms = view::count(rest.len(), "other observation");
         rows.push(
             context! { count, message => format!("in {forms}: see the JSON record"), where => "" },
         );
     }
     (
         rows,
-        format!("All {} findings, by what was seen", findings.len()),
+        format!("All {} findings by observation", findings.len()),
     )
 }
 

@@ -1,10 +1,10 @@
-//! The run itself: by what it was judged, and where its time went.
+//! Settings and durations of the run.
 
 use super::words::duration;
 use conformant_base::text;
 use conformant_record::RunRecord;
 
-/// Scenarios that took longest.
+/// Slowest scenarios shown.
 const SLOWEST_MAX: usize = 5;
 
 pub(super) fn facts(record: &RunRecord) -> Vec<(&'static str, String)> {
@@ -20,7 +20,7 @@ pub(super) fn facts(record: &RunRecord) -> Vec<(&'static str, String)> {
             if record.complete {
                 "yes"
             } else {
-                "no: it was cut short"
+                "no: interrupted"
             }
             .to_owned(),
         ),
@@ -44,14 +44,14 @@ pub(super) fn time_said(record: &RunRecord) -> String {
     let summary = &record.summary;
     let played = summary
         .clock_seconds
-        .map(|seconds| format!(", {} played", duration(seconds)));
+        .map(|seconds| format!(", {} simulated", duration(seconds)));
     match &record.wall {
         Some(wall) => format!(
-            "Where the time went: {}{}",
+            "Duration: {}{}",
             duration(wall.seconds),
             played.unwrap_or_default()
         ),
-        None => format!("Where the time went: {} played", duration(summary.seconds)),
+        None => format!("Duration: {} simulated", duration(summary.seconds)),
     }
 }
 

@@ -1,5 +1,5 @@
-//! The documents as a map of rules, and the list of all rules as text: a line is sign, name, how
-//! often judged, sentence. The script makes tables of it; without one it reads as it stands.
+//! The map of rules by document, and a text list of all rules: sign, name, number of judgments, sentence.
+//! The script turns the list into tables.
 
 use super::words::thousands;
 use crate::Settings;
@@ -10,21 +10,21 @@ use conformant_record::{Level, RuleResult, RunRecord, Verdict};
 use minijinja::{Value, context};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes of all sentences; beyond it only names are written.
+/// Bytes of all sentences; beyond it only names are listed.
 const SENTENCES_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of one sentence.
 const SENTENCE_BYTES_MAX: usize = 160;
-/// Stands for the sentence above.
+/// Repeats the sentence above.
 const DITTO: &str = "″";
 
-/// One section of a document with its rules, by their place in it.
+/// One section of a document with the indexes of its rules.
 struct Section<'a> {
     title: &'a str,
     id: String,
     rules: Vec<&'a RuleResult>,
 }
 
-/// The documents in their order, each with its sections in its own order.
+/// The documents and their sections in order.
 pub(super) fn documents(record: &RunRecord, settings: Settings) -> Vec<Value> {
     let mut index = 0;
     let mut room = SENTENCES_BYTES_MAX;
@@ -57,7 +57,7 @@ pub(super) fn documents(record: &RunRecord, settings: Settings) -> Vec<Value> {
     told.collect()
 }
 
-/// Sections by the first line that a rule of them cites.
+/// Sections by their first cited line.
 fn sections<'a>(
     document: Document,
     rules: &[&'a RuleResult],
@@ -101,7 +101,7 @@ fn section(section: &Section, index: usize, settings: Settings, room: &mut usize
     }
 }
 
-/// The rules of a section as text; a folder stands above its rules, a sentence above its like.
+/// The rules of a section as text, grouped by folder; equal sentences are not repeated.
 fn lines(rules: &[&RuleResult], settings: Settings, room: &mut usize) -> String {
     let mut out = String::new();
     let mut folder = "";
@@ -133,10 +133,10 @@ fn lines(rules: &[&RuleResult], settings: Settings, room: &mut usize) -> String 
     out
 }
 
-/// Sign in the list, word, and class of the cell.
+/// Sign, word and cell class of a rule.
 fn sign(rule: &RuleResult, settings: Settings) -> (char, &'static str, &'static str) {
     match rule.verdict {
-        Verdict::Pass => ('+', "hold", ""),
+        Verdict::Pass => ('+', "pass", ""),
         Verdict::Fail => match Weight::of_rule(rule, settings) {
             Weight::Fails => ('x', "broken", "f"),
             Weight::Warns => ('!', "warning", "w"),
@@ -147,7 +147,7 @@ fn sign(rule: &RuleResult, settings: Settings) -> (char, &'static str, &'static 
         Verdict::NotApplicable => ('n', "not applicable", "a"),
         Verdict::Open => ('o', "open", "o"),
         Verdict::Inconclusive => ('i', "inconclusive", "c"),
-        Verdict::Error => ('e', "our error", "e"),
+        Verdict::Error => ('e', "internal error", "e"),
     }
 }
 
@@ -184,7 +184,7 @@ fn parts(rules: &[&RuleResult], settings: Settings) -> Vec<Value> {
         .collect()
 }
 
-/// What can stand in an address: letters and digits with dashes between.
+/// Letters, digits and dashes for a URL fragment.
 fn slug(title: &str) -> String {
     const CHARACTERS_MAX: usize = 60;
     let mut out = String::new();

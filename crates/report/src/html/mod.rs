@@ -1,9 +1,7 @@
-//! One HTML file that needs nothing else: readable without a script, searchable with it.
+//! A self-contained HTML report, readable without its script.
 //!
-//! Every value passes the template's escaping. The policy in the file allows its own style sheet
-//! and script by hash and nothing else, so that even a mistake there could run and load nothing.
-//!
-//! `page` says which block follows which; each block has a file, `words` what their sentences have in common.
+//! - The template escapes every value. The content policy allows only the page's own style and script.
+//! - `page` orders the blocks, each of which has a file; `words` has shared phrases.
 
 mod anatomy;
 mod facts;

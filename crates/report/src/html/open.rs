@@ -1,4 +1,4 @@
-//! Questions that the documents leave open: what was seen, and what changed since the last run.
+//! Unspecified behavior: observations and changes since the last run.
 
 use crate::points;
 use crate::view;
@@ -10,10 +10,10 @@ pub(super) fn open_lead(history: Option<&History>) -> String {
     let changed = history.map_or(0, |history| history.changed.len());
     let moved = match changed {
         0 => String::new(),
-        n => format!("; {n} changed since the last run, which may surprise clients"),
+        n => format!(" {n} changed since the last run, which may affect clients."),
     };
     format!(
-        "Where the documents leave a question open, any answer passes. This is what was seen{moved}."
+        "Behavior that the documents leave unspecified always passes. These are the observations.{moved}"
     )
 }
 
@@ -28,7 +28,7 @@ pub(super) fn open_points(record: &RunRecord) -> Vec<Value> {
     let history = record.history.as_ref();
     let is_changed = |id: &String| history.is_some_and(|history| history.changed.contains(id));
     let told = groups.into_iter().map(|(name, mut points)| {
-        // What moved stands first.
+        // Changes first.
         points.sort_by_key(|point| !is_changed(&point.id));
         let rows = points.iter().map(|point| {
             let (values, shapes) = points::observed(&point.observed);

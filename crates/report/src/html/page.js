@@ -3,10 +3,10 @@
   const one = (selector, inside = document) => inside.querySelector(selector);
   const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
   const make = (tag, props, ...children) => { const e = Object.assign(document.createElement(tag), props); e.append(...children); return e; };
-  const WORDS = { "+": ["pass", "holds"], "x": ["fail", "broken"], "!": ["warn", "warning"], "*": ["advice", "to clients"], "w": ["waived", "waived"], "?": ["not-judged", "not judged"],
-    "n": ["not-applicable", "not applicable"], "o": ["open", "open"], "i": ["inconclusive", "inconclusive"], "e": ["error", "our error"] };
+  const WORDS = { "+": ["pass", "pass"], "x": ["fail", "broken"], "!": ["warn", "warning"], "*": ["advice", "to clients"], "w": ["waived", "waived"], "?": ["not-judged", "not judged"],
+    "n": ["not-applicable", "not applicable"], "o": ["open", "open"], "i": ["inconclusive", "inconclusive"], "e": ["error", "internal error"] };
 
-  // The text of the page is the data: a line is sign, name, how often judged, sentence.
+  // Parses the text list: sign, name, number of judgments, sentence.
   const rules = [], sections = new Map();
   for (const sec of all("#list .sec")) {
     const own = []; let prefix = "", said = "";
@@ -40,7 +40,7 @@
   };
   for (const sec of sections.keys()) sec.addEventListener("toggle", () => { if (sec.open) build(sec); });
 
-  // Filter: kept in the address, so that a view can be sent to somebody.
+  // Filter: stored in the URL, so that a view can be shared.
   const form = one("form.tools"), shown = one("form.tools output");
   const state = () => { const data = new FormData(form); return { q: data.get("q").trim().toLowerCase(), v: data.getAll("v"), s: data.getAll("s") }; };
   const apply = (write) => {
@@ -64,7 +64,7 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;
 
-  // Deep links: #rule-id opens whatever hides it; #?q=…&v=fail restores a filter.
+  // Deep links: #rule-id opens its parents; #?q=…&v=fail restores a filter.
   const here = () => { try { return decodeURIComponent(location.hash.slice(1)); } catch { return location.hash.slice(1); } };
   const follow = () => {
     for (const e of all(".hit")) e.classList.remove("hit");
@@ -85,11 +85,11 @@
   };
   addEventListener("hashchange", follow);
 
-  // Map: the pointer, or the arrow keys, tell what a cell is.
+  // Map: pointer and arrow keys show the rule of a cell.
   const lens = one(".lens"); let on = null;
   if (lens) {
     lens.hidden = false;
-    lens.textContent = "Point at a cell, or move to a section with Tab and through its rules with the arrow keys; Enter opens the rule.";
+    lens.textContent = "Point at a cell, or use Tab for sections and arrow keys for rules. Enter opens the rule.";
     const secs = [...sections.keys()];
     const of = (cells) => sections.get(secs[Number(cells.dataset.s)]) || [];
     const look = (cells, at) => {
@@ -114,7 +114,7 @@
     }
   }
 
-  // Copy buttons and the way from one broken rule to the next.
+  // Copy buttons and navigation between broken rules.
   for (const block of all(".cmd")) {
     const button = make("button", { type: "button", className: "btn" }, "Copy");
     button.addEventListener("click", async () => {

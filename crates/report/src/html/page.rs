@@ -1,4 +1,4 @@
-//! The page from top to bottom: what each block shows, in the order in which people ask.
+//! Assembles the blocks of the page.
 
 use super::anatomy::{self, Depth};
 use super::listing;
@@ -18,22 +18,21 @@ const PAGE: &str = include_str!("page.html");
 const CARD: &str = include_str!("card.html");
 pub(super) use conformant_base::page::STYLE;
 pub(super) const SCRIPT: &str = include_str!("page.js");
-/// Beyond this only titles are written, and a line says so.
+/// Beyond this size cards contain only titles.
 pub(super) const BYTES_MAX: usize = 1_900_000;
-/// So many rules are told in full.
+/// Rules with full details.
 pub(super) const ANATOMIES_MAX: usize = 120;
-/// Defects named at the top.
+/// Defects at the top.
 const FIRST_MAX: usize = 5;
-/// Defects that stand open.
+/// Expanded defects.
 const OPEN_MAX: usize = 5;
-/// Characters of one text.
+/// Characters per text.
 pub(super) const TEXT_CHARACTERS_MAX: usize = 2_000;
 
-/// The whole page.
 pub(crate) fn render(record: &RunRecord, settings: Settings) -> String {
     let mut templates = Environment::new();
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
-    // The names' ending switches escaping for HTML on.
+    // The name's extension enables HTML escaping.
     for (name, text) in [("page.html", PAGE), ("card.html", CARD)] {
         templates
             .add_template(name, text)
@@ -54,15 +53,15 @@ pub(crate) fn render(record: &RunRecord, settings: Settings) -> String {
     page(&tell(&templates, record, &cards, room))
 }
 
-/// The cards as they stand on the page.
+/// Rendered cards.
 #[derive(Default)]
 struct Told {
     by_weight: BTreeMap<Weight, String>,
-    /// What was left out, in a sentence.
+    /// A sentence about what was left out.
     left: String,
 }
 
-/// The cards as far as there is room, and what was left out.
+/// Renders the cards that fit, and describes what was left out.
 fn tell(templates: &Environment, record: &RunRecord, cards: &[Card], room: usize) -> Told {
     let template = templates.get_template("card.html").expect("it was added");
     let mut by_weight: BTreeMap<Weight, String> = BTreeMap::new();
@@ -91,16 +90,16 @@ fn tell(templates: &Environment, record: &RunRecord, cards: &[Card], room: usize
     let left = match (shortened, dropped) {
         (0, 0) => String::new(),
         (_, 0) => format!(
-            "To stay within what a browser opens at once, {shortened} of these show only the titles of their rules; the JSON record holds all."
+            "To limit the size of this page, {shortened} of these show only the titles of their rules. The JSON record has all details."
         ),
         _ => format!(
-            "To stay within what a browser opens at once, {dropped} further defects are left out here; the JSON record holds all."
+            "To limit the size of this page, {dropped} further defects are left out. The JSON record has all."
         ),
     };
     Told { by_weight, left }
 }
 
-/// The sections of cards: what fails, what warns, what is advice to clients.
+/// Sections of cards: failures, warnings, advice to clients.
 fn groups(cards: &[Card], record: &RunRecord, settings: Settings, told: &Told) -> Vec<Value> {
     let whole = cards::whole(record, settings);
     let weights = [Weight::Fails, Weight::Warns, Weight::Advises];
@@ -112,13 +111,13 @@ fn groups(cards: &[Card], record: &RunRecord, settings: Settings, told: &Told) -
                 "warnings",
                 "Warnings",
                 "Warnings",
-                "What the documents advise, or what reads more than one way. It fails nothing without --strict.".to_owned(),
+                "Recommendations, or requirements with several readings. They fail the run only with --strict.".to_owned(),
             ),
             Weight::Advises => (
                 "advice",
                 "Advice to clients",
                 "Advice",
-                "No service is at fault here: these requests are allowed, and could be better.".to_owned(),
+                "These requests are allowed but not recommended. No service is at fault.".to_owned(),
             ),
         };
         (count > 0).then(|| {
@@ -159,13 +158,13 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         what_of => top::what_of(record),
         lead => top::lead(cards, &whole, record),
         first => cards.iter().take(FIRST_MAX).map(top::first).collect::<Vec<_>>(),
-        first_more => (cards.len() > FIRST_MAX).then(|| format!("and {} more", cards.len() - FIRST_MAX)),
+        first_more => (cards.len() > FIRST_MAX).then(|| format!("{} more", cards.len() - FIRST_MAX)),
         parts => services::bar(&whole),
         total_said => thousands(record.rules.len()),
         unjudged => not_judged, unjudged_said => thousands(not_judged),
         judged_percent => percent,
         judged_said => format!(
-            "{} of {} rules, in {} played and {} exchanges.",
+            "{} of {} rules, in {} and {} exchanges.",
             thousands(judged), thousands(record.rules.len()),
             scenarios(played.count()), thousands(record.summary.exchanges),
         ),
@@ -192,9 +191,9 @@ fn defects_lead(defects: usize, whole: &ServiceTally) -> String {
     let broken = whole.broken;
     let is = if broken == 1 { "rule is" } else { "rules are" };
     format!(
-        "{broken} {is} broken, by what looks like {}. Rules that break together, in the way a known \
-         defect breaks them, share a card. The one that touches most stands first. It is a guess: no \
-         verdict rests on it.",
+        "{broken} {is} broken, probably by {}. Rules that match the pattern of a known defect are \
+         grouped in one card, the largest first. Grouping is a guess and does not affect any \
+         verdict.",
         view::count(defects, "defect")
     )
 }

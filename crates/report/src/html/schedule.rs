@@ -1,18 +1,18 @@
-//! The schedule of a run, drawn: a row for each line of stories, a bar for each story.
+//! Draws the schedule of a run: a row per lane, a bar per scenario.
 
 use crate::timings::{longest, parts};
 use conformant_record::{RunRecord, Spent, StoryTime};
 use minijinja::{Value, context};
 
-/// Stories that are named.
+/// Scenarios listed by name.
 const NAMED_MAX: usize = 8;
-/// How wide the drawing is, in its own units.
+/// Width in drawing units.
 const WIDTH: f64 = 1000.0;
-/// How high a row is, and the bar in it.
+/// Height of a row and of its bar.
 const ROW: usize = 7;
 const BAR: usize = 6;
 
-/// What the page shows of it; nothing where it was not asked for.
+/// The schedule, if it was requested.
 pub(super) fn schedule(record: &RunRecord) -> Option<Value> {
     let timings = record.wall.as_ref()?.timings.as_ref()?;
     let end = timings
@@ -37,10 +37,10 @@ pub(super) fn schedule(record: &RunRecord) -> Option<Value> {
     let keys: Vec<&str> = Spent::PARTS.iter().map(|(name, _)| *name).collect();
     Some(context! {
         lead => format!(
-            "{} jobs, {:.1} s. No order of these stories takes less than {:.1} s: {}.",
+            "{} jobs, {:.1} s. Lower bound for any order: {:.1} s ({}).",
             timings.jobs, end, timings.lower_bound, timings.because
         ),
-        label => format!("{} stories in {rows} rows, {end:.1} s from left to right", timings.stories.len()),
+        label => format!("{} scenarios in {rows} rows, {end:.1} s from left to right", timings.stories.len()),
         bound => place(timings.lower_bound, end),
         height => rows * ROW,
         spent => parts(&timings.spent),

@@ -1,4 +1,4 @@
-//! Services: what share of their rules holds, as a bar and in words.
+//! Results of a service as a bar and in words.
 
 use super::words::thousands;
 use crate::cards::ServiceTally;
@@ -11,7 +11,7 @@ pub(super) fn service(tally: &ServiceTally, timed: bool) -> Value {
         .into_iter()
         .filter(|(class, _, _)| ["fail", "warn", "advice", "waived", "pass"].contains(class))
         .collect();
-    // What is broken comes first here.
+    // Broken rules first.
     say.sort_by_key(|(class, _, _)| *class == "pass");
     say.push(("not-judged", "not judged", tally.unjudged()));
     let say = say.into_iter().filter(|(_, _, n)| *n > 0);
@@ -22,7 +22,7 @@ pub(super) fn service(tally: &ServiceTally, timed: bool) -> Value {
         .target
         .clone()
         .unwrap_or_else(|| match tally.name.as_str() {
-            "events" => "heard through callbacks".to_owned(),
+            "events" => "received as callbacks".to_owned(),
             _ => String::new(),
         });
     context! {
@@ -32,7 +32,7 @@ pub(super) fn service(tally: &ServiceTally, timed: bool) -> Value {
     }
 }
 
-/// Parts of a bar a thousand wide, each visible, with a gap between.
+/// Parts of a bar of width 1,000, each visible, with gaps.
 pub(super) fn bar(tally: &ServiceTally) -> Vec<Value> {
     const WIDTH: usize = 1_000;
     const GAP: usize = 2;
@@ -44,7 +44,7 @@ pub(super) fn bar(tally: &ServiceTally) -> Vec<Value> {
         .map(|(_, _, n)| (n * WIDTH / all).max(WIDTH_MIN))
         .collect();
     let over = (widths.iter().sum::<usize>() + GAP * parts.len()).saturating_sub(WIDTH);
-    // What the small ones were given, the widest gives up.
+    // The widest part compensates for the minimum widths.
     if let Some(widest) = widths.iter_mut().max() {
         *widest = widest.saturating_sub(over).max(WIDTH_MIN);
     }
@@ -60,7 +60,7 @@ pub(super) fn bar(tally: &ServiceTally) -> Vec<Value> {
     drawn.collect()
 }
 
-/// `48 exchanges, 12 ms each, 950 ms at most`: times where a real clock took them.
+/// `48 exchanges, 12 ms each, 950 ms at most`; times only with a real clock.
 fn exchanges_with(asked: Asked, timed: bool) -> String {
     let many = if asked.exchanges == 1 { "" } else { "s" };
     let count = format!("{} exchange{many}", thousands(asked.exchanges));

@@ -1,5 +1,4 @@
-//! What must hold of the page whatever a record holds; how it behaves in a browser is tested by
-//! `tests/browser/page.mjs`.
+//! Invariants of the page for any record; `tests/browser/page.mjs` tests its behavior in a browser.
 
 use super::page::{ANATOMIES_MAX, BYTES_MAX, SCRIPT, STYLE, hash};
 use super::render;
@@ -15,7 +14,7 @@ fn rendered(record: &RunRecord) -> String {
     Format::Html.render(record, Settings::default())
 }
 
-/// Tags with their attributes' names, read as a browser would.
+/// Tags with attribute names, as a browser parses them.
 fn tags(html: &str) -> Vec<String> {
     let body = html.replace(STYLE, "").replace(SCRIPT, "");
     let tags = body.split('<').skip(1).map(|rest| {
@@ -36,15 +35,15 @@ fn a_run_reads_like_this() {
     let html = rendered(&sample());
     for part in [
         "</svg>Not conformant</h1>",
-        "1 defect explains the broken rule, 1 further one is only a warning. 1 rule holds; of 5 this run says nothing.",
+        "1 defect explains the broken rule, 1 more is a warning. 1 rule passes; 5 not judged.",
         "<b>flow</b><code>http:&#x2f;&#x2f;127.0.0.1:4010&#x2f;flow</code>",
         "<h3>An execution has a third state</h3>",
-        "the pattern of the known defect <code>flow&#x2f;execution-status-wrong</code>",
+        "matches the known defect <code>flow&#x2f;execution-status-wrong</code>",
         "<span class=\"says\">What flow&#x2f;execution&#x2f;status asks for.</span>",
         "<span class=\"d\">  &quot;status&quot;: &quot;active&quot;</span>",
         "<span class=\"a\">  &quot;status&quot;: &quot;running&quot;</span>",
-        "<b>Give the hook end_execution</b>",
-        "Of 3 known defects this run could have seen 2.",
+        "<b>Configure the hook end_execution</b>",
+        "The run would catch 2 of 3 known defects.",
         "What does a member look like that was never set?",
         "known until 2.4</td>",
         "<pre>conformant run --seed 7</pre>",
@@ -118,7 +117,7 @@ fn the_policy_allows_this_style_and_script_and_nothing_else() {
 fn hostile_texts_make_no_tag_and_no_attribute() {
     let harmless = tags(&rendered(&every_text_is("x\nx\nx\nx\nx\nx\nx")));
     for text in HOSTILE {
-        // As many lines as the harmless text has, so that diffs have as many spans.
+        // As many lines as the harmless text, so that diffs have equally many spans.
         let text = format!("{text}{}", "\nx".repeat(6 - text.matches('\n').count()));
         let html = rendered(&every_text_is(&text));
         let told = tags(&html);
@@ -131,7 +130,7 @@ fn hostile_texts_make_no_tag_and_no_attribute() {
     }
 }
 
-/// So many rules, all broken, with so many findings in all.
+/// This many broken rules with this many findings in total.
 fn broken_everywhere(rules: usize, findings: usize) -> RunRecord {
     let mut record = sample();
     let finding = record.findings[0].clone();
@@ -177,7 +176,7 @@ fn the_worst_record_stays_within_the_budget() {
     }
     let html = rendered(&vast);
     assert!(html.len() < BYTES_MAX + 100_000, "{} bytes", html.len());
-    assert!(html.contains("To stay within what a browser opens at once"));
+    assert!(html.contains("To limit the size of this page"));
 }
 
 #[test]
@@ -217,14 +216,14 @@ fn what_is_accepted_is_not_said_to_hold() {
         .retain(|rule| matches!(rule.verdict, Verdict::Pass | Verdict::Waived));
     assert_eq!(record.rules.len(), 2);
     assert!(rendered(&record).contains("<br>12 exchanges<"));
-    // A clock that is not virtual tells how long answers took.
+    // With a real clock the page has response times.
     record.wall = Some(WallClock {
         started: "2026-01-02T03:04:05Z".to_owned(),
         seconds: 1.25,
         timings: None,
     });
     let html = rendered(&record);
-    assert!(html.contains("1 rule holds; one is broken and accepted for now."));
+    assert!(html.contains("1 rule passes, one is broken but waived."));
     assert!(!html.contains("none is broken"));
     assert!(html.contains("12 exchanges, 101 ms each, 950 ms at most"));
     assert!(!html.contains("The schedule"), "it was not asked for");
@@ -255,7 +254,8 @@ fn the_schedule_is_drawn_where_it_was_asked_for() {
         ..WallClock::default()
     });
     let html = rendered(&record);
-    let lead = "2 jobs, 2.0 s. No order of these stories takes less than 1.0 s: flow&#x2f;a alone takes that long.";
+    let lead =
+        "2 jobs, 2.0 s. Lower bound for any order: 1.0 s (flow&#x2f;a alone takes that long).";
     assert!(html.contains(lead), "{html}");
     let bar = r#"<rect class="p4" x="0.0" y="0" width="500.0" height="6"><title>flow&#x2f;a, 1.0 s: callbacks 0.6 s, answers 0.4 s</title>"#;
     assert!(html.contains(bar), "{html}");

@@ -1,4 +1,4 @@
-//! The top of the page: the verdict, what it is of, and what carries it: defects, proof, sharpness, earlier runs.
+//! Top of the page: verdict, targets, defects, self-check, sharpness, earlier runs.
 
 use super::words::{duration, hold, thousands};
 use crate::cards::{Card, ServiceTally};
@@ -7,10 +7,10 @@ use conformant_base::text;
 use conformant_record::{History, Proof, RunRecord, share};
 use minijinja::{Value, context};
 
-/// Defects that may not be noticed, named.
+/// Undetected known defects listed.
 const UNNOTICED_MAX: usize = 60;
 
-/// The state that colours the top, and the verdict in two words.
+/// The CSS state and the verdict in two words.
 pub(super) fn verdict(
     record: &RunRecord,
     cards: &[Card],
@@ -20,17 +20,17 @@ pub(super) fn verdict(
     if cards.iter().any(|card| card.weight == Weight::Fails) {
         ("fail", "Not conformant")
     } else if !record.complete {
-        ("warn", "Cut short")
+        ("warn", "Interrupted")
     } else if whole.error > 0 {
-        ("warn", "Not judged in full")
+        ("warn", "Not fully judged")
     } else if judged == 0 {
-        ("warn", "Nothing was judged")
+        ("warn", "Nothing judged")
     } else {
-        ("pass", "Conformant in what was judged")
+        ("pass", "All judged rules pass")
     }
 }
 
-/// What was judged, when, and for how long.
+/// Targets, date and duration.
 pub(super) fn what_of(record: &RunRecord) -> String {
     const ORIGINS_MAX: usize = 3;
     let mut origins: Vec<&str> = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn what_of(record: &RunRecord) -> String {
     let more = origins.len().saturating_sub(ORIGINS_MAX);
     origins.truncate(ORIGINS_MAX);
     let mut parts = vec![match origins.as_slice() {
-        [] => "What was given".to_owned(),
+        [] => "Given files".to_owned(),
         some => some.join(", "),
     }];
     if more > 0 {
@@ -60,7 +60,7 @@ pub(super) fn what_of(record: &RunRecord) -> String {
 
 pub(super) fn short(whole: &ServiceTally) -> String {
     match (whole.broken, whole.warned) {
-        (0, 0) => format!("{} hold", thousands(whole.hold)),
+        (0, 0) => format!("{} pass", thousands(whole.hold)),
         (0, warned) => view::count(warned, "warning"),
         (broken, _) => format!("{broken} broken"),
     }
@@ -71,13 +71,13 @@ pub(super) fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> 
     let failing = cards.iter().filter(fails).count();
     let mut text = match (failing, whole.broken, whole.warned) {
         (0, _, 0) if whole.waived > 0 => format!(
-            "{}; {} broken and accepted for now.",
+            "{}, {} broken but waived.",
             hold(whole.hold),
             are(whole.waived)
         ),
         (0, _, 0) => format!("{}, none is broken.", hold(whole.hold)),
         (0, _, warned) => format!(
-            "{}; {} broken that only warn.",
+            "{}, {} broken with a warning only.",
             hold(whole.hold),
             are(warned)
         ),
@@ -91,8 +91,8 @@ pub(super) fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> 
             };
             let further = match warned {
                 0 => String::new(),
-                1 => ", 1 further one is only a warning".to_owned(),
-                n => format!(", {n} further ones are only warnings"),
+                1 => ", 1 more is a warning".to_owned(),
+                n => format!(", {n} more are warnings"),
             };
             format!(
                 "{} {explain} {all}{further}.",
@@ -105,19 +105,15 @@ pub(super) fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> 
         text += if whole.unjudged() > 0 { ";" } else { "." };
     }
     if whole.unjudged() > 0 {
-        let of = if failing > 0 { " of" } else { " Of" };
-        text += &format!(
-            "{of} {} this run says nothing.",
-            thousands(whole.unjudged())
-        );
+        text += &format!(" {} not judged.", thousands(whole.unjudged()));
     }
     match whole.advised {
         0 => {}
-        1 => text += " One note is to clients.",
-        n => text += &format!(" {n} notes are to clients."),
+        1 => text += " There is 1 note to clients.",
+        n => text += &format!(" There are {n} notes to clients."),
     }
     if !record.complete {
-        text += " The run was cut short.";
+        text += " The run was interrupted.";
     }
     text
 }
@@ -151,11 +147,11 @@ pub(super) fn sharpness(record: &RunRecord) -> Option<Value> {
         known => sharpness.known, noticed => sharpness.noticed,
         missed => unnoticed.len(),
         unnoticed => unnoticed.iter().take(UNNOTICED_MAX).cloned().collect::<Vec<_>>(),
-        more => (unnoticed.len() > UNNOTICED_MAX).then(|| format!("and {} more", unnoticed.len() - UNNOTICED_MAX)),
+        more => (unnoticed.len() > UNNOTICED_MAX).then(|| format!("{} more", unnoticed.len() - UNNOTICED_MAX)),
     })
 }
 
-/// What changes of these answers would have been noticed.
+/// The mutations caught in this run.
 pub(super) fn proof(proof: &Proof) -> Value {
     let tried = proof.proven + proof.vacuous;
     let sample = proof.sample.as_ref();
@@ -174,11 +170,11 @@ pub(super) fn proof(proof: &Proof) -> Value {
         services => services.collect::<Vec<_>>(),
         missed => sample.map_or(0, |sample| sample.blind.len() + sample.more),
         blind => sample.map(|sample| sample.blind.iter().map(view::blind).collect::<Vec<_>>()),
-        more => sample.filter(|s| s.more > 0).map(|s| format!("and {} more", s.more)),
+        more => sample.filter(|s| s.more > 0).map(|s| format!("{} more", s.more)),
     }
 }
 
-/// The last runs as a line, and what changed since the last one.
+/// The last runs as a line, and changes since the last one.
 pub(super) fn trend(history: &History, broken: usize) -> Value {
     const RUNS_MAX: usize = 8;
     const WIDTH: usize = 100;
@@ -214,10 +210,7 @@ pub(super) fn trend(history: &History, broken: usize) -> Value {
         listed.join(", ")
     );
     if !history.flaky.is_empty() {
-        text += &format!(
-            " Comes and goes: {}.",
-            view::count(history.flaky.len(), "rule")
-        );
+        text += &format!(" Flaky: {}.", view::count(history.flaky.len(), "rule"));
     }
     context! {
         said, text, good => history.new.is_empty(),

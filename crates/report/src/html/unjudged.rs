@@ -1,4 +1,4 @@
-//! What the run accuses nobody of: rules that are waived, and those that were not judged, with what they need.
+//! Waived rules, and rules not judged with what is missing.
 
 use super::words::thousands;
 use crate::cards;
@@ -6,7 +6,7 @@ use crate::view;
 use conformant_record::{RunRecord, Verdict};
 use minijinja::{Value, context};
 
-/// Ids behind one reason.
+/// Ids per reason.
 const GROUPS_MAX: usize = 40;
 
 pub(super) fn waivers(record: &RunRecord) -> Vec<Value> {
@@ -31,9 +31,9 @@ pub(super) fn waivers(record: &RunRecord) -> Vec<Value> {
 pub(super) fn unjudged_lead(unjudged: usize) -> String {
     match unjudged {
         0 => "Every selected rule was judged.".to_owned(),
-        1 => "1 rule was not judged. It is not counted as passed.".to_owned(),
+        1 => "1 rule was not judged and does not count as passed.".to_owned(),
         n => format!(
-            "{} rules were not judged. They are not counted as passed.",
+            "{} rules were not judged and do not count as passed.",
             thousands(n)
         ),
     }
@@ -55,8 +55,8 @@ pub(super) fn needs(record: &RunRecord) -> Vec<Value> {
                     .is_some_and(|(_, name)| s.reason.contains(name))
         });
         let scenarios = scenarios.count();
-        let says = (scenarios > 0)
-            .then(|| format!("{} would be played.", view::count(scenarios, "scenario")));
+        let says =
+            (scenarios > 0).then(|| format!("{} would run.", view::count(scenarios, "scenario")));
         context! {
             advice => format!("{first}{}", letters.as_str()), says,
             count => thousands(ids.len()),

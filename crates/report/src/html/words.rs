@@ -1,4 +1,4 @@
-//! Numbers, spans of time and counted things as the page's sentences say them.
+//! Formats numbers, durations and counts.
 
 /// `1,058`.
 pub(super) fn thousands(number: usize) -> String {
@@ -18,7 +18,7 @@ pub(super) fn duration(seconds: f64) -> String {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a span of time: whole seconds, and none is negative"
+        reason = "whole, non-negative seconds"
     )]
     let whole = seconds.max(0.0) as u64;
     match whole {
@@ -34,10 +34,10 @@ pub(super) fn scenarios(count: usize) -> String {
     format!("{} {noun}", thousands(count))
 }
 
-/// `1,089 rules hold`.
+/// `1,089 rules pass`.
 pub(super) fn hold(count: usize) -> String {
     match count {
-        1 => "1 rule holds".to_owned(),
-        n => format!("{} rules hold", thousands(n)),
+        1 => "1 rule passes".to_owned(),
+        n => format!("{} rules pass", thousands(n)),
     }
 }

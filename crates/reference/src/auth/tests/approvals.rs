@@ -136,7 +136,7 @@ fn parameters_of_approval_requests_have_their_bounds() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one story from end to end")]
+#[expect(clippy::too_many_lines, reason = "one scenario from start to end")]
 fn each_approval_fault_shows() {
     for (fault, seconds, hooks, pointer, right, wrong) in [
         (

@@ -1,11 +1,11 @@
-//! One story that every fault and every variant must change.
+//! One scenario whose result every fault and every variant must change.
 
 use super::{World, keyed, qr, user};
 use crate::{Fault, Variant};
 use conformant_base::http::{Request, Response};
 use serde_json::{Value, json};
 
-/// Everything that one long story shows: each answer and each callback.
+/// Every response and callback of one long scenario.
 fn story(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
     let mut world = World::new(faults, variants);
     let mut seen = Vec::new();
@@ -224,10 +224,10 @@ fn written(response: &Response) -> String {
 /// That each fault shows the self-test proves: a rule must notice it. Of a variant nothing is noticed.
 #[test]
 fn no_variant_is_dead() {
-    // What a token is worth stands in `token`.
+    // `token` has the tests of tokens.
     let is_told = |id: &str| id.starts_with("auth/") && !id.starts_with("auth/token-");
     let clean = story(&[], &[]);
-    assert_eq!(clean, story(&[], &[]), "the story is reproducible");
+    assert_eq!(clean, story(&[], &[]), "the scenario is reproducible");
     let variants = Variant::ALL.iter().filter(|variant| is_told(variant.id()));
     let silent: Vec<_> = variants
         .filter(|variant| story(&[], &[**variant]) == clean)

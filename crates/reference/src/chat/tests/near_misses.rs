@@ -1,10 +1,9 @@
-//! The later part of the story that every fault shows in: what is nearly right, belongs elsewhere,
-//! comes second, or is long.
+//! Later part of the scenario that covers every fault: boundary-invalid, misplaced, repeated and long values.
 
 use super::switches::{Teller, sid};
 use super::*;
 
-/// Goes on in a service of its own, beside a second one.
+/// Continues in a separate service with a sibling.
 pub(super) fn tell(teller: &mut Teller<'_>) {
     let first = teller.world.service.clone();
     teller.world.service = teller.post(

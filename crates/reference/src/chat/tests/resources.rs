@@ -218,7 +218,7 @@ fn given_values_come_back() {
         &user,
         &json!({"identity": "fay", "role_sid": user_role, "friendly_name": "Fay"}),
     );
-    // Everybody who was named is a user now.
+    // All named identities are users now.
     for identity in ["ann", "Ann%20B", "dan", "eve", "fay"] {
         world.get(&format!("Users/{identity}/Channels"));
     }

@@ -1,8 +1,8 @@
-//! Variants: each shows in one long story, none breaks a plain one.
+//! Every variant changes the result of one long scenario and passes a plain one.
 
 use super::*;
 
-/// Every freedom still answers the plain story.
+/// The plain scenario passes under every variant.
 #[test]
 fn variants_keep_the_story_whole() {
     for variant in Variant::ALL {
@@ -24,7 +24,7 @@ fn every_variant_shows_in_the_story() {
     assert_eq!(
         clean,
         story(&[], &[], None),
-        "the story is the same each time"
+        "the scenario is reproducible"
     );
     let silent: Vec<&str> = Variant::ALL
         .iter()
@@ -39,7 +39,7 @@ fn every_variant_shows_in_the_story() {
 pub(super) struct Teller<'a> {
     pub(super) world: World,
     told: Vec<String>,
-    /// The story to compare with, so that nothing more is told once they differ.
+    /// The expected results; the scenario stops at the first difference.
     clean: Option<&'a [String]>,
     differs: bool,
 }
@@ -80,7 +80,7 @@ impl Teller<'_> {
         self.call("GET", path, &[])
     }
 
-    /// Delivers what is due; the receivers answer by the path they are called at.
+    /// Delivers due callbacks; the path determines the response of the receiver.
     fn deliver(&mut self) {
         for _ in 0..10 {
             for callback in self.world.callbacks() {

@@ -76,7 +76,7 @@ fn webhooks_leave_as_configured() {
             .target
             .starts_with("/hook?k=v&EventType=onMessageSent&")
     );
-    // Without the header, or with `false`, nobody is called.
+    // Without the header, or with `false`, no webhook is called.
     for headers in [&[][..], &[("X-Platform-Webhook-Enabled", "false")]] {
         world.call_with("POST", &messages, &[("Body", "magic")], headers);
         assert!(world.callbacks().is_empty());
