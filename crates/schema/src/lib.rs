@@ -192,7 +192,7 @@ impl Schemas {
 
 /// The kind whose representations a rule judges one by one; nothing for all other rules.
 fn kind_of(rule: &Rule) -> Option<&str> {
-    rule.written()?.payload_kind()
+    rule.check()?.payload_kind()
 }
 
 /// Compiles a self-contained schema: formats are asserted, patterns run on the linear engine, and

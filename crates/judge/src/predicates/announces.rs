@@ -23,22 +23,14 @@ enum Aspect {
     Type,
 }
 
-impl Check for Announces {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for Announces {
+        fn subject(&self) -> Subject {
         Subject::Service
     }
 
-    fn names(&self, _: &mut Names<'_>) {}
-}
+    fn references(&self, _: &mut References) {}
 
-impl Predicate for Announces {
-    const NAME: &'static str = "announces";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Hooks]
     }
 

@@ -54,24 +54,16 @@ struct Stands<'a> {
     value: &'a Value,
 }
 
-impl Check for Carries {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for Carries {
+        fn subject(&self) -> Subject {
         Subject::Service
     }
 
-    fn names(&self, names: &mut Names<'_>) {
-        names.any_event("at", &self.at);
+    fn references(&self, references: &mut References) {
+        references.any_event("at", &self.at);
     }
-}
 
-impl Predicate for Carries {
-    const NAME: &'static str = "carries";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Hooks]
     }
 

@@ -30,24 +30,16 @@ enum Aspect {
     Type,
 }
 
-impl Check for FileLink {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.kind)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.kind("kind", &self.kind).pointer("at", &self.at);
-    }
-}
-
 impl Predicate for FileLink {
-    const NAME: &'static str = "file-link";
+        fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references.kind("kind", &self.kind).pointer("at", &self.at);
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

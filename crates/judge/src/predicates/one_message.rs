@@ -15,24 +15,16 @@ pub struct OneMessage {
     at: String,
 }
 
-impl Check for OneMessage {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for OneMessage {
+        fn subject(&self) -> Subject {
         Subject::Service
     }
 
-    fn names(&self, names: &mut Names<'_>) {
-        names.any_event("at", &self.at);
+    fn references(&self, references: &mut References) {
+        references.any_event("at", &self.at);
     }
-}
 
-impl Predicate for OneMessage {
-    const NAME: &'static str = "one-message";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Hooks]
     }
 

@@ -60,22 +60,14 @@ enum Like {
     OtherApplication,
 }
 
-impl Check for Registers {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for Registers {
+        fn subject(&self) -> Subject {
         Subject::Service
     }
 
-    fn names(&self, _: &mut Names<'_>) {}
-}
+    fn references(&self, _: &mut References) {}
 
-impl Predicate for Registers {
-    const NAME: &'static str = "registers";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Hooks, Need::Configuration, Need::Clock]
     }
 

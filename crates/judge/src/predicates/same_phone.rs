@@ -47,29 +47,21 @@ struct Registration {
     site: Site,
 }
 
-impl Check for SamePhone {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![CREATE])
-    }
-
-    fn bears_on(&self) -> Bears<'_> {
-        // A registration by a person's app counts, too.
-        Bears::Anything
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operation("differs", CREATE);
-    }
-}
-
 impl Predicate for SamePhone {
-    const NAME: &'static str = "same-phone";
+        fn subject(&self) -> Subject {
+        Subject::operation(CREATE)
+    }
 
-    fn needs() -> &'static [Need] {
+    fn applies_to(&self) -> AppliesTo {
+        // A registration by a person's app counts, too.
+        AppliesTo::Anything
+    }
+
+    fn references(&self, references: &mut References) {
+        references.operation("differs", CREATE);
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

@@ -59,26 +59,18 @@ enum Standing {
 /// A user and a channel of one service.
 type Pair = (ThingId, ThingId);
 
-impl Check for TakesPart {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(FACE)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        let shown = [STATUS, MEMBER_SID, READ].map(str::to_owned);
-        names.kind("aspect", FACE).pointers("aspect", &shown);
-        names.kind("aspect", MEMBER).pointer("aspect", READ);
-    }
-}
-
 impl Predicate for TakesPart {
-    const NAME: &'static str = "takes-part";
+        fn subject(&self) -> Subject {
+        Subject::kind(FACE)
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        let shown = [STATUS, MEMBER_SID, READ].map(str::to_owned);
+        references.kind("aspect", FACE).pointers("aspect", &shown);
+        references.kind("aspect", MEMBER).pointer("aspect", READ);
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

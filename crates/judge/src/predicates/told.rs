@@ -24,22 +24,14 @@ pub struct Told {
     scheduled: bool,
 }
 
-impl Check for Told {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for Told {
+        fn subject(&self) -> Subject {
         Subject::Service
     }
 
-    fn names(&self, _: &mut Names<'_>) {}
-}
+    fn references(&self, _: &mut References) {}
 
-impl Predicate for Told {
-    const NAME: &'static str = "told";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Hooks]
     }
 

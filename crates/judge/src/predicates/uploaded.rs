@@ -52,17 +52,13 @@ pub(super) struct File<'c> {
     pub(super) content: &'c [u8],
 }
 
-impl Check for Uploaded {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Uploaded {
+        fn subject(&self) -> Subject {
+        Subject::operation(UPLOAD)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![UPLOAD])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        let mut kind = names.kind("kind", &self.kind);
+    fn references(&self, references: &mut References) {
+        let mut kind = references.kind("kind", &self.kind);
         for (key, at) in [
             ("size", &self.size),
             ("media_type", &self.media_type),
@@ -73,12 +69,8 @@ impl Check for Uploaded {
             }
         }
     }
-}
 
-impl Predicate for Uploaded {
-    const NAME: &'static str = "uploaded";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Answer]
     }
 
