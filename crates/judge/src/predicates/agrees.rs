@@ -24,7 +24,7 @@ pub struct Agrees {
 }
 
 impl Predicate for Agrees {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.kind)
     }
 

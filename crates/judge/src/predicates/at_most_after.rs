@@ -25,7 +25,7 @@ pub struct AtMostAfter {
 }
 
 impl Predicate for AtMostAfter {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.kind)
     }
 

@@ -36,7 +36,7 @@ enum Held {
 }
 
 impl Predicate for Binds {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::operation(&self.operation)
     }
 

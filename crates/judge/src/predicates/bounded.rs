@@ -15,7 +15,7 @@ pub struct Bounded {
 }
 
 impl Predicate for Bounded {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::Operations(self.operations.clone())
     }
 

@@ -26,7 +26,7 @@ pub struct CalledBy {
 }
 
 impl Predicate for CalledBy {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::Service
     }
 

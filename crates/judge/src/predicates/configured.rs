@@ -19,7 +19,7 @@ pub struct Configured {
 }
 
 impl Predicate for Configured {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.kind)
     }
 

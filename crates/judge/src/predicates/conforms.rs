@@ -18,7 +18,7 @@ pub struct Conforms {
 }
 
 impl Predicate for Conforms {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.kind)
     }
 

@@ -18,7 +18,7 @@ pub struct Counts {
 }
 
 impl Predicate for Counts {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         self.kinds.subject()
     }
 

@@ -22,7 +22,7 @@ pub struct Dated {
 }
 
 impl Predicate for Dated {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         self.kinds.subject()
     }
 

@@ -17,7 +17,7 @@ pub struct Default {
 }
 
 impl Predicate for Default {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::Operations(self.operations.clone())
     }
 

@@ -23,7 +23,7 @@ pub struct Echoes {
 }
 
 impl Predicate for Echoes {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::Operations(self.operations.clone())
     }
 

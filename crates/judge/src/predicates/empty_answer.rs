@@ -14,7 +14,7 @@ pub struct EmptyAnswer {
 }
 
 impl Predicate for EmptyAnswer {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         self.of.subject()
     }
 

@@ -31,7 +31,7 @@ struct About {
 }
 
 impl Predicate for Filtered {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::Operations(self.operations.clone())
     }
 

@@ -30,7 +30,7 @@ pub(super) enum Keeps {
 }
 
 impl Predicate for FilteredBy {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::operation(&self.operation)
     }
 

@@ -27,7 +27,7 @@ pub struct Follows {
 }
 
 impl Predicate for Follows {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.kind)
     }
 

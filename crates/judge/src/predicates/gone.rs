@@ -14,7 +14,7 @@ pub struct Gone {
 }
 
 impl Predicate for Gone {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         self.of.subject()
     }
 

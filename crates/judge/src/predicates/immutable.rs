@@ -19,12 +19,14 @@ pub struct Immutable {
 }
 
 impl Predicate for Immutable {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.of)
     }
 
     fn references(&self, references: &mut References) {
-        references.kind("of", &self.of).pointers("fields", &self.fields);
+        references
+            .kind("of", &self.of)
+            .pointers("fields", &self.fields);
     }
 
     fn needs(&self) -> &'static [Need] {

@@ -15,7 +15,7 @@ pub struct InFormat {
 }
 
 impl Predicate for InFormat {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::Parameter(self.parameter.clone())
     }
 

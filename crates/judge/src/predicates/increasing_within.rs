@@ -16,7 +16,7 @@ pub struct IncreasingWithin {
 }
 
 impl Predicate for IncreasingWithin {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::operation(&self.operation)
     }
 

@@ -62,7 +62,7 @@ struct From {
 }
 
 impl Predicate for Initial {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         self.kinds.subject()
     }
 

@@ -64,7 +64,7 @@ enum How<'c> {
 }
 
 impl Predicate for Kept {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         self.of.subject()
     }
 
@@ -74,7 +74,9 @@ impl Predicate for Kept {
             operation.parameter("shown", parameter);
         }
         for shown in self.shown.values() {
-            references.kind("kind", &shown.kind).pointer("at", &shown.at);
+            references
+                .kind("kind", &shown.kind)
+                .pointer("at", &shown.at);
         }
         for hook in &self.through {
             references.hook("through", hook);
@@ -102,8 +104,8 @@ impl Predicate for Kept {
                 continue;
             };
             let seen = &case.seen[index];
-            let is_this = seen.exchange.service == rule.service
-                && seen.exchange.operation == self.of.id();
+            let is_this =
+                seen.exchange.service == rule.service && seen.exchange.operation == self.of.id();
             if let Some(operation) = seen.operation.filter(|_| is_this)
                 && write.outcome == Outcome::Done
                 && !case.history.brings_what_is_there(case, index)

@@ -43,7 +43,7 @@ enum To {
 }
 
 impl Predicate for Leads {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(self.shown.first().map_or("", |place| &place.kind))
     }
 
@@ -53,7 +53,9 @@ impl Predicate for Leads {
 
     fn references(&self, references: &mut References) {
         for place in &self.shown {
-            references.kind("kind", &place.kind).pointer("at", &place.at);
+            references
+                .kind("kind", &place.kind)
+                .pointer("at", &place.at);
             if let Some(lists) = &place.lists {
                 references.kind("lists", lists);
             }

@@ -27,7 +27,7 @@ struct Linked {
 }
 
 impl Predicate for LinksForEach {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(self.shown.first().map_or("", |linked| &linked.kind))
     }
 

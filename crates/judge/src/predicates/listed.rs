@@ -15,7 +15,7 @@ pub struct Listed {
 }
 
 impl Predicate for Listed {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         self.of.subject()
     }
 

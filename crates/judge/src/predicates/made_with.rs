@@ -47,7 +47,7 @@ enum Shows {
 }
 
 impl Predicate for MadeWith {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.kind)
     }
 

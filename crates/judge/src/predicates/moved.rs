@@ -21,7 +21,7 @@ pub struct Moved {
 }
 
 impl Predicate for Moved {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::operation(&self.operation)
     }
 

@@ -39,7 +39,7 @@ enum Whose {
 }
 
 impl Predicate for Named {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::Operations(self.operations.clone())
     }
 

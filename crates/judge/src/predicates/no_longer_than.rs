@@ -16,7 +16,7 @@ pub struct NoLongerThan {
 }
 
 impl Predicate for NoLongerThan {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::Operations(self.operations.clone())
     }
 

@@ -20,7 +20,7 @@ pub struct OneInstant {
 }
 
 impl Predicate for OneInstant {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.of)
     }
 

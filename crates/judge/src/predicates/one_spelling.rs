@@ -15,7 +15,7 @@ pub struct OneSpelling {
 }
 
 impl Predicate for OneSpelling {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.kind)
     }
 

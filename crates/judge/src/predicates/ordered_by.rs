@@ -27,7 +27,7 @@ enum Direction {
 }
 
 impl Predicate for OrderedBy {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::operation(&self.operation)
     }
 

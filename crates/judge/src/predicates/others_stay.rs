@@ -13,7 +13,7 @@ pub struct OthersStay {
 }
 
 impl Predicate for OthersStay {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         self.of.subject()
     }
 

@@ -15,7 +15,7 @@ pub struct OwnParent {
 }
 
 impl Predicate for OwnParent {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         self.of.subject()
     }
 

@@ -14,7 +14,7 @@ pub struct OwnUrl {
 const URL: &str = "/url";
 
 impl Predicate for OwnUrl {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         self.kinds.subject()
     }
 

@@ -41,7 +41,7 @@ enum Aspect {
 type Held = BTreeMap<usize, Vec<Option<ThingId>>>;
 
 impl Predicate for Pages {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         self.of.subject()
     }
 

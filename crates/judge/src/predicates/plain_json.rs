@@ -14,7 +14,7 @@ use conformant_base::json::Note;
 pub struct PlainJson {}
 
 impl Predicate for PlainJson {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::Service
     }
 

@@ -21,7 +21,7 @@ pub struct PresentOnlyWhen {
 }
 
 impl Predicate for PresentOnlyWhen {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.kind)
     }
 

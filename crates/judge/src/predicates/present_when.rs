@@ -18,7 +18,7 @@ pub struct PresentWhen {
 }
 
 impl Predicate for PresentWhen {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.kind)
     }
 

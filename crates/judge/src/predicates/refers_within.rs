@@ -25,7 +25,7 @@ struct Place {
 }
 
 impl Predicate for RefersWithin {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(self.shown.first().map_or("", |place| &place.kind))
     }
 
@@ -36,7 +36,9 @@ impl Predicate for RefersWithin {
     fn references(&self, references: &mut References) {
         references.kind("to", &self.to);
         for place in &self.shown {
-            references.kind("kind", &place.kind).pointer("at", &place.at);
+            references
+                .kind("kind", &place.kind)
+                .pointer("at", &place.at);
         }
     }
 

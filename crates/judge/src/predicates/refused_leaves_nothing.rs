@@ -14,7 +14,7 @@ pub struct RefusedLeavesNothing {
 }
 
 impl Predicate for RefusedLeavesNothing {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         self.of.subject()
     }
 

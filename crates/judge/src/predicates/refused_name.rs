@@ -23,7 +23,7 @@ pub struct RefusedName {
 }
 
 impl Predicate for RefusedName {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::operation(&self.operation)
     }
 

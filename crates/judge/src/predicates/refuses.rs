@@ -42,7 +42,7 @@ impl std::fmt::Debug for Compiled {
 }
 
 impl Predicate for Refuses {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::operation(&self.operation)
     }
 

@@ -16,7 +16,7 @@ pub struct RestStays {
 }
 
 impl Predicate for RestStays {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         self.of.subject()
     }
 

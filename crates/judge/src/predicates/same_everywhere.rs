@@ -15,7 +15,7 @@ pub struct SameEverywhere {
 }
 
 impl Predicate for SameEverywhere {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.of)
     }
 

@@ -22,7 +22,7 @@ pub struct SameResource {
 }
 
 impl Predicate for SameResource {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.kind)
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Story {}
 
 impl Predicate for Story {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::Steps
     }
 

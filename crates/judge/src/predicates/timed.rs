@@ -42,7 +42,7 @@ enum Aspect {
 }
 
 impl Predicate for Timed {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.of)
     }
 

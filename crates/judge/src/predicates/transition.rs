@@ -18,7 +18,7 @@ pub struct Transition {
 }
 
 impl Predicate for Transition {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.kind)
     }
 

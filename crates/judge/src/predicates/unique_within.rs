@@ -18,7 +18,7 @@ pub struct UniqueWithin {
 }
 
 impl Predicate for UniqueWithin {
-        fn subject(&self) -> Subject {
+    fn subject(&self) -> Subject {
         Subject::kind(&self.kind)
     }
 
